@@ -1,4 +1,4 @@
-"""Whether numba shares a kernel's loop among threads, by numba's own report."""
+"""A check, through numba's diagnostics, that a kernel's loop runs in parallel."""
 
 import re
 
@@ -7,8 +7,8 @@ def assert_shares_its_loop(kernel, capsys):
     """Fail unless the kernel, which must have been called, has a prange that numba runs in parallel.
 
     Args:
-        kernel: Compiled by njit with parallel=True, or with a method `parallel_diagnostics` of its own.
-        capsys: pytest's: the report is printed.
+        kernel: Compiled by njit with parallel=True, or with its own method `parallel_diagnostics`.
+        capsys: The pytest fixture, which captures the report that numba prints.
     """
     capsys.readouterr()
     try:

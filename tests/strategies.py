@@ -1,4 +1,4 @@
-"""What the course's tests draw their inputs from, and how they compare floats."""
+"""Hypothesis strategies of the course's tests, and their comparison of floats."""
 
 import math
 
@@ -10,9 +10,9 @@ small_floats = floats(min_value=-100, max_value=100, allow_nan=False)
 
 
 def assert_close(a: float, b: float, tolerance: float = 1e-2) -> None:
-    """Fail unless `a`, what was computed, is within `tolerance` of `b`, what was expected.
+    """Fail unless `a`, the computed value, is within `tolerance` of `b`, the expected value.
 
-    Beyond 1 the tolerance is relative: 1e-2 of 300 is 3. Infinities are close to themselves, NaN to nothing.
+    For |b| > 1 the tolerance is relative: 1e-2 of 300 is 3. An infinity equals itself; NaN equals nothing.
     """
-    # Not the is_close that is itself being tested: with one that always says yes, every test would pass.
+    # Not the is_close under test: if that always returned True, every test would pass.
     assert math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance), f"expected {b!r}, got {a!r}; they may differ by {tolerance:g}"

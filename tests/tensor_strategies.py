@@ -1,7 +1,7 @@
-"""What the course's tensor tests draw their inputs from, and how they compare tensors with arrays.
+"""Hypothesis strategies of the course's tensor tests, and their comparison of tensors with arrays.
 
-Most tensors drawn here are not contiguous: their dimensions lie in storage in another order, with an offset before them and gaps between
-their elements. What no element occupies is NaN, so that whoever reads it shows it.
+Most tensors drawn here are not contiguous: their dimensions have another order in memory, with an offset before them and gaps between
+their elements. Unused storage is NaN, so that reading it shows in the result.
 """
 
 import math
@@ -20,7 +20,7 @@ shapes = lists(small_ints, min_size=1, max_size=4).map(tuple)
 
 
 def strides_in_order(shape, order, step=1):
-    """Strides of a tensor whose dimensions lie in storage in this order, the last one named running fastest, with `step` per element."""
+    """Strides of a tensor whose dimensions have this order in memory, the last named one varying fastest, with `step` per element."""
     strides = [0] * len(shape)
     for dim in reversed(order):
         strides[dim] = step
@@ -29,7 +29,7 @@ def strides_in_order(shape, order, step=1):
 
 
 def positions_of(shape, strides, offset=0):
-    """Where the elements lie in storage, as an array of that shape."""
+    """The positions of the elements in storage, as an array of that shape."""
     where = np.full(shape, offset)
     for dim, stride in enumerate(strides):
         where = where + np.arange(shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(shape))]) * stride
@@ -37,7 +37,7 @@ def positions_of(shape, strides, offset=0):
 
 
 def laid_out(array, strides, offset=0):
-    """TensorData with the array's elements, in a storage that holds NaN everywhere else."""
+    """TensorData with the array's elements, in a storage that is NaN everywhere else."""
     where = positions_of(array.shape, strides, offset)
     storage = np.full(1 + int(where.max(initial=0)), math.nan)
     storage[where] = array
@@ -46,7 +46,7 @@ def laid_out(array, strides, offset=0):
 
 @composite
 def layouts(draw, shape):
-    """Strides and offset of a tensor of this shape: the dimensions in any order, elements next to each other or in every second place."""
+    """Strides and offset of a tensor of this shape: dimensions in any order, elements adjacent or in every second position."""
     order = draw(permutations(range(len(shape))))
     return strides_in_order(shape, order, draw(sampled_from([1, 1, 2]))), draw(sampled_from([0, 0, 3]))
 
@@ -74,7 +74,7 @@ def tensors(draw, numbers=small_floats, shape=None):
 
 @composite
 def broadcast_shapes(draw):
-    """Two shapes that broadcast: one common shape, in which either lacks some dimensions in front or has size 1 in others."""
+    """Two shapes that broadcast: each may lack leading dimensions of a common shape, or have size 1 in others."""
     common = draw(shapes)
     found = []
     for _ in range(2):
@@ -99,13 +99,13 @@ def broadcast_pairs(draw, numbers=small_floats):
 
 @composite
 def tensors_and_dims(draw, numbers=small_floats):
-    """A tensor, and the number of one of its dimensions."""
+    """A tensor and one of its dimensions."""
     x = draw(tensors(numbers))
     return x, draw(integers(0, len(x.shape) - 1))
 
 
 def assert_close_tensor(x, expected, tolerance=1e-9):
-    """Fail unless `x` is a Tensor of the shape and, within a tolerance, with the numbers of an array; NaN stands for NaN."""
+    """Fail unless `x` is a Tensor with this shape and, within a tolerance, the values of an array; NaN equals NaN."""
     assert isinstance(x, Tensor), f"expected a Tensor, got {x!r}"
     got, expected = x.to_numpy(), np.asarray(expected)
     assert got.shape == expected.shape, f"expected shape {expected.shape}, got {got.shape}"

@@ -1,4 +1,4 @@
-"""How few functions of the library run between an expression and the code that computes it."""
+"""The number of library functions between an expression and the code that computes it is small."""
 
 import sys
 from collections.abc import Callable
@@ -18,12 +18,12 @@ LIBRARY = str(Path(minitorch.__file__).parent)
 
 
 def in_library(frame: FrameType) -> bool:
-    """Whether a frame runs a named function of the library: comprehensions and NumPy's decorators do not count."""
+    """Whether a frame runs a named function of the library; comprehensions and NumPy's decorators do not count."""
     return frame.f_code.co_filename.startswith(LIBRARY) and not frame.f_code.co_name.startswith("<")
 
 
 def path_of(frame: FrameType | None) -> list[str]:
-    """The library's functions on the call stack, from the one called first."""
+    """The library functions on the call stack, outermost first."""
     names = []
     while frame is not None:
         if in_library(frame):
@@ -33,14 +33,14 @@ def path_of(frame: FrameType | None) -> list[str]:
 
 
 def paths(expression: Callable[[], Any]) -> list[list[str]]:
-    """For each call of a library function, properties and compiled kernels included, the path that led there."""
+    """For each call of a library function, including properties and compiled kernels, the path that led to it."""
     found = []
 
     def record(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call" and in_library(frame):
             found.append(path_of(frame))
 
-    for _ in range(2):  # compiled, and the layouts cached
+    for _ in range(2):  # now everything is compiled, and the layouts are cached
         expression()
     before = sys.getprofile()
     sys.setprofile(record)
@@ -63,7 +63,7 @@ def matrices(backend: minitorch.TensorBackend) -> tuple[minitorch.Tensor, minito
 
 @pytest.mark.skipif(compiler_is_off(), reason="counts calls up to a compiled kernel; the compiler is off")
 @pytest.mark.parametrize(("expression", "most"), [(lambda a, b: a + b, 9), (lambda a, b: a @ b, 12)], ids=["a + b", "a @ b"])
-def test_an_operator_of_the_fast_backend_runs_few_functions(expression: Callable[..., Any], most: int) -> None:
+def test_an_operator_on_the_fast_backend_runs_few_functions(expression: Callable[..., Any], most: int) -> None:
     a, b = matrices(minitorch.FastBackend)
     called = [path[-1] for path in paths(lambda: expression(a, b))]
     assert len(called) <= most, called
@@ -85,7 +85,7 @@ def test_the_path_from_an_operator_to_the_optimized_kernel_is_short(expression: 
     assert hops(found, Zip.__call__) <= most, found
 
 
-def test_the_path_to_a_function_s_backward_is_short() -> None:
+def test_the_path_to_the_backward_of_a_function_is_short() -> None:
     a, b = matrices(minitorch.SimpleBackend)
     x = a.requires_grad_()
 

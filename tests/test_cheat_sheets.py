@@ -96,7 +96,7 @@ def test_a_backward_formula_is_what_the_library_computes(name) -> None:
         np.testing.assert_allclose(got, np.broadcast_to(gradient, x.shape), rtol=1e-9, atol=1e-12)
 
 
-def test_the_idioms_of_the_cheat_sheets_are_pytorchs_as_well() -> None:
+def test_the_idioms_of_the_cheat_sheets_work_in_pytorch() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     source = re.findall(r"^IDIOMS = \[.*?^\}$", PAGE, re.MULTILINE | re.DOTALL)[0]  # IDIOMS and ARRAYS
     names: dict = {"np": np}

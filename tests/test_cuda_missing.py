@@ -1,4 +1,4 @@
-"""A machine without a GPU: what the cuda backend says there, and that its tests do not pass for having run."""
+"""A machine without a GPU: the errors of the cuda backend, and its tests are reported as not run."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ ATTEMPTS = {
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    """As on a machine without one."""
+    """Make the machine look as if it had no GPU."""
     monkeypatch.setattr(cuda_device, "available", lambda: False)
     minitorch.cuda_backend.cache_clear()
 
@@ -47,7 +47,7 @@ def test_without_a_gpu_the_backend_says_what_to_do(attempt):
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_the_reason_why_numba_cannot_reach_the_gpu_is_told(monkeypatch):
+def test_the_error_gives_the_reason_why_numba_cannot_use_the_gpu(monkeypatch):
     monkeypatch.setattr(cuda_device, "_problem", OSError("libcudart is missing"))
     with pytest.raises(RuntimeError, match=r"got none \(OSError: libcudart is missing\); run on"):
         cuda_device.require_cuda()
@@ -73,7 +73,7 @@ except RuntimeError as error:
     assert "got none (OSError: libcudart is missing)" in run.stdout
 
 
-def test_numpys_lack_of_row_stack_is_made_good():
+def test_a_numpy_without_row_stack_is_supported():
     """NumPy 2.5 has none, and numba-cuda 0.30 compiles nothing without it."""
     program = "import numpy as np; vars(np).pop('row_stack', None); import minitorch; print(np.row_stack is np.vstack)"
     run = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -82,7 +82,7 @@ def test_numpys_lack_of_row_stack_is_made_good():
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(cuda_device.available(), reason="there is a GPU here, or the simulator")
-def test_the_tests_of_the_gpu_are_not_run_and_say_so():
+def test_gpu_tests_are_reported_as_not_run():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cuda/test_cuda_storage.py"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "0"})
     assert run.returncode == 0
@@ -90,7 +90,7 @@ def test_the_tests_of_the_gpu_are_not_run_and_say_so():
     assert "NOT RUN: no NVIDIA GPU here; make test-cuda-sim runs this in the simulator" in run.stdout
 
 
-def test_with_a_gpu_that_numba_cannot_use_they_say_that(monkeypatch):
+def test_gpu_tests_report_a_gpu_that_numba_cannot_use(monkeypatch):
     monkeypatch.setattr(conftest, "has_gpu", lambda: True)
     monkeypatch.setattr(cuda_device, "_problem", OSError("libcudart is missing"))
     assert conftest.not_run() == (
@@ -100,7 +100,7 @@ def test_with_a_gpu_that_numba_cannot_use_they_say_that(monkeypatch):
 
 
 def unwritten(out, a, size):
-    """A kernel as a student finds it."""
+    """A kernel as a student receives it."""
     raise NotImplementedError("Need to implement for Task 3.3")
 
 
@@ -110,15 +110,15 @@ def half_written(out, a, size):
     out[0] = cuda_device.cuda.threadIdx.x
 
 
-def test_a_kernel_that_is_not_written_says_so_before_it_is_compiled():
-    """On a GPU an exception within a kernel goes unnoticed."""
+def test_an_unwritten_kernel_is_reported_before_compilation():
+    """On a GPU, an exception inside a kernel would go unnoticed."""
     with pytest.raises(NotImplementedError, match=r"^Need to implement for Task 3\.3$") as error:
         cuda_device.jit(unwritten)
     assert error.traceback[-1].name == "unwritten", "the line to look at is the student's"
     cuda_device.jit(half_written)
 
 
-def test_names_lead_to_backends_and_others_are_dtypes():
+def test_device_names_select_backends_and_other_names_are_dtypes():
     x = tensor([1.0])
     assert x.device == "cpu"
     assert x.to("simple").backend is minitorch.SimpleBackend
@@ -127,6 +127,6 @@ def test_names_lead_to_backends_and_others_are_dtypes():
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_the_benchmark_says_that_it_was_not_run(capsys):
+def test_the_benchmark_reports_that_it_was_not_run(capsys):
     assert gpu.main([]) == gpu.NOT_RUN
     assert capsys.readouterr().out == "NOT RUN: no NVIDIA GPU here\n"

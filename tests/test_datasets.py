@@ -1,4 +1,4 @@
-"""The six data sets: seeds, ranges, and labels by rules written out once more."""
+"""The six data sets: seeds, ranges, and labels by independently written rules."""
 
 import math
 import re
@@ -18,7 +18,7 @@ RULES = {
     "Xor": lambda x, y: (x < 0.5 and y >= 0.5) or (x >= 0.5 and y < 0.5),
     "Circle": lambda x, y: math.hypot(x - 0.5, y - 0.5) > math.sqrt(0.1),
 }
-NEAR = 1e-9  # beside an edge
+NEAR = 1e-9  # next to an edge
 EDGES = {  # a point just on the side of label 1, and one just on the side of label 0
     "Simple": [((0.5 - NEAR, 0.9), (0.5, 0.9))],
     "Diag": [((0.25 - NEAR, 0.25), (0.25, 0.25))],
@@ -28,14 +28,14 @@ EDGES = {  # a point just on the side of label 1, and one just on the side of la
 }
 
 
-def test_there_are_six_by_the_names_that_a_menu_shows():
+def test_the_six_data_sets_have_the_names_of_the_menu():
     assert list(datasets) == ["Simple", "Diag", "Split", "Xor", "Circle", "Spiral"]
     assert minitorch.datasets is datasets
 
 
 @pytest.mark.parametrize("name", datasets)
 @pytest.mark.parametrize("N", [1, 2, 7, 50])
-def test_a_set_has_n_points_in_the_unit_square_and_as_many_labels(name, N):
+def test_a_data_set_has_n_points_in_the_unit_square_and_n_labels(name, N):
     graph = datasets[name](N)
     assert isinstance(graph, Graph)
     assert (graph.N, len(graph.X), len(graph.y)) == (N, N, N)
@@ -44,7 +44,7 @@ def test_a_set_has_n_points_in_the_unit_square_and_as_many_labels(name, N):
 
 
 @pytest.mark.parametrize("name", datasets)
-def test_the_seed_decides_the_points(name):
+def test_the_seed_determines_the_points(name):
     assert datasets[name](20, seed=3) == datasets[name](20, seed=3)
     assert datasets[name](20, seed=3).X != datasets[name](20, seed=4).X
     assert datasets[name](20) == datasets[name](20, seed=0)
@@ -58,7 +58,7 @@ def test_labels_follow_the_rule(name):
 
 
 @pytest.mark.parametrize("name", EDGES)
-def test_labels_follow_the_rule_beside_an_edge(name, monkeypatch):
+def test_labels_follow_the_rule_next_to_an_edge(name, monkeypatch):
     for inside, outside in EDGES[name]:
         monkeypatch.setattr(sys.modules["minitorch.datasets"], "make_pts", lambda N, seed, points=(inside, outside): list(points))
         assert datasets[name](2).y == [1, 0]
@@ -72,24 +72,24 @@ def test_points_cover_the_square():
         assert sum(coordinates) / 1000 == pytest.approx(0.5, abs=0.05)
 
 
-def turned(point):
-    """The point half a turn around the middle of the square."""
+def rotated(point):
+    """The point rotated by half a turn around the middle of the square."""
     return (pytest.approx(1 - point[0]), pytest.approx(1 - point[1]))
 
 
-def test_the_spirals_are_one_spiral_and_the_same_turned_by_half():
+def test_the_second_spiral_is_the_first_rotated_by_half_a_turn():
     graph = datasets["Spiral"](40, seed=2)
     arms = {label: sorted(x for x, y in zip(graph.X, graph.y, strict=True) if y == label) for label in (0, 1)}
     assert [len(arms[0]), len(arms[1])] == [20, 20]
-    assert arms[1] == [turned(point) for point in reversed(arms[0])]
+    assert arms[1] == [rotated(point) for point in reversed(arms[0])]
 
 
-def test_an_arm_winds_outwards_by_one_turn_and_a_half():
+def test_an_arm_winds_outward_by_one_and_a_half_turns():
     graph = datasets["Spiral"](60)
     arm = [(x - 0.5, y - 0.5) for (x, y), label in zip(graph.X, graph.y, strict=True) if label == 0]
     arm.sort(key=lambda point: math.hypot(*point))
     for i, (x, y) in enumerate(arm):
-        part = (i + 1) / 30  # of the way
+        part = (i + 1) / 30  # at this fraction of the arm
         assert math.hypot(x, y) == pytest.approx(part / 2)
         assert math.cos(math.atan2(y, x) - part * 3 * math.pi) == pytest.approx(1)
 
@@ -104,7 +104,7 @@ def test_the_seed_only_shuffles_the_spiral():
     assert sorted(zip(a.X, a.y, strict=True)) == sorted(zip(b.X, b.y, strict=True))
 
 
-def test_the_number_of_points_may_come_from_numpy():
+def test_the_number_of_points_may_be_a_numpy_integer():
     assert datasets["Xor"](np.int64(3)) == datasets["Xor"](3)
 
 

@@ -1,4 +1,4 @@
-"""The book: its pages, its task boxes, its code cells and the commands it shows."""
+"""The book: its pages, task boxes, code cells, and the commands that it shows."""
 
 import ast
 import contextlib
@@ -31,12 +31,12 @@ QUESTION = re.compile(
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(DOCS / "_ext")])}
 
 
-def name(page: Path) -> str:
+def page_name(page: Path) -> str:
     """The page as the manifest names it."""
     return page.relative_to(DOCS).with_suffix("").as_posix()
 
 
-def cells(page: Path) -> list[str]:
+def code_cells(page: Path) -> list[str]:
     """The code cells of a page, without their options."""
     found = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}"]
     return [re.sub(r"^:tags:.*\n", "", body) for body in found]
@@ -50,8 +50,8 @@ def questions(page: Path) -> list[re.Match[str]]:
     return found
 
 
-def commands(page: Path) -> list[str]:
-    """The command lines that a page shows, in blocks and in a line of text."""
+def shown_commands(page: Path) -> list[str]:
+    """The commands on a page, in blocks and inline."""
     text = page.read_text(encoding="utf-8")
     words = ("make ", "course ", "pytest ", "python ")
     blocks = [body.splitlines() for _, kind, body in FENCE.findall(text) if kind == "text"]
@@ -62,24 +62,24 @@ def commands(page: Path) -> list[str]:
 
 @functools.cache
 def help_text(*command: str) -> str:
-    """What a program says of itself."""
+    """The help texts of the programs."""
     return subprocess.run([sys.executable, *command, "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def run_extension(code: str) -> subprocess.CompletedProcess[str]:
-    """Run code that imports the book's extensions, in a process of its own: they are no part of the package."""
+    """Run code that imports the book's extensions in a separate process; they are not part of the package."""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_every_task_has_its_page_with_its_box(task) -> None:
+def test_every_task_has_a_page_with_its_box(task) -> None:
     page = DOCS / f"{task.page}.md"
     assert page.is_file(), f"tasks.toml names the page {task.page} for Task {task.id}"
     assert f"```{{task}} {task.id}\n" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=name)
-def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) -> None:
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
+def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -> None:
     text = page.read_text(encoding="utf-8")
     without_task = {
         "module1/topological_order",
@@ -100,14 +100,14 @@ def test_every_chapter_has_an_example_by_hand_a_figure_mistakes_and_a_box(page) 
     }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
     figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades"
-    assert re.search(rf"^({figures})\(", "".join(cells(page)), re.MULTILINE), "no figure"
+    assert re.search(rf"^({figures})\(", "".join(code_cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
-    assert ("```{task} " in text) == (name(page) not in without_task)
+    assert ("```{task} " in text) == (page_name(page) not in without_task)
     chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0]
     assert 600 <= len(chapter.split()) <= 1400
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
 def test_every_chapter_ends_its_text_with_questions(page) -> None:
     headings = re.findall(r"^## (.*)", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     after_mistakes = headings[headings.index("Common mistakes") + 1 :]
@@ -118,7 +118,7 @@ def test_every_chapter_ends_its_text_with_questions(page) -> None:
     assert any(question["question"].startswith("What does this print?") for question in found)
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
 def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
     for question in questions(page):
         code = "".join(body for _, kind, body in FENCE.findall(question["question"]) if kind == "python")
@@ -126,13 +126,13 @@ def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
         names = {"minitorch": minitorch, "math": math, "np": np, "permutations": permutations}
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(ast.parse(code), f"{name(page)}.md", "exec"), names)
+            exec(compile(ast.parse(code), f"{page_name(page)}.md", "exec"), names)
         assert printed.getvalue() == (shown[1] if shown else ""), question["question"]
         if question["check"]:
             assert eval(question["check"], names), f"{question['question']}\n{question['check']} does not hold"
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=name)
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
 def test_the_code_of_a_chapter_fits_the_page(page) -> None:
     hidden = (":tags: [hide-input]", ":tags: [remove-cell]")
     shown = [
@@ -150,11 +150,11 @@ def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_commands_that_a_page_shows_exist(page) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_commands_on_pages_exist(page) -> None:
     workspaces = ROOT / "course" / "staff" / "handout" / "templates" / "Makefile.jinja"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8") + workspaces.read_text(encoding="utf-8")
-    for command in commands(page):
+    for command in shown_commands(page):
         program, *arguments = shlex.split(command, comments=True)
         flags = [argument for argument in arguments if argument.startswith("-")]
         if program == "make":
@@ -176,7 +176,7 @@ def test_commands_that_a_page_shows_exist(page) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_first_hour_shows_the_numbers_of_today() -> None:
+def test_the_first_hour_shows_current_numbers() -> None:
     text = (DOCS / "first_hour.md").read_text(encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "task0_1", "tests/test_operators.py"]
     collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
@@ -187,12 +187,12 @@ def test_the_first_hour_shows_the_numbers_of_today() -> None:
     assert lines[int(shown[0]) - 1].strip() == shown[1]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_within_the_book_lead_somewhere(page) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_internal_links_of_the_book_work(page) -> None:
     text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target:
-            assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+            assert (page.parent / target).exists(), f"{page_name(page)} links to {target}"
 
 
 def headings(page: Path) -> set[str]:
@@ -244,7 +244,7 @@ def test_nothing_is_loaded_from_another_host() -> None:
         assert hosts == [], f"{source.name} would load from another host"
 
 
-def test_a_task_box_says_what_the_manifest_says() -> None:
+def test_a_task_box_agrees_with_the_manifest() -> None:
     result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
     box = result.stdout
     task = course().task("1.4")
@@ -256,7 +256,7 @@ def test_a_task_box_says_what_the_manifest_says() -> None:
     assert [hint in box for hint in task.hints] == [True] * len(task.hints)
 
 
-def test_a_hint_lies_inside_the_one_before_it() -> None:
+def test_each_hint_is_nested_in_the_previous_one() -> None:
     result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
     fences = [line.split("{")[0] for line in result.stdout.splitlines() if "{dropdown}" in line]
     closing = [line for line in result.stdout.splitlines() if re.fullmatch(":+", line)]
@@ -346,8 +346,8 @@ for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), g
     assert "<figcaption>Twice</figcaption>" in box_graph
 
 
-def test_a_layout_shows_every_view_over_one_storage() -> None:
-    # The transposed table's cell (2, 0) is 30, which lies at position 2; a cell is 26 wide and the strip begins at 10.
+def test_a_layout_figure_shows_every_view_over_one_storage() -> None:
+    # The transposed table's cell (2, 0) is 30, at position 2; a cell is 26 wide and the strip starts at 10.
     code = """
 from tensor_figures import layout
 print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,), (2,), 1)}, "C", marked={"t": [(2, 0)]})._repr_html_())
@@ -370,11 +370,11 @@ print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,),
         "storage",
         "10",
     ]
-    assert drawn.count('class="graph-node marked"') == 2  # the cell and its place
+    assert drawn.count('class="graph-node marked"') == 2  # the cell and its position
     assert re.findall(r'class="graph-edge" d="M23 .* 75 [\d.]+"', drawn), "no arrow from the first column to the middle of place 2"
 
 
-def test_cells_that_share_a_column_and_a_place_share_an_arrow() -> None:
+def test_cells_with_the_same_column_and_position_share_an_arrow() -> None:
     code = """
 from tensor_figures import layout
 print(layout([7, 8], {"e": ((2, 2), (0, 1), 0)}, "C", marked={"e": [(0, 1), (1, 1)]})._repr_html_())
@@ -384,7 +384,7 @@ print(layout([7, 8], {"e": ((2, 2), (0, 1), 0)}, "C", marked={"e": [(0, 1), (1, 
     assert drawn.count('class="graph-node marked"') == 3
 
 
-def test_an_alignment_shows_what_is_missing_stretched_and_in_conflict() -> None:
+def test_an_alignment_figure_shows_missing_stretched_and_conflicting_dimensions() -> None:
     code = """
 from tensor_figures import alignment
 print(alignment({"a": (2, 3, 1), "b": (3, 4)}, "C")._repr_html_())
@@ -396,10 +396,10 @@ print(alignment({"a": (0, 1), "b": (1, 1)}, "C")._repr_html_())
     assert fits.count("stroke-dasharray") == 2
     assert re.findall(r">([^<>]+)</text>", clash)[-2:] == ["2", "≠"]
     assert re.findall(r">([^<>]+)</text>", empty)[-2:] == ["0", "1"]
-    assert empty.count("stroke-dasharray") == 1  # 1 beside 1 is not stretched
+    assert empty.count("stroke-dasharray") == 1  # 1 next to 1 is not stretched
 
 
-def test_an_equation_draws_grids_signs_and_dashed_cells() -> None:
+def test_an_equation_figure_draws_grids_signs_and_dashed_cells() -> None:
     code = """
 from tensor_figures import equation
 print(equation([("x", [[1, 2.5]]), "<", ("y", [[3], [4]], [(1, 0)])], "One < two")._repr_html_())
@@ -410,7 +410,7 @@ print(equation([("x", [[1, 2.5]]), "<", ("y", [[3], [4]], [(1, 0)])], "One < two
     assert "<figcaption>One &lt; two</figcaption>" in drawn
 
 
-def test_threads_are_numbered_through_the_blocks_and_dashed_behind_the_last_element() -> None:
+def test_threads_are_numbered_across_blocks_and_dashed_past_the_last_element() -> None:
     # 5 elements, blocks of 3: the second block's threads are 3, 4 and one without an element.
     drawn = run_extension("from cuda_figures import threads\nprint(threads(5, 3, 'C')._repr_html_())").stdout
     texts = re.findall(r">([^<>]+)</text>", drawn)
@@ -418,7 +418,7 @@ def test_threads_are_numbered_through_the_blocks_and_dashed_behind_the_last_elem
     assert drawn.count("stroke-dasharray") == 1
 
 
-def test_a_tree_halves_its_row_in_every_round() -> None:
+def test_a_tree_figure_halves_its_row_in_every_round() -> None:
     drawn = run_extension("from cuda_figures import tree\nprint(tree([1, 2, 3, 4], 'C')._repr_html_())").stdout
     texts = re.findall(r">([^<>]+)</text>", drawn)
     assert texts == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
@@ -426,8 +426,8 @@ def test_a_tree_halves_its_row_in_every_round() -> None:
     assert drawn.count('class="graph-node marked"') == 1
 
 
-def test_tiles_are_numbered_in_the_order_in_which_a_block_brings_them() -> None:
-    # Of a (3, 3) the block in the second row needs row 2, of b (3, 2) both columns; the third of the inner dimension is a tile of its own.
+def test_tiles_are_numbered_in_the_order_in_which_a_block_loads_them() -> None:
+    # The block in the second row of a (3, 3) needs row 2; it needs both columns of b (3, 2); the third inner index has its own tile.
     drawn = run_extension("from cuda_figures import tiles\nprint(tiles(3, 2, 3, 2, (1, 0), 'C')._repr_html_())").stdout
     texts = re.findall(r">([^<>]+)</text>", drawn)
     assert texts[:3] == ["a (3, 3)", "b (3, 2)", "out (3, 2)"]
@@ -436,7 +436,7 @@ def test_tiles_are_numbered_in_the_order_in_which_a_block_brings_them() -> None:
     assert drawn.count('class="graph-node marked"') == 3 + 2 + 6
 
 
-def test_a_timeline_draws_boxes_along_time_with_their_lanes_below_each_other() -> None:
+def test_a_timeline_draws_boxes_along_time_in_stacked_lanes() -> None:
     code = """
 from machine_figures import timeline
 print(timeline({"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}, "C", unit=10, marked=[("b", 0)])._repr_html_())
@@ -445,12 +445,12 @@ print(timeline({"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}, "C"
     assert re.findall(r">([^<>]+)</text>", drawn) == ["a", "read", "b", "wait", "time"]
     boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', drawn)
     (_, left, top, _), *_ = boxes
-    # A box is drawn 1 pixel smaller than its place on each side, and a lane is 40 below the one before.
+    # A box is drawn 1 pixel smaller than its slot on each side, and a lane is 40 below the previous one.
     placed = [(kind, float(x) - float(left), float(y) - float(top), float(width) + 2) for kind, x, y, width in boxes]
     assert placed == [("graph-node", 0, 0, 20), ("graph-node", 25, 0, 10), ("graph-node marked", 10, 40, 10)]
 
 
-def test_matrices_show_their_parts_where_they_lie() -> None:
+def test_matrices_show_their_parts_in_place() -> None:
     code = """
 from machine_figures import matrices
 print(matrices([("out", 4, 6, [(1, 2, 2, 3, "tile")]), "+=", ("a", 4, 4, [])], "C", unit=10)._repr_html_())
@@ -462,7 +462,7 @@ print(matrices([("out", 4, 6, [(1, 2, 2, 3, "tile")]), "+=", ("a", 4, 4, [])], "
     assert [float(b) - float(a) for a, b in zip(whole, part, strict=True)] == [2 * 10 + 1, 1 * 10 + 1]
 
 
-def test_gains_are_those_over_the_first_step() -> None:
+def test_speed_ups_are_relative_to_the_first_step() -> None:
     code = """
 import machine_figures
 machine_figures.chart = lambda spec, caption: print([(v["step"], v["work"], v["gain"]) for v in spec["data"]["values"]], caption)
@@ -472,7 +472,7 @@ machine_figures.gains({"operations": {"add": 0, "exp": 0}, "steps": steps}, "C")
     assert run_extension(code).stdout == "[('old', 'add', 1.0), ('old', 'exp', 1.0), ('new', 'exp', 4.0)] C\n"
 
 
-def test_a_table_escapes_what_it_shows() -> None:
+def test_a_table_escapes_its_cells() -> None:
     code = "from machine_figures import Table\nprint(Table([['step', 'µs'], ['a < b', '1']])._repr_html_())"
     html = run_extension(code).stdout
     assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
@@ -485,8 +485,8 @@ def test_a_table_shows_text_between_backticks_as_code() -> None:
     assert "<td>a `b`</td>" in html
 
 
-def test_a_window_slides_one_place_a_line_and_sums_what_lies_under_it() -> None:
-    # A cell is 26 wide and the row begins at 10: beyond the right edge stand two zeros, reversed beyond the left one.
+def test_a_window_slides_one_position_per_line_and_sums_what_it_covers() -> None:
+    # A cell is 26 wide and the row starts at 10: two zeros are past the right edge, or past the left edge if reversed.
     code = """
 from window_figures import slides
 for reverse in (False, True):
@@ -502,7 +502,7 @@ for reverse in (False, True):
         assert [place for (_, _, dash), place in zip(cells, places, strict=True) if dash] == dashed
 
 
-def test_a_grid_that_is_cut_into_windows_has_gaps_between_them() -> None:
+def test_a_grid_divided_into_windows_has_gaps_between_them() -> None:
     code = """
 from window_figures import Grid, grids
 x = Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2))
@@ -602,15 +602,15 @@ print(stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5]).
     assert [curves.count(f">{title}</text>") for title in ("f", "g", "x")] == [1, 1, 1]
 
 
-def test_a_picture_is_clear_where_it_is_smallest_and_solid_where_it_is_largest() -> None:
+def test_an_image_is_transparent_at_its_minimum_and_opaque_at_its_maximum() -> None:
     code = "from window_figures import shades\nprint(shades([('a', [[-1, 1], [3, 0]])], 'C', pixel=10)._repr_html_())"
     drawn = run_extension(code).stdout
     pixels = re.findall(r'fill="currentColor" fill-opacity="([\d.]+)" x="(\d+)" y="(\d+)"', drawn)
     assert pixels == [("0.50", "20", "26"), ("1.00", "10", "36"), ("0.25", "20", "36")]
 
 
-def test_unwritten_code_leaves_a_note_where_its_output_would_be(tmp_path) -> None:
-    # A shell as the kernel has one, and a workspace in which one task is not written yet.
+def test_unwritten_code_leaves_a_note_in_place_of_its_output(tmp_path) -> None:
+    # A shell like the kernel's, and a workspace in which one task is not written yet.
     (tmp_path / "minitorch").mkdir()
     marker = 'raise NotImplementedError("Need to implement for Task 0.1")'
     (tmp_path / "minitorch" / "operators.py").write_text(f"def mul(x, y):\n    {marker}\n")

@@ -1,4 +1,4 @@
-"""FastOps computes what NumPy and SimpleOps compute: any function, dtype and layout, on one thread and on several."""
+"""FastOps computes what NumPy and SimpleOps compute, for any function, dtype and layout, on one thread and on several."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ QUICK = settings(max_examples=60, deadline=None, database=None)
 
 
 @pytest.fixture(params=["one thread", "several threads"])
-def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """However little the work, it is done by one thread, or shared."""
+def thread_setting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run everything, however small, on one thread or on several."""
     least = 1 << 60 if request.param == "one thread" else 1
     for module in (elementwise, reduce, matmul):
         monkeypatch.setattr(module, "PARALLEL_THRESHOLD", least)
@@ -39,14 +39,14 @@ def tensor(array: np.ndarray, backend: TensorBackend = FastBackend) -> Tensor:
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = "float64", seed: int = 0) -> np.ndarray:
-    """Random numbers that every dtype can tell apart."""
+    """Random numbers that differ in every dtype."""
     values = np.random.default_rng(seed).normal(0, 3, shape)
     return values > 0 if dtype == "bool" else values.astype(dtype)
 
 
 @st.composite
 def arrays(draw: st.DrawFn, shape: tuple[int, ...] | None = None, dtype: str = "float64") -> np.ndarray:
-    """An array of any layout: its elements lie in another order, with gaps, after an offset, or are one and the same."""
+    """An array of any layout: elements in another order, with gaps, after an offset, or repeated."""
     if shape is None:
         shape = tuple(draw(st.lists(st.integers(0, 40) if draw(st.booleans()) else st.integers(1, 4), max_size=4)))
         if math.prod(shape) > 5000:
@@ -82,16 +82,16 @@ def pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 # Layouts
 
 
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 class TestLayouts:
     @QUICK
     @given(arrays())
-    def test_a_map_is_numpys(self, a: np.ndarray) -> None:
+    def test_a_map_equals_numpy(self, a: np.ndarray) -> None:
         np.testing.assert_array_equal(FastBackend.neg_map(tensor(a)).to_numpy(), -a)
 
     @QUICK
     @given(pairs())
-    def test_a_zip_is_numpys(self, pair: tuple[np.ndarray, np.ndarray]) -> None:
+    def test_a_zip_equals_numpy(self, pair: tuple[np.ndarray, np.ndarray]) -> None:
         a, b = pair
         np.testing.assert_array_equal(FastBackend.add_zip(tensor(a), tensor(b)).to_numpy(), a + b)
 
@@ -107,7 +107,7 @@ class TestLayouts:
 
     @QUICK
     @given(arrays(), st.data())
-    def test_a_sum_is_numpys(self, a: np.ndarray, data: st.DataObject) -> None:
+    def test_a_sum_equals_numpy(self, a: np.ndarray, data: st.DataObject) -> None:
         if a.ndim:
             dim = data.draw(st.integers(0, a.ndim - 1))
             np.testing.assert_allclose(FastBackend.add_reduce(tensor(a), dim).to_numpy(), a.sum(dim, keepdims=True), rtol=1e-12, atol=1e-12)
@@ -115,7 +115,7 @@ class TestLayouts:
     @pytest.mark.exhaustive
     @QUICK
     @given(arrays(), st.data())
-    def test_several_dimensions_are_folded_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
+    def test_several_dimensions_are_reduced_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
         dims = tuple(data.draw(st.sets(st.integers(0, a.ndim - 1)))) if a.ndim else ()
         out = FastOps.reduce(operators.maximum, -math.inf)(tensor(a), dims)
         np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
@@ -123,7 +123,7 @@ class TestLayouts:
     @pytest.mark.exhaustive
     @QUICK
     @given(arrays(), st.data())
-    def test_a_fold_that_is_not_a_sum_goes_in_order(self, a: np.ndarray, data: st.DataObject) -> None:
+    def test_a_reduction_that_is_not_a_sum_goes_in_order(self, a: np.ndarray, data: st.DataObject) -> None:
         dims = tuple(sorted(data.draw(st.sets(st.integers(0, a.ndim - 1))))) if a.ndim else ()
         out = FastOps.reduce(half_and_add, 1.0)(tensor(a), dims)
         if not a.size:
@@ -137,7 +137,7 @@ class TestLayouts:
     @pytest.mark.exhaustive
     @QUICK
     @given(st.data())
-    def test_a_product_is_numpys(self, data: st.DataObject) -> None:
+    def test_a_product_equals_numpy(self, data: st.DataObject) -> None:
         batch = data.draw(st.sampled_from([(), (3,), (2, 3), (2, 1, 2)]))
         n, k, m = (data.draw(st.integers(0, 40)) for _ in range(3))
         a_batch, b_batch = smaller_shape(data.draw, batch), smaller_shape(data.draw, batch)
@@ -146,15 +146,15 @@ class TestLayouts:
 
 
 def half_and_add(total: float, x: float) -> float:
-    """A fold that depends on the order."""
+    """A reduction that depends on the order."""
     return total / 2 + x
 
 
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize("shape", [(100, 300), (300, 100), (31, 33), (2, 70, 64), (5000,), (1, 20000), (20000, 1), (20001,)])
-def test_large_transposed_and_broadcast_operands(shape: tuple[int, ...]) -> None:
+def test_large_transposed_and_broadcast_operands_equal_numpy(shape: tuple[int, ...]) -> None:
     a = numbers(shape, seed=1)
-    turned = np.ascontiguousarray(a.T).T  # the same numbers, first dimension fastest
+    turned = np.ascontiguousarray(a.T).T  # the same numbers, with the first dimension varying fastest
     row, column, one = numbers((shape[-1],), seed=2), numbers((*shape[:-1], 1), seed=3), numbers((), seed=4)
     for x, y in [(a, turned), (turned, a), (turned, turned), (turned, row), (turned, column), (a, row), (row, a), (a, column), (a, one)]:
         np.testing.assert_array_equal((tensor(x) + tensor(y)).to_numpy(), x + y)
@@ -201,14 +201,14 @@ INFINITE = [math.inf, -math.inf, math.nan, 1e30, -1e30]
 
 
 def values(dtype: str) -> np.ndarray:
-    """Numbers at which functions change their ways."""
+    """Numbers at which functions change their behavior."""
     return np.array(SPECIAL + (INFINITE if dtype.startswith("float") else [])).astype(dtype)
 
 
 def check(fn: Any, result: Any, *operands: np.ndarray) -> None:
-    """That FastOps answers as SimpleOps does, in the same dtype."""
+    """Check that FastOps returns the same values and dtype as SimpleOps."""
     of = {1: TensorBackend.map, 2: TensorBackend.zip}[len(operands)]
-    with np.errstate(over="ignore"):  # a float64 that SimpleOps writes into float32
+    with np.errstate(over="ignore"):  # a float64 that SimpleOps stores as float32
         expected = of(SimpleBackend, fn, result)(*(tensor(x, SimpleBackend) for x in operands)).to_numpy()
     got = of(FastBackend, fn, result)(*map(tensor, operands)).to_numpy()
     assert got.dtype == expected.dtype
@@ -217,18 +217,18 @@ def check(fn: Any, result: Any, *operands: np.ndarray) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool"])
 @pytest.mark.parametrize(("fn", "result"), MAPS, ids=lambda x: getattr(x, "__name__", ""))
-def test_a_function_of_one_number_has_simple_ops_value(fn: Any, result: Any, dtype: str) -> None:
+def test_a_function_of_one_number_equals_simple_ops(fn: Any, result: Any, dtype: str) -> None:
     check(fn, result, values(dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool"])
 @pytest.mark.parametrize(("fn", "result"), ZIPS, ids=lambda x: getattr(x, "__name__", ""))
-def test_a_function_of_two_numbers_has_simple_ops_value(fn: Any, result: Any, dtype: str) -> None:
+def test_a_function_of_two_numbers_equals_simple_ops(fn: Any, result: Any, dtype: str) -> None:
     check(fn, result, np.repeat(values(dtype), len(values(dtype))), np.tile(values(dtype), len(values(dtype))))
 
 
 def views(seed: int) -> list[np.ndarray]:
-    """A (3, 4) of every layout, what broadcasts to it, and what has no elements."""
+    """A (3, 4) of every layout, tensors that broadcast to it, and empty tensors."""
     a = np.abs(numbers((3, 4), seed=seed)) + 0.5
     inside = np.zeros((8, 9))
     inside[1:7:2, 1:9:2] = a
@@ -236,18 +236,18 @@ def views(seed: int) -> list[np.ndarray]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize("fn", [fn for fn, _ in MAPS], ids=lambda fn: fn.__name__)
-def test_a_function_of_one_number_is_simple_ops_on_every_layout(fn: Any) -> None:
+def test_a_function_of_one_number_equals_simple_ops_on_every_layout(fn: Any) -> None:
     for a in [*views(1), np.zeros((0, 4))]:
         expected = SimpleBackend.map(fn)(tensor(a, SimpleBackend)).to_numpy()
         np.testing.assert_allclose(FastBackend.map(fn)(tensor(a)).to_numpy(), expected, rtol=1e-14, atol=0, err_msg=str(a.strides))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize("fn", [fn for fn, _ in ZIPS], ids=lambda fn: fn.__name__)
-def test_a_function_of_two_numbers_is_simple_ops_on_every_pair_of_layouts(fn: Any) -> None:
+def test_a_function_of_two_numbers_equals_simple_ops_on_every_pair_of_layouts(fn: Any) -> None:
     pairs = [(a, b) for a in views(1) for b in views(2)] + [(np.zeros((0, 4)), views(1)[5]), (np.zeros((3, 0)), views(1)[4])]
     for a, b in pairs:
         expected = SimpleBackend.zip(fn)(tensor(a, SimpleBackend), tensor(b, SimpleBackend)).to_numpy()
@@ -255,7 +255,7 @@ def test_a_function_of_two_numbers_is_simple_ops_on_every_pair_of_layouts(fn: An
         np.testing.assert_allclose(got, expected, rtol=1e-14, atol=0, err_msg=f"{a.shape} {a.strides}, {b.shape} {b.strides}")
 
 
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 def test_a_result_may_be_written_over_an_operand() -> None:
     a, b = numbers((130, 70), seed=1), numbers((130, 70), seed=2)
     for order in ((0, 1), (1, 0)):
@@ -267,7 +267,7 @@ def test_a_result_may_be_written_over_an_operand() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-def test_a_power_is_numpys(dtype: str) -> None:
+def test_a_power_equals_numpy(dtype: str) -> None:
     x, y = np.repeat(values(dtype), len(values(dtype))), np.tile(values(dtype), len(values(dtype)))
     with np.errstate(all="ignore"):
         expected = (x * 1.0) ** y
@@ -276,9 +276,9 @@ def test_a_power_is_numpys(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("float64", 5e-16), ("float32", 2.5e-7)])
-def test_exp_sigmoid_and_tanh_are_exact_to_the_last_digit_or_two(dtype: str, digits: float) -> None:
+def test_exp_sigmoid_and_tanh_are_exact_within_two_units_in_the_last_place(dtype: str, digits: float) -> None:
     last = 745 if dtype == "float64" else 103
-    normal = 708 if dtype == "float64" else 87  # beyond, results have fewer digits
+    normal = 708 if dtype == "float64" else 87  # above this, results have fewer digits
     x = np.concatenate([np.linspace(-last, last, 20001), np.linspace(-2, 2, 20001), np.logspace(-30, 0, 200)]).astype(dtype)
     exact = x.astype(np.longdouble)
     with np.errstate(over="ignore", under="ignore"):
@@ -292,7 +292,7 @@ def test_exp_sigmoid_and_tanh_are_exact_to_the_last_digit_or_two(dtype: str, dig
 
 
 @pytest.mark.parametrize(("dtype", "last", "beyond"), [("float64", 709.782, 709.783), ("float32", 88.722, 88.723)])
-def test_exp_sigmoid_and_tanh_at_the_ends_of_the_numbers(dtype: str, last: float, beyond: float) -> None:
+def test_exp_sigmoid_and_tanh_handle_extreme_inputs(dtype: str, last: float, beyond: float) -> None:
     exp, sigmoid, tanh = (
         lambda *xs, fn=fn: FastBackend.map(fn)(tensor(np.array(xs, dtype))).to_numpy().tolist()
         for fn in (operators.exp, operators.sigmoid, operators.tanh)
@@ -307,20 +307,20 @@ def test_exp_sigmoid_and_tanh_at_the_ends_of_the_numbers(dtype: str, last: float
 
 
 @pytest.mark.parametrize("name", ["add_zip", "mul_zip"])
-def test_a_large_result_of_one_layout_is_shared_among_threads_too(name: str) -> None:
+def test_a_large_contiguous_result_is_divided_among_threads(name: str) -> None:
     a, b = numbers((600, 500), seed=1), numbers((600, 500), seed=2)
     assert a.size >= elementwise.PARALLEL_THRESHOLD
     np.testing.assert_array_equal(getattr(FastBackend, name)(tensor(a), tensor(b)).to_numpy(), a + b if name == "add_zip" else a * b)
 
 
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 def test_products_without_elements_are_zeros() -> None:
     for n, k, m in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)]:
         np.testing.assert_array_equal((tensor(np.ones((n, k))) @ tensor(np.ones((k, m)))).to_numpy(), np.zeros((n, m)))
 
 
 @pytest.mark.exhaustive
-def test_operands_of_two_dtypes_meet_in_numpys() -> None:
+def test_operands_of_two_dtypes_promote_as_in_numpy() -> None:
     for one, other in [("float32", "float64"), ("int64", "float32"), ("bool", "int32"), ("int64", "int64"), ("bool", "bool")]:
         a, b = numbers((3, 4), one, 1), numbers((4, 2), other, 2)
         product, sums = tensor(a) @ tensor(b), tensor(a) + tensor(b[:, 0])
@@ -340,9 +340,9 @@ REDUCES = [
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize(("fn", "start", "expected", "dtype"), REDUCES)
-def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -> None:
+def test_reductions_of_any_length_equal_numpy(fn: Any, start: float, expected: Any, dtype: str) -> None:
     for length in (0, 1, 2, 63, 64, 65, 127, 320, 321, 1000, 1024, 1025, 5000):
         for shape, dim in [((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)]:
             a = numbers(shape, dtype, seed=length)
@@ -354,9 +354,9 @@ def test_folds_of_any_length(fn: Any, start: float, expected: Any, dtype: str) -
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize("place", [0, 1, 63, 64, 200, 999])
-def test_nan_wins_wherever_it_stands(place: int) -> None:
+def test_nan_propagates_from_any_position(place: int) -> None:
     a = numbers((1000, 2))
     a[place, 1] = math.nan
     for fn in (operators.maximum, operators.minimum, operators.add):
@@ -377,9 +377,9 @@ EDGES = [1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 67, 127, 128, 129, 255, 256, 257
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("thread_setting")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_products_at_the_edges_of_tiles(dtype: str) -> None:
+def test_products_at_tile_edges_equal_numpy(dtype: str) -> None:
     for edge in EDGES:
         for n, k, m in [(edge, 7, 9), (7, edge, 9), (7, 9, edge), (edge, edge, edge)]:
             a, b = numbers((n, k), dtype, 1), numbers((k, m), dtype, 2)
@@ -387,8 +387,8 @@ def test_products_at_the_edges_of_tiles(dtype: str) -> None:
             np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=tolerance, atol=tolerance, err_msg=f"{n, k, m}")
 
 
-@pytest.mark.usefixtures("launched")
-def test_products_of_transposed_factors_and_batches() -> None:
+@pytest.mark.usefixtures("thread_setting")
+def test_products_of_transposed_factors_and_batches_equal_numpy() -> None:
     a, b = numbers((5, 70, 40), seed=1), numbers((5, 40, 130), seed=2)
     turned = tensor(np.ascontiguousarray(b.transpose(0, 2, 1)).transpose(0, 2, 1))
     np.testing.assert_allclose((tensor(a) @ turned).to_numpy(), a @ b, rtol=1e-11, atol=1e-11)
@@ -398,7 +398,7 @@ def test_products_of_transposed_factors_and_batches() -> None:
 
 
 @pytest.mark.parametrize("name", ["cpu", "fast"])
-def test_the_compiled_backend_is_known_by_its_name(name):
+def test_the_compiled_backend_can_be_selected_by_name(name):
     x = minitorch.tensor([1.0, 2.0], requires_grad=True)
     y = x.to(name)
     assert y.backend is minitorch.FastBackend
@@ -407,7 +407,7 @@ def test_the_compiled_backend_is_known_by_its_name(name):
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-def test_a_kernel_put_in_the_place_of_the_matrix_product_is_called_with_three_dimensions(monkeypatch):
+def test_a_replaced_matrix_product_kernel_is_called_with_three_dimensions(monkeypatch):
     seen = []
 
     def kernel(out, out_shape, out_strides, a_storage, a_shape, a_strides, b_storage, b_shape, b_strides):
@@ -422,6 +422,6 @@ def test_a_kernel_put_in_the_place_of_the_matrix_product_is_called_with_three_di
     assert seen == [[(1, 2, 2)] * 3]
 
 
-def test_a_zip_without_out_answers_in_the_dtype_of_both():
+def test_a_zip_without_out_has_the_promoted_dtype():
     a, b = minitorch.tensor([1], dtype=minitorch.int64, backend=FastBackend), minitorch.tensor([0.5], backend=FastBackend)
     assert FastOps.zip(operators.add)(a, b).tolist() == [1.5]

@@ -1,4 +1,4 @@
-"""The given code of Module and Parameter: registration, replacement, deletion, messages, text."""
+"""The given code of Module and Parameter: registration, replacement, deletion, messages, text representation."""
 
 import copy
 from typing import Any
@@ -27,7 +27,7 @@ class Pair(Module):
 
 
 class Recorder:
-    """A value that can record gradients, as a Scalar or a Tensor."""
+    """A value that can record gradients, like a Scalar or a Tensor."""
 
     def __init__(self) -> None:
         self.asked: list[bool] = []
@@ -38,7 +38,7 @@ class Recorder:
 
 
 class OnlyRequiresGrad:
-    """A value that knows requires_grad_ and nothing else."""
+    """A value whose only method is requires_grad_."""
 
     __slots__ = ("asked",)
 
@@ -49,7 +49,7 @@ class OnlyRequiresGrad:
 # Registration
 
 
-def test_a_new_module_trains() -> None:
+def test_a_new_module_is_in_training_mode() -> None:
     assert Module().training is True
 
 
@@ -69,13 +69,13 @@ def test_other_values_are_ordinary_attributes() -> None:
     assert pair.__dict__["_parameters"] == {}
 
 
-def test_modules_returns_a_list_of_its_own() -> None:
+def test_modules_returns_a_new_list() -> None:
     pair = Pair()
     pair.modules().clear()
     assert len(pair.modules()) == 2
 
 
-def test_add_parameter_registers_under_a_name_made_at_run_time() -> None:
+def test_add_parameter_registers_under_a_computed_name() -> None:
     module = Module()
     made = [module.add_parameter(f"weight_{i}", i) for i in range(3)]
     assert module.weight_0 is made[0]
@@ -94,7 +94,7 @@ def test_a_parameter_can_be_replaced_by_a_parameter() -> None:
     assert len(leaf.__dict__["_parameters"]) == 2
 
 
-def test_a_plain_value_in_the_place_of_a_parameter_is_an_error() -> None:
+def test_replacing_a_parameter_by_a_plain_value_is_an_error() -> None:
     leaf = Leaf()
     with pytest.raises(TypeError) as caught:
         leaf.weight = 0.5
@@ -102,13 +102,13 @@ def test_a_plain_value_in_the_place_of_a_parameter_is_an_error() -> None:
     assert leaf.weight.value == 1.0
 
 
-def test_a_module_in_the_place_of_a_parameter_is_an_error() -> None:
+def test_replacing_a_parameter_by_a_module_is_an_error() -> None:
     leaf = Leaf()
     with pytest.raises(TypeError, match=r"^Leaf\.weight is a parameter, got Leaf; "):
         leaf.weight = Leaf()
 
 
-def test_a_child_gives_way_to_a_parameter_or_a_plain_value() -> None:
+def test_a_child_can_be_replaced_by_a_parameter_or_a_plain_value() -> None:
     pair = Pair()
     pair.first = Parameter(1.0)
     pair.second = None
@@ -118,7 +118,7 @@ def test_a_child_gives_way_to_a_parameter_or_a_plain_value() -> None:
 
 
 @pytest.mark.parametrize("value", [Parameter(1.0), Leaf()])
-def test_a_plain_value_gives_way_to_a_parameter_or_a_child(value: Any) -> None:
+def test_a_plain_value_can_be_replaced_by_a_parameter_or_a_child(value: Any) -> None:
     module = Module()
     module.bias = None
     module.bias = value
@@ -136,7 +136,7 @@ def test_parameters_children_and_plain_values_can_be_deleted() -> None:
     assert not hasattr(pair, "size")
 
 
-def test_deleting_what_is_not_there_is_an_error() -> None:
+def test_deleting_a_missing_attribute_is_an_error() -> None:
     with pytest.raises(AttributeError, match="nothing"):
         del Pair().nothing
 
@@ -152,7 +152,7 @@ def test_a_copy_is_independent() -> None:
 # Messages
 
 
-def test_a_missing_attribute_names_those_that_exist() -> None:
+def test_a_missing_attribute_error_lists_the_existing_ones() -> None:
     with pytest.raises(AttributeError) as caught:
         _ = Leaf().wieght
     assert str(caught.value) == "Leaf has no attribute 'wieght'; it has weight, bias, training"
@@ -163,7 +163,7 @@ def test_a_missing_attribute_names_those_that_exist() -> None:
 
 
 @pytest.mark.parametrize("value", [Parameter(1.0), Leaf()])
-def test_forgetting_super_init_is_an_error_that_says_so(value: Any) -> None:
+def test_a_missing_super_init_is_an_error_that_says_so(value: Any) -> None:
     class Hasty(Module):
         def __init__(self) -> None:
             self.part = value
@@ -184,14 +184,14 @@ def test_a_module_without_super_init_says_so_when_it_is_used() -> None:
         assert str(caught.value) == "Hasty is used before Module.__init__ has run; call super().__init__() first"
 
 
-def test_a_parameter_that_is_replaced_keeps_its_place() -> None:
+def test_a_replaced_parameter_keeps_its_position() -> None:
     module = Module()
     module.a, module.b = Parameter(1.0), Parameter(2.0)
     module.a = Parameter(3.0)
     assert [(name, parameter.value) for name, parameter in module.named_parameters()] == [("a", 3.0), ("b", 2.0)]
 
 
-def test_a_missing_attribute_before_super_init_is_no_endless_recursion() -> None:
+def test_a_missing_attribute_before_super_init_does_not_recurse_endlessly() -> None:
     class Hasty(Module):
         def __init__(self) -> None:
             _ = self.part
@@ -212,10 +212,10 @@ def test_calling_a_module_runs_forward_with_all_arguments() -> None:
     assert Leaf()(10.0, scale=2.0) == 24.0
 
 
-# Text
+# Text representation
 
 
-def test_a_module_shows_its_tree() -> None:
+def test_the_repr_of_a_module_shows_its_tree() -> None:
     class Outer(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -227,7 +227,7 @@ def test_a_module_shows_its_tree() -> None:
     assert str(Outer()) == repr(Outer())
 
 
-def test_a_parameter_shows_its_value() -> None:
+def test_the_repr_of_a_parameter_shows_its_value() -> None:
     assert repr(Parameter("a")) == "'a'"
     assert str(Parameter("a")) == "a"
 
@@ -235,7 +235,7 @@ def test_a_parameter_shows_its_value() -> None:
 # Parameter
 
 
-def test_a_parameter_may_hold_anything() -> None:
+def test_a_parameter_may_contain_any_value() -> None:
     for value in (1, 2.5, None, "text", [1.0]):
         assert Parameter(value).value is value
     assert Parameter(1.0).name is None
@@ -248,7 +248,7 @@ def test_update_replaces_the_value() -> None:
     assert parameter.name == "weight"
 
 
-def test_a_value_that_can_record_gradients_is_told_to() -> None:
+def test_a_value_that_can_record_gradients_starts_recording() -> None:
     first, second = Recorder(), Recorder()
     parameter = Parameter(first)
     parameter.update(second)
@@ -257,20 +257,20 @@ def test_a_value_that_can_record_gradients_is_told_to() -> None:
     assert second.name == "unnamed"
 
 
-def test_a_value_that_can_record_gradients_takes_the_parameters_name() -> None:
+def test_a_value_that_can_record_gradients_takes_the_name_of_the_parameter() -> None:
     first, second = Recorder(), Recorder()
     Parameter(first, "weight").update(second)
     assert first.name == "weight"
     assert second.name == "weight"
 
 
-def test_a_value_needs_no_more_than_requires_grad() -> None:
+def test_a_value_needs_only_requires_grad() -> None:
     value = OnlyRequiresGrad()
     Parameter(value)
     assert value.asked is True
 
 
-def test_an_update_is_seen_by_whoever_holds_the_parameter() -> None:
+def test_an_update_is_visible_through_every_reference() -> None:
     leaf = Leaf()
     held = [leaf.weight]
     leaf.weight.update(5.0)

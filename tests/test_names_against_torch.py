@@ -1,4 +1,4 @@
-"""The rest of the public names that PyTorch has too, called alike in both libraries; and that none of these names is left out."""
+"""Remaining public names that PyTorch also has, called in both libraries; and a check that every such name is compared."""
 
 import importlib
 import re
@@ -22,20 +22,20 @@ EDGES = [-np.inf, -3e38, -300.7, -2.5, -0.5, -0.0, 0.0, 1e-8, 0.5, 1.5, 2.5, 700
 FINITE = [-100.9, -2.5, -0.5, -0.0, 0.5, 1.5, 100.9]
 
 
-def written(x, index, value):
+def assign(x, index, value):
     """The tensor after an assignment."""
     x[index] = value
     return x
 
 
-def walked(x, use):
-    """The gradient that the squares of a leaf leave there, after something was done with the leaf."""
+def gradient_through(x, use):
+    """The gradient of a leaf after backward through the sum of squares of a result."""
     use(x)
     (x * x).sum().backward()
     return x.grad
 
 
-# Rows: a name, and what is done with a library; what comes out is compared.
+# Rows: a name, and a function of a library; the results of both libraries are compared.
 
 TENSORS = [
     ("arange", lambda lib: lib.arange(5)),
@@ -52,7 +52,7 @@ TENSORS = [
     ("tensor", lambda lib: lib.tensor([[1.0, 2.0], [3.0, np.nan]])),
     ("tensor", lambda lib: lib.tensor(ARRAY)),
     ("from_numpy", lambda lib: lib.from_numpy(ARRAY.copy())),
-    ("no_grad", lambda lib: recorded_without(lib)),
+    ("no_grad", lambda lib: recording_without(lib)),
     ("Tensor.numpy", lambda lib: lib.tensor(ARRAY).numpy()[1]),
     ("Tensor.tolist", lambda lib: lib.tensor(ARRAY).tolist()),
     ("Tensor.item", lambda lib: lib.tensor([[2.5]]).item()),
@@ -75,9 +75,9 @@ TENSORS = [
     ("Tensor.__array__", lambda lib: np.asarray(lib.tensor(ARRAY))),
     ("Tensor.__deepcopy__", lambda lib: importlib.import_module("copy").deepcopy(lib.tensor(ARRAY))),
     ("Tensor.__hash__", lambda lib: len(dict.fromkeys((lib.ones((1,)), lib.ones((1,))), 0))),
-    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), (0, slice(1, None), -1), 7.0)),
-    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), (..., slice(None, None, 2)), lib.ones((3, 1)))),
-    ("Tensor.__setitem__", lambda lib: written(lib.tensor(ARRAY), lib.tensor(ARRAY) > 2, -1.0)),
+    ("Tensor.__setitem__", lambda lib: assign(lib.tensor(ARRAY), (0, slice(1, None), -1), 7.0)),
+    ("Tensor.__setitem__", lambda lib: assign(lib.tensor(ARRAY), (..., slice(None, None, 2)), lib.ones((3, 1)))),
+    ("Tensor.__setitem__", lambda lib: assign(lib.tensor(ARRAY), lib.tensor(ARRAY) > 2, -1.0)),
     ("Tensor.double", lambda lib: lib.tensor(EDGES).float().double()),
     ("Tensor.float", lambda lib: lib.tensor(EDGES).float().double()),
     ("Tensor.half", lambda lib: lib.tensor(EDGES).half().double()),
@@ -89,14 +89,20 @@ TENSORS = [
     ("Tensor.cpu", lambda lib: lib.tensor(ARRAY).cpu()),
     ("Tensor.requires_grad", lambda lib: lib.tensor([1.0], requires_grad=True).requires_grad),
     ("Tensor.requires_grad_", lambda lib: [(lib.tensor([1.0]).requires_grad_(flag) * 2).requires_grad for flag in (True, False)]),
-    ("Tensor.backward", lambda lib: walked(lib.tensor(ARRAY, requires_grad=True), lambda x: (x * 3)[1:].backward(lib.tensor(ARRAY[1:])))),
-    ("Tensor.register_hook", lambda lib: walked(lib.tensor(ARRAY, requires_grad=True), lambda x: x.register_hook(lambda g: g * 3))),
-    ("Tensor.grad", lambda lib: walked(lib.tensor(EDGES, requires_grad=True), lambda x: None)),
+    (
+        "Tensor.backward",
+        lambda lib: gradient_through(lib.tensor(ARRAY, requires_grad=True), lambda x: (x * 3)[1:].backward(lib.tensor(ARRAY[1:]))),
+    ),
+    (
+        "Tensor.register_hook",
+        lambda lib: gradient_through(lib.tensor(ARRAY, requires_grad=True), lambda x: x.register_hook(lambda g: g * 3)),
+    ),
+    ("Tensor.grad", lambda lib: gradient_through(lib.tensor(EDGES, requires_grad=True), lambda x: None)),
 ]
 
 
-def recorded_without(library):
-    """Whether what is computed under no_grad, and after it, records gradients."""
+def recording_without(library):
+    """Whether results record gradients under no_grad, and afterwards."""
     x = library.tensor([1.0], requires_grad=True)
     with library.no_grad():
         under = x * 2
@@ -104,7 +110,7 @@ def recorded_without(library):
 
 
 def tree(nn):
-    """A network with modules in modules, one of them in two places, and what keeps statistics."""
+    """A network with nested modules, one of them used twice, and modules with statistics."""
     both = nn.Linear(3, 3)
     inner = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), both)
     return nn.Sequential(OrderedDict(inner=inner, norm=nn.BatchNorm1d(3), both=both, last=nn.ModuleDict({"a": nn.ModuleList([nn.Tanh()])})))
@@ -114,20 +120,20 @@ def kinds(modules):
     return [type(module).__name__ for module in modules]
 
 
-def called(module):
-    """What `apply` calls, in order. A module that stands in two places is called once here, and twice in PyTorch."""
+def applied_modules(module):
+    """The modules that `apply` calls, in order. We call a module that is used twice once, PyTorch calls it twice."""
     found = {}
     module.apply(lambda part: found.setdefault(id(part), type(part).__name__))
     return list(found.values())
 
 
 def dtypes(module):
-    """The names of the dtypes of what a module keeps, by name."""
+    """The dtypes of a module's state, by name."""
     return {name: re.sub(r"^torch\.", "", str(value.dtype)) for name, value in module.state_dict().items()}
 
 
-def hooked(lib, nn):
-    """In which order hooks are called, and what they make of what goes in and comes out."""
+def hook_calls(lib, nn):
+    """The order in which hooks are called, and their effects on inputs and outputs."""
     module, seen = nn.Sequential(nn.Tanh()), []
     handles = [
         module.register_forward_pre_hook(lambda module, args: seen.append("before")),
@@ -141,8 +147,8 @@ def hooked(lib, nn):
     return [first, module(lib.tensor([0.5])), seen]
 
 
-def buffered(lib, nn):
-    """A module with two buffers of its own, one of which is no part of its state."""
+def buffered_module(lib, nn):
+    """A module with two buffers, one of which is not part of its state."""
     module = nn.Sequential(nn.BatchNorm1d(2))
     module.register_buffer("mine", lib.ones((2,)))
     module.register_buffer("passing", lib.zeros((2,)), persistent=False)
@@ -159,7 +165,7 @@ MODULES = [
     ("nn.Module.buffers", lambda lib, nn: [tuple(each.shape) for each in tree(nn).buffers()][:2]),
     ("nn.Module.parameters", lambda lib, nn: len(list(tree(nn).parameters()))),
     ("nn.Module.state_dict", lambda lib, nn: list(tree(nn).state_dict())),
-    ("nn.Module.apply", lambda lib, nn: called(tree(nn))),
+    ("nn.Module.apply", lambda lib, nn: applied_modules(tree(nn))),
     ("nn.Module.train", lambda lib, nn: [part.training for part in tree(nn).eval().train().modules()]),
     ("nn.Module.eval", lambda lib, nn: [part.training for part in tree(nn).eval().modules()]),
     ("nn.Module.training", lambda lib, nn: nn.Linear(1, 1).training),
@@ -169,9 +175,9 @@ MODULES = [
     ("nn.Module.double", lambda lib, nn: dtypes(tree(nn).half().double())),
     ("nn.Module.to", lambda lib, nn: dtypes(tree(nn).to(dtype=lib.float32))),
     ("nn.Module.cpu", lambda lib, nn: dtypes(tree(nn).cpu())),
-    ("nn.Module.register_buffer", buffered),
-    ("nn.Module.register_forward_hook", hooked),
-    ("nn.Module.register_forward_pre_hook", hooked),
+    ("nn.Module.register_buffer", buffered_module),
+    ("nn.Module.register_forward_hook", hook_calls),
+    ("nn.Module.register_forward_pre_hook", hook_calls),
     ("nn.Sequential", lambda lib, nn: kinds(tree(nn)[1:3])),
     ("nn.ModuleList", lambda lib, nn: kinds(nn.ModuleList([nn.ReLU(), nn.Tanh()]).append(nn.SiLU())[1:])),
     ("nn.ModuleDict", lambda lib, nn: list(nn.ModuleDict({"b": nn.ReLU(), "a": nn.Tanh()}).keys())),
@@ -217,7 +223,7 @@ FILLS = [("nn.init.constant_", (0.3,)), ("nn.init.zeros_", ()), ("nn.init.ones_"
 
 
 def plain(result):
-    """What came out, without tensors: both libraries' become arrays of float64."""
+    """A result without tensors: those of both libraries become arrays of float64."""
     if isinstance(result, (list, tuple)):
         return [plain(each) for each in result]
     if isinstance(result, torch.Tensor):
@@ -251,22 +257,22 @@ def named(rows):
 
 
 @pytest.mark.parametrize("use", named(TENSORS))
-def test_a_tensor_is_pytorchs(use):
+def test_tensors_agree_with_pytorch(use):
     assert_same(plain(use(minitorch)), plain(use(torch)))
 
 
 @pytest.mark.parametrize("use", named(MODULES))
-def test_a_module_is_pytorchs(use):
+def test_modules_agree_with_pytorch(use):
     assert_same(plain(use(minitorch, minitorch.nn)), plain(use(torch, torch.nn)))
 
 
 @pytest.mark.parametrize("use", named(DATA))
-def test_data_are_pytorchs(use):
+def test_data_utilities_agree_with_pytorch(use):
     assert_same(plain(use(minitorch, minitorch.data)), plain(use(torch, torch.utils.data)))
 
 
 @pytest.mark.parametrize(("name", "args"), DRAWS + FILLS)
-def test_weights_begin_as_pytorchs(name, args):
+def test_initializers_agree_with_pytorch(name, args):
     manual_seed(0)
     torch.manual_seed(0)
     ours, theirs = minitorch.zeros((60, 20, 3)), torch.zeros((60, 20, 3))
@@ -279,26 +285,26 @@ def test_weights_begin_as_pytorchs(name, args):
 
 
 @pytest.mark.parametrize("most", [0.5, 1e3])
-def test_gradients_are_clipped_to_pytorchs(most):
+def test_gradient_clipping_agrees_with_pytorch(most):
     p, q = minitorch.Parameter(minitorch.tensor(ARRAY)), torch.zeros(ARRAY.shape)
     p.value.grad, q.grad = minitorch.tensor(ARRAY - 1), torch.tensor(ARRAY - 1)
     minitorch.optim.clip_grad_value_([p], most), torch.nn.utils.clip_grad_value_([q], most)
     np.testing.assert_array_equal(p.value.grad.to_numpy(), q.grad.numpy())
 
 
-# That no name is left out
+# Completeness
 
 ELSEWHERE = {
-    "nn/test_recurrent.py::test_layers_are_pytorchs": "nn.RNN nn.LSTM nn.GRU",
-    "nn/test_recurrent.py::test_cells_are_pytorchs": "nn.RNNCell nn.LSTMCell nn.GRUCell",
-    "nn/test_attention.py::test_heads_are_pytorchs": "nn.MultiheadAttention",
-    "nn/test_module.py::test_pytorchs_states_are_taken": "nn.Module.load_state_dict nn.Module.forward",
-    "nn/test_init.py::test_gains_are_pytorchs": "nn.init.calculate_gain",
+    "nn/test_recurrent.py::test_layers_agree_with_pytorch": "nn.RNN nn.LSTM nn.GRU",
+    "nn/test_recurrent.py::test_cells_agree_with_pytorch": "nn.RNNCell nn.LSTMCell nn.GRUCell",
+    "nn/test_attention.py::test_multi_head_attention_agrees_with_pytorch": "nn.MultiheadAttention",
+    "nn/test_module.py::test_a_state_of_pytorch_can_be_loaded": "nn.Module.load_state_dict nn.Module.forward",
+    "nn/test_init.py::test_gains_agree_with_pytorch": "nn.init.calculate_gain",
     "optim/test_optimizers.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
     "optim/test_schedules.py::test_thirty_epochs_are_pytorchs": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
     "optim/test_schedules.py::test_thirty_epochs_of_a_warm_up_and_a_cosine_are_pytorchs": "optim.SequentialLR",
     "optim/test_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_",
-    "test_names_against_torch.py::test_gradients_are_clipped_to_pytorchs": "optim.clip_grad_value_",
+    "test_names_against_torch.py::test_gradient_clipping_agrees_with_pytorch": "optim.clip_grad_value_",
     "data/test_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
     "data/test_combined.py::test_lengths_are_pytorchs": "data.random_split",
     "core/test_number_formats.py::test_finfo_and_iinfo_are_those_of_torch": "finfo iinfo",
@@ -328,7 +334,7 @@ NOT_COMPARED = {
 
 
 def shared():
-    """The public names that PyTorch has as well."""
+    """The public names that PyTorch also has."""
     functional = torch.nn.functional
     found = {name for name in minitorch.__all__ if callable(getattr(minitorch, name)) and hasattr(torch, name)}
     for table, *others in (
@@ -347,13 +353,13 @@ def shared():
 
 
 def attributes(kind):
-    """The public names that a class and those it derives from define, but for what Python itself looks up."""
+    """The public names that a class and its bases define, except those that Python itself looks up."""
     names = {name for each in kind.__mro__ if each is not object for name in vars(each)}
     python = {"__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slots__"}
     return {name for name in names - python if not re.match(r"_[^_]", name)}
 
 
-def test_every_name_that_pytorch_has_too_is_compared_or_says_why_not():
+def test_every_name_shared_with_pytorch_is_compared_or_has_a_reason():
     rows = [row[0] for row in [*TENSORS, *MODULES, *DATA, *DRAWS, *FILLS]]
     rows += [f"nn.{case.values[0]}" for case in [*layers.LAYERS, *layers.LOSSES, *layers.FUNCTIONS]]
     compared = {*rows, *(op.covers for op in OPS if op.torch is not None), *" ".join(ELSEWHERE.values()).split()}
@@ -365,7 +371,7 @@ def test_every_name_that_pytorch_has_too_is_compared_or_says_why_not():
 
 
 @pytest.mark.parametrize("place", ELSEWHERE)
-def test_the_comparisons_elsewhere_are_there(place):
+def test_the_listed_comparisons_in_other_files_exist(place):
     file, function = place.split("::")
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     assert f"def {function}(" in text

@@ -13,7 +13,7 @@ from minitorch.kernels import pool
 from minitorch.kernels import softmax as softmax_kernels
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
-from .op_table import laid_out, layout_of
+from .op_table import in_layout, layout_of
 
 LAYOUTS = ("contiguous", "offset", "permuted", "sliced", "expanded")
 
@@ -33,7 +33,7 @@ def numbers(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
 
 def tensor_in(values: np.ndarray, layout: str, backend: Any) -> tuple[Tensor, np.ndarray]:
     """A tensor with these values in a layout, and the array of its values."""
-    base, view = laid_out(values, layout)
+    base, view = in_layout(values, layout)
     return Tensor(TensorData(base, *layout_of(base, view)), backend=backend), np.array(view)
 
 
@@ -76,7 +76,7 @@ def check(got: Tensor | np.ndarray, expected: np.ndarray, dtype: Any = float64) 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kernel", [(1, 1), (2, 3), (4, 1), (1, 6), (4, 6)])
-def test_pools_are_numpys_in_any_layout(kernel, layout, backend):
+def test_pooling_equals_numpy_in_any_layout(kernel, layout, backend):
     x, array = tensor_in(numbers((2, 3, 4, 6)), layout, backend)
     windows = windows_of(array, kernel)
     largest = windows.max((3, 5), keepdims=True)
@@ -90,7 +90,7 @@ def test_pools_are_numpys_in_any_layout(kernel, layout, backend):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 50), (1, 3, 1), (4,)])
-def test_max_is_numpys_in_any_layout(shape, layout, backend):
+def test_max_equals_numpy_in_any_layout(shape, layout, backend):
     x, array = tensor_in(numbers(shape), layout, backend)
     for dim in range(-len(shape), len(shape)):
         largest = array.max(dim, keepdims=True)
@@ -103,7 +103,7 @@ def test_max_is_numpys_in_any_layout(shape, layout, backend):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 50), (1, 3, 1), (4,)])
-def test_softmax_is_numpys_in_any_layout(shape, layout, backend):
+def test_softmax_equals_numpy_in_any_layout(shape, layout, backend):
     x, array = tensor_in(numbers(shape), layout, backend)
     given = np.cos(np.arange(array.size)).reshape(shape)
     for dim in range(-len(shape), len(shape)):
@@ -138,7 +138,7 @@ def test_float32_stays_float32(backend):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 30, 1000])
-def test_rows_of_any_length_are_folded_whole(length, backend):
+def test_rows_of_any_length_are_reduced_completely(length, backend):
     """The loops reduce eight numbers at once; the largest may be anywhere in the row."""
     array = np.random.default_rng(length).normal(0, 3, (3, length))
     for place in [*range(min(length, 17)), length // 2, length - 1]:
@@ -151,7 +151,7 @@ def test_rows_of_any_length_are_folded_whole(length, backend):
 
 
 @pytest.mark.exhaustive
-def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
+def test_gradients_of_a_tensor_used_twice_are_summed(backend):
     x = tensor([[1.0, 2.0, 4.0]], backend=backend, requires_grad=True)
     (max(x, 1) * 3.0 + max(x, 1) * softmax(x, 1)).sum().backward()
     assert x.grad is not None
@@ -175,7 +175,7 @@ def test_gradients_of_what_is_used_in_two_places_are_summed(backend):
         (softmax_kernels.logsoftmax_backward, (9,), 9, [9, 9]),
     ],
 )
-def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
+def test_a_loop_may_be_divided_into_ranges(body, sizes, of_a_task, operands):
     """Two tasks, two, and one, in another order, write the same as all five in a row, run in Python and compiled."""
     a, b, c = (numbers((5 * size,), seed) for seed, size in enumerate([*operands, 1, 1][:3]))
     whole, dealt = np.full(5 * of_a_task, math.nan), np.full(5 * of_a_task, math.nan)
@@ -187,7 +187,7 @@ def test_a_loop_may_be_dealt_in_shares(body, sizes, of_a_task, operands):
 
 
 @pytest.mark.exhaustive
-def test_several_threads_compute_what_one_does(monkeypatch):
+def test_several_threads_give_the_result_of_one(monkeypatch):
     monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", 1)
     array = numbers((3, 2, 4, 6))
     x = tensor(array, backend=FastBackend)
@@ -195,12 +195,12 @@ def test_several_threads_compute_what_one_does(monkeypatch):
     check(softmax(x, 3), softmax_of(array, 3))
 
 
-# Numbers far out
+# Extreme inputs
 
 
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
-def test_logsoftmax_is_exact_far_out(dtype, backend):
+def test_logsoftmax_is_exact_for_extreme_inputs(dtype, backend):
     """The published logarithm of x + 1e-6 would be wrong in the seventh digit, and the logarithm of softmax in all digits."""
     rows = [[1000.25, -1000.0, 1000.0], [-1000.0, -1000.5, -1000.25], [0.0, -30.0, -60.0], [3.0, 3.0, 3.0]]
     array = np.array(rows, dtype)
@@ -209,7 +209,7 @@ def test_logsoftmax_is_exact_far_out(dtype, backend):
 
 
 @pytest.mark.exhaustive
-def test_infinity_has_the_softmax_of_its_limit_if_it_has_one(backend):
+def test_softmax_of_infinity_is_the_limit_if_it_exists(backend):
     x = tensor([[0.0, -math.inf, 0.0], [math.inf, 0.0, 0.0], [-math.inf, -math.inf, -math.inf]], backend=backend)
     out, logarithms = softmax(x, 1).to_numpy(), logsoftmax(x, 1).to_numpy()
     assert out[0].tolist() == [0.5, 0.0, 0.5]
@@ -218,7 +218,7 @@ def test_infinity_has_the_softmax_of_its_limit_if_it_has_one(backend):
     assert np.isnan(out[1, 0])  # infinity by infinity
 
 
-def test_nan_is_not_lost(backend):
+def test_nan_propagates(backend):
     array = np.array([[1.0, math.nan, 3.0], [1.0, 2.0, 3.0]])
     x = tensor(array, backend=backend)
     for out in (softmax(x, 1), logsoftmax(x, 1)):
@@ -238,7 +238,7 @@ def test_nan_is_not_lost(backend):
 # Which dimension
 
 
-def test_max_and_argmax_of_all_elements(backend):
+def test_max_and_argmax_reduce_all_elements(backend):
     """Also for the only number of a tensor without dimensions."""
     array = numbers((2, 3, 4))
     x = tensor(array, backend=backend)
@@ -255,7 +255,7 @@ def test_the_gradient_through_argmax_is_zero(backend):
 
 
 @pytest.mark.exhaustive
-def test_nothing_is_recorded_where_no_gradient_is_wanted(backend):
+def test_no_gradient_is_recorded_unless_required(backend):
     x = tensor(np.ones((1, 1, 2, 2)), backend=backend, requires_grad=True)
     with no_grad():
         made = [avgpool2d(x, (2, 2)), maxpool2d(x, (2, 2)), max(x, 3), softmax(x, 3), logsoftmax(x, 3), dropout(x, 0.5), tile(x, (1, 2))[0]]
@@ -263,7 +263,7 @@ def test_nothing_is_recorded_where_no_gradient_is_wanted(backend):
 
 
 @pytest.mark.parametrize("backend", ["plain"], indirect=True)
-def test_max_of_the_course_and_of_tensors_differ_in_ties(backend):
+def test_nn_max_and_tensor_max_differ_in_ties(backend):
     """nn.max gives every largest number the gradient, Tensor.max only the first."""
     x = tensor([3.0, 1.0, 3.0], backend=backend)
     assert gradient_of(lambda x: max(x, 0), x, np.array([5.0])).tolist() == [5.0, 0.0, 5.0]
@@ -272,7 +272,7 @@ def test_max_of_the_course_and_of_tensors_differ_in_ties(backend):
 
 
 @pytest.mark.exhaustive
-def test_only_the_largest_numbers_get_a_gradient_be_it_infinite(backend):
+def test_only_the_largest_numbers_get_a_gradient_even_an_infinite_one(backend):
     """0 · infinity would be NaN."""
     x = tensor([[1.0, 2.0], [5.0, 4.0]], backend=backend)
     given = np.array([[math.inf], [math.nan]])
@@ -283,11 +283,11 @@ def test_only_the_largest_numbers_get_a_gradient_be_it_infinite(backend):
     )
 
 
-# Whole numbers, and tensors without elements
+# Integers and empty tensors
 
 
 @pytest.mark.parametrize("backend", ["plain"], indirect=True)
-def test_whole_numbers_are_taken_too(backend):
+def test_integers_are_accepted(backend):
     array = np.arange(24).reshape(1, 1, 4, 6)
     x = tensor(array, backend=backend)
     assert x.dtype == int64
@@ -301,7 +301,7 @@ def test_whole_numbers_are_taken_too(backend):
 
 
 @pytest.mark.exhaustive
-def test_no_images_have_no_windows(backend):
+def test_an_empty_batch_has_no_windows(backend):
     for shape, expected in [((0, 2, 4, 4), (0, 2, 2, 1)), ((2, 0, 4, 4), (2, 0, 2, 1)), ((1, 1, 0, 4), (1, 1, 0, 1))]:
         x = tensor(np.zeros(shape), backend=backend)
         assert avgpool2d(x, (2, 4)).shape == expected
@@ -316,7 +316,7 @@ def test_no_images_have_no_windows(backend):
 
 
 @pytest.mark.exhaustive
-def test_dropped_numbers_are_exactly_0(backend):
+def test_dropped_elements_are_exactly_0(backend):
     """Also where they were infinite or NaN, and so are their gradients."""
     array = np.array([math.inf, -math.inf, math.nan, -3.0])
     x = tensor(array, backend=backend)
@@ -325,7 +325,7 @@ def test_dropped_numbers_are_exactly_0(backend):
     np.testing.assert_array_equal(dropout(x, 0.0).to_numpy(), array)
 
 
-def test_ignored_dropout_gives_its_input(backend):
+def test_ignored_dropout_returns_its_input(backend):
     x = tensor([1.0, 2.0], backend=backend)
     assert dropout(x, 1.0, ignore=True) is x
 
@@ -341,7 +341,7 @@ def test_dropout_draws_a_number_for_every_element_unless_it_is_ignored(rate, ign
     assert rand((4,)).tolist() == expected
 
 
-def test_a_seed_drops_the_same_numbers_on_every_backend():
+def test_a_seed_drops_the_same_elements_on_every_backend():
     masks = []
     for backend in (SimpleBackend, FastBackend):
         manual_seed(5)
@@ -349,7 +349,7 @@ def test_a_seed_drops_the_same_numbers_on_every_backend():
     assert masks[0] == masks[1]
 
 
-def test_the_dropped_are_those_whose_number_is_below_the_rate():
+def test_elements_whose_random_number_is_below_the_rate_are_dropped():
     manual_seed(5)
     drawn = rand((50,)).to_numpy()
     manual_seed(5)
@@ -389,7 +389,7 @@ def test_windows_that_do_not_fit_are_refused(pool, shape, kernel, message, backe
 
 
 @pytest.mark.parametrize("function", [max, argmax, softmax, logsoftmax])
-def test_a_dimension_that_is_not_there_is_refused(function, backend):
+def test_a_missing_dimension_is_refused(function, backend):
     for dim in (2, -3):
         with pytest.raises(IndexError) as error:
             function(tensor(np.ones((2, 3)), backend=backend), dim)
@@ -397,7 +397,7 @@ def test_a_dimension_that_is_not_there_is_refused(function, backend):
 
 
 @pytest.mark.parametrize("function", [max, argmax, softmax, logsoftmax])
-def test_nothing_has_no_maximum(function, backend):
+def test_an_empty_tensor_has_no_maximum(function, backend):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
         function(tensor(np.ones((2, 0)), backend=backend), 1)
     assert str(error.value) == "max and min expected at least one element along dimension 1, got shape (2, 0)"
@@ -405,16 +405,16 @@ def test_nothing_has_no_maximum(function, backend):
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, math.nan])
 @pytest.mark.parametrize("ignore", [False, True])
-def test_a_rate_must_be_a_share(rate, ignore, backend):
+def test_a_rate_must_be_between_0_and_1(rate, ignore, backend):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
         dropout(tensor([1.0], backend=backend), rate, ignore)
     assert str(error.value) == f"dropout expected a rate from 0 to 1, got {rate}; it is the share of the elements that become 0"
 
 
-# Another's answers
+# Against PyTorch
 
 
-def test_values_and_gradients_are_pytorchs(backend):
+def test_values_and_gradients_agree_with_pytorch(backend):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     array = np.random.default_rng(3).normal(0, 5, (2, 3, 4, 6))  # no two alike: PyTorch gives the gradient to one of several largest
     pairs = [

@@ -1,4 +1,4 @@
-"""The given scalar operators, the errors and limits of all of them, and that numba compiles them as they are."""
+"""The given scalar operators, errors and limits of all operators, and their compilation by numba."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ EXACT = 1e-9
 
 @given(small_floats)
 @example(x=0.0)
-def test_sin_cos_and_tanh_are_those_of_the_math_module(x: float) -> None:
+def test_sin_cos_and_tanh_equal_the_math_module(x: float) -> None:
     assert operators.sin(x) == math.sin(x)
     assert operators.cos(x) == math.cos(x)
     assert operators.tanh(x) == math.tanh(x)
@@ -57,11 +57,11 @@ def test_abs_has_its_values(x: float, expected: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tanh", "sqrt", "absolute"])
-def test_the_given_operators_answer_whole_numbers_with_a_float(name: str) -> None:
+def test_the_given_operators_return_a_float_for_integers(name: str) -> None:
     assert type(getattr(operators, name)(1)) is float
 
 
-# Far out and out of range
+# Extreme inputs and inputs outside the domain
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_given_operators_answer_whole_numbers_with_a_float(name: str) -> Non
         ("inv", -1000.0, -0.001),
     ],
 )
-def test_a_thousand_is_no_trouble(name: str, x: float, expected: float) -> None:
+def test_operators_do_not_overflow_at_a_thousand(name: str, x: float, expected: float) -> None:
     assert_close(getattr(operators, name)(x), expected, EXACT)
 
 
@@ -95,13 +95,13 @@ def test_a_thousand_is_no_trouble(name: str, x: float, expected: float) -> None:
         ("power", (10.0, 1000.0), OverflowError),
     ],
 )
-def test_what_has_no_value_is_an_error(name: str, args: tuple[float, ...], error: type[Exception]) -> None:
+def test_an_undefined_value_is_an_error(name: str, args: tuple[float, ...], error: type[Exception]) -> None:
     with pytest.raises(error):
         getattr(operators, name)(*args)
 
 
 @pytest.mark.parametrize("name", ["mul", "add", "max"])
-def test_nan_is_not_lost(name: str) -> None:
+def test_nan_propagates(name: str) -> None:
     assert math.isnan(getattr(operators, name)(1.0, math.nan))
 
 
@@ -153,9 +153,9 @@ FOR_PYTHON = {"integer_power"}
 """Functions of Python integers, which are never compiled."""
 
 
-def looped(fn: Callable[..., float]) -> Callable[..., np.ndarray]:
-    """A compiled loop that calls the compiled `fn` on every element, as a kernel of stage 3 does."""
-    from numba import njit  # only here: the other tests of this file need no compiler
+def compiled_loop(fn: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """A compiled loop that calls the compiled `fn` on every element, like a kernel of stage 3."""
+    from numba import njit  # imported here, because the other tests of this file need no compiler
 
     compiled = njit(fn)
 
@@ -173,20 +173,20 @@ def looped(fn: Callable[..., float]) -> Callable[..., np.ndarray]:
 
 
 @pytest.mark.parametrize("name", ONE_ARGUMENT)
-def test_numba_compiles_functions_of_one_argument_as_they_are(name: str) -> None:
+def test_numba_compiles_functions_of_one_argument_unchanged(name: str) -> None:
     fn, xs = getattr(operators, name), ONE_ARGUMENT[name]
-    np.testing.assert_allclose(looped(fn)(xs), [fn(float(x)) for x in xs], rtol=1e-14)
+    np.testing.assert_allclose(compiled_loop(fn)(xs), [fn(float(x)) for x in xs], rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", TWO_ARGUMENTS)
-def test_numba_compiles_functions_of_two_arguments_as_they_are(name: str) -> None:
+def test_numba_compiles_functions_of_two_arguments_unchanged(name: str) -> None:
     fn, grid = getattr(operators, name), TWO_ARGUMENTS[name]
     others = NOT_0 if name == "div" else GRID
     xs, ys = (column.ravel() for column in np.meshgrid(grid, others[np.fabs(others) <= 30]))
-    np.testing.assert_allclose(looped(fn)(xs, ys), [fn(float(x), float(y)) for x, y in zip(xs, ys, strict=True)], rtol=1e-14)
+    np.testing.assert_allclose(compiled_loop(fn)(xs, ys), [fn(float(x), float(y)) for x, y in zip(xs, ys, strict=True)], rtol=1e-14)
 
 
-def test_the_tables_for_numba_leave_out_no_scalar_operator() -> None:
+def test_the_tables_for_numba_contain_every_scalar_operator() -> None:
     higher_order = {"map", "zipWith", "reduce", "negList", "addLists", "sum", "prod"}
     here = {name for name, value in vars(operators).items() if getattr(value, "__module__", "") == "minitorch.operators"}
     assert here - higher_order == {*ONE_ARGUMENT, *TWO_ARGUMENTS, *FOR_PYTHON}

@@ -1,4 +1,4 @@
-"""Every public name: that its docstring says what it raises and which shapes it takes and gives, and that the book's reference has it."""
+"""Every public name: its docstring documents errors and shapes, and the book's reference lists it."""
 
 import ast
 import functools
@@ -16,13 +16,13 @@ from course.manifest import ROOT, course
 from minitorch import Function
 
 TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd"]
-WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # modules that users call by their own name: all that they define is public
+WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # modules that users call by their own name: all names that they define are public
 COURSE = {f"minitorch.{module}" for stage in course().stages if stage.number <= 4 for module in stage.modules}
 
-# Python's own words ask these methods for these errors, and none of Python's own classes writes them down.
+# Python's protocol requires these errors of these methods, and Python's own classes do not document them.
 PROTOCOL = {"__getattr__": "AttributeError", "__getitem__": "KeyError"}
 
-ALSO_SILENT = {  # errors that no docstring has to name, and why
+ALSO_SILENT = {  # errors that docstrings need not document, with reasons
     "minitorch.Function.forward: RuntimeError": "says that a subclass has to define it",
     "minitorch.Function.backward: RuntimeError": "says that a subclass has to define it",
     "minitorch.TensorOps.map: RuntimeError": "says that a subclass has to define it",
@@ -33,9 +33,9 @@ ALSO_SILENT = {  # errors that no docstring has to name, and why
 }
 
 SHAPES = re.compile(r"[Ss]hape|dimension|element|broadcast|\([A-Za-z]\w*, |\d×\d|\brows?\b|\brank\b|vector")
-"""How a docstring may speak of shapes: by name, by what they are made of, or by letters, as in (B, C, H, W)."""
+"""Patterns by which a docstring may describe shapes: the word, the dimensions, or letters, as in (B, C, H, W)."""
 
-SHAPELESS = {  # where a word of shapes would say nothing
+SHAPELESS = {  # functions for which shapes would be pointless
     **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("sigmoid", "relu", "log", "exp")], "of every element, as the class says"),
     **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("abs", "tanh", "sin", "cos")], "of every element, as the class says"),
     **dict.fromkeys([f"minitorch.Tensor.{name}" for name in ("double", "half", "bfloat16", "long", "float", "int")], "another dtype only"),
@@ -50,7 +50,7 @@ SHAPELESS = {  # where a word of shapes would say nothing
 }
 
 
-# What is public
+# Public names
 
 
 @functools.cache
@@ -68,8 +68,8 @@ def public() -> dict[str, object]:
     return {name: thing for name, thing in found.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
 
 
-def written(thing: object) -> object:
-    """The function that stands in the source, under decorators and properties."""
+def source_function(thing: object) -> object:
+    """The function in the source, without decorators and properties."""
     if isinstance(thing, property):
         thing = thing.fget
     if isinstance(thing, (staticmethod, classmethod)):
@@ -77,86 +77,86 @@ def written(thing: object) -> object:
     return inspect.unwrap(thing) if callable(thing) else thing
 
 
-def described() -> Iterator[tuple[str, object, str]]:
-    """Every public function, and method of a public class that is its own, with the docstrings in which a reader looks."""
+def public_functions() -> Iterator[tuple[str, object, str]]:
+    """Every public function, and every method that a public class defines, with the docstrings that a reader would consult."""
     for name, thing in public().items():
         if inspect.isfunction(thing):
             yield name, inspect.unwrap(thing), inspect.getdoc(thing) or ""
             continue
         for member, method in vars(thing).items():
-            function, dunder = written(method), member.startswith("__") and member.endswith("__")
-            ours = inspect.isfunction(function) and function.__code__.co_filename.startswith(str(ROOT))  # none that a decorator makes
+            function, dunder = source_function(method), member.startswith("__") and member.endswith("__")
+            ours = inspect.isfunction(function) and function.__code__.co_filename.startswith(str(ROOT))  # none created by a decorator
             if ours and (dunder or not member.startswith("_")):
                 doc = inspect.getdoc(function) or ""
                 yield f"{name}.{member}", function, f"{doc}\n{inspect.getdoc(thing)}" if dunder else doc
 
 
-# What it raises
+# Documented errors
 
 
 @functools.cache
 def definitions(path: str) -> dict[int, ast.AST]:
-    """The functions of a file, by the line in which they begin, with their decorators."""
+    """The functions of a file, by their first line, with their decorators."""
     nodes = ast.walk(ast.parse(Path(path).read_text(encoding="utf-8")))
     return {min(part.lineno for part in (node, *node.decorator_list)): node for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
-def raised(function: object, seen: frozenset[object] = frozenset()) -> set[str]:
-    """The errors that leave a function: its own, and those of private functions of its module; not those of functions that it defines."""
+def raised_errors(function: object, seen: frozenset[object] = frozenset()) -> set[str]:
+    """The errors that leave a function, also from private functions of its module, but not from functions that it defines."""
     if function in seen:
         return set()
     node = definitions(function.__code__.co_filename)[function.__code__.co_firstlineno]
-    return _leaving(node.body, function, seen | {function})
+    return _errors_in(node.body, function, seen | {function})
 
 
-def _leaving(nodes: Iterable[ast.AST], function: object, seen: frozenset[object]) -> set[str]:
+def _errors_in(nodes: Iterable[ast.AST], function: object, seen: frozenset[object]) -> set[str]:
     """The errors that leave a part of a function."""
     found = set()
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-            continue  # somebody else's call runs it
+            continue  # another caller runs it
         if isinstance(node, ast.Try):
             caught = {name for handler in node.handlers for name in re.findall(r"\w+", ast.unparse(handler.type or ast.Name("Exception")))}
-            found |= _leaving(node.body, function, seen) - caught
-            found |= _leaving([*node.handlers, *node.orelse, *node.finalbody], function, seen)
+            found |= _errors_in(node.body, function, seen) - caught
+            found |= _errors_in([*node.handlers, *node.orelse, *node.finalbody], function, seen)
             continue
-        found |= _leaving(ast.iter_child_nodes(node), function, seen)
+        found |= _errors_in(ast.iter_child_nodes(node), function, seen)
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             found.add(ast.unparse(node.exc.func).split(".")[-1])
-        called = private(function, node.func) if isinstance(node, ast.Call) else None
+        called = private_callee(function, node.func) if isinstance(node, ast.Call) else None
         if inspect.isfunction(called) and called.__module__ == function.__module__:
-            found |= raised(called, seen)
+            found |= raised_errors(called, seen)
     return found
 
 
-def private(function: object, called: ast.expr) -> object:
-    """What a function calls, if that is a private function of its module, or a private method of its class.
+def private_callee(function: object, called: ast.expr) -> object:
+    """The private function of the module, or private method of the class, that a call refers to.
 
-    In the modules of the course, whose docstrings are as short as students need them, only what a function raises itself is asked for.
+    For modules of the course, whose docstrings are short for students, only the errors that a function itself raises count.
     """
     if function.__module__ in COURSE:
         return None
     if isinstance(called, ast.Name) and called.id.startswith("_"):
-        return written(function.__globals__.get(called.id))
+        return source_function(function.__globals__.get(called.id))
     if isinstance(called, ast.Attribute) and called.attr.startswith("_") and ast.unparse(called.value) in ("self", "cls"):
         owner = function.__globals__.get(function.__qualname__.split(".")[0])
-        return written(inspect.getattr_static(owner, called.attr, None))
+        return source_function(inspect.getattr_static(owner, called.attr, None))
     return None
 
 
-def bare(error: str, doc: str) -> bool:
-    """Whether a docstring is silent about an error: it neither lists it, nor says "raises …", nor sends the reader on."""
+def is_undocumented(error: str, doc: str) -> bool:
+    """Whether a docstring omits an error: no entry, no "raises …", and no reference to another docstring."""
     listed = re.search(r"^Raises:\n(.*?)(^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
     return not (
         (listed and error in listed[1]) or re.search(rf"raises {error}", doc, re.IGNORECASE) or re.search(r"\b([Ss]ee|[Aa]s) `", doc)
     )
 
 
-def test_a_docstring_says_what_is_raised():
+def test_docstrings_document_errors():
     silent = []
-    for name, function, doc in described():
+    for name, function, doc in public_functions():
         known = {"NotImplementedError", PROTOCOL.get(name.split(".")[-1])}
-        silent += [f"{name}: {error}" for error in sorted(raised(function) - known) if bare(error, doc)]
+        silent += [f"{name}: {error}" for error in sorted(raised_errors(function) - known) if is_undocumented(error, doc)]
     silent = [each for each in silent if each not in ALSO_SILENT]
     assert not silent, "raised, and not named under Raises:\n" + "\n".join(silent)
 
@@ -171,7 +171,7 @@ def sample(x: int) -> int:
     """One more.
 
     Raises:
-        TypeError: If it is no number.
+        TypeError: If it is not a number.
     """
     if not isinstance(x, int):
         raise TypeError("no")
@@ -185,10 +185,15 @@ def sample(x: int) -> int:
         return _broken(x) + bool(inner)
 
 
-def test_errors_are_found_in_a_function_and_in_its_private_helpers():
-    assert raised(sample) == {"TypeError", "ValueError"}
+def test_the_check_finds_errors_in_a_function_and_its_private_helpers():
+    assert raised_errors(sample) == {"TypeError", "ValueError"}
     doc = inspect.getdoc(sample)
-    assert (bare("TypeError", doc), bare("ValueError", doc), bare("ValueError", "As `sample`."), bare("KeyError", "KeyError")) == (
+    assert (
+        is_undocumented("TypeError", doc),
+        is_undocumented("ValueError", doc),
+        is_undocumented("ValueError", "As `sample`."),
+        is_undocumented("KeyError", "KeyError"),
+    ) == (
         False,
         True,
         False,
@@ -196,12 +201,12 @@ def test_errors_are_found_in_a_function_and_in_its_private_helpers():
     )
 
 
-# Which shapes
+# Documented shapes
 
 
-def test_a_docstring_says_which_shapes_come_and_go():
+def test_docstrings_document_the_shapes_of_inputs_and_results():
     silent = []
-    for name, function, doc in described():
+    for name, function, doc in public_functions():
         *owner, last = name.split(".")
         kind = public().get(".".join(owner))
         of_a_function = inspect.isclass(kind) and issubclass(kind, Function)  # whose forward and backward are described there
@@ -215,7 +220,7 @@ def test_a_docstring_says_which_shapes_come_and_go():
     assert not silent, "the docstring says no shapes, nor 'elementwise', nor 'See `other`':\n" + "\n".join(silent)
 
 
-def test_comparisons_with_pytorch_say_so_in_their_names():
+def test_tests_against_pytorch_have_torch_in_their_names():
     nameless = []
     for path in sorted((ROOT / "tests").glob("test_*.py")):
         for test in re.split(r"^(?=def |@|class )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
@@ -225,7 +230,7 @@ def test_comparisons_with_pytorch_say_so_in_their_names():
     assert not nameless, "the job beside PyTorch selects its tests by the word torch; it would leave out:\n" + "\n".join(nameless)
 
 
-# From where it is
+# Sources
 
 
 PAPERS = """
@@ -237,7 +242,7 @@ PAPERS = """
 """
 
 
-def test_what_others_have_found_names_its_source():
+def test_published_methods_cite_their_source():
     silent = [name for name in PAPERS.split() if "Source: " not in inspect.getdoc(operator.attrgetter(name)(minitorch))]
     assert not silent, "no Source:\n" + "\n".join(silent)
 
@@ -245,8 +250,8 @@ def test_what_others_have_found_names_its_source():
 # The book
 
 
-def in_the_reference() -> set[str]:
-    """The names that the pages of docs/api show, with their modules."""
+def reference_names() -> set[str]:
+    """The names on the pages of docs/api, with their modules."""
     found = set()
     for page in sorted((ROOT / "docs" / "api").glob("stage*.md")):
         for block in re.findall(r"```\{eval-rst\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
@@ -264,17 +269,17 @@ def in_the_reference() -> set[str]:
     return found
 
 
-def test_the_reference_shows_every_public_name():
-    shown = in_the_reference()
+def test_the_reference_lists_every_public_name():
+    shown = reference_names()
     absent = [name for name, thing in public().items() if f"{thing.__module__}.{thing.__qualname__}" not in shown]
     assert not absent, "not in docs/api:\n" + "\n".join(absent)
 
 
 def test_the_exceptions_of_this_file_are_public_names():
-    names = {name for name, _, _ in described()}
+    names = {name for name, _, _ in public_functions()}
     assert [name for name in [*ALSO_SILENT, *SHAPELESS] if name.split(":")[0] not in names] == []
 
 
 @pytest.mark.parametrize("module", ["nn.init"])
-def test_whole_modules_are_counted(module):
+def test_the_checks_cover_the_public_modules(module):
     assert any(name.startswith(f"minitorch.{module}.") for name in public()), "the modules moved: the tests above check less than they say"

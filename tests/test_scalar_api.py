@@ -1,4 +1,4 @@
-"""What a Scalar is besides a node: names, identity, conversions, functions of the user's own, and every message."""
+"""Scalar beyond the graph: names, identity, conversions, user-defined functions, and every message."""
 
 import re
 
@@ -10,7 +10,7 @@ from minitorch.scalar_functions import Dot, Exp, Mul
 
 
 class Double(ScalarFunction):
-    """2 a, whose backward returns whatever the test wants."""
+    """2 a, with a backward that returns what the test sets."""
 
     derivatives: object = 2.0
 
@@ -24,7 +24,7 @@ class Double(ScalarFunction):
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -38,26 +38,26 @@ def test_a_scalar_has_the_name_it_was_given():
     assert x.name == "bias"
 
 
-def test_a_scalar_without_a_name_is_called_by_its_unique_id():
+def test_a_scalar_without_a_name_has_its_unique_id_as_name():
     x = Scalar(2.0)
     assert x.name == f"scalar_{x.unique_id:x}"
 
 
-def test_equal_scalars_are_different_things():
+def test_equal_scalars_are_different_objects():
     a, b = Scalar(2.0), Scalar(2.0)
     assert a.unique_id != b.unique_id
     assert len({a, b, a}) == 2
     assert {a: "first", b: "second"}[a] == "first"
 
 
-def test_a_scalar_is_true_where_its_value_is():
+def test_a_scalar_is_true_if_its_value_is_true():
     assert bool(Scalar(0.5)) is True
     assert bool(Scalar(0.0)) is False
     assert bool(Scalar(2.0) == 2.0) is True
     assert bool(Scalar(2.0) < 2.0) is False
 
 
-def test_a_scalar_shows_its_value():
+def test_the_repr_of_a_scalar_shows_its_value():
     assert repr(Scalar(-1 / 3)) == "Scalar(-0.333333)"
 
 
@@ -65,13 +65,13 @@ def test_a_scalar_shows_its_value():
 
 
 @pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.float32(2), np.int64(2)])
-def test_a_scalar_holds_a_float_whatever_number_it_is_made_from(number):
+def test_a_scalar_stores_a_float_for_any_number(number):
     assert type(Scalar(number).data) is float
     assert Scalar(number).data == 2.0
 
 
 @pytest.mark.parametrize("number", [2, 2.0, True + 1, np.float64(2), np.float32(2), np.int64(2)])
-def test_numbers_of_all_kinds_stand_on_both_sides_of_an_operator(number):
+def test_all_types_of_numbers_work_on_both_sides_of_an_operator(number):
     x = Scalar(3.0)
     results = [x + number, number + x, x - number, number - x, x * number, number * x, x / number, number / x, x**number, number**x]
     results += [x < number, number < x, x > number, number > x, x == number, number == x]
@@ -88,28 +88,28 @@ def test_numbers_of_all_kinds_stand_on_both_sides_of_an_operator(number):
         (lambda x: x / np.float32(1e-40), 5.0 / float(np.float32(1e-40))),
     ],
 )
-def test_a_small_type_of_numpy_is_computed_with_as_a_float(result, expected):
+def test_a_small_numpy_integer_is_computed_as_a_float(result, expected):
     assert result(Scalar(5.0)).data == expected
 
 
-def test_division_by_zero_is_an_error_whatever_kind_the_zero_is():
+def test_division_by_zero_is_an_error_for_every_type_of_zero():
     for zero in (0, 0.0, np.float64(0), Scalar(0.0)):
         with pytest.raises(ZeroDivisionError):
             Scalar(1.0) / zero
 
 
 @pytest.mark.parametrize(("operator", "name"), [(lambda x: x - "a", "Neg"), (lambda x: x / "a", "Inv"), (lambda x: x + "a", "Add")])
-def test_an_operator_refuses_what_is_no_number(operator, name):
+def test_operators_refuse_operands_that_are_not_numbers(operator, name):
     with raises(TypeError, f"{name} expected Scalars and numbers, got str 'a'"):
         operator(Scalar(1.0))
 
 
-def test_backward_refuses_what_is_no_number():
+def test_backward_refuses_a_value_that_is_not_a_number():
     with raises(TypeError, "backward expected a number, got Scalar Scalar(1.000000); call backward() or backward(2.0)"):
         (Scalar(1.0) * 2).backward(Scalar(1.0))
 
 
-def test_a_step_made_of_constants_is_a_constant():
+def test_a_result_of_constants_is_a_constant():
     y = Scalar(2.0, None) * 3
     assert (y.data, y.is_constant(), y.is_leaf(), list(y.parents)) == (6.0, True, False, [])
 
@@ -125,7 +125,7 @@ def test_requires_grad_makes_leaves_and_constants():
     assert x.requires_grad_(False).is_constant()
 
 
-def test_a_kind_of_scalar_is_a_scalar():
+def test_a_subclass_of_scalar_is_a_scalar():
     class Weight(Scalar):
         __slots__ = ()
 
@@ -135,12 +135,12 @@ def test_a_kind_of_scalar_is_a_scalar():
 
 
 @pytest.mark.parametrize("value", ["2", None, 1j, [2.0]])
-def test_what_is_no_number_makes_no_scalar(value):
+def test_a_scalar_cannot_be_created_from_a_non_number(value):
     with raises(TypeError, f"Scalar expected a number, got {type(value).__name__} {value!r}"):
         Scalar(value)
 
 
-def test_what_is_no_number_is_refused_by_the_operators():
+def test_scalar_operators_refuse_non_numbers_with_a_message():
     with raises(TypeError, "Mul expected Scalars and numbers, got str '2'"):
         Scalar(2.0) * "2"
     with raises(TypeError, "Add expected Scalars and numbers, got NoneType None"):
@@ -149,7 +149,7 @@ def test_what_is_no_number_is_refused_by_the_operators():
         dot([Scalar(2.0)], [[1.0]])
 
 
-# Functions of the user's own
+# User-defined functions
 
 
 @pytest.mark.parametrize("derivatives", [2.0, (2.0,)])
@@ -161,13 +161,13 @@ def test_a_function_of_one_input_may_return_a_number_or_a_tuple(derivatives, mon
 
 
 @pytest.mark.parametrize("derivatives", [(), (1.0, 2.0)])
-def test_a_function_that_returns_too_many_or_too_few_derivatives_is_told(derivatives, monkeypatch):
+def test_a_wrong_number_of_derivatives_is_reported(derivatives, monkeypatch):
     monkeypatch.setattr(Double, "derivatives", derivatives)
     with raises(ValueError, f"Double.backward expected to return 1 derivatives, one for each input, got {len(derivatives)}"):
         Double.apply(Scalar(3.0)).backward()
 
 
-def test_a_function_may_return_a_whole_number():
+def test_a_function_may_return_an_integer():
     class Sign(ScalarFunction):
         @staticmethod
         def forward(ctx, a):
@@ -176,7 +176,7 @@ def test_a_function_may_return_a_whole_number():
     assert type(Sign.apply(Scalar(3.0)).data) is float
 
 
-def test_a_function_that_returns_no_number_is_told():
+def test_a_function_that_does_not_return_a_number_is_reported():
     class Forgetful(ScalarFunction):
         @staticmethod
         def forward(ctx, a):
@@ -186,7 +186,7 @@ def test_a_function_that_returns_no_number_is_told():
         Forgetful.apply(Scalar(3.0))
 
 
-def test_a_function_without_forward_or_backward_is_told():
+def test_a_function_without_forward_or_backward_is_reported():
     class Empty(ScalarFunction):
         pass
 
@@ -201,17 +201,17 @@ def test_a_function_without_forward_or_backward_is_told():
         Half.apply(Scalar(1.0)).backward()
 
 
-def test_apply_to_numbers_alone_makes_a_constant():
+def test_apply_to_plain_numbers_gives_a_constant():
     y = Mul.apply(2.0, 3)
     assert (y.data, y.is_constant()) == (6.0, True)
 
 
-def test_apply_needs_something():
+def test_apply_needs_at_least_one_argument():
     with raises(TypeError, "Mul.apply expected Scalars and numbers, got nothing"):
         Mul.apply()
 
 
-def test_the_published_names_of_forward_and_backward_are_there():
+def test_the_published_names_of_forward_and_backward_exist():
     ctx = Context()
     assert Exp._forward(ctx, 0.0) == 1.0
     assert Exp._backward(ctx, 5.0) == (5.0,)
@@ -220,7 +220,7 @@ def test_the_published_names_of_forward_and_backward_are_there():
     assert Mul._backward(ctx, 10.0) == (30.0, 20.0)
 
 
-def test_a_context_keeps_values_under_both_names_unless_nothing_is_differentiated():
+def test_a_context_saves_values_under_both_names_unless_gradients_are_off():
     ctx = Context()
     ctx.save_for_backward(2.0, 3.0)
     assert ctx.saved_tensors == ctx.saved_values == (2.0, 3.0)
@@ -229,7 +229,7 @@ def test_a_context_keeps_values_under_both_names_unless_nothing_is_differentiate
     assert silent.saved_values == ()
 
 
-def test_dot_takes_two_lists_of_one_length():
+def test_dot_takes_two_lists_of_equal_length():
     x = [Scalar(1.0), Scalar(2.0)]
     y = dot(x, [3.0, x[0]])
     y.backward()
@@ -240,25 +240,25 @@ def test_dot_takes_two_lists_of_one_length():
         Dot.apply(*x, 3.0)
 
 
-# The engine's messages
+# Messages of the engine
 
 
 @pytest.mark.parametrize("history", [True, False])
-def test_what_no_function_made_has_no_chain_rule(history):
+def test_a_leaf_has_no_chain_rule(history):
     x = Scalar(2.0).requires_grad_(history)
     with raises(RuntimeError, "chain_rule expected a Scalar made by a function, got Scalar(2.000000), which has no inputs"):
         x.chain_rule(1.0)
 
 
 @pytest.mark.parametrize("x", [Scalar(2.0, None), Scalar(1.0) * 2])
-def test_only_a_leaf_keeps_a_derivative(x):
+def test_only_a_leaf_stores_a_derivative(x):
     message = "only a leaf keeps its derivative, but Scalar(2.000000) was computed or is a constant; make a leaf with Scalar(...)"
     with raises(RuntimeError, message):
         x.accumulate_derivative(1.0)
 
 
 @pytest.mark.parametrize("arg", [-1, 2])
-def test_a_difference_by_an_argument_that_is_not_there_is_refused(arg):
+def test_a_difference_with_respect_to_a_missing_argument_is_refused(arg):
     with raises(IndexError, f"central_difference expected arg from 0 to 1 for 2 values, got {arg}"):
         central_difference(lambda a, b: a * b, 1.0, 2.0, arg=arg)
 

@@ -1,4 +1,4 @@
-"""The shape of the repository: who may import whom, which names are public, and that the package can be cut after any stage."""
+"""The structure of the repository: imports between modules, public names, and the package cut after any stage."""
 
 import ast
 import importlib
@@ -27,11 +27,11 @@ ONE_THING = {
     "minitorch/nn/normalization.py",
     "minitorch/nn/recurrent.py",
 }
-"""Files that may be longer, because a reader wants them whole."""
+"""Files that may be longer, because they are best read as a whole."""
 
 
 def python_files(*folders: str) -> list[Path]:
-    """The Python files under these folders of the repository; wrong answers are patches, not files to read."""
+    """The Python files under these folders of the repository, without the wrong answers, which are patches."""
     return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")) if "wrong_answers" not in path.parts]
 
 
@@ -40,9 +40,9 @@ def relative(path: Path) -> str:
 
 
 def imports(source: str, package: str = "minitorch") -> list[str]:
-    """The dotted names that a source imports, wherever the import stands; `from a import b` is a.b.
+    """The dotted names that a source imports, anywhere in it; `from a import b` is a.b.
 
-    What only a type checker sees is left out.
+    Imports only for type checkers are left out.
     """
     found = []
     todo: list[ast.AST] = [ast.parse(source)]
@@ -75,7 +75,7 @@ def imports(source: str, package: str = "minitorch") -> list[str]:
         ("if typing.TYPE_CHECKING:\n    import minitorch.scalar", []),
     ],
 )
-def test_imports_are_found_wherever_they_stand(source, found):
+def test_imports_are_found_anywhere_in_a_source(source, found):
     assert imports(source) == found
 
 
@@ -97,28 +97,28 @@ def test_a_module_imports_only_modules_before_it(module):
 
 
 @pytest.mark.parametrize("module", course().modules)
-def test_a_module_says_its_stage_in_its_first_line(module):
+def test_a_module_names_its_stage_in_its_first_line(module):
     first = (ROOT / course().path(module)).read_text(encoding="utf-8").splitlines()[0]
     assert re.match(rf'"""Stage {STAGES[module]} - .+\.', first), f"{course().path(module)} begins with {first!r}"
 
 
 @pytest.mark.parametrize("module", course().modules)
-def test_every_public_name_says_what_it_is(module):
+def test_every_public_name_has_a_docstring(module):
     module = importlib.import_module(f"minitorch.{module}")
     own = [(name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
     silent = [name for name, thing in own if not name.startswith("_") and not thing.__doc__]
     for class_name, thing in own:
         if inspect.isclass(thing):
             members = [name for name in vars(thing) if not name.startswith("_") and not inspect.ismemberdescriptor(vars(thing)[name])]
-            silent += [f"{class_name}.{name}" for name in members if not inspect.getdoc(getattr(thing, name))]  # of its own or inherited
+            silent += [f"{class_name}.{name}" for name in members if not inspect.getdoc(getattr(thing, name))]  # its own or inherited
     assert silent == []
 
 
-# The three houses
+# Library, course and app
 
 
 @pytest.mark.parametrize("path", python_files("minitorch"), ids=relative)
-def test_the_library_knows_neither_the_course_nor_the_app(path):
+def test_the_library_imports_neither_the_course_nor_the_app(path):
     tops = {name.split(".")[0] for name in imports(path.read_text(encoding="utf-8"))}
     assert tops & {"course", "project", "tests", "benchmarks", "streamlit", "torch"} == set()
 
@@ -130,7 +130,7 @@ def test_the_course_does_not_import_what_it_grades(path):
     assert [name for name in names if name.startswith("course.staff")] == [], "a student's workspace has no course/staff"
 
 
-def test_no_file_is_too_long_to_read():
+def test_no_file_is_too_long():
     lengths = {
         relative(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in python_files("minitorch", "course", "project", "benchmarks")
@@ -141,7 +141,7 @@ def test_no_file_is_too_long_to_read():
 # Public names
 
 
-def test_the_public_names_are_these():
+def test_the_public_names_are_pinned():
     names = """
         SGD Adam Context Conv1dFun Conv2dFun CudaOps Dual FastBackend FastOps FileFormatError Function
         GradScaler Graph History IndexingError Line MathTest MathTestVariable Module Optimizer Parameter Scalar
@@ -170,8 +170,8 @@ def test_modules_and_objects_have_the_published_names():
         assert inspect.isfunction(getattr(minitorch, name))
 
 
-def python(*arguments: str, cwd: Path = ROOT) -> str:
-    """What a new Python process prints; it must end well."""
+def run_python(*arguments: str, cwd: Path = ROOT) -> str:
+    """The output of a new Python process, which must succeed."""
     environment = {**os.environ, "PYTHONPATH": str(cwd), "HYPOTHESIS_STORAGE_DIRECTORY": str(cwd / ".hypothesis")}
     done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -189,13 +189,13 @@ def python(*arguments: str, cwd: Path = ROOT) -> str:
         "import minitorch.optim",
     ],
 )
-def test_datasets_is_the_dict_whatever_is_imported_first(first):
+def test_datasets_is_the_dict_regardless_of_import_order(first):
     program = f"{first}\nimport minitorch, minitorch.datasets\nfrom minitorch.datasets import xor\nprint(minitorch.datasets['Xor'] is xor)"
-    assert python("-c", program) == "True"
+    assert run_python("-c", program) == "True"
 
 
 def test_importing_the_library_registers_every_kernel():
-    """A kernel that nothing imports would never run, and only a clock would notice."""
+    """A kernel that no module imports would never run, and only timings would reveal it."""
     package = ROOT / "minitorch"
     files = [path for path in package.rglob("*.py") if re.search(r"^ *register_kernel\(", path.read_text(encoding="utf-8"), re.M)]
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files}
@@ -205,9 +205,9 @@ def test_importing_the_library_registers_every_kernel():
     assert modules <= set(loaded)
 
 
-def test_importing_the_library_loads_nothing_heavy():
+def test_importing_the_library_imports_no_heavy_packages():
     heavy = {"streamlit", "torch", "pytest", "hypothesis", "course", "project"}
-    assert python("-c", f"import sys, minitorch\nprint(sorted({heavy} & set(sys.modules)))") == "[]"
+    assert run_python("-c", f"import sys, minitorch\nprint(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
 # Cutting the package after a stage
@@ -217,11 +217,11 @@ FOLDERS = course().folders(course().stages[-1].number)
 """The folders of the package as dotted names, "" for the package itself, with the stage of their first module."""
 
 NAMESPACES = ("core", "io", "kernels", "kernels.cuda")
-"""Folders that bind nothing: their modules stand between those of the top level, and are imported by name."""
+"""Folders without names of their own: their modules are listed among those of the top level, and imported by name."""
 
 
-def cut(source: str, last: int) -> str:
-    """`__init__.py` of a package that ends after stage `last`, by the rule that it states itself."""
+def cut_after(source: str, last: int) -> str:
+    """`__init__.py` of a package that ends after stage `last`, by the rule that the file itself states."""
     later = [match.start() for match in re.finditer(r"(?m)^# Stage (\d+)", source) if int(match[1]) > last]
     if not later:
         return source
@@ -234,8 +234,8 @@ def cut(source: str, last: int) -> str:
 
 @pytest.mark.parametrize("stage", course().stages, ids=lambda stage: f"stage {stage.number}")
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in NAMESPACES])
-def test_a_table_of_contents_binds_a_stages_names_in_its_paragraph(folder, stage):
-    """A folder of the package has one of its own, and stands in that of the package with its first stage."""
+def test_a_table_of_contents_imports_the_names_of_a_stage_in_its_paragraph(folder, stage):
+    """A folder of the package has its own `__init__.py`, and is listed in the package's own from its first stage on."""
     modules = {module.rpartition(".")[2] for module in stage.modules if module.rpartition(".")[0] == folder}
     modules |= {other for other, number in FOLDERS.items() if other and not folder and number == stage.number}
     source = (PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")
@@ -247,16 +247,16 @@ def test_a_table_of_contents_binds_a_stages_names_in_its_paragraph(folder, stage
 
 
 @pytest.mark.parametrize("stage", course().stages, ids=lambda stage: f"stage {stage.number}")
-def test_the_package_cut_after_a_stage_imports(stage, tmp_path):
-    """That it passes its stage's tests is proved where handouts are: in tests/course/test_stubs.py."""
+def test_the_package_cut_after_a_stage_can_be_imported(stage, tmp_path):
+    """tests/course/test_stubs.py proves that the cut package also passes the tests of its stage."""
     inner = {name for folder in FOLDERS for name in folder.split(".")}
     for folder in course().folders(stage.number):
         path = folder.replace(".", "/")
         shutil.copytree(PACKAGE / path, tmp_path / "minitorch" / path, ignore=shutil.ignore_patterns("*.py", "__pycache__", *inner))
         source = (PACKAGE / path / "__init__.py").read_text(encoding="utf-8")
-        (tmp_path / "minitorch" / path / "__init__.py").write_text(cut(source, stage.number), encoding="utf-8")
+        (tmp_path / "minitorch" / path / "__init__.py").write_text(cut_after(source, stage.number), encoding="utf-8")
     for module, number in STAGES.items():
         if number <= stage.number:
             shutil.copy(ROOT / course().path(module), tmp_path / course().path(module))
     program = "import sys, minitorch\nfrom minitorch import *\nprint(minitorch.__file__, 'numba' in sys.modules)"
-    assert python("-c", program, cwd=tmp_path) == f"{tmp_path / 'minitorch' / '__init__.py'} {stage.number >= 3}"
+    assert run_python("-c", program, cwd=tmp_path) == f"{tmp_path / 'minitorch' / '__init__.py'} {stage.number >= 3}"

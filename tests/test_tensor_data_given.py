@@ -1,4 +1,4 @@
-"""The parts of `minitorch.tensor_data` that students receive: layouts and their checks, views, elements, and every message."""
+"""The given parts of `minitorch.tensor_data`: layouts and their checks, views, elements, and every message."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def message(call, *args, **kwargs):
     return caught.type, str(caught.value)
 
 
-def counted(*shape):
+def counting_tensor(*shape):
     """A contiguous tensor whose elements are their positions."""
     return TensorData(np.arange(float(np.prod(shape, dtype=int))), shape)
 
@@ -34,7 +34,7 @@ def counted(*shape):
 @pytest.mark.parametrize(
     ("shape", "strides"), [((2, 3, 4), (12, 4, 1)), ((5,), (1,)), ((), ()), ((1, 1), (1, 1)), ([4, 2, 2], (4, 2, 1)), ((3, 0), (0, 1))]
 )
-def test_contiguous_strides_count_the_elements_behind_a_dimension(shape, strides):
+def test_contiguous_strides_count_the_elements_of_later_dimensions(shape, strides):
     assert strides_from_shape(shape) == strides
 
 
@@ -48,7 +48,7 @@ def test_contiguous_strides_count_the_elements_behind_a_dimension(shape, strides
         ((1, 0), (7, 7), (4, 0), (0, 0)),
     ],
 )
-def test_a_dimension_that_is_stretched_has_stride_0(shape, strides, big_shape, expected):
+def test_a_broadcast_dimension_has_stride_0(shape, strides, big_shape, expected):
     assert broadcast_strides(shape, strides, big_shape) == expected
 
 
@@ -56,13 +56,13 @@ def test_a_dimension_that_is_stretched_has_stride_0(shape, strides, big_shape, e
 @example([], 1)
 @example([2, 0, 3], 1)
 @example([2, 3], 0)
-def test_positions_are_those_of_every_index_in_order(shape, gap):
+def test_positions_lists_the_position_of_every_index_in_order(shape, gap):
     strides = [gap * (i + 1) for i in range(len(shape))]
     expected = [sum(i * stride for i, stride in zip(index, strides, strict=True)) for index in np.ndindex(*shape)]
     assert positions(shape, strides) == expected
 
 
-def test_a_shape_is_read_from_what_holds_whole_numbers():
+def test_a_shape_is_read_from_any_sequence_of_integers():
     assert as_shape([2, 3]) == (2, 3)
     assert as_shape(4) == (4,)
     assert as_shape(np.array([2, 0])) == (2, 0)
@@ -82,11 +82,11 @@ def test_a_shape_is_read_from_what_holds_whole_numbers():
         ((1,) * 33, ValueError, "view expected at most 32 dimensions, got 33"),
     ],
 )
-def test_what_is_no_shape_is_refused(shape, kind, text):
+def test_an_invalid_shape_is_refused(shape, kind, text):
     assert message(as_shape, shape, "view") == (kind, text)
 
 
-def test_shapes_that_do_not_broadcast_are_both_named():
+def test_an_error_names_both_shapes_that_do_not_broadcast():
     assert message(shape_broadcast, (5, 2), [5]) == (
         IndexingError,
         "shapes (5, 2) and (5,) do not broadcast: aligned from the right, 2 does not match 5; "
@@ -97,16 +97,16 @@ def test_shapes_that_do_not_broadcast_are_both_named():
     )
 
 
-def test_an_indexing_error_is_an_index_error_too():
+def test_an_indexing_error_is_an_index_error():
     assert issubclass(IndexingError, RuntimeError)
     assert issubclass(IndexingError, IndexError)
 
 
-def test_the_published_method_broadcasts_shapes():
+def test_the_published_method_name_broadcasts_shapes():
     assert TensorData.shape_broadcast((2, 1), (3,)) == (2, 3)
 
 
-# Making one
+# Construction
 
 
 def test_a_list_becomes_a_storage_of_the_default_dtype():
@@ -122,7 +122,7 @@ def test_a_list_becomes_a_storage_of_the_default_dtype():
 
 
 @pytest.mark.parametrize("dtype", dtypes.DTYPES, ids=str)
-def test_an_array_is_the_storage_itself(dtype):
+def test_an_array_becomes_the_storage_without_a_copy(dtype):
     array = np.array([0, 1, 1, 0], dtype)
     data = TensorData(array, (2, 2))
     assert data.dtype == dtype
@@ -131,7 +131,7 @@ def test_an_array_is_the_storage_itself(dtype):
     assert array.tolist() == [1, 1, 1, 0]
 
 
-def test_strides_and_offset_choose_what_of_the_storage_is_seen():
+def test_strides_and_offset_select_elements_of_the_storage():
     storage = np.arange(10.0)
     assert TensorData(storage, (2, 3), (1, 2), 3).array().tolist() == [[3, 5, 7], [4, 6, 8]]
     assert TensorData(storage, (2, 2), (0, 1), 8).array().tolist() == [[8, 9], [8, 9]]
@@ -139,14 +139,14 @@ def test_strides_and_offset_choose_what_of_the_storage_is_seen():
     assert TensorData(storage, (2,), offset=8).array().tolist() == [8, 9]
 
 
-def test_shape_strides_and_offset_become_pythons_numbers():
+def test_shape_strides_and_offset_become_python_integers():
     data = TensorData(np.arange(6.0), np.array([2, 2]), np.array([2, 1]), np.int64(1))
     assert (data.shape, data.strides, data.offset) == ((2, 2), (2, 1), 1)
     assert {type(number) for number in (*data.shape, *data.strides, data.offset)} == {int}
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 4)])
-def test_zeros_are_zeros_of_every_shape(shape):
+def test_zeros_creates_zeros_of_any_shape(shape):
     data = TensorData.zeros(shape, "int32")
     assert np.array_equal(data.array(), np.zeros(shape))
     assert (data.shape, data.dtype) == (shape, np.dtype("int32"))
@@ -193,15 +193,15 @@ def test_zeros_are_zeros_of_every_shape(shape):
         ),
     ],
 )
-def test_a_layout_that_does_not_fit_its_storage_is_refused(args, kind, text):
+def test_a_layout_that_exceeds_its_storage_is_refused(args, kind, text):
     assert message(TensorData, *args) == (kind, text)
 
 
-def test_zeros_refuse_what_is_no_shape():
+def test_zeros_refuses_an_invalid_shape():
     assert message(TensorData.zeros, (2, -1)) == (ValueError, "a shape expected sizes of at least 0, got (2, -1)")
 
 
-# What it looks like
+# Text representation
 
 
 @pytest.mark.parametrize(
@@ -220,16 +220,16 @@ def test_zeros_refuse_what_is_no_shape():
         ((0, 3), (1, 7), True),
     ],
 )
-def test_contiguous_means_one_after_the_other(shape, strides, contiguous):
-    """The stride of a dimension of size 1 does not matter, and no stride matters if there are no elements."""
+def test_contiguous_means_adjacent_elements_in_row_major_order(shape, strides, contiguous):
+    """The stride of a dimension of size 1 does not matter; if there are no elements, no stride matters."""
     assert TensorData(np.zeros(100), shape, strides).is_contiguous() is contiguous
 
 
-def test_a_view_that_begins_later_may_be_contiguous():
+def test_a_view_with_an_offset_may_be_contiguous():
     assert TensorData(np.zeros(9), (2, 3), (3, 1), 3).is_contiguous()
 
 
-def test_a_kernel_gets_the_storage_from_the_first_element_to_the_last():
+def test_a_kernel_receives_the_storage_from_the_first_to_the_last_element():
     storage = np.arange(10.0)
     part, shape, strides = TensorData(storage, (2, 3), (1, 2), 3).tuple()
     assert (part.tolist(), shape, strides) == ([3, 4, 5, 6, 7, 8], (2, 3), (1, 2))
@@ -240,35 +240,35 @@ def test_a_kernel_gets_the_storage_from_the_first_element_to_the_last():
     assert TensorData(storage, (10,), (0,), 4).tuple()[0].tolist() == [4]
 
 
-def test_published_solutions_find_shape_and_strides_as_arrays():
-    data = counted(2, 3)
+def test_published_solutions_receive_shape_and_strides_as_arrays():
+    data = counting_tensor(2, 3)
     assert (data._shape.tolist(), data._strides.tolist()) == ([2, 3], [3, 1])
     assert data._shape.dtype.kind == data._strides.dtype.kind == "i"
 
 
-def test_the_array_is_the_view_and_no_copy():
-    data = counted(2, 3)
+def test_the_array_is_a_view_without_a_copy():
+    data = counting_tensor(2, 3)
     data.permute(1, 0).array()[2, 1] = 50.0
     assert data.array().tolist() == [[0, 1, 2], [3, 4, 50]]
     assert TensorData([], (2, 0)).array().shape == (2, 0)
 
 
-def test_it_is_shown_as_nested_brackets():
-    assert counted(2, 2).to_string() == "[[0., 1.],\n [2., 3.]]"
+def test_the_text_of_a_tensor_is_nested_brackets():
+    assert counting_tensor(2, 2).to_string() == "[[0., 1.],\n [2., 3.]]"
     assert TensorData([7.0], ()).to_string() == "7."
     assert TensorData([], (0,)).to_string() == "[]"
     assert TensorData([float("nan"), float("-inf")], (2,)).to_string() == "[ nan, -inf]"
-    assert "..." in counted(2000).to_string()
+    assert "..." in counting_tensor(2000).to_string()
 
 
-def test_its_repr_is_its_layout():
+def test_the_repr_of_tensor_data_is_its_layout():
     assert repr(TensorData(np.arange(9), (2, 2), (1, 3), 4)) == "TensorData(shape=(2, 2), strides=(1, 3), offset=4, dtype=int64)"
 
 
 # Elements
 
 
-def test_an_index_leads_to_a_place_in_storage():
+def test_an_index_gives_a_position_in_storage():
     data = TensorData(np.arange(20.0), (2, 3), (1, 4), 5)
     assert data.index((1, 2)) == 14
     assert data.index([1, 2]) == 14
@@ -288,8 +288,8 @@ def test_an_index_leads_to_a_place_in_storage():
         ((1, -1), "index (1, -1) is out of range for shape (2, 3): in dimension 1 it must be 0 to 2"),
     ],
 )
-def test_an_index_that_leads_nowhere_is_refused(index, text):
-    assert message(counted(2, 3).index, index) == (IndexingError, text)
+def test_an_index_outside_the_shape_is_refused(index, text):
+    assert message(counting_tensor(2, 3).index, index) == (IndexingError, text)
 
 
 def test_an_empty_tensor_has_no_index():
@@ -302,7 +302,7 @@ def test_an_empty_tensor_has_no_index():
 @given(shapes)
 @example(())
 @example((2, 0, 3))
-def test_indices_are_every_index_once(shape):
+def test_indices_yields_every_index_once(shape):
     data = TensorData.zeros(shape)
     assert list(data.indices()) == list(np.ndindex(*shape))
     assert list(data.indices()) == list(data.indices())
@@ -310,13 +310,13 @@ def test_indices_are_every_index_once(shape):
 
 @given(lists(integers(1, 3), max_size=3))
 @example([])
-def test_a_sample_is_one_of_the_indices(shape):
+def test_sample_returns_one_of_the_indices(shape):
     data = TensorData.zeros(shape)
     assert data.sample() in set(data.indices())
 
 
-def test_samples_reach_every_element():
-    data = counted(2, 2)
+def test_samples_cover_every_element():
+    data = counting_tensor(2, 2)
     assert {data.sample() for _ in range(500)} == set(data.indices())
 
 
@@ -324,13 +324,13 @@ def test_an_empty_tensor_has_no_sample():
     assert message(TensorData([], (2, 0)).sample) == (IndexingError, "sample expected a tensor with elements, got shape (2, 0)")
 
 
-def test_elements_are_pythons_numbers():
+def test_elements_are_python_numbers():
     assert type(TensorData(np.array([1], "int32"), (1,)).get((0,))) is int
     assert type(TensorData(np.array([True]), (1,)).get((0,))) is bool
-    assert type(counted(1).get((0,))) is float
+    assert type(counting_tensor(1).get((0,))) is float
 
 
-def test_get_and_set_find_the_same_element_through_every_view():
+def test_get_and_set_access_the_same_element_through_every_view():
     data = TensorData(np.arange(20.0), (2, 3), (1, 4), 5)
     data.set((1, 2), -1.0)
     assert data.get((1, 2)) == -1.0
@@ -341,18 +341,18 @@ def test_get_and_set_find_the_same_element_through_every_view():
 # Views
 
 
-def test_all_views_count_every_write():
-    data = counted(2, 3)
+def test_every_write_is_counted_in_all_views():
+    data = counting_tensor(2, 3)
     views = [data.permute(1, 0), data.reshape((6,)), data.as_view((3,), (1,), 3)]
     assert {view.version for view in [data, *views]} == {0}
     views[0].set((0, 0), 1.0)
     data.bump_version()
     assert {view.version for view in [data, *views]} == {2}
-    assert counted(2, 3).version == 0
+    assert counting_tensor(2, 3).version == 0
 
 
-def test_a_view_has_another_layout_over_the_same_storage():
-    data = counted(2, 3)
+def test_a_view_has_another_layout_of_the_same_storage():
+    data = counting_tensor(2, 3)
     column = data.as_view((2,), (3,), 1)
     column.set((1,), 40.0)
     assert column.array().tolist() == [1, 40]
@@ -368,13 +368,13 @@ def test_reshaping_keeps_elements_order_and_storage(shape):
     assert view._storage is data._storage
 
 
-def test_tensors_with_one_element_and_with_none_are_reshaped():
+def test_tensors_with_one_element_and_empty_tensors_can_be_reshaped():
     assert TensorData([5.0], ()).reshape((1, 1)).array().tolist() == [[5.0]]
     assert TensorData([], (0, 3)).reshape((2, 0)).shape == (2, 0)
 
 
-def test_what_cannot_be_reshaped_is_refused():
-    data = counted(2, 3)
+def test_an_impossible_reshape_is_refused():
+    data = counting_tensor(2, 3)
     assert message(data.reshape, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
     assert message(data.permute(1, 0).reshape, (6,)) == (
         ValueError,
@@ -382,8 +382,8 @@ def test_what_cannot_be_reshaped_is_refused():
     )
 
 
-def test_an_order_that_is_no_permutation_is_told():
-    assert message(counted(2, 3).permute, 0, 2) == (
+def test_an_order_that_is_not_a_permutation_is_refused():
+    assert message(counting_tensor(2, 3).permute, 0, 2) == (
         IndexingError,
         "permute expected each of the dimensions (0, 1) of shape (2, 3) once, got (0, 2)",
     )
@@ -394,15 +394,15 @@ def test_an_order_that_is_no_permutation_is_told():
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
-def test_a_copy_has_a_storage_of_its_own(again):
-    data = counted(2, 3).permute(1, 0)
+def test_a_copy_has_its_own_storage(again):
+    data = counting_tensor(2, 3).permute(1, 0)
     other = again(data)
     other.set((0, 0), 9.0)
     assert (other.shape, other.strides, other.array().tolist()) == ((3, 2), (1, 3), [[9, 3], [1, 4], [2, 5]])
     assert (data.get((0, 0)), data.version, other.version) == (0.0, 0, 1)
 
 
-def test_an_array_that_must_not_be_written_stays_as_it_is():
+def test_a_read_only_array_is_not_written():
     array = np.arange(4.0)
     array.flags.writeable = False
     data = TensorData(array, (2, 2))
@@ -411,7 +411,7 @@ def test_an_array_that_must_not_be_written_stays_as_it_is():
     assert data.version == 0
 
 
-def test_the_package_exports_what_the_published_one_does():
+def test_the_package_exports_the_published_names():
     for name in (
         "index_to_position",
         "to_index",

@@ -1,4 +1,4 @@
-"""The parts of tensor_ops and tensor_functions that no task asks for: backends, dtypes, hardware results, out=, matrix products, apply."""
+"""The given parts of tensor_ops and tensor_functions: backends, dtypes, hardware results, out=, matrix products, apply."""
 
 import math
 import pickle
@@ -50,12 +50,12 @@ OtherBackend = TensorBackend(OtherOps)
         ("inv_back_zip", ([0.5, 2.0], [3.0, 5.0]), [-12.0, -1.25]),
     ],
 )
-def test_the_operations_of_a_backend(name, values, expected):
+def test_a_backend_has_all_operations(name, values, expected):
     assert_close_tensor(getattr(SimpleBackend, name)(*map(tensor, values)), expected)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("add_reduce", [[6.0], [15.0]]), ("mul_reduce", [[6.0], [120.0]])])
-def test_the_reductions_of_a_backend(name, expected):
+def test_a_backend_has_all_reductions(name, expected):
     x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert_close_tensor(getattr(SimpleBackend, name)(x, 1), expected)
     assert_close_tensor(getattr(SimpleBackend, name)(x, -1), expected)
@@ -67,21 +67,21 @@ def test_a_reduction_along_a_missing_dimension_is_an_error():
     assert str(error.value) == "dimension 2 is out of range for shape (2, 3), which has 2"
 
 
-def test_a_backend_makes_operations_of_any_function():
+def test_a_backend_creates_operations_from_any_function():
     x = tensor([[1.0, -2.0], [3.0, 0.5]])
     assert_close_tensor(SimpleBackend.map(abs)(x), [[1.0, 2.0], [3.0, 0.5]])
     assert_close_tensor(SimpleBackend.zip(max)(x, tensor([1.0])), [[1.0, 1.0], [3.0, 1.0]])
     assert_close_tensor(SimpleBackend.reduce(max, -math.inf)(x, 0), [[3.0, 0.5]])
 
 
-def test_an_operation_is_made_once():
+def test_an_operation_is_created_once():
     backend = TensorBackend(SimpleOps)
     assert backend.map(operators.neg) is backend.map(operators.neg)
     assert backend.zip(operators.add) is backend.add_zip
     assert backend.reduce(operators.add, 0.0) is not backend.reduce(operators.add, 1.0)
 
 
-def test_one_function_can_answer_in_several_dtypes():
+def test_one_function_can_return_several_dtypes():
     x = tensor([1, 0], dtype=int64)
     for result, dtype in [(promote_types, int64), (promote_to_float, float64), (comparison_dtype, bool_)]:
         assert SimpleBackend.map(operators.id, result)(x).dtype == dtype
@@ -89,7 +89,7 @@ def test_one_function_can_answer_in_several_dtypes():
         assert SimpleBackend.reduce(operators.mul, 1.0, result)(x, 0).dtype == dtype
 
 
-def test_a_backend_says_what_it_is_made_from():
+def test_the_repr_of_a_backend_names_its_operations():
     assert SimpleBackend.name == "simple"
     assert SimpleBackend.cuda is False
     assert SimpleBackend.ops is SimpleOps
@@ -103,13 +103,13 @@ def test_a_backend_can_be_pickled():
 
 
 @pytest.mark.parametrize("pattern", ["map", "zip", "reduce"])
-def test_a_class_without_operations_says_so(pattern):
+def test_a_class_without_operations_is_an_error(pattern):
     with pytest.raises(RuntimeError) as error:
         getattr(TensorOps, pattern)(operators.add)
     assert str(error.value) == f"TensorOps has no operations of its own; use SimpleOps, or define {pattern} in the subclass"
 
 
-def test_a_class_without_matrix_multiply_says_so():
+def test_a_class_without_matrix_multiply_is_an_error():
     with pytest.raises(RuntimeError) as error:
         TensorOps.matrix_multiply(zeros((1, 1)), zeros((1, 1)))
     assert str(error.value) == "TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass"
@@ -127,7 +127,7 @@ def test_simple_ops_work_without_a_backend():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_maps_answer_in_the_dtype_that_can_hold_the_values(dtype):
+def test_a_map_has_a_dtype_that_can_represent_its_values(dtype):
     """Floats keep their dtype; e^x, ln, sigmoid and 1/x of integers and bools have the default dtype."""
     x = tensor([1, 0], dtype=dtype)
     for name in ("exp_map", "log_map", "sigmoid_map", "inv_map"):
@@ -147,7 +147,7 @@ def test_zips_promote_as_numpy_does(first, second):
 
 
 @pytest.mark.parametrize(("dtype", "total"), [(float64, float64), (float32, float32), (int64, int64), (int32, int64), (bool_, int64)])
-def test_reductions_answer_in_a_dtype_with_room(dtype, total):
+def test_a_reduction_has_a_dtype_with_sufficient_range(dtype, total):
     x = tensor([True, False, True], dtype=dtype)
     assert SimpleBackend.add_reduce(x, 0).dtype == total
     assert SimpleBackend.add_reduce(x, 0).tolist() == [2]
@@ -155,13 +155,13 @@ def test_reductions_answer_in_a_dtype_with_room(dtype, total):
     assert SimpleBackend.mul_reduce(x, 0).tolist() == [0]
 
 
-def test_the_negative_of_a_truth_value_is_a_whole_number():
+def test_the_negative_of_a_bool_is_an_integer():
     result = SimpleBackend.neg_map(tensor([True, False]))
     assert result.dtype == int64
     assert result.tolist() == [-1, 0]
 
 
-def test_whole_numbers_stay_exact():
+def test_integers_stay_exact():
     """2**60 + 1 has no exact float64."""
     x = tensor(np.array([2**60 + 1, -5]))
     assert SimpleBackend.relu_map(x).tolist() == [2**60 + 1, 0]
@@ -169,7 +169,7 @@ def test_whole_numbers_stay_exact():
     assert x.sum().tolist() == [2**60 - 4]
 
 
-# Where Python raises
+# Where Python raises an error
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_whole_numbers_stay_exact():
     ],
 )
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_results_are_those_of_hardware_where_python_raises(name, values, expected, dtype):
+def test_where_python_raises_results_are_those_of_the_hardware(name, values, expected, dtype):
     """Infinity or NaN without a warning: a whole tensor must not fail because of one element."""
     if name == "exp_map" and dtype == float32:
         expected = [math.inf, math.inf, 0.0]
@@ -215,7 +215,7 @@ def test_results_are_those_of_hardware_where_python_raises(name, values, expecte
         (operators.power, (2.0, 3.0), 8.0),
     ],
 )
-def test_a_function_answers_as_hardware_does(fn, xs, expected):
+def test_a_function_gives_hardware_results(fn, xs, expected):
     np.testing.assert_equal(ieee(fn)(*xs), expected)
 
 
@@ -246,7 +246,7 @@ def test_an_operation_writes_into_out():
     assert out._tensor.version == version + 2
 
 
-def test_a_fold_into_out_begins_anew():
+def test_a_reduction_into_out_ignores_its_old_contents():
     out = tensor([[100.0], [200.0]])
     assert_close_tensor(SimpleBackend.add_reduce(tensor([[1.0, 2.0], [3.0, 4.0]]), 1, out), [[3.0], [7.0]])
 
@@ -265,7 +265,7 @@ def test_an_out_of_another_shape_is_an_error(call, expected):
     assert str(error.value) == f"out expected shape {expected}, got (3,); pass a tensor of that shape, or leave it out"
 
 
-def test_what_backward_needs_must_not_be_an_out():
+def test_an_operand_that_backward_needs_must_not_be_out():
     x, y = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0])
     product = (x * y).sum()
     SimpleBackend.neg_map(x.detach(), y)
@@ -278,7 +278,7 @@ def test_what_backward_needs_must_not_be_an_out():
 
 @settings(max_examples=50)
 @given(data())
-def test_the_matrix_product_is_that_of_arrays(draw):
+def test_the_matrix_product_equals_numpy(draw):
     """For any layout; the dimensions before the last two broadcast."""
     n, k, m = (draw.draw(integers(1, 3)) for _ in range(3))
     batches = draw.draw(integers(0, 5))
@@ -288,7 +288,7 @@ def test_the_matrix_product_is_that_of_arrays(draw):
 
 
 @pytest.mark.parametrize(("a", "b"), [((0, 2), (2, 3)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 2), (2, 2)), ((3, 1, 0), (0, 2))])
-def test_a_matrix_product_of_nothing(a, b):
+def test_a_matrix_product_over_no_elements_is_zero(a, b):
     """A sum of no products is 0."""
     assert_close_tensor(zeros(a) @ zeros(b), np.zeros(a) @ np.zeros(b))
 
@@ -301,7 +301,7 @@ def test_a_matrix_product_has_the_dtype_of_its_factors(dtype):
     assert result.tolist() == (a.to_numpy() @ b.to_numpy()).tolist()
 
 
-def test_a_matrix_product_of_two_dtypes_has_the_one_for_both():
+def test_a_matrix_product_of_two_dtypes_has_the_promoted_one():
     result = tensor([[1, 2]], dtype=int64) @ tensor([[0.5], [0.25]], dtype=float32)
     assert result.dtype == float64
     assert result.tolist() == [[1.0]]
@@ -315,7 +315,7 @@ def test_the_matrix_product_writes_by_strides():
 
 
 @pytest.mark.parametrize(("a", "b"), [((2, 3), (2, 3)), ((3,), (3, 1)), ((2, 2), (2,)), ((), ())])
-def test_matrices_that_do_not_fit_are_an_error(a, b):
+def test_incompatible_matrices_are_an_error(a, b):
     with pytest.raises(ValueError, match="matmul expected") as error:
         MatMul.apply(zeros(a), zeros(b))
     assert str(error.value) == (
@@ -325,7 +325,7 @@ def test_matrices_that_do_not_fit_are_an_error(a, b):
 
 
 @pytest.mark.parametrize(("a_shape", "b_shape"), [((2, 3), (3, 4)), ((2, 2, 3), (3, 1)), ((2, 1, 1, 3), (2, 3, 2))])
-def test_the_gradient_of_a_matrix_product(a_shape, b_shape):
+def test_the_gradient_of_a_matrix_product_is_a_product_with_the_transpose(a_shape, b_shape):
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=a_shape), rng.normal(size=b_shape)
     x, y = tensor(a, requires_grad=True), tensor(b, requires_grad=True)
@@ -339,11 +339,11 @@ def test_the_gradient_of_a_matrix_product(a_shape, b_shape):
         assert_close_tensor(leaf.grad, summed.sum(ones, keepdims=True))
 
 
-# The functions that are given
+# Given functions
 
 
 @given(tensors())
-def test_neg_and_copy_are_those_of_arrays(x):
+def test_neg_and_copy_equal_numpy(x):
     assert_close_tensor(Neg.apply(x), -x.to_numpy())
     copy = Copy.apply(x)
     assert_close_tensor(copy, x.to_numpy())
@@ -352,14 +352,14 @@ def test_neg_and_copy_are_those_of_arrays(x):
 
 
 @pytest.mark.parametrize("d", [1.0, -3.0])
-def test_the_gradient_of_an_inverse(d):
+def test_the_gradient_of_an_inverse_is_that_of_its_formula(d):
     x = tensor([4.0, -0.5], requires_grad=True)
     Inv.apply(x).backward(tensor([d, d]))
     assert_close_tensor(x.grad, [-d / 16, -4 * d])
 
 
 @given(arrays(few_numbers, (3, 2)))
-def test_the_gradient_of_a_view_lands_where_its_elements_came_from(weights):
+def test_the_gradient_of_a_view_is_in_the_order_of_its_input(weights):
     """Also if the gradient arrives in another order, here as the permuted gradient of a permuted tensor."""
     x = tensor(np.zeros(6), requires_grad=True)
     View.apply(x, (2, 3)).permute(1, 0).backward(tensor(weights))
@@ -367,7 +367,7 @@ def test_the_gradient_of_a_view_lands_where_its_elements_came_from(weights):
 
 
 @pytest.mark.parametrize("function", [IsClose, All])
-def test_a_function_without_a_gradient_says_so(function):
+def test_a_function_without_a_gradient_is_an_error(function):
     x = tensor([1.0], requires_grad=True)
     result = IsClose.apply(x, tensor([1.0])) if function is IsClose else All.apply(x, 0)
     with pytest.raises(RuntimeError) as error:
@@ -393,7 +393,7 @@ def test_tensors_of_two_backends_are_an_error():
     assert str(error.value) == "Add expected tensors of one backend, got simple and other; move one of them: x.to(y.backend)"
 
 
-def test_two_backends_of_one_kind_are_one():
+def test_two_backends_of_one_class_are_equal():
     x, y = tensor([1.0], backend=TensorBackend(SimpleOps)), tensor([2.0])
     assert (x + y).tolist() == [3.0]
 
@@ -404,7 +404,7 @@ def test_an_operation_stays_on_the_backend_of_its_inputs():
         assert result.backend is OtherBackend
 
 
-def test_a_shape_that_does_not_fit_names_the_function():
+def test_an_error_about_shapes_names_the_function():
     with pytest.raises(IndexingError) as error:
         zeros((2,)) * zeros((3,))
     assert str(error.value).startswith("Mul: shapes (2,) and (3,) do not broadcast")
@@ -420,13 +420,13 @@ class Nothing(Function):
     """A function that defines neither forward nor backward."""
 
 
-def test_a_forward_that_returns_no_tensor_is_an_error():
+def test_a_forward_that_does_not_return_a_tensor_is_an_error():
     with pytest.raises(TypeError) as error:
         ReturnsNumber.apply(tensor([1.0]))
     assert str(error.value) == "ReturnsNumber.forward expected to return a Tensor, got 3.0"
 
 
-def test_a_function_without_forward_says_so():
+def test_a_function_without_forward_is_an_error():
     with pytest.raises(RuntimeError) as error:
         Nothing.apply(tensor([1.0]))
     assert str(error.value) == "a Function has no forward of its own; define forward(ctx, ...) in the subclass"
@@ -435,7 +435,7 @@ def test_a_function_without_forward_says_so():
     assert str(error.value) == "a Function has no backward of its own; define backward(ctx, grad_output) in the subclass"
 
 
-def test_what_a_forward_computes_within_is_not_recorded():
+def test_operations_inside_forward_are_not_recorded():
     """Only the call itself is part of the graph."""
     x = tensor([1.0, 2.0], requires_grad=True)
     seen = []
@@ -464,7 +464,7 @@ def test_apply_records_again_after_an_error():
     assert (x + 1).history is not None
 
 
-def test_the_names_of_published_solutions_call_forward_and_backward():
+def test_the_published_method_names_call_forward_and_backward():
     x = tensor([1.0, 2.0], requires_grad=True)
     ctx = TensorContext(Neg, (x,))
     assert_close_tensor(Neg._forward(ctx, x), [-1.0, -2.0])
@@ -472,14 +472,14 @@ def test_the_names_of_published_solutions_call_forward_and_backward():
     assert_close_tensor(grad, [-5.0, -3.0])
 
 
-# What is not ours to answer, and kernels that other people wrote
+# Errors of user-defined functions, and kernels of published solutions
 
 
 @pytest.mark.parametrize(
     ("fn", "value", "error"),
     [(lambda x: -math.exp(x), 1000.0, OverflowError), (math.sinh, -1000.0, OverflowError), (math.acos, 2.0, ValueError)],
 )
-def test_a_function_of_the_users_own_raises_what_it_raises(fn, value, error):
+def test_errors_of_a_user_defined_function_propagate(fn, value, error):
     """The sign of the overflow is unknown: infinity would be a guess."""
     with pytest.raises(error):
         SimpleBackend.map(fn)(tensor([value]))
@@ -497,7 +497,7 @@ def published_map(fn):
     return kernel
 
 
-def test_a_result_with_gaps_is_written_by_a_kernel_that_knows_of_none(monkeypatch):
+def test_a_kernel_that_assumes_contiguity_can_write_a_result_with_gaps(monkeypatch):
     monkeypatch.setattr("minitorch.tensor_ops.tensor_map", published_map)
     x, out = tensor([[1.0, 2.0], [3.0, 4.0]]), zeros((2, 4))
     gaps = out[:, ::2]
@@ -505,7 +505,7 @@ def test_a_result_with_gaps_is_written_by_a_kernel_that_knows_of_none(monkeypatc
     assert out.tolist() == [[-1.0, 0.0, -2.0, 0.0], [-3.0, 0.0, -4.0, 0.0]]
 
 
-def test_a_narrow_view_of_a_wide_storage_is_read_right():
+def test_a_narrow_view_of_a_wide_storage_is_read_correctly():
     x = np.arange(60.0).reshape(3, 20)
     column = tensor(x)[:, 7:8]
     assert SimpleBackend.neg_map(column).tolist() == (-x[:, 7:8]).tolist()
@@ -513,7 +513,7 @@ def test_a_narrow_view_of_a_wide_storage_is_read_right():
     assert SimpleBackend.add_reduce(column, 0).tolist() == [[81.0]]
 
 
-def test_a_backend_is_also_known_by_its_name():
+def test_a_backend_can_be_selected_by_name():
     x = tensor([1.0], backend=OtherBackend).to("simple")
     assert x.backend is SimpleBackend
     assert (x.device, x.to("simple") is x) == ("cpu", True)

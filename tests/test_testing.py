@@ -1,4 +1,4 @@
-"""The tables of functions against the math module, and what their source must not hold."""
+"""The tables of functions, compared with the math module, and a restriction on their source."""
 
 import ast
 import math
@@ -48,7 +48,7 @@ TWO = {
 RED = {"mean_full_red": lambda a: sum(a) / len(a), "mean_red": lambda a: sum(a) / len(a), "sum_red": sum}
 
 
-def test_the_tables_list_14_6_and_3_functions_by_name():
+def test_the_tables_contain_14_6_and_3_functions_by_name():
     for cls in (MathTest, MathTestVariable):
         one, two, red = cls._tests()
         assert [name for name, _ in one] == list(ONE)
@@ -85,7 +85,7 @@ def test_functions_of_two_arguments_compute_what_the_math_module_does(name):
             assert getattr(MathTestVariable, name)(Scalar(a), Scalar(b)).data == expected
 
 
-def test_poles_stand_where_they_are_said_to():
+def test_poles_are_where_the_table_says():
     for pole in (lambda: MathTest.inv(-3.5), lambda: MathTest.div2(1.0, -5.5)):
         with pytest.raises(ZeroDivisionError):
             pole()
@@ -98,7 +98,7 @@ def test_reductions_take_any_iterable_of_floats(name):
     assert getattr(MathTest, name)(iter(values)) == pytest.approx(RED[name](values))
 
 
-def test_reductions_of_variables_ask_the_variable():
+def test_reductions_of_variables_call_the_variable_s_method():
     class Recorder:
         def sum(self, *dims):
             return ("sum", *dims)
@@ -110,8 +110,8 @@ def test_reductions_of_variables_ask_the_variable():
 
 
 @pytest.mark.parametrize("module", ["testing.py", "datasets.py"])
-def test_steps_and_poles_are_not_written_as_decimals(module):
-    """Hypothesis feeds the decimals of local files back as inputs, and exactly on a step no derivative check can pass."""
+def test_steps_and_poles_are_not_decimal_literals(module):
+    """Hypothesis uses decimals in local files as inputs, and no derivative check can pass exactly on a step."""
     tree = ast.parse((Path(minitorch.__file__).parent / module).read_text(encoding="utf-8"))
     found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, float)]
     assert [value for value in found if value != 1.0] == []  # 1.0 / x has its pole at 0, which Hypothesis tries in any case

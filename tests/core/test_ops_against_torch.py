@@ -5,7 +5,7 @@ import pytest
 
 from minitorch import Tensor, TensorData, float32, float64, int64, tensor
 from tests.core.test_ops import weights_for
-from tests.op_table import OPS, laid_out, layout_of, samples
+from tests.op_table import OPS, in_layout, layout_of, samples
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -20,7 +20,7 @@ def name(op):
 
 def pair(values, layout):
     """The same values in the same layout, over a storage each, as our tensor and as PyTorch's."""
-    base, view = laid_out(values, layout)
+    base, view = in_layout(values, layout)
     shape, strides, offset = layout_of(base, view)
     theirs = torch.from_numpy(base.copy()).as_strided(shape, strides, offset)
     return Tensor(TensorData(base, shape, strides, offset)), theirs

@@ -15,7 +15,7 @@ from hypothesis.strategies import composite
 
 from minitorch import Tensor, cat, stack, tensor, where, zeros
 from tests.core.test_ops import assert_same
-from tests.op_table import laid_out, layout_of, tensor_in
+from tests.op_table import in_layout, layout_of, tensor_in
 
 LARGEST = 60
 """More elements than this no value of a program has."""
@@ -289,7 +289,7 @@ def view_step(draw, a):
 def test_what_is_written_into_one_view_is_seen_by_all(data):
     draw = data.draw
     array = draw(npst.arrays(np.int64, npst.array_shapes(min_dims=1, max_dims=3, max_side=4), elements=st.integers(0, 9)))
-    base, view = laid_out(array, draw(st.sampled_from(["contiguous", "offset", "permuted", "sliced"])))
+    base, view = in_layout(array, draw(st.sampled_from(["contiguous", "offset", "permuted", "sliced"])))
     shape, strides, offset = layout_of(base, view)
     whole = Tensor.make(base.copy(), (base.size,))
     pool = [(whole, base), (Tensor(whole._tensor.as_view(shape, strides, offset)), view)]

@@ -1,4 +1,4 @@
-"""A tiny course, three tasks of two functions, in a folder of its own: what the course machine's tests run in."""
+"""A tiny course with three tasks of two functions each; the tests of the course machine run in a workspace of it."""
 
 import contextlib
 import io
@@ -142,7 +142,7 @@ def test_and_save():
 
 
 class Workspace:
-    """A student's folder.
+    """A student's workspace.
 
     Attributes:
         root: The folder.
@@ -153,21 +153,21 @@ class Workspace:
         self.clock = 1_000_000_000
 
     def write(self, name: str, text: str) -> None:
-        """Put a file there."""
+        """Write a file."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        self.clock += 2  # Python knows stale bytecode by the second, and these tests edit faster
+        self.clock += 2  # Python detects stale bytecode by a timestamp in seconds, and these tests edit files faster than that
         os.utime(path, (self.clock, self.clock))
 
-    def mend(self, name: str, old: str, new: str) -> None:
-        """Change a file; `old` must stand there once."""
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace `old`, which must occur exactly once, in a file."""
         text = (self.root / name).read_text(encoding="utf-8")
         assert text.count(old) == 1
         self.write(name, text.replace(old, new))
 
     def python(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run `python -m …` in the folder, as if from a fresh terminal."""
+        """Run `python -m …` in the workspace, as from a new terminal."""
         return subprocess.run(
             [sys.executable, "-m", *arguments],
             cwd=self.root,
@@ -178,7 +178,7 @@ class Workspace:
         )
 
     def course(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the student's command line in this process: a new one would first import for as long as most commands take."""
+        """Run the student's command line in this process, because a new process would spend most of its time on imports."""
         out, errors = io.StringIO(), io.StringIO()
         with contextlib.chdir(self.root), pytest.MonkeyPatch.context() as patch:
             leave_out_of_environment(patch)
@@ -191,20 +191,20 @@ class Workspace:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without what the run of these very tests has put there."""
+    """The environment without the variables that the run of these tests has set."""
     unwanted = ("CI", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "HYPOTHESIS_STORAGE_DIRECTORY", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 def leave_out_of_environment(patch: pytest.MonkeyPatch) -> None:
-    """Make this process's environment the clean one."""
+    """Remove from this process's environment what `clean_environment` leaves out."""
     for name in set(os.environ) - set(clean_environment()):
         patch.delenv(name)
 
 
 @pytest.fixture(scope="session")
 def new_workspace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workspace]:
-    """Makes a fresh workspace: Task 0.1 is done, 0.2 has an error, 0.3 is not written, 1.1 needs it, and 1.2 has no tests."""
+    """A function that makes a new workspace: Task 0.1 is done, 0.2 has an error, 0.3 is not written, 1.1 needs it, and 1.2 has no tests."""
 
     def make() -> Workspace:
         workspace = Workspace(tmp_path_factory.mktemp("workspace"))
@@ -221,13 +221,13 @@ def new_workspace(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Work
 
 @pytest.fixture
 def workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
-    """A fresh workspace."""
+    """A new workspace."""
     return new_workspace()
 
 
 @pytest.fixture(scope="module")
-def clean() -> Iterator[None]:
-    """For tests that start processes through the code under test: a clean environment."""
+def clean_process_environment() -> Iterator[None]:
+    """A clean environment, for tests whose code under test starts processes."""
     with pytest.MonkeyPatch.context() as patch:
         leave_out_of_environment(patch)
         yield

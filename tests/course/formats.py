@@ -1,4 +1,4 @@
-"""Formats of other systems as they publish them, and readers that take a file as these systems do. Written from their descriptions."""
+"""Published formats of other systems, and readers that accept a file as these systems do. Written from their documentation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ GRADESCOPE = {
             },
         },
     },
-    # a score, or tests each of which has one
+    # either a score, or tests that each have one
     "anyOf": [
         {"required": ["score"]},
         {"required": ["tests"], "properties": {"tests": {"minItems": 1, "items": {"required": ["score"]}}}},
@@ -81,7 +81,7 @@ CLASSROOM = {
             "items": {
                 "type": "object",
                 "additionalProperties": False,
-                # the reporter adds up every score, and shows every line number but 0
+                # the reporter adds up all scores, and shows every line number except 0
                 "required": ["name", "status", "score", "message", "test_code", "filename", "line_no", "duration"],
                 "properties": {
                     "name": {"type": "string", "minLength": 1},
@@ -103,13 +103,13 @@ CLASSROOM = {
 
 @dataclass(frozen=True)
 class Element:
-    """What an element may hold.
+    """What an element may contain.
 
     Attributes:
-        required: Its attributes.
-        optional: More of them.
-        children: Its elements.
-        text: Whether it may hold text.
+        required: Required attributes.
+        optional: Optional attributes.
+        children: Names of child elements.
+        text: Whether it may contain text.
     """
 
     required: Sequence[str] = ()
@@ -138,7 +138,7 @@ TIME = re.compile(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?")
 
 
 def junit_errors(element: ElementTree.Element) -> list[str]:
-    """Where an element breaks the schema."""
+    """The places where an element violates the schema."""
     kind = JUNIT.get(element.tag)
     if kind is None:
         return [f"<{element.tag}> is unknown"]
@@ -159,12 +159,12 @@ NOT_ASSIGNMENTS = re.compile("(Current|Final) (Score|Points|Grade)|Override (Sco
 
 @dataclass(frozen=True)
 class CanvasImport:
-    """What Canvas takes from a file.
+    """What Canvas imports from a file.
 
     Attributes:
-        assignments: For each column its title, and the id of an assignment that exists if it names one.
+        assignments: For each column, its title, and the id of an existing assignment if the title names one.
         points: Points possible by column.
-        grades: For each student, by what Canvas finds the student with, the grades by column.
+        grades: Grades by column for each student; the key is the value by which Canvas identifies the student.
     """
 
     assignments: list[tuple[str, int | None]]
@@ -173,7 +173,7 @@ class CanvasImport:
 
 
 def import_as_canvas(data: bytes) -> CanvasImport:
-    """Take a file as Canvas's gradebook import does; ValueError for a file that it rejects."""
+    """Import a file as Canvas's gradebook import does; ValueError for a file that Canvas rejects."""
     text = data.decode("utf-8")
     rows = list(csv.reader(io.StringIO(text), delimiter=_delimiter(text)))
     head = rows[0]
@@ -203,7 +203,7 @@ def import_as_canvas(data: bytes) -> CanvasImport:
 
 
 def _delimiter(text: str) -> str:
-    """Semicolons, if they make more fields than commas and as many in each of the first three lines."""
+    """Semicolons, if they give more fields than commas do, and equally many in each of the first three lines."""
     counts = {}
     for sign in ";,":
         fields = {len(row) for row in csv.reader(text.splitlines()[:3], delimiter=sign)}
@@ -215,8 +215,8 @@ def _delimiter(text: str) -> str:
 
 
 def import_as_moodle_worksheet(data: bytes) -> dict[int, tuple[str, str]]:
-    """Take a grading worksheet as Moodle does: by participant, grade and feedback; ValueError for a file that it rejects."""
-    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))  # commas and nothing else
+    """Import a grading worksheet as Moodle does: grade and feedback by participant; ValueError for a file that Moodle rejects."""
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))  # Moodle accepts only commas
     head = rows[0]
     if not {"Identifier", "Grade", "Last modified (grade)"} <= set(head):
         raise ValueError("invalid grade import")
@@ -231,6 +231,6 @@ def import_as_moodle_worksheet(data: bytes) -> dict[int, tuple[str, str]]:
 
 
 def rows_of(path: Path) -> list[list[str]]:
-    """The rows of a CSV file of ours."""
+    """The rows of a CSV file that the course has written."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))

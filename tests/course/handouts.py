@@ -1,4 +1,4 @@
-"""The course's own handouts, each made once for all tests that read it."""
+"""The course's own handouts, each generated once for all tests that read it."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from course.staff.handout.generate import GUIDED, handout_files
 
 @cache
 def handout(last: int, style: str = GUIDED, staff: int | None = None) -> Mapping[str, str | bytes]:
-    """All files of the handout that ends with a stage, by path; not to be changed."""
+    """All files of the handout that ends with a stage, by path; read-only."""
     return MappingProxyType(handout_files(ROOT, course(), last, style, staff))

@@ -1,4 +1,4 @@
-"""A repository of two stages and three tasks, small enough to be cut, stubbed and proved in a moment."""
+"""A repository with two stages and three tasks, small enough that tests can cut, stub and prove it quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release of a course of three tasks, and workspaces made from it: what reset, update, diff and submit are tested in."""
+"""A release of a course with three tasks, and workspaces made from it, for the tests of reset, update, diff and submit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = "m0_page"
 
 
 def tasks_toml(**write: str) -> str:
-    """A manifest; `write` holds the names that students write by task, as t0_1."""
+    """A manifest; `write` gives the names that students write, by task (t0_1)."""
     text = '[course]\ntitle = "Released"\npackage = "minitorch"\n[[stage]]\nnumber = 0\ntitle = "One"\nmodules = ["sums"]\n'
     for key, names in write.items():
         mark = key.removeprefix("t")
@@ -102,7 +102,7 @@ def release(files: Mapping[str, str] = FILES) -> dict[str, bytes]:
 
 
 def write(root: Path, files: Mapping[str, bytes]) -> Path:
-    """Put files below a folder."""
+    """Write files into a folder."""
     for path, data in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
@@ -110,7 +110,7 @@ def write(root: Path, files: Mapping[str, bytes]) -> Path:
 
 
 class Student:
-    """A workspace, and a console whose text is kept.
+    """A workspace, and a console that records its output.
 
     Attributes:
         root: The workspace.
@@ -122,12 +122,12 @@ class Student:
 
     @property
     def manifest(self) -> Manifest:
-        """What its tasks.toml says now."""
+        """The current manifest of the workspace."""
         return load(self.root / "course" / "tasks.toml")
 
     @property
-    def told(self) -> str:
-        """What was printed since this was asked last."""
+    def output(self) -> str:
+        """The output since the last access."""
         file = self.console.file
         assert isinstance(file, io.StringIO)
         text = file.getvalue()
@@ -136,11 +136,11 @@ class Student:
         return text
 
     def text(self, path: str) -> str:
-        """What a file says."""
+        """The content of a file."""
         return (self.root / path).read_bytes().decode()
 
-    def mend(self, path: str, *changes: tuple[str, str]) -> None:
-        """Replace pieces of a file, each of which must stand there once."""
+    def edit(self, path: str, *changes: tuple[str, str]) -> None:
+        """Replace pieces of a file, each of which must occur exactly once."""
         text = self.text(path)
         for old, new in changes:
             assert text.count(old) == 1, old
@@ -148,7 +148,7 @@ class Student:
         (self.root / path).write_bytes(text.encode())
 
     def snapshot(self) -> dict[str, bytes]:
-        """All files but those in .course."""
+        """All files except those in .course."""
         found = sorted(path for path in self.root.rglob("*") if path.is_file())
         names = {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
         return {name: data for name, data in names.items() if not name.startswith(".course/")}

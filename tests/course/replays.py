@@ -1,6 +1,6 @@
-"""Runs failing tests of wrong answers again as `course explain` does, many in one process that loads once what they need and forks.
+"""Reruns failing tests of wrong answers as `course explain` does: one process imports what they need, then forks for each test.
 
-`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes what is found into each folder.
+`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes the findings into each folder.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 AHEAD = ("hypothesis.strategies", "hypothesis.extra.numpy", "numpy", "course.runner.plugin", "course.explain.replay")
-"""What is loaded before the first fork; nothing of what students write."""
+"""Modules imported before the first fork; none of them contains student code."""
 
 SECONDS = 300
-"""So long a test may take by the clock."""
+"""Time limit of a test, in seconds of wall-clock time."""
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def run(folder: Path, test: str, stage: int) -> None:
-    """Run one test, and end the process."""
+    """Run one test and end the process."""
     import pytest
 
     try:
@@ -51,7 +51,7 @@ def run(folder: Path, test: str, stage: int) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         arguments = ["-p", "course.explain.replay", "-p", "no:cacheprovider", "-q", f"--rootdir={folder}"]
-        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # what is loaded ahead
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules imported before the fork
         pytest.main([*arguments, "--course-divergence=divergence.json", f"--course-stage={stage}", test])
     finally:
         os._exit(0)

@@ -1,4 +1,4 @@
-"""The student's activity: what is recorded of time, runs and hints, what is not, and what a hand-in may hold."""
+"""The record of a student's activity: what it stores about time, runs and hints, what it does not, and what a submitted one may contain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PASSED = TaskState("0.1", "passed", passed=3, total=3)
 
 
 class Clock:
-    """A clock that a test sets."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_790_000_000.0
@@ -60,7 +60,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def handed_out(workspace: Workspace) -> Workspace:
+def handout_workspace(workspace: Workspace) -> Workspace:
     """A workspace that knows which of its files were handed out."""
     files = {path.relative_to(workspace.root).as_posix(): path.read_bytes() for path in workspace.root.rglob("*.py")}
     (workspace.root / pristine.PATH).write_bytes(pristine.pack(files, ["tests/test_sums.py"]))
@@ -72,7 +72,7 @@ def task_of(workspace: Workspace, id: str = "0.1") -> Task:
 
 
 def write_code(workspace: Workspace, number: int) -> None:
-    """Another version of the code of Task 0.1."""
+    """Write another version of the code of Task 0.1."""
     workspace.write("minitorch/sums.py", f"def add(x, y):\n    return x + y + {number}\n")
 
 
@@ -80,7 +80,7 @@ def write_code(workspace: Workspace, number: int) -> None:
 
 
 @pytest.mark.parametrize(("gap", "seconds"), [(0, 0), (1, 1), (IDLE, IDLE), (IDLE + 1, 0), (-1, 0), (-1e9, 0), (1e12, 0), (59.9, 59)])
-def test_a_gap_counts_up_to_ten_minutes_and_not_at_all_if_it_is_longer_or_the_clock_was_set_back(gap: float, seconds: int) -> None:
+def test_a_gap_counts_unless_it_exceeds_ten_minutes_or_the_clock_was_set_back(gap: float, seconds: int) -> None:
     assert IDLE == 600
     assert elapsed(1_000_000_000, 1_000_000_000 + gap) == seconds
 
@@ -99,26 +99,26 @@ def test_active_time_is_the_sum_of_short_gaps_wherever_the_clock_starts(steps: l
 
 
 @given(times, st.data())
-def test_one_more_event_never_makes_the_active_time_shorter(steps: list[int], data: st.DataObject) -> None:
+def test_another_event_never_shortens_the_active_time(steps: list[int], data: st.DataObject) -> None:
     moments = [sum(steps[:place]) for place in range(len(steps) + 1)]
     between = data.draw(st.integers(0, moments[-1]))
     assert active_time(sorted([*moments, between])) >= active_time(moments)
 
 
 @given(st.lists(st.floats(-1e12, 1e12), max_size=20))
-def test_no_clock_makes_the_active_time_negative(moments: list[float]) -> None:
+def test_the_active_time_is_never_negative_whatever_the_clock_does(moments: list[float]) -> None:
     assert active_time(moments) >= 0
 
 
 # What is recorded
 
 
-def test_a_task_has_its_date_active_time_runs_hints_and_uses_of_explain(handed_out: Workspace, clock: Clock) -> None:
-    root, task = handed_out.root, task_of(handed_out)
+def test_a_task_records_its_date_active_time_runs_hints_and_uses_of_explain(handout_workspace: Workspace, clock: Clock) -> None:
+    root, task = handout_workspace.root, task_of(handout_workspace)
     note_start(root, "0.1")
     clock.now += 100
     note_runs(root, [(task, FAILING)])
-    clock.now += 601  # away
+    clock.now += 601  # a break
     note_hint(root, "0.1", 1)
     clock.now += 60
     note_explain(root, "0.1")
@@ -135,7 +135,7 @@ def test_a_task_has_its_date_active_time_runs_hints_and_uses_of_explain(handed_o
     }
 
 
-def test_the_time_before_a_change_of_task_belongs_to_the_earlier_one(workspace: Workspace, clock: Clock) -> None:
+def test_the_time_before_a_change_of_task_counts_for_the_earlier_task(workspace: Workspace, clock: Clock) -> None:
     make_current(workspace.root, task_of(workspace, "0.1"))
     clock.now += 50
     make_current(workspace.root, task_of(workspace, "0.2"))
@@ -144,7 +144,7 @@ def test_the_time_before_a_change_of_task_belongs_to_the_earlier_one(workspace: 
     assert {id: about.active for id, about in read_activity(workspace.root).items()} == {"0.1": 50, "0.2": 7}
 
 
-def test_a_run_of_all_tasks_counts_for_the_one_that_the_student_works_on(workspace: Workspace, clock: Clock) -> None:
+def test_a_run_of_all_tasks_counts_for_the_current_task(workspace: Workspace, clock: Clock) -> None:
     note_start(workspace.root, "0.2")
     clock.now += 30
     stub = TaskState("0.3", "todo", passed=1, todo=1, total=2)
@@ -153,45 +153,45 @@ def test_a_run_of_all_tasks_counts_for_the_one_that_the_student_works_on(workspa
     assert {id: about.active for id, about in found.items()} == {"0.1": 0, "0.2": 30}, "nothing of 0.3 is written"
 
 
-def test_a_run_that_says_the_same_of_the_same_code_is_recorded_once(workspace: Workspace, clock: Clock) -> None:
+def test_a_repeated_run_of_the_same_code_with_the_same_result_is_recorded_once(workspace: Workspace, clock: Clock) -> None:
     task = task_of(workspace)
     for _ in range(3):
         clock.now += 10
         note_runs(workspace.root, [(task, FAILING)])
     write_code(workspace, 1)
     note_runs(workspace.root, [(task, FAILING)])  # other code, the same outcome
-    note_runs(workspace.root, [(task, PASSED)])  # the same code, another outcome: a file that it needs has changed
+    note_runs(workspace.root, [(task, PASSED)])  # the same code, another outcome, because a file that it needs has changed
     about = read_activity(workspace.root)["0.1"]
     assert [run.state for run in about.runs] == ["failing", "failing", "passed"]
     assert about.active == 20
 
 
 @pytest.mark.parametrize("state", ["unknown", "not run"])
-def test_what_was_not_run_is_not_recorded(workspace: Workspace, state: str) -> None:
+def test_tests_that_did_not_run_are_not_recorded(workspace: Workspace, state: str) -> None:
     note_runs(workspace.root, [(task_of(workspace), TaskState("0.1", state))])
     assert not (workspace.root / ACTIVITY).exists()
 
 
-@pytest.mark.usefixtures("clean")
-def test_the_commands_record_runs_and_hints(handed_out: Workspace) -> None:
-    root = handed_out.root
-    handed_out.course("start", "0.2")
-    handed_out.mend("minitorch/sums.py", "if x < 7 else 0", "if x < 6 else 0")
+@pytest.mark.usefixtures("clean_process_environment")
+def test_the_commands_record_runs_and_hints(handout_workspace: Workspace) -> None:
+    root = handout_workspace.root
+    handout_workspace.course("start", "0.2")
+    handout_workspace.edit("minitorch/sums.py", "if x < 7 else 0", "if x < 6 else 0")
     run_tasks(["0.2"], root)
-    handed_out.mend("minitorch/sums.py", "if x < 6 else 0", "if x < 8 else 0")
+    handout_workspace.edit("minitorch/sums.py", "if x < 6 else 0", "if x < 8 else 0")
     run_tasks(["0.2"], root)
-    open_hint(root, task_of(handed_out, "0.2"))
+    open_hint(root, task_of(handout_workspace, "0.2"))
     about = read_activity(root)["0.2"]
     assert [(run.state, run.failed) for run in about.runs] == [("failing", ["tests/test_sums.py::test_double"])] * 2
     assert [(hint.level, hint.runs) for hint in about.hints] == [(1, 2)]
-    assert handed_out.course("explain", "0.2").returncode == 1
+    assert handout_workspace.course("explain", "0.2").returncode == 1
     assert read_activity(root)["0.2"].explains == [2]
 
 
-# What is not
+# What is not recorded
 
 
-def test_no_code_no_paths_outside_of_the_course_and_no_names_are_recorded(handed_out: Workspace, clock: Clock) -> None:
+def test_neither_code_nor_paths_outside_the_course_nor_names_are_recorded(handout_workspace: Workspace, clock: Clock) -> None:
     failures = (
         ("tests/test_sums.py::test_add", "minitorch/sums.py: return x + SECRET"),
         ("tests/test_mine_alice.py::test_alice", "a test of the student's own"),
@@ -199,16 +199,16 @@ def test_no_code_no_paths_outside_of_the_course_and_no_names_are_recorded(handed
         ("tests/../../home/alice/test_x.py::test_add", "another place"),
         ("tests/test_sums.py::test_é\n", "no name of ours"),
     )
-    handed_out.write("minitorch/sums.py", "def add(x, y):\n    return SECRET\n")
-    note_start(handed_out.root, "0.1")
-    note_runs(handed_out.root, [(task_of(handed_out), TaskState("0.1", "failing", failing=5, total=5, failures=failures))])
-    text = (handed_out.root / ACTIVITY).read_text(encoding="utf-8")
-    assert read_activity(handed_out.root)["0.1"].runs[0].failed == ["tests/test_sums.py::test_add"]
-    for word in ("SECRET", "alice", "home", str(handed_out.root), os.path.basename(handed_out.root), os.uname().nodename):
+    handout_workspace.write("minitorch/sums.py", "def add(x, y):\n    return SECRET\n")
+    note_start(handout_workspace.root, "0.1")
+    note_runs(handout_workspace.root, [(task_of(handout_workspace), TaskState("0.1", "failing", failing=5, total=5, failures=failures))])
+    text = (handout_workspace.root / ACTIVITY).read_text(encoding="utf-8")
+    assert read_activity(handout_workspace.root)["0.1"].runs[0].failed == ["tests/test_sums.py::test_add"]
+    for word in ("SECRET", "alice", "home", str(handout_workspace.root), os.path.basename(handout_workspace.root), os.uname().nodename):
         assert word not in text
 
 
-def test_what_is_handed_in_has_no_times_of_day_and_no_hashes_of_code(workspace: Workspace, clock: Clock) -> None:
+def test_a_submitted_record_has_no_times_of_day_and_no_hashes_of_code(workspace: Workspace, clock: Clock) -> None:
     note_runs(workspace.root, [(task_of(workspace), FAILING)])
     document = json.loads(encode(read_activity(workspace.root)))
     assert set(document) == {"schema", "tasks"}
@@ -219,7 +219,7 @@ def test_what_is_handed_in_has_no_times_of_day_and_no_hashes_of_code(workspace: 
 # Limits and damage
 
 
-def test_the_record_stays_small_and_keeps_whether_the_student_got_there(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
+def test_the_record_stays_small_and_keeps_whether_each_task_was_passed(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
     names = tuple((f"tests/test_sums.py::test_{'x' * 140}_{number}", "") for number in range(500))
     monkeypatch.setattr(activity, "_given_tests", lambda root: lambda name: True)
     task = task_of(workspace)
@@ -236,7 +236,7 @@ def test_the_record_stays_small_and_keeps_whether_the_student_got_there(workspac
     assert decode(encode({"0.1": about})) == {"0.1": about}
 
 
-def test_a_record_that_gets_too_large_loses_names_of_tests_first(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
+def test_a_record_that_is_too_large_drops_names_of_tests_first(workspace: Workspace, clock: Clock, monkeypatch: Any) -> None:
     monkeypatch.setattr(activity, "_given_tests", lambda root: lambda name: True)
     for number in range(6):
         write_code(workspace, number)
@@ -269,7 +269,7 @@ def test_a_record_that_gets_too_large_loses_names_of_tests_first(workspace: Work
         b"0" * (MAX_BYTES + 1),
     ],
 )
-def test_a_damaged_record_begins_anew_and_breaks_no_command(workspace: Workspace, clock: Clock, data: bytes) -> None:
+def test_a_damaged_record_is_replaced_and_breaks_no_command(workspace: Workspace, clock: Clock, data: bytes) -> None:
     (workspace.root / ACTIVITY).parent.mkdir(exist_ok=True)
     (workspace.root / ACTIVITY).write_bytes(data)
     assert read_activity(workspace.root) == {}
@@ -277,14 +277,14 @@ def test_a_damaged_record_begins_anew_and_breaks_no_command(workspace: Workspace
     assert list(read_activity(workspace.root)) == ["0.1"]
 
 
-def test_a_workspace_that_cannot_be_written_to_records_nothing(workspace: Workspace) -> None:
+def test_a_read_only_workspace_records_nothing(workspace: Workspace) -> None:
     workspace.write(".course", "a file where the folder should be")
     note_start(workspace.root, "0.1")
     note_runs(workspace.root, [(task_of(workspace), FAILING)])
     assert read_activity(workspace.root) == {}
 
 
-def test_threads_of_a_command_lose_no_event(workspace: Workspace, clock: Clock) -> None:
+def test_concurrent_threads_of_a_command_lose_no_event(workspace: Workspace, clock: Clock) -> None:
     """The watcher opens hints while a thread runs tests."""
     tasks = [f"0.{number}" for number in range(1, 9)]
     threads = [threading.Thread(target=note_hint, args=(workspace.root, id, 1)) for id in tasks for _ in range(3)]
@@ -295,7 +295,7 @@ def test_threads_of_a_command_lose_no_event(workspace: Workspace, clock: Clock) 
     assert {id: len(about.hints) for id, about in read_activity(workspace.root).items()} == dict.fromkeys(tasks, 3)
 
 
-def test_a_clock_that_was_set_back_loses_only_that_gap(workspace: Workspace, clock: Clock) -> None:
+def test_setting_the_clock_back_loses_only_that_gap(workspace: Workspace, clock: Clock) -> None:
     note_start(workspace.root, "0.1")
     clock.now -= 10_000_000
     note_hint(workspace.root, "0.1", 1)
@@ -304,64 +304,64 @@ def test_a_clock_that_was_set_back_loses_only_that_gap(workspace: Workspace, clo
     assert read_activity(workspace.root)["0.1"].active == 5
 
 
-# What a hand-in may hold
+# What a submitted record may contain
 
 
-def handed_in(**changes: Any) -> dict[str, Any]:
-    """The document of a hand-in, with entries of its only task changed."""
+def submitted_record(**changes: Any) -> dict[str, Any]:
+    """The document of a submitted record whose only task has these changes."""
     run = {"after": 10, "state": "failing", "passed": 1, "total": 2, "failed": ["tests/test_sums.py::test_add"]}
     task = {"started": "2026-10-05", "active": 20, "runs": [run], "hints": [{"after": 15, "level": 1, "runs": 1}], "explains": [1]}
     return {"schema": 1, "tasks": {"0.1": task | changes}}
 
 
-def in_run(**changes: Any) -> dict[str, Any]:
-    document = handed_in()
+def record_with_run(**changes: Any) -> dict[str, Any]:
+    document = submitted_record()
     document["tasks"]["0.1"]["runs"][0] |= changes
     return document
 
 
-def test_what_a_workspace_writes_is_read_back() -> None:
-    tasks = decode(json.dumps(handed_in()).encode())
+def test_a_record_that_a_workspace_writes_is_read_back() -> None:
+    tasks = decode(json.dumps(submitted_record()).encode())
     assert tasks["0.1"].runs == [TestRun(10, "failing", 1, 2, ["tests/test_sums.py::test_add"])]
     assert decode(encode(tasks)) == tasks
 
 
 HOSTILE: list[tuple[str, object, str]] = [
     ("no object", [], "expected an object"),
-    ("another schema", handed_in() | {"schema": 2}, "expected schema 1"),
-    ("true for one", handed_in() | {"schema": True}, "expected schema 1"),
-    ("more entries", handed_in() | {"last": {}}, "the record: expected an object with schema, tasks"),
+    ("another schema", submitted_record() | {"schema": 2}, "expected schema 1"),
+    ("true for one", submitted_record() | {"schema": True}, "expected schema 1"),
+    ("more entries", submitted_record() | {"last": {}}, "the record: expected an object with schema, tasks"),
     ("too many tasks", {"schema": 1, "tasks": {f"9.{number}": {} for number in range(65)}}, "at most 64 tasks"),
     ("HTML as a task", {"schema": 1, "tasks": {"<b>": {}}}, "task id: expected text that matches"),
-    ("an unknown entry", handed_in(note="<script>"), "Task 0.1: expected an object with"),
-    ("no date", handed_in(started="yesterday"), "Task 0.1, started: expected text"),
-    ("an impossible date", handed_in(started="2026-13-45"), "month"),
-    ("negative time", handed_in(active=-1), "Task 0.1, active: expected a whole number from 0 to 10000000"),
-    ("a fraction", handed_in(active=1.5), "Task 0.1, active: expected a whole number"),
-    ("true as a time", handed_in(active=True), "Task 0.1, active: expected a whole number"),
-    ("text as a time", handed_in(active="20"), "Task 0.1, active: expected a whole number"),
-    ("a huge number", handed_in(active=10**300), "Task 0.1, active: expected a whole number"),
-    ("too many runs", handed_in(runs=[{}] * 61), "Task 0.1, runs: expected a list of at most 60 entries"),
-    ("no list", handed_in(hints={}), "Task 0.1, hints: expected a list"),
-    ("a run after the end", in_run(after=21), "Task 0.1: expected events in order of active time, up to 20 s"),
-    ("another state", in_run(state="<b>"), "Task 0.1, run 1: state expected one of passed, failing, todo, blocked"),
-    ("a list as a state", in_run(state=[]), "Task 0.1, run 1: state expected one of"),
-    ("more passed than there are", in_run(passed=3), "Task 0.1, run 1, passed: expected a whole number from 0 to 2"),
-    ("a name that is no test", in_run(failed=["tests/x.py::a\nb"]), "Task 0.1, run 1, failed: expected text that matches"),
-    ("a name beyond Unicode", in_run(failed=["tests/x.py::\ud800"]), "Task 0.1, run 1, failed: expected text that matches"),
-    ("a name of HTML", in_run(failed=["<img src=x>"]), "Task 0.1, run 1, failed: expected text that matches"),
-    ("too many names", in_run(failed=["tests/x.py::a"] * 41), "Task 0.1, run 1, failed: expected a list of at most 40"),
+    ("an unknown entry", submitted_record(note="<script>"), "Task 0.1: expected an object with"),
+    ("no date", submitted_record(started="yesterday"), "Task 0.1, started: expected text"),
+    ("an impossible date", submitted_record(started="2026-13-45"), "month"),
+    ("negative time", submitted_record(active=-1), "Task 0.1, active: expected a whole number from 0 to 10000000"),
+    ("a fraction", submitted_record(active=1.5), "Task 0.1, active: expected a whole number"),
+    ("true as a time", submitted_record(active=True), "Task 0.1, active: expected a whole number"),
+    ("text as a time", submitted_record(active="20"), "Task 0.1, active: expected a whole number"),
+    ("a huge number", submitted_record(active=10**300), "Task 0.1, active: expected a whole number"),
+    ("too many runs", submitted_record(runs=[{}] * 61), "Task 0.1, runs: expected a list of at most 60 entries"),
+    ("no list", submitted_record(hints={}), "Task 0.1, hints: expected a list"),
+    ("a run after the end", record_with_run(after=21), "Task 0.1: expected events in order of active time, up to 20 s"),
+    ("another state", record_with_run(state="<b>"), "Task 0.1, run 1: state expected one of passed, failing, todo, blocked"),
+    ("a list as a state", record_with_run(state=[]), "Task 0.1, run 1: state expected one of"),
+    ("more passed than there are", record_with_run(passed=3), "Task 0.1, run 1, passed: expected a whole number from 0 to 2"),
+    ("a name that is no test", record_with_run(failed=["tests/x.py::a\nb"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("a name beyond Unicode", record_with_run(failed=["tests/x.py::\ud800"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("a name of HTML", record_with_run(failed=["<img src=x>"]), "Task 0.1, run 1, failed: expected text that matches"),
+    ("too many names", record_with_run(failed=["tests/x.py::a"] * 41), "Task 0.1, run 1, failed: expected a list of at most 40"),
     (
         "a hint of no run",
-        handed_in(hints=[{"after": 1, "level": 1, "runs": 2}]),
+        submitted_record(hints=[{"after": 1, "level": 1, "runs": 2}]),
         "Task 0.1, hint, runs: expected a whole number from 0 to 1",
     ),
-    ("explain after no run", handed_in(explains=[2]), "Task 0.1, explains: expected a whole number from 0 to 1"),
+    ("explain after no run", submitted_record(explains=[2]), "Task 0.1, explains: expected a whole number from 0 to 1"),
 ]
 
 
 @pytest.mark.parametrize(("document", "says"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
-def test_a_hand_in_that_no_workspace_writes_is_refused(document: object, says: str) -> None:
+def test_a_record_that_no_workspace_writes_is_refused(document: object, says: str) -> None:
     with pytest.raises(ValueError, match=says.replace("(", r"\(")):
         decode(json.dumps(document).encode())
 
@@ -372,14 +372,14 @@ def test_a_hand_in_that_no_workspace_writes_is_refused(document: object, says: s
         (b"[" * 500_000, "expected a few levels, got deeper nesting"),
         (b'{"a":' * 150_000, "expected a few levels, got deeper nesting"),
         (b" " * (MAX_BYTES + 1), "expected at most 1000000 bytes, got more"),
-        (json.dumps(handed_in(active=float("nan"))).encode(), "expected numbers, got NaN"),
-        (json.dumps(handed_in(active=float("-inf"))).encode(), "expected numbers, got -Infinity"),
+        (json.dumps(submitted_record(active=float("nan"))).encode(), "expected numbers, got NaN"),
+        (json.dumps(submitted_record(active=float("-inf"))).encode(), "expected numbers, got -Infinity"),
         (b'{"schema": 1, "tasks": {"0.1": {"active": ' + b"9" * 5000 + b"}}}", "4300 digits"),
         (b"\xff", "codec can't decode"),
         (b"", "Expecting value"),
     ],
 )
-def test_data_that_is_no_small_json_is_refused(data: bytes, says: str) -> None:
+def test_data_that_is_not_small_json_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         decode(data)
 
@@ -389,20 +389,20 @@ anything = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(
 
 
 @given(st.sampled_from(["started", "active", "runs", "hints", "explains"]), anything)
-def test_whatever_stands_in_an_entry_it_is_refused_or_read(name: str, value: Any) -> None:
+def test_any_entry_is_either_read_or_refused(name: str, value: Any) -> None:
     try:
-        tasks = decode(json.dumps(handed_in(**{name: value})).encode())
+        tasks = decode(json.dumps(submitted_record(**{name: value})).encode())
     except ValueError:
         return
     assert decode(encode(tasks)) == tasks
 
 
-def test_the_file_is_written_once_for_each_run_and_not_for_a_run_of_nothing(handed_out: Workspace, clock: Clock) -> None:
+def test_the_file_is_written_once_for_each_run_and_not_for_an_empty_run(handout_workspace: Workspace, clock: Clock) -> None:
     counted: list[Path] = []
     write: Callable[[Path, bytes], None] = activity.write_bytes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(activity, "write_bytes", lambda path, data: (counted.append(path), write(path, data)))
-        note_runs(handed_out.root, [])
+        note_runs(handout_workspace.root, [])
         assert counted == []
-        note_runs(handed_out.root, [(task_of(handed_out, id), FAILING) for id in ("0.1", "0.2")])
+        note_runs(handout_workspace.root, [(task_of(handout_workspace, id), FAILING) for id in ("0.1", "0.2")])
     assert len(counted) == 1

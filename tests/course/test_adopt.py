@@ -1,4 +1,4 @@
-"""Work of the original MiniTorch course: found, translated, and marked by what that course demands."""
+"""Work from the original MiniTorch course: how it is found, translated, and graded by that course's requirements."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from course.staff.probes.plain import Number
 from course.workspace import function_source
 
 ORIGINALS = Path(__file__).parent / "originals"
-"""Hand-ins as people write them, each file with .txt behind its name so that nothing else takes it for a file of this repository."""
+"""Submissions as people write them; each file has the suffix .txt, so that no tool takes it for a file of this repository."""
 
 STYLES = ["terse", "typed"]
 
 STUB = 'raise NotImplementedError("Need to implement for Task 2.3")'
 
 
-def laid_out(style: str, folder: Path) -> Path:
-    """A hand-in with the names that its files have."""
+def copy_original(style: str, folder: Path) -> Path:
+    """Write a submission whose files have the original names."""
     for file in (ORIGINALS / style).rglob("*.txt"):
         target = folder / file.relative_to(ORIGINALS).with_suffix("")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -40,23 +40,23 @@ def laid_out(style: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
-    return {style: adopt(laid_out(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
+def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
+    return {style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
 
 
 @pytest.fixture(scope="module")
-def workspaces(adopted: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(adoptions: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
     for style, folder in folders.items():
-        write_workspace(adopted[style], course(), folder)
+        write_workspace(adoptions[style], course(), folder)
     return folders
 
 
-def written(adopted: Adopted, stages: range) -> list[Task]:
+def written_tasks(adopted: Adopted, stages: range) -> list[Task]:
     return [task for task in course().tasks if task.id in adopted.written and task.stage in stages]
 
 
-# What is found
+# Which files are found
 
 
 def test_the_latest_written_file_of_several_modules_is_taken(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_the_latest_written_file_of_several_modules_is_taken(tmp_path: Path) -> 
     (tmp_path / "mod2" / "minitorch" / "tensor_data.py").write_text("")
     found = find_original(tmp_path, course())
     assert {place.name: module for place, module in found.modules.items()} == {"mod0": 0, "mod1": 1, "mod2": 2}
-    assert found.origins["minitorch/operators.py"].name == "mod1"  # that of mod2 is a stub
+    assert found.origins["minitorch/operators.py"].name == "mod1"  # the function of mod2 is a stub
 
 
 def test_a_folder_without_the_course_is_refused(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_workspace_of_this_course_is_not_adopted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, tmp_path: Path) -> None:
-    folder = laid_out(style, tmp_path)
+    folder = copy_original(style, tmp_path)
     submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
     assert submission.refused == "it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR"
 
@@ -109,21 +109,21 @@ def test_a_file_that_cannot_be_converted_is_named(tmp_path: Path, monkeypatch: p
     )
 
 
-# What is translated
+# Translation
 
 
-def translated(text: str, given: str, *names: str, path: str = "minitorch/tensor_functions.py") -> str:
+def translate_one(text: str, given: str, *names: str, path: str = "minitorch/tensor_functions.py") -> str:
     return translate({path: text}, {path: given}, {path: names})[path]
 
 
 def test_classes_have_the_names_of_this_course() -> None:
     given = f"class LT:\n    def forward(ctx, a):\n        {STUB}\n"
-    assert translated("class Lt:\n    def forward(ctx, a):\n        return Lt\n", given, "LT.forward").startswith("class LT:")
+    assert translate_one("class Lt:\n    def forward(ctx, a):\n        return Lt\n", given, "LT.forward").startswith("class LT:")
 
 
 def test_attributes_have_the_names_of_this_course() -> None:
     text = "def f(a):\n    return a._new(a._tensor._strides)\n"
-    assert "a._like(a._tensor.strides)" in translated(text, f"def f(a):\n    {STUB}\n", "f")
+    assert "a._like(a._tensor.strides)" in translate_one(text, f"def f(a):\n    {STUB}\n", "f")
 
 
 def test_dimensions_are_passed_as_numbers_and_read_as_tensors() -> None:
@@ -132,7 +132,7 @@ def test_dimensions_are_passed_as_numbers_and_read_as_tensors() -> None:
         "class Sum:\n    def forward(ctx, a, dim):\n        return a.f.add_reduce(a, int(dim.item()))\n\n\n"
         "def total(a):\n    return Sum.apply(a, a._ensure_tensor(0))\n"
     )
-    result = translated(text, given, "Sum.forward", "total")
+    result = translate_one(text, given, "Sum.forward", "total")
     assert "        dim = original_tensor(dim)\n        return a.f.add_reduce(a, int(dim.item()))" in result
     assert "Sum.apply(a, original_dim(a._ensure_tensor(0)))" in result
     scope: dict = {}
@@ -144,7 +144,7 @@ def test_dimensions_are_passed_as_numbers_and_read_as_tensors() -> None:
 def test_a_forward_that_reads_a_number_is_left_alone() -> None:
     given = f"class Sum:\n    def forward(ctx, a, dim):\n        {STUB}\n"
     text = "class Sum:\n    def forward(ctx, a, dim):\n        return a.f.add_reduce(a, dim)\n"
-    assert "original_tensor" not in translated(text, given, "Sum.forward")
+    assert "original_tensor" not in translate_one(text, given, "Sum.forward")
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_a_forward_that_reads_a_number_is_left_alone() -> None:
 )
 def test_kernels_are_compiled_by_the_courses_compiler(line: str) -> None:
     text = f"def tensor_map(fn):\n    def _map(out):\n        pass\n\n    {line}\n"
-    result = translated(text, f"def tensor_map(fn):\n    {STUB}\n", "tensor_map", path="minitorch/fast_ops.py")
+    result = translate_one(text, f"def tensor_map(fn):\n    {STUB}\n", "tensor_map", path="minitorch/fast_ops.py")
     assert result.split("\n")[-2].strip() in ("return njit(_map, parallel=True)", "return jit(_map)")
 
 
 def test_a_compiled_kernel_is_taken_without_its_decorator() -> None:
     text = "@njit(parallel=True)\ndef tensor_conv1d(out):\n    out[0] = 1.0\n"
-    result = translated(text, f"def _tensor_conv1d(out):\n    {STUB}\n", "_tensor_conv1d", path="minitorch/fast_conv.py")
+    result = translate_one(text, f"def _tensor_conv1d(out):\n    {STUB}\n", "_tensor_conv1d", path="minitorch/fast_conv.py")
     assert result.strip() == "def _tensor_conv1d(out):\n    out[0] = 1.0"
 
 
@@ -169,12 +169,12 @@ def test_blocks_have_the_sizes_that_this_course_launches() -> None:
         "def _tensor_matrix_multiply(out):\n    BLOCK_DIM = 32\n    out[0] = BLOCK_DIM\n"
     )
     given = f"BLOCK_DIM = REDUCE_BLOCK = 4\n\n\ndef tensor_reduce(fn):\n    {STUB}\n\n\ndef _tensor_matrix_multiply(out):\n    {STUB}\n"
-    result = translated(text, given, "tensor_reduce", "_tensor_matrix_multiply", path="minitorch/cuda_ops.py")
+    result = translate_one(text, given, "tensor_reduce", "_tensor_matrix_multiply", path="minitorch/cuda_ops.py")
     assert "        BLOCK_DIM = REDUCE_BLOCK\n        out[0] = BLOCK_DIM\n" in result
     assert "def _tensor_matrix_multiply(out):\n    out[0] = BLOCK_DIM\n" in result
 
 
-def test_what_a_student_added_comes_along_from_other_files_and_the_rest_stays() -> None:
+def test_additions_that_the_code_uses_are_copied_from_other_files_and_the_rest_is_not() -> None:
     files = {
         "minitorch/operators.py": "def id(x):\n    return x\n\n\ndef gt(x, y):\n    return HALF\n\n\nHALF = 0.5\nother = 1\n",
         "minitorch/scalar.py": "from . import operators\n\n\ndef f(x):\n    return operators.gt(x, x)\n",
@@ -187,57 +187,59 @@ def test_what_a_student_added_comes_along_from_other_files_and_the_rest_stays() 
     assert "from minitorch import operators" in result["minitorch/scalar.py"]
 
 
-def test_packages_that_no_workspace_has_are_not_imported() -> None:
+def test_packages_that_workspaces_lack_are_not_imported() -> None:
     head = "import streamlit\nfrom mnist import MNIST\nfrom typing_extensions import Protocol\n"
     text = f"{head}\n\ndef f(x):\n    return streamlit, MNIST, Protocol\n"
-    result = translated(text, f"def f(x):\n    {STUB}\n", "f")
+    result = translate_one(text, f"def f(x):\n    {STUB}\n", "f")
     assert "from typing import Protocol" in result
     assert "import streamlit" not in result
     assert "mnist" not in result
 
 
-def test_functions_that_this_course_has_in_the_package_are_taken_from_there() -> None:
+def test_functions_that_the_package_provides_are_imported_from_it() -> None:
     text = "from .tensor_functions import tensor\n\n\ndef f(x):\n    return tensor([x])\n"
-    result = translated(text, f"def f(x):\n    {STUB}\n", "f", path="minitorch/tensor.py")
+    result = translate_one(text, f"def f(x):\n    {STUB}\n", "f", path="minitorch/tensor.py")
     assert result.startswith("import minitorch\n")
     assert "return minitorch.tensor([x])" in result
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_that_is_written_is_taken(style: str, adopted: Mapping[str, Adopted]) -> None:
-    one = adopted[style]
+def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Adopted]) -> None:
+    one = adoptions[style]
     assert one.errors == ()
     without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
     expected = {task.id for task in course().tasks if task.id not in without[style] and (style == "typed" or task.stage < 4)}
     assert set(one.written) == expected
 
 
-# How it is marked
+# Grading
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_right_work_of_the_original_course_gets_full_marks_by_its_profile(
-    style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+def test_right_work_of_the_original_course_gets_full_marks(
+    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
 ) -> None:
-    for task in written(adopted[style], range(3)):
+    for task in written_tasks(adoptions[style], range(3)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("style", STYLES)
-def test_so_do_its_compiled_kernels_and_networks(style: str, adopted: Mapping[str, Adopted], workspaces: Mapping[str, Path]) -> None:
-    for task in written(adopted[style], range(3, 5)):
+def test_compiled_kernels_and_networks_of_the_original_course_get_full_marks(
+    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+) -> None:
+    for task in written_tasks(adoptions[style], range(3, 5)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
 @pytest.mark.exhaustive
-def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mapping[str, Adopted], tmp_path: Path) -> None:
+def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapping[str, Adopted], tmp_path: Path) -> None:
     from course.staff.grading.grade import grade
 
     for style in STYLES:
-        write_submission(adopted[style], tmp_path / "class" / style)
+        write_submission(adoptions[style], tmp_path / "class" / style)
     tasks = ["0.1", "0.2", "0.3", "1.2", "1.4", "2.1", "2.3", "2.4"]
     results = grade([tmp_path / "class"], tmp_path / "graded", tasks=tasks, seed=1, profile=PUBLISHED)
     assert [(result.submission, result.mark, result.points, result.profile) for result in results] == [
@@ -245,7 +247,7 @@ def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adopted: Mappin
     ], [(task.task, task.reason) for result in results for task in result.tasks if not task.passed]
 
 
-def test_mistakes_are_mistakes_by_either_profile(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_mistake_loses_marks_under_either_profile(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     shutil.copytree(workspaces["typed"], wrong)
     file = wrong / "minitorch" / "operators.py"
@@ -256,14 +258,14 @@ def test_mistakes_are_mistakes_by_either_profile(workspaces: Mapping[str, Path],
 
 
 @pytest.mark.parametrize("task", [task for task in course().tasks if probes_of(task.id)], ids=lambda task: task.id)
-def test_the_original_course_marks_no_edge_cases(task: Task) -> None:
+def test_the_profile_of_the_original_course_marks_no_edge_cases(task: Task) -> None:
     weights = weights_of(task.id, PUBLISHED)
     assert set(weights) <= set(weights_of(task.id)) - set(edges_of(task.id))
     assert set(weights) == {probe.says for probe in probes_of(task.id, PUBLISHED)}
-    assert bool(weights) == (task.id != "0.5")  # which it does not have
+    assert bool(weights) == (task.id != "0.5")  # the original course lacks it
 
 
-def test_the_reference_has_full_marks_by_the_profile_of_the_original_course() -> None:
+def test_the_reference_gets_full_marks_under_the_profile_of_the_original_course() -> None:
     for task in course().tasks:
         if task.stage < 3:
             assert share(run_probes(task, plain_launcher(ROOT), profile=PUBLISHED) or [FULL_MARKS]) == 1, task.id
@@ -274,7 +276,7 @@ class FULL_MARKS:
 
 
 @pytest.mark.parametrize(("got", "expected"), [(True, 1.0), (1, 1.0), (Number("float64", 0.5), 0.5), ([1.0], (1.0,)), (1.004, 1.0)])
-def test_answers_that_the_original_tests_take_for_the_same_are_the_same(got: object, expected: object) -> None:
+def test_answers_that_the_original_tests_accept_as_equal_are_equal(got: object, expected: object) -> None:
     with pytest.raises(Wrong):
         same(got, expected)
     with marking_by(PUBLISHED):
@@ -282,12 +284,12 @@ def test_answers_that_the_original_tests_take_for_the_same_are_the_same(got: obj
 
 
 @pytest.mark.parametrize(("got", "expected"), [(False, 1.0), (1.2, 1.0), ("1.0", 1.0), (None, 0.0), ([1.0], (2.0,))])
-def test_others_are_not(got: object, expected: object) -> None:
+def test_answers_that_the_original_tests_distinguish_are_different(got: object, expected: object) -> None:
     with marking_by(PUBLISHED), pytest.raises(Wrong):
         same(got, expected)
 
 
-def test_a_number_of_numpys_is_a_number_there() -> None:
+def test_a_numpy_number_counts_as_a_number_under_the_original_profile() -> None:
     with pytest.raises(Wrong):
         number(Number("float64", 2.0))
     with marking_by(PUBLISHED):
@@ -297,8 +299,8 @@ def test_a_number_of_numpys_is_a_number_there() -> None:
 # The command
 
 
-def test_the_command_says_what_it_recognised_and_what_is_next(tmp_path: Path) -> None:
-    folder = laid_out("terse", tmp_path)
+def test_the_command_says_what_it_recognized_and_what_to_do_next(tmp_path: Path) -> None:
+    folder = copy_original("terse", tmp_path)
     result = CliRunner().invoke(app, ["adopt", str(folder), "--out", str(tmp_path / "handed")])
     assert result.exit_code == 0, result.output
     for module in range(4):

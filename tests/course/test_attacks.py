@@ -1,4 +1,4 @@
-"""Attacks on the sandbox, and the doctor that tries them: `course.staff.sandbox.attacks`."""
+"""Attacks on the sandbox, and the doctor that runs them: `course.staff.sandbox.attacks`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ALL = load_attacks()
 
 
 def box_of(level: str) -> Sandbox:
-    """A sandbox of this level, if this machine has it."""
+    """A sandbox of this level, if this machine supports it."""
     if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
 
 
 def is_administrator() -> bool:
-    """Whether this process may do what only an administrator may: CAP_SYS_ADMIN, CAP_SYS_PTRACE."""
+    """Whether this process has the rights of an administrator: CAP_SYS_ADMIN, CAP_SYS_PTRACE."""
     found = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
     return found is not None and int(found[1], 16) >> 21 & int(found[1], 16) >> 19 & 1 == 1
 
 
 def successes(tried: list[Attack], box: Sandbox | None) -> dict[str, str]:
-    """The attacks that succeeded, and what they got."""
+    """The attacks that succeeded, and what each obtained."""
     results = zip(tried, attempts(tried, box), strict=True)
     return {attack.name: result.how for attack, result in results if result.succeeded}
 
@@ -61,7 +61,7 @@ def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:
     assert len(tried) > 80
 
 
-def test_an_attack_that_is_not_shown_to_succeed_says_why() -> None:
+def test_an_attack_without_a_demonstrated_success_says_why() -> None:
     assert {attack.name for attack in ALL if attack.alone} == {
         "a report that is a pipe and never ends",
         "connect to a server on the internet",
@@ -89,19 +89,19 @@ def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, ho
     assert attempt(Attack("x", program, victim="victim" in program), None) == Attempt(True, how)
 
 
-def test_an_attack_has_succeeded_if_something_of_it_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attack_has_succeeded_if_a_process_of_it_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "KILL_SECONDS", 0.1)
     program = "import time\nif os.fork() == 0: time.sleep(60)"
     assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
 
 
-def test_an_attack_has_succeeded_if_something_else_ended_it_than_must() -> None:
+def test_an_attack_has_succeeded_if_the_wrong_limit_ended_it() -> None:
     assert attempt(Attack("x", "pass", ends="time"), None) == Attempt(
         True, "it should have exceeded its limit on time, got the reason ended"
     )
 
 
-def test_an_attack_has_not_succeeded_if_nothing_came_of_it() -> None:
+def test_an_attack_without_an_effect_has_not_succeeded() -> None:
     assert attempt(Attack("x", "print('so what')"), None) == Attempt(False, "so what")
     assert attempt(Attack("x", "sys.exit(3)"), None) == Attempt(False, "status 3")
 
@@ -109,7 +109,7 @@ def test_an_attack_has_not_succeeded_if_nothing_came_of_it() -> None:
 # The doctor
 
 
-def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack], as_json: bool = False) -> tuple[int, str]:
+def run_doctor(monkeypatch: pytest.MonkeyPatch, some: list[Attack], as_json: bool = False) -> tuple[int, str]:
     monkeypatch.setattr(attacks, "load_attacks", lambda: some)
     out = io.StringIO()
     status = doctor(Console(file=out, width=80, highlight=False), as_json)
@@ -118,7 +118,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, some: list[Attack], as_json: bool =
 
 def test_the_doctor_prints_the_level_and_a_line_for_every_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
-    status, text = printed(monkeypatch, [Attack("open [the] door", "open('/x', 'w')"), Attack("wait", "pass")])
+    status, text = run_doctor(monkeypatch, [Attack("open [the] door", "open('/x', 'w')"), Attack("wait", "pass")])
     who = "with a separate user for each program" if os.geteuid() == 0 else "with your user, in a separate namespace"
     assert text == f"sandbox: bubblewrap, {who}\nstopped   open [the] door\nstopped   wait\n0 of 2 attacks succeeded\n"
     assert status == 0
@@ -126,7 +126,7 @@ def test_the_doctor_prints_the_level_and_a_line_for_every_attack(monkeypatch: py
 
 def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
-    status, text = printed(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "pass")])
+    status, text = run_doctor(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "pass")])
     assert text.splitlines()[1:] == [
         "SUCCEEDED open the door: the [door]",
         "stopped   wait",
@@ -136,10 +136,10 @@ def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pyte
     assert status == 1
 
 
-def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_says_why_a_better_sandbox_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("landlock")
     monkeypatch.setattr(sandbox, "missing_reason", lambda level: "is not installed" if level == "bubblewrap" else "")
-    status, text = printed(monkeypatch, [Attack("wait", "pass")])
+    status, text = run_doctor(monkeypatch, [Attack("wait", "pass")])
     assert text.splitlines() == [
         "not bubblewrap: is not installed",
         "sandbox: landlock, Landlock blocks files, network and new processes, but programs can inspect the machine; install bubblewrap",
@@ -151,7 +151,7 @@ def test_the_doctor_says_why_there_is_no_better_sandbox(monkeypatch: pytest.Monk
 
 def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "missing_reason", lambda level: f"no {level} here")
-    status, text = printed(monkeypatch, ALL)
+    status, text = run_doctor(monkeypatch, ALL)
     assert text.splitlines() == [
         "not bubblewrap: no bubblewrap here",
         "not landlock: no landlock here",
@@ -163,7 +163,7 @@ def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypa
 
 def test_the_doctor_writes_json_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
-    status, text = printed(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "sys.exit(4)")], as_json=True)
+    status, text = run_doctor(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "sys.exit(4)")], as_json=True)
     assert json.loads(text) == {
         "schema": 1,
         "level": "bubblewrap",
@@ -176,7 +176,7 @@ def test_the_doctor_writes_json_on_request(monkeypatch: pytest.MonkeyPatch) -> N
     assert status == 1
 
 
-def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_in_a_failing_sandbox_give_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args, **options):
         raise SandboxError("the sandbox could not be set up")
 
@@ -185,6 +185,6 @@ def test_attacks_in_a_sandbox_that_fails_are_no_verdict(monkeypatch: pytest.Monk
         list(attempts([Attack("wait", "pass")] * 9, Sandbox("none")))
 
 
-def test_the_best_level_is_known_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_level_comes_with_the_reasons_against_better_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "missing_reason", lambda level: "no")
     assert sandbox.best_level() == BestLevel("none", {"bubblewrap": "no", "landlock": "no"})

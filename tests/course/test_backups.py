@@ -1,4 +1,4 @@
-"""Files that are replaced together: nothing is lost, and a kill in between leaves nothing half done."""
+"""Replacing several files at once: nothing is lost, and a kill in between leaves either all changes or none."""
 
 import json
 import signal
@@ -27,38 +27,38 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def held(root: Path) -> dict[str, bytes | None]:
+def contents(root: Path) -> dict[str, bytes | None]:
     return {path: backups.content(root, path) for path in BEFORE}
 
 
-def test_files_are_replaced_removed_and_made_and_come_back(root: Path) -> None:
+def test_files_are_replaced_removed_and_created_and_can_be_restored(root: Path) -> None:
     name = backups.apply(root, AFTER, "a word")
-    assert held(root) == AFTER
+    assert contents(root) == AFTER
     assert name is not None
     assert name.endswith("-a_word")
     assert backups.read(root, name).files == BEFORE
     again = backups.restore(root, name)
-    assert held(root) == BEFORE
+    assert contents(root) == BEFORE
     assert again is not None
     assert backups.read(root, again).files == AFTER
     assert backups.names(root) == sorted([name, again], reverse=True)
     assert not (root / backups.JOURNAL).exists()
 
 
-def test_what_does_not_change_makes_no_backup(root: Path) -> None:
+def test_a_change_without_effect_makes_no_backup(root: Path) -> None:
     assert backups.apply(root, BEFORE, "nothing") is None
     assert backups.names(root) == []
     name = backups.apply(root, {**BEFORE, "a.py": b"A"}, "one")
     assert backups.read(root, str(name)).files == {"a.py": b"a\r\n"}
 
 
-def test_the_newest_backups_stay(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_backups_are_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backups, "KEPT", 3)
     made = [backups.apply(root, {"a.py": bytes([number])}, f"{number}") for number in range(5)]
     assert backups.names(root) == sorted((str(name) for name in made[2:]), reverse=True)
 
 
-def test_the_mode_of_a_file_stays(root: Path) -> None:
+def test_the_mode_of_a_file_is_kept(root: Path) -> None:
     (root / "a.py").chmod(0o444)
     backups.apply(root, AFTER, "mode")
     assert (root / "a.py").read_bytes() == b"A"
@@ -66,22 +66,22 @@ def test_the_mode_of_a_file_stays(root: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", range(3))
-def test_a_file_that_cannot_be_replaced_undoes_all(root: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+def test_a_file_that_cannot_be_replaced_undoes_the_whole_change(root: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
     calls = iter(range(100))
     replace, unlink = Path.replace, Path.unlink
 
-    def refuse(self: Path, target: Path) -> Path:
+    def refuse_replace(self: Path, target: Path) -> Path:
         if self.parent.name == "journal" and next(calls) == failing:
             raise PermissionError(13, "Permission denied", str(self), None, str(target))
         return replace(self, target)
 
-    def refuse_too(self: Path, missing_ok: bool = False) -> None:
+    def refuse_unlink(self: Path, missing_ok: bool = False) -> None:
         if self.name == "c.py" and next(calls) == failing:
             raise PermissionError(13, "Permission denied", str(self))
         unlink(self, missing_ok)
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    monkeypatch.setattr(Path, "unlink", refuse_too)
+    monkeypatch.setattr(Path, "replace", refuse_replace)
+    monkeypatch.setattr(Path, "unlink", refuse_unlink)
     with pytest.raises(Problem) as error:
         backups.apply(root, AFTER, "refused")
     monkeypatch.undo()
@@ -90,49 +90,49 @@ def test_a_file_that_cannot_be_replaced_undoes_all(root: Path, monkeypatch: pyte
         f"{root / name} cannot be replaced (Permission denied), so all files are as they were; "
         "close what holds it open or make it writable, and run this command again"
     )
-    assert held(root) == BEFORE
+    assert contents(root) == BEFORE
     assert not (root / backups.JOURNAL).exists()
 
 
 def test_a_full_disk_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Path, data: bytes) -> int:
+    def raise_disk_full(self: Path, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_bytes", raise_disk_full)
     with pytest.raises(Problem) as error:
         backups.apply(root, AFTER, "full")
     assert str(error.value) == (
         "the new files cannot be written ([Errno 28] No space left on device), so nothing was changed; run: course doctor"
     )
-    assert held(root) == BEFORE
+    assert contents(root) == BEFORE
     assert backups.names(root) == []
     assert list((root / backups.FOLDER).iterdir()) == []
 
 
 class Killed(BaseException):
-    """What nothing catches."""
+    """An exception that no code catches."""
 
 
-def killing(original: Callable[..., Any], left: Iterator[int]) -> Callable[..., Any]:
-    """The function, as long as there are calls left."""
+def kill_after(original: Callable[..., Any], left: Iterator[int]) -> Callable[..., Any]:
+    """A version of the function that raises Killed after a number of calls."""
 
-    def counted(*arguments: Any, **options: Any) -> Any:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
         if next(left, None) is None:
             raise Killed
         return original(*arguments, **options)
 
-    return counted
+    return wrapper
 
 
-def test_after_a_kill_at_any_step_the_next_command_leaves_all_or_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process the kill is an exception that nothing catches; one real kill is below."""
+def test_after_a_kill_at_any_step_the_next_command_completes_or_undoes_the_change(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process the kill is an exception that no code catches; another test below kills a real process."""
     outcomes = []
     originals = {name: getattr(Path, name) for name in ("write_bytes", "rename", "replace", "unlink", "mkdir")}
     for step in range(1, 60):
         left = iter(range(step - 1))
         with monkeypatch.context() as patch:
             for name, original in originals.items():
-                patch.setattr(Path, name, killing(original, left))
+                patch.setattr(Path, name, kill_after(original, left))
             patch.setattr(backups.shutil, "rmtree", lambda *arguments, **options: None)
             try:
                 backups.apply(root, AFTER, f"step{step}")
@@ -141,14 +141,14 @@ def test_after_a_kill_at_any_step_the_next_command_leaves_all_or_nothing(root: P
                 killed = True
         with backups.only_one(root):
             pass
-        assert held(root) in (BEFORE, AFTER)
-        outcomes.append(held(root) == AFTER)
+        assert contents(root) in (BEFORE, AFTER)
+        outcomes.append(contents(root) == AFTER)
         backups.apply(root, BEFORE, "again")
-        assert held(root) == BEFORE
+        assert contents(root) == BEFORE
         if not killed:
             break
     assert not killed
-    assert outcomes == sorted(outcomes)  # before the journal has its name nothing happens, behind it all
+    assert outcomes == sorted(outcomes)  # before the journal is renamed nothing happens, afterwards everything does
     assert {False, True} == set(outcomes)
 
 
@@ -165,19 +165,19 @@ def test_a_killed_process_leaves_no_lock_and_its_change_is_finished(root: Path) 
     assert not (root / backups.JOURNAL).exists()
 
 
-def test_what_was_edited_after_a_kill_is_backed_up_before_the_change_is_finished(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edits_after_a_kill_are_backed_up_before_the_change_is_finished(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(backups, "_carry_out", killing(backups._carry_out, iter(())))
+        patch.setattr(backups, "_carry_out", kill_after(backups._carry_out, iter(())))
         with pytest.raises(Killed):
             backups.apply(root, AFTER, "killed")
     (root / "a.py").write_bytes(b"edited")
     backups.apply(root, {}, "nothing")
-    assert held(root) == AFTER
+    assert contents(root) == AFTER
     newest = next(name for name in backups.names(root) if name.endswith("edited-in-between"))
     assert backups.read(root, newest).files == {"a.py": b"edited"}
 
 
-def test_two_commands_at_once_do_not_meet(root: Path) -> None:
+def test_concurrent_commands_do_not_interfere(root: Path) -> None:
     program = "import sys; from pathlib import Path; from course.workspace import backups\n"
     program += "with backups.only_one(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
@@ -186,13 +186,13 @@ def test_two_commands_at_once_do_not_meet(root: Path) -> None:
         with pytest.raises(Problem) as error:
             backups.apply(root, AFTER, "second")
         assert str(error.value) == "another command is changing files of this workspace; wait for it, and run this one again"
-        assert held(root) == BEFORE
+        assert contents(root) == BEFORE
         other.communicate()
     assert backups.apply(root, AFTER, "second") is not None
 
 
 @pytest.mark.parametrize("path", ["../out.py", "/etc/passwd", "", "b"])
-def test_nothing_outside_of_the_workspace_is_written(root: Path, path: str) -> None:
+def test_no_file_outside_the_workspace_is_written(root: Path, path: str) -> None:
     with pytest.raises(Problem) as error:
         backups.apply(root, {path: b"x"}, "out")
     expected = (
@@ -203,7 +203,7 @@ def test_nothing_outside_of_the_workspace_is_written(root: Path, path: str) -> N
     assert str(error.value) == expected
 
 
-def test_a_link_out_of_the_workspace_is_refused_and_one_inside_is_followed(root: Path) -> None:
+def test_a_link_that_leaves_the_workspace_is_refused_and_one_inside_is_followed(root: Path) -> None:
     (root.parent / "outside.py").write_bytes(b"mine")
     (root / "link.py").symlink_to(root.parent / "outside.py")
     with pytest.raises(Problem, match=r"^link\.py is a link that leads out of the workspace, to .*; put the file itself there$"):
@@ -218,7 +218,7 @@ def test_a_link_out_of_the_workspace_is_refused_and_one_inside_is_followed(root:
     assert (root.parent / "outside.py").read_bytes() == b"mine"
 
 
-def test_a_backup_that_was_changed_or_does_not_exist_is_refused(root: Path) -> None:
+def test_a_modified_or_missing_backup_is_refused(root: Path) -> None:
     name = str(backups.apply(root, AFTER, "x"))
     (root / backups.FOLDER / name / "files" / "a.py").write_bytes(b"other")
     with pytest.raises(Problem) as error:
@@ -239,4 +239,4 @@ def test_a_damaged_lock_or_journal_says_what_to_delete(root: Path) -> None:
     (root / backups.JOURNAL / "plan.json").write_text(json.dumps([]), encoding="utf-8")
     with pytest.raises(Problem, match=r"^an earlier command was interrupted and cannot be finished .* delete \.course/journal, and"):
         backups.apply(root, AFTER, "x")
-    assert held(root) == BEFORE
+    assert contents(root) == BEFORE

@@ -1,4 +1,4 @@
-"""The class page: `course.staff.outputs.class_page`, read as a program reads it, and in a browser."""
+"""The class page: `course.staff.outputs.class_page`, parsed as HTML and opened in a browser."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import pytest
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult
 from course.staff.outputs.class_page import Bar, Flag, Mistake, collect_flags, duration, histogram, mistakes, task_rows, write_class_page
 
-from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY, PASSED
+from .sample_results import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY, PASSED
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 VOID = {"meta", "input", "br"}
-"""Elements without an end."""
+"""Elements without an end tag."""
 
 
 class Page(HTMLParser):
-    """A page taken apart.
+    """Parses a page.
 
     Attributes:
         tags: All elements, with their attributes.
-        rows: The rows of all tables, as lists of their cells' texts.
-        open: Elements that have not ended.
+        rows: The rows of all tables, as lists of cell texts.
+        open: Elements without an end tag so far.
     """
 
     def __init__(self, text: str) -> None:
@@ -59,15 +59,15 @@ class Page(HTMLParser):
             self.rows[-1][-1] = " ".join((self.rows[-1][-1] + data).split())
 
 
-def written(tmp_path: Path, results: Any = CLASS, **options: Any) -> str:
+def render(tmp_path: Path, results: Any = CLASS, **options: Any) -> str:
     write_class_page(results, tmp_path / "class.html", **options)
     return (tmp_path / "class.html").read_text(encoding="utf-8")
 
 
-# What it says
+# Content
 
 
-def test_what_to_look_at_comes_gravest_first_and_what_is_alike_stands_once() -> None:
+def test_findings_are_sorted_by_severity_and_equal_ones_are_listed_once() -> None:
     again = replace(ADA, submission="cy", tasks=(replace(FAILED, note="failed at first"), NOT_DONE))
     assert collect_flags([ADA, BEN, EVE, again]) == [
         Flag("refused", "", "it holds a link, ../../etc/passwd", ("<script>alert('eve')</script>",)),
@@ -77,16 +77,16 @@ def test_what_to_look_at_comes_gravest_first_and_what_is_alike_stands_once() -> 
     ]
 
 
-def test_marks_fall_into_tenths_and_the_whole_into_the_last() -> None:
-    def earning(mark: float) -> Result:
+def test_the_histogram_has_ten_bins_and_full_marks_fall_into_the_last() -> None:
+    def result_with_mark(mark: float) -> Result:
         return replace(BEN, tasks=(TaskResult("0.1", FAIL, 100, mark),))
 
-    bars = histogram([earning(mark) for mark in (0, 9.9, 10, 30, 29.9, 100, 105, 99)])
+    bars = histogram([result_with_mark(mark) for mark in (0, 9.9, 10, 30, 29.9, 100, 105, 99)])
     assert [bar.count for bar in bars] == [2, 1, 1, 1, 0, 0, 0, 0, 0, 3]
     assert bars[9] == Bar(90, 100, 3)
 
 
-def test_a_task_is_as_hard_as_the_class_earned_little_in_it_and_what_was_not_run_does_not_count() -> None:
+def test_a_task_has_the_share_of_points_earned_and_tasks_not_run_do_not_count() -> None:
     table = {row.task: row for row in task_rows(CLASS, ["0.1", "0.3", "0.4", "4.4b"])}
     assert [table[id].share for id in ("0.1", "0.3", "0.4", "4.4b")] == [1, 0.875, 0.5, None]
     assert table["0.3"].counts == {"pass": 1, "part": 1, "fail": 0, "not-run": 0}
@@ -94,7 +94,7 @@ def test_a_task_is_as_hard_as_the_class_earned_little_in_it_and_what_was_not_run
     assert table["0.3"].seconds == (1.625, 2.0)
 
 
-def test_the_wrong_answer_that_hit_most_comes_first() -> None:
+def test_the_most_frequent_wrong_answer_comes_first() -> None:
     other = replace(PARTLY, nearest=replace(PARTLY.nearest, key="0.3/a", mistake="Is\nwrong."))  # type: ignore[type-var]  # it has one
     results = [replace(BEN, submission=name, tasks=(task,)) for name, task in (("x", other), ("y", PARTLY), ("z", PARTLY))]
     assert mistakes(results) == [
@@ -106,15 +106,15 @@ def test_the_wrong_answer_that_hit_most_comes_first() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (99.4, "99 s"), (99.6, "1 min 40 s"), (3599.6, "1 h 0 min")]
 )
-def test_times_are_said_as_people_do(seconds: float, words: str) -> None:
+def test_durations_are_written_in_everyday_units(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
 # The page
 
 
-def test_every_submission_and_task_is_in_the_table_with_its_verdict_in_words(tmp_path: Path) -> None:
-    page = Page(written(tmp_path))
+def test_the_table_has_every_submission_and_task_with_its_verdict_in_words(tmp_path: Path) -> None:
+    page = Page(render(tmp_path))
     place = page.rows.index(["Submission", "Mark", "0.1", "0.3", "0.4", "3.3", "4.4b", "Time"])
     failed = "FAIL!flaky: passed at first: minitorch/module.py, line 3: '(' was never closed"
     assert page.rows[place + 1 : place + 4] == [
@@ -125,19 +125,19 @@ def test_every_submission_and_task_is_in_the_table_with_its_verdict_in_words(tmp
     assert not page.open
 
 
-def test_whatever_a_name_or_reason_holds_it_is_text(tmp_path: Path) -> None:
+def test_names_and_reasons_are_escaped(tmp_path: Path) -> None:
     evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"&{{ 7 * 7 }}'
     task = replace(FAILED, reason=evil, note=evil, nearest=replace(PARTLY.nearest, mistake=evil, key=evil))  # type: ignore[type-var]
     results = [replace(ADA, submission=evil, tasks=(task,)), replace(EVE, submission=evil + "2", refused=evil)]
-    page = Page(written(tmp_path, results, feedback="feedback", title=evil, titles={"0.4": evil}))
+    page = Page(render(tmp_path, results, feedback="feedback", title=evil, titles={"0.4": evil}))
     assert [tag for tag, _ in page.tags].count("script") == 1
     assert not any(tag == "img" or any(name.startswith("on") for name in attributes) for tag, attributes in page.tags)
     assert any(evil in cell for row in page.rows for cell in row)
     assert not page.open
 
 
-def test_the_page_fetches_nothing_and_runs_no_script_but_its_own(tmp_path: Path) -> None:
-    text = written(tmp_path, feedback="feedback")
+def test_the_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:
+    text = render(tmp_path, feedback="feedback")
     page = Page(text)
     assert not re.search(r"https?://|@import|url\(", text)
     assert {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "base", "form"} == set()
@@ -150,8 +150,8 @@ def test_the_page_fetches_nothing_and_runs_no_script_but_its_own(tmp_path: Path)
     assert re.fullmatch(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/]{43}='", policy)
 
 
-def test_readers_of_screens_find_headings_labels_and_scopes(tmp_path: Path) -> None:
-    page = Page(written(tmp_path))
+def test_screen_readers_find_headings_labels_and_scopes(tmp_path: Path) -> None:
+    page = Page(render(tmp_path))
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in page.tags:
@@ -167,20 +167,20 @@ def test_readers_of_screens_find_headings_labels_and_scopes(tmp_path: Path) -> N
     assert label == "Submissions by their share of the points: 80 to 90 percent: 1, 90 to 100 percent: 1"
 
 
-def test_a_class_of_none_has_a_page_that_says_so(tmp_path: Path) -> None:
-    text = written(tmp_path, [])
+def test_the_page_of_an_empty_class_says_so(tmp_path: Path) -> None:
+    text = render(tmp_path, [])
     assert "No submission has been graded yet." in text
     assert not Page(text).open
     assert "could not be graded" not in text
 
 
-def test_a_class_all_of_which_was_refused_has_one(tmp_path: Path) -> None:
-    assert not Page(written(tmp_path, [EVE])).open
+def test_a_class_of_refused_submissions_has_a_page(tmp_path: Path) -> None:
+    assert not Page(render(tmp_path, [EVE])).open
 
 
-def test_grading_without_a_sandbox_is_said_on_top(tmp_path: Path) -> None:
-    assert "without a sandbox" in written(tmp_path, [replace(BEN, level="none")])
-    assert "without a sandbox" not in written(tmp_path)
+def test_grading_without_a_sandbox_is_stated_at_the_top(tmp_path: Path) -> None:
+    assert "without a sandbox" in render(tmp_path, [replace(BEN, level="none")])
+    assert "without a sandbox" not in render(tmp_path)
 
 
 SIMILAR = {
@@ -193,7 +193,7 @@ SIMILAR = {
 
 
 def test_similar_pairs_are_listed_with_links_to_the_report(tmp_path: Path) -> None:
-    text = written(tmp_path, similarity=SIMILAR)
+    text = render(tmp_path, similarity=SIMILAR)
     page = Page(text)
     place = page.rows.index(["Score", "First", "Second", "Tasks"])
     assert page.rows[place + 1 : place + 3] == [
@@ -206,14 +206,14 @@ def test_similar_pairs_are_listed_with_links_to_the_report(tmp_path: Path) -> No
     assert not page.open
 
 
-def test_a_report_without_pairs_is_linked_and_no_report_is_not_mentioned(tmp_path: Path) -> None:
-    text = written(tmp_path, similarity={"threshold": 0.5, "pairs": []})
+def test_a_report_without_pairs_is_linked_and_a_missing_one_is_not_mentioned(tmp_path: Path) -> None:
+    text = render(tmp_path, similarity={"threshold": 0.5, "pairs": []})
     assert 'No pair has a score of 0.5 or more; see <a href="similarity.html">the report</a>.' in text
-    assert "imilar" not in re.sub(r"<style>.*</style>", "", written(tmp_path), flags=re.S)
+    assert "imilar" not in re.sub(r"<style>.*</style>", "", render(tmp_path), flags=re.S)
 
 
 def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
-    assert written(tmp_path) == written(tmp_path)
+    assert render(tmp_path) == render(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["class.html"]
 
 
@@ -240,8 +240,8 @@ def open_page(browser: Any, file: Path, width: int = 1280) -> tuple[Any, list[st
     return page, troubles
 
 
-def class_of(number: int) -> list[Result]:
-    """Ben many times, with a mark each that rises with the number in his name."""
+def make_class(number: int) -> list[Result]:
+    """Many results of students named ben, each with a higher mark than the previous one."""
     tasks = [f"{stage}.{task}" for stage in range(5) for task in range(1, 6)]
     rows = [tuple(TaskResult(id, PASS if mark else FAIL, 1000, mark) for id in tasks) for mark in range(number)]
     return [Result(f"ben {mark}", str(mark), "", row, (), "bubblewrap", 7, 1.0) for mark, row in enumerate(rows)]
@@ -252,15 +252,15 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the
 
 @pytest.mark.exhaustive
 @needs_chromium
-def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tmp_path: Path) -> None:
-    results = [*class_of(499), EVE]
+def test_a_page_of_500_students_sorts_filters_and_fits_every_width(browser: Any, tmp_path: Path) -> None:
+    results = [*make_class(499), EVE]
     write_class_page(results, tmp_path / "class.html")
     page, troubles = open_page(browser, tmp_path / "class.html")
     first = "#matrix tbody tr:first-child th"
     shown = "#matrix tbody tr:not([hidden])"
     assert page.locator(shown).count() == 500
     page.get_by_role("button", name="Mark").click()
-    assert page.inner_text(first) == "<script>alert('eve')</script>"  # refused: less than nothing
+    assert page.inner_text(first) == "<script>alert('eve')</script>"  # refused submissions sort below a mark of 0
     page.keyboard.press("Enter")  # the button has the focus
     assert page.inner_text(first) == "ben 498"
     assert page.locator("#matrix [aria-sort=descending]").inner_text().startswith("Mark")
@@ -281,7 +281,7 @@ def test_a_class_of_500_is_sorted_filtered_and_fits_every_width(browser: Any, tm
 
 @pytest.mark.exhaustive
 @needs_chromium
-def test_a_script_that_got_into_the_page_would_not_run(browser: Any, tmp_path: Path) -> None:
+def test_an_injected_script_does_not_run(browser: Any, tmp_path: Path) -> None:
     write_class_page([BEN], tmp_path / "class.html")
     text = (tmp_path / "class.html").read_text(encoding="utf-8")
     (tmp_path / "class.html").write_text(text.replace("</main>", "<script>document.title = 'forged'</script></main>"), encoding="utf-8")
@@ -292,7 +292,7 @@ def test_a_script_that_got_into_the_page_would_not_run(browser: Any, tmp_path: P
     page.close()
 
 
-def test_names_with_control_characters_do_no_harm_anywhere_on_the_page(tmp_path: Path) -> None:
+def test_names_with_control_characters_are_harmless(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>\x1b[2J\u202e\x00\ud800"
     results = [replace(ADA, submission=hostile), replace(EVE, submission=f"{hostile}2", refused=hostile)]
     write_class_page(results, tmp_path / "class.html")
@@ -301,7 +301,7 @@ def test_names_with_control_characters_do_no_harm_anywhere_on_the_page(tmp_path:
     assert "<script>alert" not in page
 
 
-def test_unusual_code_is_a_reason_to_look(tmp_path: Path) -> None:
+def test_unusual_code_is_listed_as_a_finding(tmp_path: Path) -> None:
     note = "look at the code: relu imports os"
     result = replace(BEN, tasks=(replace(PASSED, unusual=("relu imports os",), note=note),))
     assert collect_flags([result]) == [Flag("unusual", "0.1", note, ("ben",))]

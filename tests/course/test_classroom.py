@@ -1,4 +1,4 @@
-"""Files for GitHub Classroom and Gradescope: `course.staff.classroom`, run as these services would."""
+"""Files for GitHub Classroom and Gradescope: `course.staff.classroom`, run as these services would run them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ exec {python} "$@"
 
 
 class Machine:
-    """A machine of such a service, on which everything is installed.
+    """A simulated machine of the service, on which everything is already installed.
 
     Attributes:
-        root: Its files.
-        log: What it was asked to install.
-        environment: Of its programs.
+        root: The folder of the simulated file system.
+        log: The file that lists what was to be installed.
+        environment: The environment of its programs.
     """
 
     def __init__(self, root: Path) -> None:
@@ -70,7 +70,7 @@ class Machine:
         }
 
     def run(self, script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run a script as a step of a workflow is run."""
+        """Run a script as a workflow runs a step."""
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
         environment = self.environment | {"PYTHONPATH": str(folder)} | more
         return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
@@ -85,8 +85,8 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def handed_out(new_workspace: Callable[[], Workspace]) -> Path:
-    """The workspace of a tiny course, as a handout with the workflow: 0.1 is done, 0.2 has an error, 0.3 is not written, 1.1 needs it."""
+def handout_folder(new_workspace: Callable[[], Workspace]) -> Path:
+    """A workspace of the tiny course, as a handout with the workflow: 0.1 is done, 0.2 has an error, 0.3 is not written, 1.1 needs it."""
     folder = new_workspace().root
     (folder / MARKER).write_text('{"modules": "0-1"}', encoding="utf-8")
     write_workflow(folder)
@@ -97,40 +97,41 @@ def workflow(folder: Path) -> dict[str, Any]:
     return yaml.safe_load((folder / ".github/workflows/classroom.yml").read_text(encoding="utf-8"))
 
 
-def test_the_workflow_runs_on_every_push_with_pinned_actions_and_no_secrets(handed_out: Path) -> None:
-    document = workflow(handed_out)
-    assert "push" in document[True]  # YAML reads the key `on` so
+def test_the_workflow_runs_on_every_push_with_pinned_actions_and_without_secrets(handout_folder: Path) -> None:
+    document = workflow(handout_folder)
+    assert "push" in document[True]  # YAML 1.1 reads the key `on` as True
     [job] = document["jobs"].values()
     uses = [step["uses"] for step in job["steps"] if "uses" in step]
     assert uses == ["actions/checkout@v4", "actions/setup-python@v5", "classroom-resources/autograding-grading-reporter@v1"]
-    assert "secrets." not in (handed_out / ".github/workflows/classroom.yml").read_text(encoding="utf-8")
+    assert "secrets." not in (handout_folder / ".github/workflows/classroom.yml").read_text(encoding="utf-8")
     assert document["permissions"]["contents"] == "read"
 
 
-def test_the_workflow_and_its_only_job_have_the_names_that_github_classroom_looks_for(handed_out: Path) -> None:
-    document = workflow(handed_out)
+def test_the_workflow_and_its_job_have_the_names_that_github_classroom_expects(handout_folder: Path) -> None:
+    document = workflow(handout_folder)
     assert (document["name"], list(document["jobs"])) == ("Autograding Tests", ["run-autograding-tests"])
 
 
-def test_the_reporter_gets_what_the_tests_step_says(handed_out: Path) -> None:
-    steps = workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"]
+def test_the_reporter_receives_the_output_of_the_test_step(handout_folder: Path) -> None:
+    steps = workflow(handout_folder)["jobs"]["run-autograding-tests"]["steps"]
     tests, reporter = steps[-2:]
     runner = reporter["with"]["runners"]
     assert reporter["env"] == {f"{runner.upper()}_RESULTS": f"${{{{ steps.{tests['id']}.outputs.result }}}}"}
 
 
-def test_the_workflow_installs_from_files_that_a_handout_holds(handed_out: Path) -> None:
-    [install] = [step["run"] for step in workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"] if step.get("name") == "Install"]
+def test_the_workflow_installs_from_files_of_the_handout(handout_folder: Path) -> None:
+    steps = workflow(handout_folder)["jobs"]["run-autograding-tests"]["steps"]
+    [install] = [step["run"] for step in steps if step.get("name") == "Install"]
     named = re.findall(r"-[cr] (\S+)", install)
     assert named == ["constraints.txt", "requirements.txt", "requirements.extra.txt"]
     assert all((ROOT / name).is_file() and any(fnmatch(name, pattern) for pattern in PATTERNS) for name in named)
 
 
 @pytest.mark.exhaustive
-def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, machine: Machine) -> None:
-    for step in workflow(handed_out)["jobs"]["run-autograding-tests"]["steps"]:
+def test_the_steps_of_the_workflow_report_points_and_a_table(handout_folder: Path, machine: Machine) -> None:
+    for step in workflow(handout_folder)["jobs"]["run-autograding-tests"]["steps"]:
         if "run" in step:
-            done = machine.run(step["run"], handed_out, PYTHONPATH=str(ROOT))
+            done = machine.run(step["run"], handout_folder, PYTHONPATH=str(ROOT))
             assert done.returncode == 0, done.stdout + done.stderr
     assert machine.log.read_text(encoding="utf-8").endswith(" -e .\n")
     key, _, encoded = (machine.root / "output.txt").read_text(encoding="utf-8").partition("=")
@@ -153,21 +154,21 @@ def test_the_steps_of_the_workflow_report_points_and_a_table(handed_out: Path, m
         "| 0.1 | Sums | ✓ passed | 1 of 1 |  |",
         "| 0.2 | Products | ✗ failing | 1 of 3 | double(x) is twice x. expected 14, yours 0 |",
     ]
-    assert not (handed_out / "status.json").exists()
+    assert not (handout_folder / "status.json").exists()
 
 
-def test_extra_points_come_on_top(handed_out: Path, machine: Machine) -> None:
-    manifest = handed_out / "course" / "tasks.toml"
+def test_extra_points_are_added_on_top(handout_folder: Path, machine: Machine) -> None:
+    manifest = handout_folder / "course" / "tasks.toml"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('id = "1.2"', 'id = "1.2"\nextra = true'), encoding="utf-8")
     states = [{"id": id, "title": "T", "points": 10, "state": "passed", "passed": 1, "total": 1} for id in ("0.1", "1.2")]
     (machine.root / "status.json").write_text(json.dumps(states), encoding="utf-8")
-    done = machine.run(f"python .github/report.py {machine.root}/status.json", handed_out, GITHUB_OUTPUT="")
+    done = machine.run(f"python .github/report.py {machine.root}/status.json", handout_folder, GITHUB_OUTPUT="")
     assert done.returncode == 0, done.stderr
     assert json.loads(base64.b64decode(done.stdout.strip().removeprefix("result=")))["max_score"] == 10
     assert (machine.root / "summary.md").read_text(encoding="utf-8").startswith("## 20 of 10 points\n")
 
 
-def test_a_workflow_that_a_teacher_has_changed_stays_unless_forced(handed_out: Path, tmp_path: Path) -> None:
+def test_a_workflow_that_the_teacher_edited_is_replaced_only_with_force(handout_folder: Path, tmp_path: Path) -> None:
     assert write_workflow(tmp_path) == [".github/workflows/classroom.yml", ".github/report.py"]
     changed = tmp_path / ".github" / "workflows" / "classroom.yml"
     changed.write_text("on: never\n", encoding="utf-8")
@@ -177,7 +178,7 @@ def test_a_workflow_that_a_teacher_has_changed_stays_unless_forced(handed_out: P
     assert error.value.next == f"course-staff classroom {tmp_path} --github --force"
     assert changed.read_text(encoding="utf-8") == "on: never\n"
     write_workflow(tmp_path, force=True)
-    assert changed.read_bytes() == (handed_out / ".github/workflows/classroom.yml").read_bytes()
+    assert changed.read_bytes() == (handout_folder / ".github/workflows/classroom.yml").read_bytes()
 
 
 # Gradescope
@@ -216,7 +217,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    """Gradescope's machine: its folder `autograder` is /autograder, the bundle is unpacked there, and a small engine grades."""
+    """A Gradescope machine: its folder `autograder` is /autograder, the bundle is unpacked there, and a small engine grades."""
     machine = Machine(tmp_path_factory.mktemp("service") / "machine")
     folder = machine.root / "autograder"
     with zipfile.ZipFile(bundle) as archive:
@@ -239,7 +240,7 @@ def service(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def run_autograder(service: Machine, **more: str) -> tuple[str, dict[str, Any]]:
-    """What is printed for the teacher, and the results."""
+    """The output for the teacher, and the results."""
     folder = service.root / "autograder"
     (folder / "results" / "results.json").unlink(missing_ok=True)
     done = service.run("./run_autograder", folder, PYTHONPATH="", **more)
@@ -247,7 +248,7 @@ def run_autograder(service: Machine, **more: str) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads((folder / "results" / "results.json").read_text(encoding="utf-8"))
 
 
-def test_the_image_gets_python_a_sandbox_and_what_the_course_needs(service: Machine) -> None:
+def test_the_image_installs_python_a_sandbox_and_the_course_s_dependencies(service: Machine) -> None:
     staff = service.root / "autograder" / "staff.txt"
     installed = service.log.read_text(encoding="utf-8").splitlines()
     assert installed[:2] == ["apt-get update -qq", "apt-get install -y -qq python3 python3-venv bubblewrap"]
@@ -255,10 +256,10 @@ def test_the_image_gets_python_a_sandbox_and_what_the_course_needs(service: Mach
     assert installed[3].split(" -r ")[1:] == ["requirements.txt", "requirements.extra.txt", str(staff)]
     assert [line.split(">")[0] for line in staff.read_text(encoding="utf-8").split()] == ["jinja2", "libcst"]
     warmed = json.loads((service.root / "warmed.json").read_text(encoding="utf-8"))
-    assert warmed["files"] == ["minitorch/operators.py", "tests/test_operators.py"]  # of the reference
+    assert warmed["files"] == ["minitorch/operators.py", "tests/test_operators.py"]  # the hash of the reference
 
 
-def test_a_submission_is_graded_into_gradescope_s_results(service: Machine) -> None:
+def test_the_autograder_writes_results_for_gradescope(service: Machine) -> None:
     _, document = run_autograder(service)
     asked = json.loads((service.root / "asked.json").read_text(encoding="utf-8"))
     assert not Path(asked.pop("out")).exists()
@@ -267,19 +268,19 @@ def test_a_submission_is_graded_into_gradescope_s_results(service: Machine) -> N
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "reason"),
     [("no sandbox", "no sandbox works on this machine"), ("crash", "the disk is on fire"), ("none", "holds 0 submissions; expected one")],
 )
-def test_what_cannot_be_graded_is_said_to_the_teacher_and_the_student_learns_nothing_of_the_machine(
-    service: Machine, mode: str, told: str
+def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_the_student(
+    service: Machine, mode: str, reason: str
 ) -> None:
     printed, document = run_autograder(service, MODE=mode)
-    assert told in printed
+    assert reason in printed
     assert document == autograder.ungraded()
     assert "secret" not in json.dumps(document)
 
 
-def test_the_bundle_holds_what_grading_needs_and_nothing_that_tools_make(bundle: Path) -> None:
+def test_the_bundle_contains_what_grading_needs_and_no_generated_files(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         names = set(archive.namelist())
         settings = json.loads(archive.read("autograder.json"))
@@ -299,7 +300,7 @@ def test_the_same_repository_and_number_give_the_same_bundle(bundle: Path, tmp_p
 # The command
 
 
-def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path: Path) -> None:
+def test_the_command_writes_what_is_requested_and_says_what_to_do_next(tmp_path: Path) -> None:
     folder = tmp_path / "h"
     folder.mkdir()
     (folder / MARKER).write_text('{"modules": "0"}', encoding="utf-8")
@@ -315,12 +316,12 @@ def test_the_command_writes_what_is_asked_for_and_says_what_comes_next(tmp_path:
         assert json.loads(archive.read("autograder.json"))["tasks"] == [task.id for task in course().tasks if task.stage == 0]
 
 
-def test_a_folder_that_is_no_handout_and_a_request_for_nothing_are_refused(handed_out: Path, tmp_path: Path) -> None:
+def test_a_folder_without_a_handout_and_an_empty_request_are_refused(handout_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
         last_stage(tmp_path)
     assert str(error.value) == f"{tmp_path} is not a handout; create one first"
     assert error.value.next == f"course-staff handout {tmp_path}"
     with pytest.raises(RequestError) as error:
-        files.run(Console(), handed_out)
+        files.run(Console(), handout_folder)
     assert str(error.value) == "expected --github, --gradescope or both"
-    assert error.value.next == f"course-staff classroom {handed_out} --github"
+    assert error.value.next == f"course-staff classroom {handout_folder} --github"

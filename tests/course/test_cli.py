@@ -1,4 +1,4 @@
-"""The student's command line: what it says is read in this process, and what a terminal changes in one of its own."""
+"""The student's command line: most commands run in this process, and tests of the terminal run in a process of their own."""
 
 import json
 import os
@@ -32,8 +32,8 @@ Run again       course test 0.2
 
 
 @pytest.fixture(scope="module")
-def shared(new_workspace: Callable[[], Workspace]) -> Workspace:
-    """A workspace whose states are known; not to be edited."""
+def shared_workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
+    """A workspace whose states are known; tests must not edit it."""
     workspace = new_workspace()
     assert workspace.course("status").returncode == 0
     return workspace
@@ -57,8 +57,8 @@ def test_list_shows_all_tasks_and_runs_nothing(workspace: Workspace) -> None:
 
 
 @pytest.mark.exhaustive
-def test_list_shows_known_states(shared: Workspace) -> None:
-    shown = shared.course("list").stdout
+def test_list_shows_known_states(shared_workspace: Workspace) -> None:
+    shown = shared_workspace.course("list").stdout
     states = [line.split()[-1] for line in shown.splitlines() if "points" in line]
     assert states == ["passed", "failing", "todo", "0.3", "failing"]
     assert "Unknown:" not in shown
@@ -67,19 +67,19 @@ def test_list_shows_known_states(shared: Workspace) -> None:
 
 def test_a_task_that_passed_before_a_change_is_stale_until_it_runs_again(workspace: Workspace) -> None:
     workspace.course("test", "0.1")
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return y + x")
     done = workspace.course("list")
     assert done.stdout.splitlines()[1].split() == ["0.1", "Sums", "10", "points", "↻", "stale"]
     assert "\nStale: passed before the last change. To run the tests: course status\n" in done.stdout
     assert [row["state"] for row in json.loads(workspace.course("list", "--json").stdout)] == ["stale", *["unknown"] * 4]
-    workspace.mend("minitorch/sums.py", "    return y + x", "    return x")
+    workspace.edit("minitorch/sums.py", "    return y + x", "    return x")
     status = workspace.course("status")
     assert "0.1  Sums" in status.stdout
     assert json.loads(workspace.course("status", "--json").stdout)[0]["state"] == "failing"
 
 
-def named_next(workspace: Workspace) -> set[str]:
-    """The tasks that the commands name as the next one; `course next` last, because it runs tests."""
+def next_tasks(workspace: Workspace) -> set[str]:
+    """The tasks that the commands name as the next one; `course next` comes last because it runs tests."""
     shown = [
         workspace.course(*command).stdout for command in (["list"], ["test", "0.1"], ["list"], ["next", "--json"], ["list"], ["status"])
     ]
@@ -89,33 +89,33 @@ def named_next(workspace: Workspace) -> set[str]:
 
 
 def test_every_command_names_the_same_next_task_after_a_change_of_a_shared_file(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
     for id in ("0.1", "0.2"):
         assert workspace.course("test", id).returncode == 0
     workspace.course("start", "0.3")
-    workspace.mend("minitorch/sums.py", '"""2 x."""', '"""Twice x."""')  # 0.1 and 0.2 are stale now
-    assert named_next(workspace) == {"0.3"}
-    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    workspace.edit("minitorch/sums.py", '"""2 x."""', '"""Twice x."""')  # 0.1 and 0.2 are stale now
+    assert next_tasks(workspace) == {"0.3"}
+    workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     assert workspace.course("test", "0.3").returncode == 0
-    workspace.mend("minitorch/sums.py", '"""Twice x."""', '"""Two times x."""')
+    workspace.edit("minitorch/sums.py", '"""Twice x."""', '"""Two times x."""')
     workspace.course("test", "1.1")
-    assert named_next(workspace) == {"1.1"}
+    assert next_tasks(workspace) == {"1.1"}
 
 
-def test_a_regression_comes_before_what_is_not_written_yet(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
+def test_a_regression_comes_before_unwritten_tasks(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
     workspace.course("start", "0.2")
     assert workspace.course("status").stdout.splitlines()[-1].split()[-1] == "0.3"
-    workspace.mend("minitorch/sums.py", "add(x, x)", "2 * x")
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x")
+    workspace.edit("minitorch/sums.py", "add(x, x)", "2 * x")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x")
     assert workspace.course("status").stdout.splitlines()[-1].split()[-1] == "0.1"
     assert [row["id"] for row in json.loads(workspace.course("next", "--json").stdout)] == ["0.1"]
 
 
-def test_status_shows_points_tests_states_and_what_is_next(shared: Workspace) -> None:
-    done = shared.course("status")
+def test_status_shows_points_tests_states_and_the_next_task(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("status")
     assert done.returncode == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines == [
@@ -131,22 +131,22 @@ def test_status_shows_points_tests_states_and_what_is_next(shared: Workspace) ->
     ]
 
 
-def test_points_of_an_extra_task_come_on_top(workspace: Workspace) -> None:
-    workspace.mend("course/tasks.toml", 'id = "0.1"\n', 'id = "0.1"\nextra = true\n')
+def test_points_of_an_extra_task_are_added_on_top(workspace: Workspace) -> None:
+    workspace.edit("course/tasks.toml", 'id = "0.1"\n', 'id = "0.1"\nextra = true\n')
     assert workspace.course("list").stdout.splitlines()[1].split()[:5] == ["0.1", "Sums", "10", "extra", "points"]
     heading = workspace.course("status").stdout.splitlines()[0]
     assert " ".join(heading.split()) == "Module 0 First ██████████░░░░░░░░░░ 10 of 20 points"
 
 
-def test_status_runs_nothing_when_nothing_has_changed(shared: Workspace) -> None:
-    cache = shared.root / ".course" / "results.json"
+def test_status_runs_nothing_when_nothing_has_changed(shared_workspace: Workspace) -> None:
+    cache = shared_workspace.root / ".course" / "results.json"
     before = cache.stat().st_mtime_ns
-    shared.course("status")
+    shared_workspace.course("status")
     assert cache.stat().st_mtime_ns == before
 
 
-def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
-    done = shared.python("course", "test", "0.2")
+def test_a_failing_property_shows_one_card(shared_workspace: Workspace) -> None:
+    done = shared_workspace.python("course", "test", "0.2")
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n\n"
@@ -155,44 +155,44 @@ def test_a_failing_property_shows_one_card(shared: Workspace) -> None:
     )
 
 
-def test_given_tests_that_were_changed_are_named(workspace: Workspace) -> None:
+def test_modified_given_tests_are_named(workspace: Workspace) -> None:
     tests = workspace.root / "tests/test_sums.py"
     (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
     assert "Note" not in workspace.course("test", "0.1").stdout
-    workspace.mend("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
-    said = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
+    workspace.edit("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
+    message = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
     for command in (["test", "0.1"], ["test", "0.2"], ["status"]):
-        assert workspace.course(*command).stdout.endswith(said)
+        assert workspace.course(*command).stdout.endswith(message)
     assert workspace.course("reset", "tests").stdout.startswith("The given tests are restored, in tests/test_sums.py.\n")
     assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
 
 
 @pytest.mark.exhaustive
-def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named_under_the_card(workspace: Workspace) -> None:
+def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace) -> None:
     sums = workspace.root / "minitorch/sums.py"
     packed = pristine.pack({"minitorch/sums.py": sums.read_bytes()}, ["minitorch/sums.py"])
     (workspace.root / pristine.PATH).write_bytes(packed)
-    workspace.mend("minitorch/sums.py", "def add(x, y):", "def add(x):")
-    told = workspace.course("test", "0.1").stdout
-    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in told
-    workspace.mend("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
+    workspace.edit("minitorch/sums.py", "def add(x, y):", "def add(x):")
+    output = workspace.course("test", "0.1").stdout
+    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in output
+    workspace.edit("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
     assert "Note" not in workspace.course("test", "0.2").stdout
 
 
-def test_the_first_open_task_is_the_default(shared: Workspace) -> None:
-    done = shared.course("test")
+def test_the_first_open_task_is_the_default(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test")
     assert done.returncode == 1
     assert CARD in done.stdout
 
 
-def test_verbose_shows_the_traceback(shared: Workspace) -> None:
-    done = shared.course("test", "0.2", "-v")
+def test_verbose_shows_the_traceback(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.2", "-v")
     assert "E   assert 0 == (2 * 7)" in done.stdout
     assert "Traceback: course test" not in done.stdout
 
 
-def test_all_failing_tests_are_listed_a_line_each(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "return add(x, x) if x < 7 else 0", "return 1")
+def test_all_failing_tests_are_listed_one_per_line(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "return add(x, x) if x < 7 else 0", "return 1")
     done = workspace.course("test", "0", "--all")
     assert done.returncode == 1
     assert "\ntests/test_sums.py::test_double_of_nothing  expected 0, got 1\n" in done.stdout
@@ -201,41 +201,41 @@ def test_all_failing_tests_are_listed_a_line_each(workspace: Workspace) -> None:
     assert "\nAll failing tests: course test 0.2 --all\n" in workspace.course("test", "0.2").stdout
 
 
-def test_a_debugger_answers_in_the_terminal(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
+def test_a_debugger_works_in_the_terminal(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
     command = [sys.executable, "-m", "course", "test", "0.1", "--debug"]
-    said = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
-    assert "(Pdb) 41" in said.stdout
-    assert said.returncode == 0
+    session = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
+    assert "(Pdb) 41" in session.stdout
+    assert session.returncode == 0
     done = workspace.course("test", "--debug")
     assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("arguments", [("--time-limit", "2", "test", "0.1"), ("test", "0.1", "--time-limit", "2")])
-def test_the_time_limit_may_stand_before_the_command_and_behind_it(arguments: tuple[str, ...], workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        pass")
+def test_the_time_limit_may_precede_or_follow_the_command(arguments: tuple[str, ...], workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        pass")
     assert "after 2 seconds; look for a loop" in workspace.course(*arguments).stdout
 
 
 @pytest.mark.exhaustive
-def test_no_hint_is_offered_before_hints_are_open(workspace: Workspace) -> None:
+def test_no_hint_is_offered_before_it_is_available(workspace: Workspace) -> None:
     assert "hint" not in workspace.course("test", "0.2").stdout
     note_tries(workspace.root, [load(workspace.root / "course/tasks.toml").task("0.2")])
-    workspace.mend("minitorch/sums.py", "else 0", "else 1")
+    workspace.edit("minitorch/sums.py", "else 0", "else 1")
     assert "\nHint: course hint 0.2\n" in workspace.course("test", "0.2").stdout
 
 
-def test_a_task_that_passes_says_what_is_next(shared: Workspace) -> None:
-    done = shared.course("test", "0.1")
+def test_a_passing_task_says_what_is_next(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.1")
     assert done.returncode == 0
     assert done.stdout == (
         "✓ Task 0.1 Sums: passed. Of 1 test, 1 passes.\nNext: Task 0.2 Products, docs/module0/products.md\n      course test 0.2\n"
     )
 
 
-def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> None:
-    done = shared.course("test", "0.3")
+def test_an_unwritten_task_says_where_to_write(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.3")
     assert done.returncode == 1
     assert done.stdout == (
         "○ Task 0.3 Powers: todo. Of 2 tests, 2 wait for your code.\n\n"
@@ -246,16 +246,16 @@ def test_a_task_that_is_not_written_says_where_to_write(shared: Workspace) -> No
 
 
 @pytest.mark.exhaustive
-def test_a_task_that_is_not_written_says_which_ones_come_first(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return square(x) ** 0.25", '    raise NotImplementedError("Need to implement for Task 1.1")')
+def test_an_unwritten_task_says_which_tasks_come_first(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return square(x) ** 0.25", '    raise NotImplementedError("Need to implement for Task 1.1")')
     lines = workspace.course("test", "1.1").stdout.splitlines()
     assert lines[2:4] == ["First           Task 0.3, which this one needs: course test 0.3", "Write           minitorch/sums.py:21  root"]
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:square"]', 'write = ["minitorch.lost:square"]')
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:square"]', 'write = ["minitorch.lost:square"]')
     assert workspace.course("test", "1.1").stdout.splitlines()[2] == lines[3]
 
 
-def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
-    done = shared.course("test", "1.1")
+def test_a_blocked_task_says_what_it_needs(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "1.1")
     assert done.returncode == 1
     assert done.stdout == (
         "‖ Task 1.1 Roots: blocked. Of 1 test, 1 waits for another task.\n\n"
@@ -264,27 +264,27 @@ def test_a_blocked_task_says_what_it_needs(shared: Workspace) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_file_that_cannot_be_loaded_blocks_the_tasks_of_other_files_by_its_line(workspace: Workspace) -> None:
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', 'write = ["minitorch.signs:sign"]')
+def test_a_file_that_cannot_be_imported_blocks_tasks_of_other_files_and_its_line_is_named(workspace: Workspace) -> None:
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:sign"]', 'write = ["minitorch.signs:sign"]')
     test = "import pytest\n\nfrom minitorch.sums import add\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert add(1, 2) == 3\n"
     workspace.write("tests/test_signs.py", test)
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x +")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x +")
     done = workspace.course("test", "1.2")
     assert done.stdout.startswith("‖ Task 1.2")
     assert "\nminitorch/sums.py, line 6, cannot be loaded: SyntaxError: invalid syntax\nNext: course test 0.1\n" in done.stdout
     assert workspace.course("test", "0.1").stdout.startswith("✗ Task 0.1")
 
 
-def test_a_task_without_tests_says_so(shared: Workspace) -> None:
-    done = shared.course("test", "1.2")
+def test_a_task_without_tests_says_so(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "1.2")
     assert done.returncode == 1
     assert "✗ Task 1.2 Signs: failing.\n" in done.stdout
     assert "Error           no test under tests/ carries the mark task1_2\n" in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_a_whole_module_can_be_tested(shared: Workspace) -> None:
-    done = shared.course("test", "0")
+def test_a_whole_module_can_be_tested(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0")
     assert done.returncode == 1
     assert [line[:10] for line in done.stdout.splitlines()[:3]] == ["✓ Task 0.1", "✗ Task 0.2", "○ Task 0.3"]
     assert CARD in done.stdout
@@ -292,43 +292,43 @@ def test_a_whole_module_can_be_tested(shared: Workspace) -> None:
 
 @pytest.mark.exhaustive
 def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x")
     assert workspace.course("status").returncode == 0
     done = workspace.course("test", "0.2")
     assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
 
 
-def test_what_passed_before_the_last_change_counts_as_passed_until_all_others_have_passed(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+def test_stale_tasks_count_as_passed_until_all_others_have_passed(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("minitorch/sums.py", "** 0.25", "** 0.0")
     workspace.course("test", "0.1")
-    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     assert workspace.course("test", "0.2").stdout.endswith("Next: Task 0.3 Powers, docs/module0/powers.md\n      course test 0.3\n")
     for id in ("0.3", "1.1"):
         workspace.course("test", id)
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     done = workspace.course("test", "1.2")
     assert done.stdout.endswith("Every task has passed, 2 tasks before the last change. To check again: course status\n")
-    done = workspace.course("next")  # runs them
+    done = workspace.course("next")  # this command runs them
     assert done.stdout == "Every task has passed. Well done.\n"
     assert json.loads(workspace.course("next", "--json").stdout) == []
 
 
 def test_a_student_works_through_a_task(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     assert "✗" not in workspace.course("test", "0.2").stdout
-    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     assert workspace.course("test", "0.3").returncode == 0
     assert workspace.course("test", "0.2").returncode == 0
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
-    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+    workspace.edit("minitorch/sums.py", "** 0.25", "** 0.0")
     done = workspace.course("test")
     assert done.returncode == 0
     assert done.stdout.endswith("Every task has passed. Well done.\n")
 
 
 @pytest.mark.parametrize("arguments", [["0.1"], []])
-def test_a_file_that_changed_while_the_tests_ran_is_told(workspace: Workspace, arguments: list[str]) -> None:
+def test_a_file_that_changed_during_the_run_is_reported(workspace: Workspace, arguments: list[str]) -> None:
     workspace.write("tests/test_signs.py", EDITS)
     done = workspace.course("test", *arguments)
     assert done.returncode == 1
@@ -336,25 +336,25 @@ def test_a_file_that_changed_while_the_tests_ran_is_told(workspace: Workspace, a
 
 
 @pytest.mark.exhaustive
-def test_status_says_why_tasks_are_unknown_after_all_tests_ran(workspace: Workspace) -> None:
+def test_status_says_why_tasks_are_unknown_after_a_full_run(workspace: Workspace) -> None:
     workspace.write("tests/test_signs.py", EDITS)
     lines = workspace.course("status").stdout.splitlines()
     assert lines[-3] == "Unknown: a file changed while the tests ran; run: course test 0.1"
 
 
-def test_a_workspace_that_cannot_be_written_to_still_tells_the_result(workspace: Workspace) -> None:
+def test_a_read_only_workspace_still_reports_the_result(workspace: Workspace) -> None:
     workspace.write(".course", "a file where the folder should be")
     assert workspace.course("test", "0.1").stdout.splitlines()[0] == "✓ Task 0.1 Sums: passed. Of 1 test, 1 passes."
 
 
-def test_hints_open_one_by_one_after_two_tries(workspace: Workspace) -> None:
+def test_hints_become_available_one_by_one_after_two_tries(workspace: Workspace) -> None:
     task = load(workspace.root / "course" / "tasks.toml").task("0.1")
     closed = workspace.course("hint", "0.1", "--json")
     assert (closed.returncode, json.loads(closed.stdout)) == (2, {"task": "0.1", "text": None, "missing_tries": 2})
     message = "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with different code; run: course test 0.1\n"
     assert closed.stderr == message
     note_tries(workspace.root, [task])
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x - y")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x - y")
     note_tries(workspace.root, [task])
     first, last = workspace.course("hint", "0.1"), workspace.course("hint", "0.1")
     assert first.returncode == last.returncode == 0
@@ -368,7 +368,7 @@ def test_hints_open_one_by_one_after_two_tries(workspace: Workspace) -> None:
     }
 
 
-def test_start_makes_a_task_current_and_says_what_to_read_and_write(workspace: Workspace) -> None:
+def test_start_selects_a_task_and_says_what_to_read_and_write(workspace: Workspace) -> None:
     done = workspace.course("start", "1")
     assert done.returncode == 0
     assert done.stdout == (
@@ -383,18 +383,18 @@ def test_start_makes_a_task_current_and_says_what_to_read_and_write(workspace: W
 
 
 @pytest.mark.exhaustive
-def test_next_stays_until_the_task_is_passed_then_goes_to_the_one_behind(workspace: Workspace) -> None:
+def test_next_keeps_the_task_until_it_passes_and_then_moves_on(workspace: Workspace) -> None:
     make_current(workspace.root, load(workspace.root / "course" / "tasks.toml").task("0.2"))
     assert [row["id"] for row in json.loads(workspace.course("next", "--json").stdout)] == ["0.2"]
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
     done = workspace.course("next")
     assert done.stdout.splitlines()[0] == "Task 0.3 Powers, 10 points: now the current task"
     assert "Write           minitorch/sums.py:14  square" in done.stdout.splitlines()
     assert read_record(workspace.root).current == "0.3"
 
 
-def test_what_the_teacher_has_not_released_cannot_be_taken(workspace: Workspace) -> None:
+def test_an_unreleased_solution_cannot_be_taken(workspace: Workspace) -> None:
     done = workspace.course("start", "1", "--staff", "0")
     assert (done.returncode, done.stdout) == (2, "")
     message = "your teacher has not released Module 0: there is no course/released/stage0.json; run: course test 0.3\n"
@@ -402,7 +402,7 @@ def test_what_the_teacher_has_not_released_cannot_be_taken(workspace: Workspace)
     assert read_record(workspace.root).current is None
 
 
-def test_what_the_teacher_has_released_is_taken_after_a_backup(workspace: Workspace) -> None:
+def test_a_released_solution_is_taken_after_a_backup(workspace: Workspace) -> None:
     given = {"add": "def add(x, y):\n    return y + x\n", "double": "def double(x):\n    return 2 * x\n"}
     given["square"] = "def square(x):\n    return x**2\n"
     document = {"schema": 1, "stage": 0, "bodies": {f"minitorch.sums:{name}": text for name, text in given.items()}}
@@ -416,17 +416,17 @@ def test_what_the_teacher_has_released_is_taken_after_a_backup(workspace: Worksp
     for old, new in zip(mine, ["    return y + x", "    return 2 * x", "    return x**2"], strict=True):
         expected = expected.replace(old, new)
     assert after == expected
-    said = done.stdout.splitlines()[0]
-    assert said.startswith(
+    first_line = done.stdout.splitlines()[0]
+    assert first_line.startswith(
         "All tasks up to Module 0 have your teacher's solutions. Your files are backed up. To restore them: course reset --restore "
     )
-    assert workspace.course("reset", "--restore", said.split()[-1]).returncode == 0
+    assert workspace.course("reset", "--restore", first_line.split()[-1]).returncode == 0
     assert (workspace.root / "minitorch" / "sums.py").read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize("command", ["list", "status"])
-def test_what_reads_speaks_json(shared: Workspace, command: str) -> None:
-    rows = json.loads(shared.course(command, "--json").stdout)
+def test_commands_that_only_read_can_print_json(shared_workspace: Workspace, command: str) -> None:
+    rows = json.loads(shared_workspace.course(command, "--json").stdout)
     assert [(row["id"], row["module"], row["points"], row["state"]) for row in rows] == [
         ("0.1", 0, 10, "passed"),
         ("0.2", 0, 10, "failing"),
@@ -436,8 +436,8 @@ def test_what_reads_speaks_json(shared: Workspace, command: str) -> None:
     ]
 
 
-def test_test_speaks_json(shared: Workspace) -> None:
-    done = shared.course("test", "0.2", "--json")
+def test_the_test_command_can_print_json(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("test", "0.2", "--json")
     assert done.returncode == 1
     (row,) = json.loads(done.stdout)
     assert (row["id"], row["card"]["inputs"], row["card"]["expected"], row["card"]["yours"]) == ("0.2", {"x": "7"}, "14", "0")
@@ -457,19 +457,19 @@ def test_test_speaks_json(shared: Workspace) -> None:
         (["test", "--fast"], "No such option: --fast; run: course --help\n"),
     ],
 )
-def test_wrong_usage_gets_one_line_with_the_next_command(shared: Workspace, arguments: list[str], message: str) -> None:
-    done = shared.course(*arguments)
+def test_a_usage_error_is_one_line_with_the_next_command(shared_workspace: Workspace, arguments: list[str], message: str) -> None:
+    done = shared_workspace.course(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.sub(r"\. Did you mean .+\?", "", done.stderr) == message
 
 
-def test_outside_of_a_workspace_it_says_so(tmp_path: os.PathLike[str]) -> None:
+def test_outside_a_workspace_the_command_says_so(tmp_path: os.PathLike[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "course", "status"], cwd=tmp_path, text=True, capture_output=True, check=False)
     assert done.returncode == 3
     assert done.stderr == f"expected a MiniTorch workspace, a folder with course/tasks.toml, got {tmp_path}; run: cd WORKSPACE\n"
 
 
-def test_a_broken_manifest_is_told(workspace: Workspace) -> None:
+def test_a_broken_manifest_is_reported(workspace: Workspace) -> None:
     workspace.write("course/tasks.toml", "[[task]\n")
     done = workspace.course("list")
     assert done.returncode == 3
@@ -477,10 +477,10 @@ def test_a_broken_manifest_is_told(workspace: Workspace) -> None:
     assert done.stderr.endswith("; run: git diff course/tasks.toml\n")
 
 
-def test_it_works_from_a_folder_inside(shared: Workspace) -> None:
+def test_commands_work_from_a_subfolder(shared_workspace: Workspace) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "course", "test", "0.1"],
-        cwd=shared.root / "minitorch",
+        cwd=shared_workspace.root / "minitorch",
         env=clean_environment(),
         text=True,
         capture_output=True,
@@ -489,8 +489,8 @@ def test_it_works_from_a_folder_inside(shared: Workspace) -> None:
     assert done.returncode == 0
 
 
-def test_without_a_command_and_without_a_terminal_it_runs_once_and_says_so(shared: Workspace) -> None:
-    done = shared.course()
+def test_without_a_command_and_a_terminal_the_tests_run_once(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course()
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n\n"
@@ -500,28 +500,28 @@ def test_without_a_command_and_without_a_terminal_it_runs_once_and_says_so(share
     )
 
 
-def test_help_lists_the_commands(shared: Workspace) -> None:
-    done = shared.course("--help")
+def test_help_lists_the_commands(shared_workspace: Workspace) -> None:
+    done = shared_workspace.course("--help")
     assert done.returncode == 0
     for command in ["start", "status", "list", "test", "hint", "next", "reset", "update", "diff", "doctor", "app", "report", "submit"]:
         assert f" {command} " in done.stdout
 
 
-def test_colour_goes_away_when_asked(shared: Workspace) -> None:
-    assert "\x1b[" in shared.python("course", "status", FORCE_COLOR="1").stdout
-    assert "\x1b[3" not in shared.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
-    assert "\x1b" not in shared.python("course", "status").stdout
+def test_color_can_be_turned_off(shared_workspace: Workspace) -> None:
+    assert "\x1b[" in shared_workspace.python("course", "status", FORCE_COLOR="1").stdout
+    assert "\x1b[3" not in shared_workspace.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b" not in shared_workspace.python("course", "status").stdout
 
 
-def test_a_terminal_without_the_signs_gets_others(shared: Workspace) -> None:
-    done = shared.python("course", "status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+def test_a_terminal_without_unicode_gets_ascii_signs(shared_workspace: Workspace) -> None:
+    done = shared_workspace.python("course", "status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
     assert "? passed" in done.stdout
 
 
 @pytest.mark.exhaustive
-def test_ctrl_c_ends_it_and_its_tests(workspace: Workspace) -> None:
-    workspace.mend(
+def test_ctrl_c_ends_the_command_and_its_tests(workspace: Workspace) -> None:
+    workspace.edit(
         "minitorch/sums.py", "    return x + y", "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
     )
     process = subprocess.Popen(
@@ -573,11 +573,11 @@ def test_a_card_fits_its_width_but_keeps_its_commands_whole(width: int) -> None:
         (Place("tests/test_sums.py", 6, in_task=True), "Test line"),
     ],
 )
-def test_a_card_calls_a_line_the_students_if_a_task_has_them_write_it(place: Place, label: str) -> None:
+def test_a_card_labels_a_line_as_the_students_if_a_task_asks_for_it(place: Place, label: str) -> None:
     assert f"{label:<16}{place.file}:6" in render(Card("", place=place)).plain.splitlines()
 
 
-def test_what_a_test_printed_is_folded_after_twenty_lines_unless_all_is_asked_for() -> None:
+def test_output_of_a_test_is_cut_after_twenty_lines_unless_all_is_requested() -> None:
     card = Card("tests/test_a.py::test_a", "0.1", "A.", printed="\n".join(f"line {number}" for number in range(25)))
     folded = render(card).plain
     assert "It printed      line 0\n                line 1\n" in folded
@@ -586,7 +586,7 @@ def test_what_a_test_printed_is_folded_after_twenty_lines_unless_all_is_asked_fo
     assert "line 24\n" in render(card, verbose=True).plain
 
 
-def test_a_card_takes_brackets_literally() -> None:
+def test_a_card_prints_brackets_literally() -> None:
     assert "xs = [bold]" in render(Card("", inputs={"xs": "[bold]"})).plain
 
 
@@ -596,5 +596,5 @@ def test_commands_are_quoted_for_the_shell() -> None:
 
 
 @pytest.mark.parametrize(("name", "words"), [("test_relu_is_zero[x-1]", "Relu is zero."), ("test_x", "X."), ("test_", "")])
-def test_a_name_reads_as_a_sentence(name: str, words: str) -> None:
+def test_a_test_name_is_shown_as_a_sentence(name: str, words: str) -> None:
     assert sentence(name) == words

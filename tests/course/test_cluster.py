@@ -1,4 +1,4 @@
-"""The same work on a cluster: Dask's small interface stands in for it here; `test_grade_class` has it itself."""
+"""Grading on a cluster: a stub replaces the small part of Dask's interface that is used here; `test_grade_class` runs Dask itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = {"root": "/here", "home": "/here/abc", "level": "bubblewrap", "number
 
 
 class Run:
-    """A class of jobs, each of which answers as it is told."""
+    """A class of jobs, each with scripted answers."""
 
     def __init__(self, folder: Path, **answers: list[Any]) -> None:
         self.folder = folder
@@ -38,11 +38,11 @@ class Run:
 
 
 class KilledWorker(Exception):
-    """As Dask's."""
+    """Stands for Dask's exception of this name."""
 
 
 class Future:
-    """What will come back."""
+    """A pending result."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -54,7 +54,7 @@ class Future:
 
 
 class Completed:
-    """As Dask's as_completed: more may be added while it is gone through."""
+    """Like Dask's as_completed: futures may be added during the iteration."""
 
     def __init__(self) -> None:
         self.futures: deque[Future] = deque()
@@ -69,7 +69,7 @@ class Completed:
 
 @pytest.fixture
 def dask(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], list[tuple]]:
-    """Puts a stub in the place of distributed, which answers for a run; returns the list of what is sent."""
+    """Replaces `distributed` by a stub that answers for a run; returns the list of submitted jobs."""
 
     def install(run: Run) -> list[tuple]:
         sent: list[tuple] = []
@@ -114,7 +114,7 @@ def test_every_submission_is_sent_and_its_result_written(dask: Callable[[Run], l
     assert all((end.killed, end.trouble) == (None, "") for end in run.ends.values())
 
 
-def test_what_kills_nodes_is_given_up_and_what_fails_by_the_way_is_sent_again(dask: Callable[[Run], list[tuple]], tmp_path: Path) -> None:
+def test_a_job_that_kills_nodes_is_abandoned_and_a_failed_transfer_is_repeated(dask: Callable[[Run], list[tuple]], tmp_path: Path) -> None:
     good = {"result": "{}"}
     run = Run(
         tmp_path,
@@ -144,7 +144,7 @@ def test_a_node_with_another_course_ends_the_run(dask: Callable[[Run], list[tupl
     assert str(error.value) == "a node has another course"
 
 
-def test_a_cluster_that_is_not_there_is_said(dask: Callable[[Run], list[tuple]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cluster_is_reported(dask: Callable[[Run], list[tuple]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path)
     dask(run)
     for address, message, command in (

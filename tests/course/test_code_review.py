@@ -1,4 +1,4 @@
-"""What a student's code does that no right answer needs: `course.staff.grading.code_review`."""
+"""Code in a submission that no right answer needs: `course.staff.grading.code_review`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def miniature(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Manifest]
 
 
 def review(miniature: tuple[Path, Manifest], text: str, id: str = "0.1") -> list[str]:
-    """What is said of a submission with this file."""
+    """The findings on a submission with this file."""
     root, manifest = miniature
     task = manifest.task(id)
     base = make_base(complete_workspace(root, manifest, task), manifest, task)
@@ -30,7 +30,7 @@ def review(miniature: tuple[Path, Manifest], text: str, id: str = "0.1") -> list
 
 
 def relu(*lines: str) -> str:
-    """A function of these lines."""
+    """A function with these lines."""
     return "".join(["def relu(x):\n", *(f"    {line}\n" for line in lines)])
 
 
@@ -41,7 +41,7 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "findings"),
     [
         (["import os", "return os.getpid()"], ["relu imports os", "relu uses os"]),
         (["from dataclasses import sys", "return sys"], ["relu uses sys"]),
@@ -60,10 +60,10 @@ def test_right_answers_and_helpers_and_usual_imports_are_not_mentioned(miniature
         (["global relu", "relu = abs", "return x"], ["relu replaces relu"]),
     ],
 )
-def test_what_no_right_answer_needs_is_said_once(miniature: tuple[Path, Manifest], lines: list[str], said: list[str]) -> None:
-    assert review(miniature, relu(*lines)) == said
+def test_code_that_no_right_answer_needs_is_mentioned_once(miniature: tuple[Path, Manifest], lines: list[str], findings: list[str]) -> None:
+    assert review(miniature, relu(*lines)) == findings
 
 
-def test_the_tests_of_students_may_import_pytest_and_not_chance(miniature: tuple[Path, Manifest]) -> None:
+def test_students_tests_may_import_pytest_but_not_random(miniature: tuple[Path, Manifest]) -> None:
     test = "import random\n\nimport pytest\n\n\ndef test_own():\n    assert random.random() < 0.5\n"
     assert review(miniature, test, "0.2") == ["the module imports random"]

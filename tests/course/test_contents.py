@@ -1,4 +1,4 @@
-"""The package as it is after a stage."""
+"""The package as it is cut after a stage."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ rest = 3
 '''
 
 
-def test_paragraphs_of_later_stages_go_and_lines_keep_their_numbers() -> None:
+def test_paragraphs_of_later_stages_are_removed_and_line_numbers_stay() -> None:
     lines = INIT.splitlines()
     kept = cut(INIT, 0).splitlines()
     assert [line for line in kept if line] == [line for line in lines if line and line not in lines[5:8]]
@@ -28,7 +28,7 @@ def test_paragraphs_of_later_stages_go_and_lines_keep_their_numbers() -> None:
     assert cut(INIT, 1) == INIT
 
 
-def test_a_cut_package_imports_nothing_of_later_stages_and_leaves_no_bytecode_of_that(tmp_path: Path) -> None:
+def test_a_cut_package_imports_no_later_stage_and_leaves_no_bytecode(tmp_path: Path) -> None:
     package = tmp_path / "minitorch"
     package.mkdir()
     (package / "__init__.py").write_text(INIT, encoding="utf-8")
@@ -37,7 +37,7 @@ def test_a_cut_package_imports_nothing_of_later_stages_and_leaves_no_bytecode_of
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
     code += "from course.workspace.tables_of_contents import cut_package; cut_package('minitorch', 0); "
     code += "import minitorch; print(minitorch.one, minitorch.rest, hasattr(minitorch, 'two'), 'minitorch.second' in sys.modules); "
-    code += "from minitorch.second import two; print(two)"  # what asks for a module by its name gets it
+    code += "from minitorch.second import two; print(two)"  # code that imports a module by its name finds it there
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
     assert done.stdout.split() == ["1", "3", "False", "False", "2"], done.stderr
     assert not list(package.glob("__pycache__/__init__*"))

@@ -1,7 +1,7 @@
-"""A student's day and a teacher's day from end to end, by the commands that they type, each in a process of its own.
+"""A student's day and a teacher's day from end to end, through the commands that they type, each in its own process.
 
-The student goes through Modules 0 and 1, in each task with a mistake first. The teacher has handed out, and grades what comes back beside
-cheats and broken archives.
+The student works through Modules 0 and 1 and makes a mistake in each task first. The teacher generates the handout, and grades the
+submission along with cheats and broken archives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MISTAKES = {
     "1.4": "overwrites_what_arrived",
     "1.5": "bias_forgotten",
 }
-"""What the student does wrong at first, by task: known wrong answers."""
+"""The student's first mistake in each task: known wrong answers."""
 
 
 def staff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -45,8 +45,8 @@ def staff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[s
 
 
 @pytest.fixture(scope="module")
-def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A handout of Modules 0 and 1, as the teacher makes it."""
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A handout of Modules 0 and 1, as the teacher generates it."""
     folder = tmp_path_factory.mktemp("handout") / "minitorch-course"
     made = staff("handout", str(folder), "--modules", "0-1")
     assert made.returncode == 0, made.stderr
@@ -54,26 +54,26 @@ def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def student(handed_out: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A student's clone of it."""
+def student(handout: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A student's clone of the handout."""
     folder = tmp_path_factory.mktemp("student") / "mine"
-    subprocess.run(["git", "clone", "--quiet", str(handed_out), str(folder)], check=True)
+    subprocess.run(["git", "clone", "--quiet", str(handout), str(folder)], check=True)
     return Workspace(folder)
 
 
 @pytest.fixture(scope="module")
-def handed_in(student: Workspace) -> Path:
-    """What the student hands in at the end of the day."""
+def submission(student: Workspace) -> Path:
+    """The archive that the student submits at the end of the day."""
     first = student.python("course")
     assert first.returncode == 1
-    assert set(listed(student).values()) == {"todo"}  # known without a run
+    assert set(listed_states(student).values()) == {"todo"}  # known without running tests
     assert "Task 0.1 Operators: todo" in first.stdout
     assert "minitorch/operators.py" in first.stdout
     assert "This is not a terminal, so the tests ran once." in first.stdout
     for task in TASKS:
         work_on(student, task)
-    assert "stale" in listed(student).values()
-    behind = student.python("course", "next")  # runs what is stale
+    assert "stale" in listed_states(student).values()
+    behind = student.python("course", "next")  # runs the stale tasks
     assert (behind.returncode, behind.stdout) == (0, "Every task has passed. Well done.\n")
     reported = student.python("course", "report", "0.5")
     assert reported.returncode == 0, reported.stderr
@@ -82,22 +82,22 @@ def handed_in(student: Workspace) -> Path:
     return student.root / "submission.zip"
 
 
-def listed(student: Workspace) -> dict[str, str]:
-    """The states that `course list` shows."""
+def listed_states(student: Workspace) -> dict[str, str]:
+    """The states that `course list` prints."""
     return {row["id"]: row["state"] for row in json.loads(student.python("course", "list", "--json").stdout)}
 
 
 def next_tasks(shown: str) -> set[str]:
-    """The task that a command names as the next one, if it names one."""
+    """The task that a command names as the next one, if any."""
     return set(re.findall(r"(?m)^Next: Task (\S+)", shown))
 
 
 def work_on(student: Workspace, task: Task) -> None:
-    """Do a task with a mistake first, as `course` says."""
-    told = student.python("course", "next")
-    assert (told.returncode, told.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}")
+    """Do a task, with a mistake first, as `course` instructs."""
+    next_task = student.python("course", "next")
+    assert (next_task.returncode, next_task.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}")
     (mistake,) = [answer for answer in load_answers(FOLDER, [task]) if answer.name == MISTAKES[task.id]]
-    assert student.python("course", "hint", task.id).returncode == 2  # not before two tries
+    assert student.python("course", "hint", task.id).returncode == 2  # two tries come before the first hint
     solve(student.root, task, mistake.patch)
     failed = student.python("course", "test", task.id)
     assert failed.returncode == 1, failed.stdout
@@ -108,15 +108,16 @@ def work_on(student: Workspace, task: Task) -> None:
     assert f"Task {task.id} {task.title}: passed" in passed.stdout
     later = [other for other in TASKS if TASKS.index(other) > TASKS.index(task)]
     done = [other.id for other in TASKS if other not in later]
-    assert {state for id, state in listed(student).items() if id in done} <= {"passed", "stale"}  # files that tasks share have changed
+    states = listed_states(student)
+    assert {state for id, state in states.items() if id in done} <= {"passed", "stale"}  # files that several tasks share have changed
     named = next_tasks(passed.stdout) | next_tasks(student.python("course", "list").stdout)
     assert named == ({later[0].id} if later else set())
     assert task.hints[0].split()[0] in student.python("course", "hint", task.id).stdout
 
 
 @pytest.mark.exhaustive
-def test_a_student_works_through_two_modules_and_hands_in_what_was_written(handed_in: Path) -> None:
-    with zipfile.ZipFile(handed_in) as archive:
+def test_a_student_completes_two_modules_and_submits_them(submission: Path) -> None:
+    with zipfile.ZipFile(submission) as archive:
         names = set(archive.namelist())
     assert names >= {file for task in TASKS for file in task.files}
     assert "reports/manual/log.txt" in names
@@ -124,15 +125,15 @@ def test_a_student_works_through_two_modules_and_hands_in_what_was_written(hande
 
 
 @pytest.fixture(scope="module")
-def graded(handed_in: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Result]]:
-    """The folder that the teacher's grading filled, and the results in it."""
+def class_results(submission: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Result]]:
+    """The folder that grading filled, and the results in it."""
     folder = tmp_path_factory.mktemp("class")
     submissions = folder / "submissions"
     submissions.mkdir()
-    (submissions / "ada.zip").write_bytes(handed_in.read_bytes())
-    (submissions / "eve.zip").write_bytes(handed_in.read_bytes()[:1000])
+    (submissions / "ada.zip").write_bytes(submission.read_bytes())
+    (submissions / "eve.zip").write_bytes(submission.read_bytes()[:1000])
     for name, (task, answer) in CHANGED.items():
-        change(handed_in, submissions / f"{name}.zip", task, answer)
+        change(submission, submissions / f"{name}.zip", task, answer)
     done = staff("grade", str(submissions), "--out", str(folder / "out"), "--task", "0", "--task", "1", "--seed", "1")
     assert done.returncode == 0, done.stderr
     found = [read_result(path) for path in sorted((folder / "out" / "results").glob("*.json"))]
@@ -140,11 +141,11 @@ def graded(handed_in: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 CHANGED = {"bob": ("0.1", "wrong"), "mallory": ("1.1", "exits_with_a_forged_report"), "trudy": ("1.1", "patches_the_reports_of_pytest")}
-"""Who hands in the student's files with one task changed: the task, and the name of a forger, or the student's own first mistake."""
+"""Copies of the student's submission with one task changed: the task, and the name of a forger, or the student's own first mistake."""
 
 
 def change(submission: Path, other: Path, id: str, name: str) -> None:
-    """Write a submission that differs from another in one task."""
+    """Write a submission that differs from another one in a single task."""
     task = course().task(id)
     folder, wanted = (FOLDER, MISTAKES[id]) if name == "wrong" else (FORGERS, name)
     (answer,) = [answer for answer in load_answers(folder, [task]) if answer.name == wanted]
@@ -157,8 +158,8 @@ def change(submission: Path, other: Path, id: str, name: str) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_teacher_grades_what_was_handed_in_beside_cheats_and_broken_archives(graded: tuple[Path, dict[str, Result]]) -> None:
-    _, results = graded
+def test_a_teacher_grades_the_submission_along_with_cheats_and_broken_archives(class_results: tuple[Path, dict[str, Result]]) -> None:
+    _, results = class_results
     assert set(results) == {"ada", "bob", "eve", "mallory", "trudy"}
     points = sum(task.points for task in TASKS)
     assert (results["ada"].mark, results["ada"].points) == (points, points)
@@ -172,11 +173,11 @@ def test_a_teacher_grades_what_was_handed_in_beside_cheats_and_broken_archives(g
 
 
 @pytest.mark.exhaustive
-def test_the_class_page_shows_who_did_what(graded: tuple[Path, dict[str, Result]]) -> None:
-    folder, results = graded
+def test_the_class_page_shows_every_result(class_results: tuple[Path, dict[str, Result]]) -> None:
+    folder, results = class_results
     page = (folder / "class.html").read_text(encoding="utf-8")
     for name in results:
         assert name in page
     linked = set(re.findall(r"""(?:src|href)=["']([^#"'][^"']*)["']""", page))
-    assert linked == {f"feedback/{name}.md" for name in results}  # it needs nothing from elsewhere
+    assert linked == {f"feedback/{name}.md" for name in results}  # the folder needs nothing from elsewhere
     assert all((folder / path).is_file() for path in linked)

@@ -1,4 +1,4 @@
-"""`course explain`: its output for small workspaces, and the places at which it finds the mistakes of the wrong answers."""
+"""`course explain`: its output for small workspaces, and where it finds the mistakes of the wrong answers."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ Run again       course explain 0.1
 
 @pytest.fixture(scope="module")
 def relu(new_workspace: Callable[[], Workspace]) -> Workspace:
-    """A workspace whose first task is a relu that leaks; not to be edited."""
+    """A workspace whose first task is a leaky relu; tests must not edit it."""
     workspace = new_workspace()
     workspace.write("minitorch/operators.py", RELU)
     workspace.write("tests/test_sums.py", RELU_TEST)
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:relu"]')
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:relu"]')
     return workspace
 
 
 @pytest.fixture(scope="module")
 def sums(new_workspace: Callable[[], Workspace]) -> Workspace:
-    """The tiny course, of whose functions none has an oracle; not to be edited."""
+    """The tiny course, none of whose functions has an oracle; tests must not edit it."""
     return new_workspace()
 
 
@@ -119,8 +119,8 @@ def test_without_an_oracle_the_card_is_shown_and_the_reason(sums: Workspace) -> 
     assert lines[-1] == "Traceback: course test 0.2 -v"
 
 
-def test_a_loop_that_does_not_end_is_shown_with_its_variables_in_three_iterations(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while x != 0.5:\n        x += y\n    return x")
+def test_an_endless_loop_is_shown_with_its_variables_over_three_iterations(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while x != 0.5:\n        x += y\n    return x")
     done = workspace.course("explain", "0.1", "--time-limit", "1")
     assert done.returncode == 1
     lines = done.stdout.splitlines()
@@ -134,13 +134,13 @@ def test_a_loop_that_does_not_end_is_shown_with_its_variables_in_three_iteration
 
 @pytest.mark.exhaustive
 def test_a_loop_in_which_no_variable_changes_is_reported(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while x == x:\n        pass\n    return x")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while x == x:\n        pass\n    return x")
     document = json.loads(workspace.course("explain", "0.1", "--time-limit", "1", "--json").stdout)
     assert document["finding"] is None
     assert document["reason"].endswith("\nNo variable changes from one iteration to the next. What should end the loop?")
 
 
-def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:
+def test_a_passing_task_needs_no_explanation(sums: Workspace) -> None:
     done = sums.course("explain", "0.1")
     assert (done.returncode, done.stdout) == (
         0,
@@ -148,7 +148,7 @@ def test_a_task_that_passes_needs_no_explanation(sums: Workspace) -> None:
     )
 
 
-def test_a_task_that_is_not_written_is_not_explained(sums: Workspace) -> None:
+def test_an_unwritten_task_is_not_explained(sums: Workspace) -> None:
     done = sums.course("explain", "0.3")
     assert done.returncode == 1
     assert "Write           minitorch/sums.py:16  square" in done.stdout
@@ -206,38 +206,38 @@ def test_values_of_any_number(x):
 def test_the_card_names_the_wrong_one_of_two_functions(workspace: Workspace, test: str) -> None:
     workspace.write("minitorch/operators.py", TWO)
     workspace.write("tests/test_sums.py", TWO_TEST)
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:neg", "minitorch.operators:inv"]')
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:neg", "minitorch.operators:inv"]')
     workspace.python("pytest", f"tests/test_sums.py::{test}", "--course-report=report.json")
     (row,) = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
     assert [place["function"] for place in row["card"]["called"]] == ["inv"]
 
 
-def swapped(function: type) -> Callable[..., Any]:
-    """A method that calls a function with its operands in the wrong order."""
+def swap_operands(function: type) -> Callable[..., Any]:
+    """A method that calls a function with its operands swapped."""
     return lambda self, b: function.apply(b if isinstance(b, type(self)) else type(self)(b), self)  # type: ignore[attr-defined]
 
 
-def unswapped(function: type) -> Callable[..., Any]:
-    """A method that calls a function with the operands as they are."""
+def keep_operands(function: type) -> Callable[..., Any]:
+    """A method that calls a function with its operands in order."""
     return lambda self, b: function.apply(self, b)  # type: ignore[attr-defined]
 
 
 SCALAR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
-    "__add__": (unswapped(scalar_functions.Mul), lambda x, y: x + y),
-    "__sub__": (unswapped(scalar_functions.Add), lambda x, y: x - y),
+    "__add__": (keep_operands(scalar_functions.Mul), lambda x, y: x + y),
+    "__sub__": (keep_operands(scalar_functions.Add), lambda x, y: x - y),
     "__neg__": (lambda self: scalar_functions.Mul.apply(self, 1.0), lambda x, y: -x),
-    "__lt__": (swapped(scalar_functions.LT), lambda x, y: x < y),
-    "__gt__": (unswapped(scalar_functions.LT), lambda x, y: x > y),
-    "__eq__": (unswapped(scalar_functions.LT), lambda x, y: y == x),
+    "__lt__": (swap_operands(scalar_functions.LT), lambda x, y: x < y),
+    "__gt__": (keep_operands(scalar_functions.LT), lambda x, y: x > y),
+    "__eq__": (keep_operands(scalar_functions.LT), lambda x, y: y == x),
 }
-"""For each operator of Scalar a wrong method, and an expression that calls it."""
+"""For each operator of Scalar, a wrong method, and an expression that calls it."""
 
 REFLECTED = {"__gt__": lambda x: 2.0 < x, "__lt__": lambda x: 2.0 > x, "__eq__": lambda x: 9.0 == x}  # noqa: SIM300 - what is tested
 """Expressions in which Python calls the method because the left operand is a plain number."""
 
 
-def named_as_wrong(expression: Callable[[], Any]) -> str:
-    """The function that is named when a test fails in which an expression is evaluated."""
+def blamed_function(expression: Callable[[], Any]) -> str:
+    """The function that the explanation names when a test that evaluates the expression fails."""
 
     def test() -> None:
         expression()
@@ -248,7 +248,7 @@ def named_as_wrong(expression: Callable[[], Any]) -> str:
 
 
 def wrong_method(name: str, method: Callable[..., Any]) -> Any:
-    """A function of that name which does what a mistake does."""
+    """A function with this name that makes a mistake."""
     code = method.__code__.replace(co_name=name, co_qualname=name)
     return FunctionType(code, method.__globals__, name, None, method.__closure__)
 
@@ -256,11 +256,11 @@ def wrong_method(name: str, method: Callable[..., Any]) -> Any:
 @pytest.mark.parametrize("name", SCALAR_MISTAKES)
 def test_a_wrong_operator_of_scalar_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, expression = SCALAR_MISTAKES[name]
-    assert named_as_wrong(lambda: expression(Scalar(6.0), Scalar(2.0))) == "nothing"
+    assert blamed_function(lambda: expression(Scalar(6.0), Scalar(2.0))) == "nothing"
     monkeypatch.setattr(Scalar, name, wrong_method(name, method))
-    assert named_as_wrong(lambda: expression(Scalar(6.0), Scalar(2.0))) == name
+    assert blamed_function(lambda: expression(Scalar(6.0), Scalar(2.0))) == name
     if name in REFLECTED:
-        assert named_as_wrong(lambda: REFLECTED[name](Scalar(6.0))) == name
+        assert blamed_function(lambda: REFLECTED[name](Scalar(6.0))) == name
 
 
 TENSOR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]] = {
@@ -281,14 +281,14 @@ TENSOR_MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]
 def test_a_wrong_operator_of_tensor_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, expression = TENSOR_MISTAKES[name]
     x, y = minitorch.tensor([6.0, 1.0]), minitorch.tensor([2.0, 4.0])
-    assert named_as_wrong(lambda: expression(x, y)) == "nothing"
+    assert blamed_function(lambda: expression(x, y)) == "nothing"
     monkeypatch.setattr(Tensor, name, wrong_method(name, method))
-    assert named_as_wrong(lambda: expression(x, y)) == name
+    assert blamed_function(lambda: expression(x, y)) == name
     if name == "__gt__":
-        assert named_as_wrong(lambda: 2.0 < x) == name  # noqa: SIM300 - the left operand is a number
+        assert blamed_function(lambda: 2.0 < x) == name  # noqa: SIM300 - the left operand is a number
 
 
-# A correct function is not accused when its caller passes one array twice
+# A correct function is not blamed when its caller passes one array twice
 
 
 def map_with_one_index(fn: Callable[[float], float]) -> Callable[..., None]:
@@ -305,7 +305,7 @@ def map_with_one_index(fn: Callable[[float], float]) -> Callable[..., None]:
 
 
 def map_with_two_views(fn: Callable[[float], float]) -> Callable[..., None]:
-    """The same with two different array objects that share their memory."""
+    """The same with two array objects that share memory."""
 
     def _map(out: Any, out_shape: Any, out_strides: Any, in_storage: Any, in_shape: Any, in_strides: Any) -> None:
         index = np.zeros(MAX_DIMS, np.int32)
@@ -325,7 +325,7 @@ SAME_INDEX = (
 
 @pytest.mark.parametrize("wrong", [map_with_one_index, map_with_two_views])
 @pytest.mark.parametrize("module", [tensor_ops, fast_ops])
-def test_a_kernel_that_passes_one_array_twice_is_wrong_and_not_broadcast_index(
+def test_a_kernel_that_passes_one_array_twice_is_blamed_instead_of_broadcast_index(
     wrong: Callable[..., Any], module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "tensor_map", wrong)
@@ -343,7 +343,7 @@ def test_a_kernel_that_passes_one_array_twice_is_wrong_and_not_broadcast_index(
     assert ("Note", SAME_INDEX) in difference.rows
 
 
-def test_a_test_that_passes_one_array_twice_accuses_no_function() -> None:
+def test_a_test_that_passes_one_array_twice_blames_no_function() -> None:
     def test() -> None:
         index, shape = np.array([1, 2]), np.array([2, 3])
         broadcast_index(index, shape, np.array([2, 1]), index)
@@ -353,8 +353,8 @@ def test_a_test_that_passes_one_array_twice_accuses_no_function() -> None:
     assert first_wrong_call(ROOT, test) is None
 
 
-def test_two_columns_of_one_array_are_two_arrays() -> None:
-    """Their memory interleaves without an element in common, so a wrong index is still found."""
+def test_two_columns_of_one_array_count_as_two_arrays() -> None:
+    """Their memory interleaves without sharing an element, so a wrong index is still found."""
 
     def test() -> None:
         buffer = np.zeros((2, 2), np.int32)
@@ -372,21 +372,21 @@ def test_two_columns_of_one_array_are_two_arrays() -> None:
     assert found[1].place == "the index in the smaller tensor for (1, 1): dimension 1"
 
 
-# What oracles are built on
+# Building blocks of oracles
 
 
 @pytest.mark.parametrize(("f", "x", "expected"), [(lambda x: x**3, 2.0, 12.0), (lambda x: 1 / x, 1e-3, -1e6), (abs, -5.0, -1.0)])
-def test_a_slope_finds_its_step_by_itself(f: Callable[[float], float], x: float, expected: float) -> None:
+def test_the_step_of_a_numerical_derivative_adapts(f: Callable[[float], float], x: float, expected: float) -> None:
     found = slope(f, x)
     assert found is not None
     assert agrees(expected, found)
 
 
-def test_a_pole_has_no_slope() -> None:
+def test_a_pole_has_no_derivative() -> None:
     assert slope(lambda x: 1 / x, 0.0) is None
 
 
-def test_a_slope_that_rounding_hides_is_unknown() -> None:
+def test_a_derivative_lost_in_rounding_is_unknown() -> None:
     """The derivative of 1e-5 x - 4777.8 is 1e-5, but with a small step both values are the same float."""
     found = slope(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
     assert found is None or agrees(1e-5, found)
@@ -394,17 +394,17 @@ def test_a_slope_that_rounding_hides_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("x", [1e-9, -1e-9, 0.0, 1e-5])
-def test_a_slope_near_a_kink_is_unknown_or_that_of_its_side(x: float) -> None:
+def test_the_derivative_near_a_kink_is_unknown_or_one_sided(x: float) -> None:
     found = slope(lambda x: max(x, 0.0) + 0.5, x)
     assert found is None or (x and agrees(float(x > 0), found))
 
 
-def test_a_flat_function_has_the_slope_0() -> None:
+def test_a_constant_function_has_derivative_0() -> None:
     assert slope(lambda x: 3.0, 2.0) == 0.0
     assert slope(lambda x: x * x, 0.0) == 0.0
 
 
-def test_numbers_are_compared_as_floats_are_computed() -> None:
+def test_numbers_are_compared_with_the_tolerance_of_float_arithmetic() -> None:
     assert same(0.1 + 0.2, 0.3)
     assert same(float("nan"), float("nan"))
     assert not same(0.0, -1e-302)
@@ -417,7 +417,7 @@ def test_a_strided_operand_is_drawn_with_its_storage_and_marks() -> None:
     assert operand.drawn({(1, 0): "><", (0, 2): "[]"}) == ("shape (2, 3), strides (1, 2)\n 0   2  [4]\n>1<  3   5\nstorage 0 >1< 2 3 [4] 5")
 
 
-def test_of_a_large_grid_the_part_around_the_mark_is_drawn() -> None:
+def test_a_large_grid_is_cropped_around_the_mark() -> None:
     lines = grid(np.arange(200.0).reshape(10, 20), {(9, 19): "[]"})
     assert lines[0] == "…"
     assert len(lines) == 7
@@ -430,7 +430,7 @@ def test_an_operand_that_does_not_fit_into_its_storage_is_not_read() -> None:
         _ = Strided("a", np.arange(5.0), (2, 3), (3, 1)).array
 
 
-# Where the mistakes of the bank are found
+# Where the mistakes of the wrong answers are found
 
 PLACES = {
     0: {
@@ -497,7 +497,7 @@ PLACES = {
         "4.4/what_is_left_is_made_larger": ("dropout", "element (0, 0) of the result"),
     },
 }
-"""By module, for a wrong answer the function in which the mistake is and the place in its answer that is wrong first, by hand."""
+"""By module: for a wrong answer, the function with the mistake, and the first wrong place in its answer, determined by hand."""
 
 ON_THE_GPU = {
     "3.3/map_writes_in_order": ("tensor_map._map", "cell (0, 1) of out, position 2"),
@@ -507,31 +507,31 @@ ON_THE_GPU = {
     "3.4/mm_practice_misses_the_last_k": ("_mm_practice", "cell (0, 0, 0) of out"),
     "4.4b/reverse_is_ignored": ("_tensor_conv1d", "cell (0, 0, 0) of out"),
 }
-"""The same in kernels for the GPU, which run in the simulator."""
+"""The same for GPU kernels, which run in the simulator."""
 
 SOON = ("0.1/relu_leaks", "1.4/leaves_first", "2.3/map_forgets_out_strides")
-"""These run every time; the others are marked slow."""
+"""These run every time; the others are marked exhaustive."""
 
 
-def found(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
-    """For each wrong answer the function and the place that the failing test's replay has found, the test that its ledger names."""
+def find_mistakes(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
+    """For each wrong answer, the function and place that the replay of its failing test finds."""
     places = {}
-    for key, document in replayed(answers, folder, **environment).items():
+    for key, document in replay_answers(answers, folder, **environment).items():
         finding = document["finding"]
         places[key] = (finding["function"], finding["wrong"]["place"]) if finding else ("nothing", f"{document['calls']} right")
     return places
 
 
-def replayed(
+def replay_answers(
     answers: Sequence[str], folder: Path, own: Mapping[str, Mapping[str, str]] | None = None, **environment: str
 ) -> Mapping[str, Mapping[str, Any]]:
-    """For each wrong answer what its replay has written down.
+    """For each wrong answer, the document that the replay of its failing test writes.
 
     Args:
-        answers: Keys of wrong answers of the bank; the test is the one that the ledger names.
-        folder: Where they are run.
-        own: Other functions in place of an answer's, by its key.
-        environment: What else stands in the environment.
+        answers: Keys of wrong answers; the test is the one that the ledger names.
+        folder: The folder in which they run.
+        own: Functions that replace those of an answer, by its key.
+        environment: Additional environment variables.
     """
     manifest = course()
     files = needed_files(ROOT, manifest)
@@ -554,7 +554,7 @@ def replayed(
 
 
 def assert_found(expected: Mapping[str, tuple[str, str]], places: Mapping[str, tuple[str, str]]) -> None:
-    """Fail unless each mistake was found in its function, at a place that begins as expected."""
+    """Fail unless each mistake was found in its function, at a place that starts as expected."""
     wrong = {
         key: (places[key], (function, place))
         for key, (function, place) in expected.items()
@@ -568,39 +568,39 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can
 
 @pytest.mark.exhaustive
 @needs_fork
-def test_a_mistake_is_found_where_it_is(tmp_path: Path) -> None:
+def test_mistakes_are_found_where_they_are(tmp_path: Path) -> None:
     """One of each of the first three modules."""
     expected = {key: place for places in PLACES.values() for key, place in places.items() if key in SOON}
-    assert_found(expected, found(SOON, tmp_path))
+    assert_found(expected, find_mistakes(SOON, tmp_path))
 
 
 @needs_fork
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("module", PLACES)
-def test_the_mistakes_of_the_bank_are_found_where_they_are(module: int, tmp_path: Path) -> None:
-    """Each in the function in which it is, at the first place that is wrong."""
+def test_all_mistakes_of_the_wrong_answers_are_found_where_they_are(module: int, tmp_path: Path) -> None:
+    """Each is found in its function, at the first wrong place."""
     expected = PLACES[module]
-    assert_found(expected, found(list(expected), tmp_path, NUMBA_DISABLE_JIT="1"))
+    assert_found(expected, find_mistakes(list(expected), tmp_path, NUMBA_DISABLE_JIT="1"))
 
 
 @needs_fork
 @pytest.mark.exhaustive
-def test_mistakes_in_kernels_of_the_gpu_are_found_in_the_simulator(tmp_path: Path) -> None:
-    """Whether or not a GPU is here."""
-    assert_found(ON_THE_GPU, found(list(ON_THE_GPU), tmp_path, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1"))
+def test_mistakes_in_gpu_kernels_are_found_in_the_simulator(tmp_path: Path) -> None:
+    """This works with or without a GPU."""
+    assert_found(ON_THE_GPU, find_mistakes(list(ON_THE_GPU), tmp_path, NUMBA_ENABLE_CUDASIM="1", NUMBA_DISABLE_JIT="1"))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("module", [0, 1, 2])
-def test_no_oracle_accuses_the_reference(module: int, tmp_path: Path) -> None:
-    """In all graded tests of a module, every call that can be compared is right."""
+def test_no_oracle_contradicts_the_reference(module: int, tmp_path: Path) -> None:
+    """In all graded tests of a module, every call that an oracle can check is right."""
     manifest = course()
     marks = [task.mark for task in manifest.tasks if task.stage == module]
     files = {path for task in manifest.tasks if task.stage == module for path in graded_files(task, needed_files(ROOT, manifest))}
-    arguments = ["-q", "-p", "tests.course.accusations", f"--accusations={tmp_path / 'accusations.json'}", "-m", " or ".join(marks)]
+    arguments = ["-q", "-p", "tests.course.wrong_calls", f"--wrong-calls={tmp_path / 'wrong_calls.json'}", "-m", " or ".join(marks)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "HYPOTHESIS_"))}
     environment |= {"NUMBA_DISABLE_JIT": "1", "CI": "1"}
     subprocess.run([sys.executable, "-m", "pytest", *arguments, *sorted(files)], cwd=ROOT, env=environment, check=True)
-    document = json.loads((tmp_path / "accusations.json").read_text(encoding="utf-8"))
-    assert document["accused"] == []
+    document = json.loads((tmp_path / "wrong_calls.json").read_text(encoding="utf-8"))
+    assert document["wrong"] == []
     assert document["compared"] > 1000

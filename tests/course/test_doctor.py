@@ -1,4 +1,4 @@
-"""What the doctor finds, and the one way to mend it that it names."""
+"""What the doctor finds, and the one fix that it names for each problem."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def student(tmp_path: Path) -> Student:
     return student
 
 
-def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_prints_a_line_and_the_exit_code_is_that_of_the_worst(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     def fine(root: Path) -> Check:
         return Check("Disk", "ok", "9 GB free")
 
@@ -37,10 +37,10 @@ def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatc
 
     monkeypatch.setattr(doctor, "CHECKS", (fine, warned))
     assert doctor.run(student.root, student.console) == 0
-    assert student.told == "✓ Disk       9 GB free\n! git        is not installed\n             install git\nReady. Next: course status\n"
+    assert student.output == "✓ Disk       9 GB free\n! git        is not installed\n             install git\nReady. Next: course status\n"
     monkeypatch.setattr(doctor, "CHECKS", (fine, wrong))
     assert doctor.run(student.root, student.console) == 3
-    assert student.told.splitlines()[1:] == [
+    assert student.output.splitlines()[1:] == [
         "✗ Python     2.7, expected >=3.11",
         "             install a newer Python",
         "1 of 2 checks failed; fix the first one first.",
@@ -48,7 +48,7 @@ def test_a_line_each_and_the_exit_code_of_the_worst(student: Student, monkeypatc
 
 
 @pytest.mark.exhaustive
-def test_every_look_gives_a_line_and_whatever_is_not_ok_a_fix(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_check_gives_a_line_and_every_problem_a_fix(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
     code = doctor.run(student.root, student.console, as_json=True)
     found = json.loads(capsys.readouterr().out)
     names = ["Python", "Packages", "numba", "Folders", "Workspace", "GPU", "Browser", "Disk", "git", "Terminal", "Clock"]
@@ -60,7 +60,7 @@ def test_every_look_gives_a_line_and_whatever_is_not_ok_a_fix(student: Student, 
     assert "compiles and runs with" in numba["says"]
 
 
-def test_packages_that_are_missing_or_old_are_named_together(student: Student) -> None:
+def test_missing_and_outdated_packages_are_named_together(student: Student) -> None:
     write(
         student.root, {"requirements.txt": b"# of the course\npytest>=999\nno-such-package-of-this-course>=1\nrich[all]>=1,<999  # why\n"}
     )
@@ -91,7 +91,7 @@ def test_versions_are_compared_number_by_number(version: str, wanted: str, fitti
     assert doctor.fits(version, wanted) is fitting
 
 
-def test_an_old_python_and_one_outside_of_an_environment(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_and_one_outside_an_environment_are_reported(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     write(student.root, {"pyproject.toml": b'[project]\nrequires-python = ">=9.1"\n'})
     here = ".".join(map(str, sys.version_info[:3]))
     assert doctor.python(student.root) == Check(
@@ -102,7 +102,7 @@ def test_an_old_python_and_one_outside_of_an_environment(student: Student, monke
     assert doctor.python(student.root).says == f"{here} without a virtual environment"
 
 
-def test_numba_that_fails_hangs_or_computes_wrong(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_numba_that_fails_hangs_or_computes_wrong_results_is_reported(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     again = f"run: {sys.executable} -m pip install --force-reinstall numba"
     monkeypatch.setattr(doctor, "COMPILE", "raise SystemExit('no llvm')")
     assert doctor.numba(student.root) == Check("numba", "wrong", "does not run: no llvm", again)
@@ -116,7 +116,7 @@ def test_numba_that_fails_hangs_or_computes_wrong(student: Student, monkeypatch:
     assert doctor.numba(student.root).says == "compiling a function took more than 0.1 s"
 
 
-def test_a_folder_that_cannot_be_written_to(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder_is_reported(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.folders(student.root).state == "ok"
     monkeypatch.setattr(doctor, "_writable", lambda folder: folder.name != "minitorch")
     folder = student.root / "minitorch"
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_written_to(student: Student, monkeypatch: pytes
     )
 
 
-def test_a_workspace_that_is_not_whole(student: Student) -> None:
+def test_an_incomplete_workspace_is_reported(student: Student) -> None:
     assert doctor.workspace(student.root) == Check("Workspace", "ok", "all 6 files of the course are there")
     (student.root / "minitorch/other.py").unlink()
     assert doctor.workspace(student.root) == Check(
@@ -142,7 +142,7 @@ def test_a_workspace_that_is_not_whole(student: Student) -> None:
     assert doctor.workspace(student.root).says == "a command was interrupted"
 
 
-def test_gpu_browser_disk_git_and_terminal(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_browser_disk_git_and_terminal_are_checked(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_browser() -> None:
         raise webbrowser.Error("none")
 
@@ -164,7 +164,7 @@ def test_gpu_browser_disk_git_and_terminal(student: Student, monkeypatch: pytest
     )
 
 
-def test_a_workspace_without_a_history(student: Student) -> None:
+def test_a_workspace_without_a_git_history_is_reported(student: Student) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     assert doctor.git(student.root).fix == "run: git init && git add . && git commit -m Workspace"
@@ -172,7 +172,7 @@ def test_a_workspace_without_a_history(student: Student) -> None:
     assert doctor.git(student.root).state == "ok"
 
 
-def test_a_clock_that_differs_and_files_from_the_future(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_clock_and_files_from_the_future_are_reported(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     later = time.time() + 3600
     os.utime(student.root / "minitorch/sums.py", (later, later))
     assert doctor.clock(student.root) == Check(

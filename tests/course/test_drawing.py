@@ -1,4 +1,4 @@
-"""The drawing of the points on the wrong side of the line of Task 0.5, as the failure card shows it."""
+"""The drawing of points on the wrong side of the line in Task 0.5, as the failure card shows it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def drawing(line: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch) -
     return count, [line[1:-1] for line in lines if line.startswith("|")], [line for line in lines if not line.startswith("|")]
 
 
-def test_a_line_at_the_wrong_place_has_its_wrong_points_drawn_between_it_and_the_right_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points of Simple have label 1 at the left of x_1 = 0.5; the line says so at the left of 0.25."""
+def test_wrong_points_of_a_misplaced_line_are_drawn_between_it_and_the_right_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points of Simple have label 1 to the left of x_1 = 0.5; the line claims so to the left of 0.25."""
     count, rows, sentences = drawing((-4.0, 0.0, 1.0), monkeypatch)
     assert count > 0
     assert sentences == [
@@ -31,20 +31,20 @@ def test_a_line_at_the_wrong_place_has_its_wrong_points_drawn_between_it_and_the
     assert {row[column] for row in rows for column in range(20, 40)} == {" ", "0"}
 
 
-def test_a_line_upside_down_has_every_point_on_the_wrong_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flipped_line_has_every_point_on_the_wrong_side(monkeypatch: pytest.MonkeyPatch) -> None:
     count, rows, _ = drawing((10.0, 0.0, -5.0), monkeypatch)
     assert count == 50
     assert set("".join(rows)) == {" ", ".", "X"}
 
 
-def test_x_2_points_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_x_2_axis_points_up(monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows, _ = drawing((0.0, 1.0, -0.5), monkeypatch)
     assert set("".join(rows[:6])) <= {".", "1", "X"}
     assert set("".join(rows[6:])) <= {" ", "0", "X"}
 
 
 @pytest.mark.parametrize(("width", "columns"), [(80, 42), (50, 34), (40, 24)])
-def test_the_card_cuts_a_drawing_at_the_width_instead_of_wrapping_it(width: int, columns: int) -> None:
+def test_the_card_cuts_a_drawing_at_its_width_instead_of_wrapping_it(width: int, columns: int) -> None:
     card = Card("tests/test_a.py::test_b", error=f"Some points are wrong.\n|{'.' * 40}|\n|{' ' * 40}|")
     lines = render(card, width).plain.splitlines()
     at = next(number for number, line in enumerate(lines) if line.endswith("wrong."))

@@ -1,4 +1,4 @@
-"""What a value says on the card."""
+"""How the card describes values and errors."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from course.runner.messages import LONGEST_VALUE, error_line, shown, unwritten_f
 
 
 class Matrix:
-    """What the course knows of a tensor."""
+    """What the course reads from a tensor."""
 
     def __init__(self, strides: tuple[int, ...], offset: int, contiguous: bool, text: str = "[[1, 2]]") -> None:
         self.strides, self.offset, self.contiguous, self.text = strides, offset, contiguous, text
@@ -39,11 +39,11 @@ class Matrix:
         (Matrix((1, 2), 0, contiguous=False), "[[1, 2]]\n    its strides (1, 2), offset 0"),
         (Matrix((2, 1), 3, contiguous=True), "[[1, 2]]\n    its strides (2, 1), offset 3"),
         ((Matrix((1, 2), 0, contiguous=False), 5), "([[1, 2]], 5)\n    its strides (1, 2), offset 0"),
-        (Matrix, repr(Matrix)),  # a class has no strides, though it names them
+        (Matrix, repr(Matrix)),  # a class has no strides, although it defines the method
         (SimpleNamespace(stride=3), "namespace(stride=3)"),
     ],
 )
-def test_a_tensor_tells_where_its_elements_lie_unless_that_is_plain(value: Any, expected: str) -> None:
+def test_a_tensor_shows_its_strides_and_offset_unless_it_is_contiguous(value: Any, expected: str) -> None:
     assert shown(value) == expected
 
 
@@ -84,13 +84,13 @@ def misspelt(x):
         (misspelt, "NameError: name 'less_twyce' is not defined"),
     ],
 )
-def test_a_compilers_error_says_what_is_wrong_and_not_how_it_was_found(function: Any, expected: str) -> None:
+def test_a_compiler_error_says_what_is_wrong_without_the_compiler_s_trace(function: Any, expected: str) -> None:
     with pytest.raises(TypingError) as caught:
         numba.njit(function)(1.0)
     assert error_line(caught.value) == f"TypingError: {expected}"
 
 
-def test_only_files_in_which_code_is_missing_still_are_named(tmp_path: Path) -> None:
+def test_only_files_with_missing_code_are_named(tmp_path: Path) -> None:
     task = course().task("4.5")
     written, stub = task.files[:2]
     (tmp_path / "project").mkdir()

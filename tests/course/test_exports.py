@@ -1,4 +1,4 @@
-"""What other systems take: every file of ours against their published formats, and back again after an import from the same system."""
+"""Files for other systems: each is checked against the published format, and imported again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from course.staff.term.policy import FILE, Policy, read_policy
 from course.staff.term.roster import import_roster
 
 from .formats import CLASSROOM, GRADESCOPE, import_as_canvas, import_as_moodle_worksheet, junit_errors, rows_of
-from .graded import ADA, BEN, CLASS, EVE, NOT_DONE, PARTLY
+from .sample_results import ADA, BEN, CLASS, EVE, NOT_DONE, PARTLY
 
 NASTY = "Zoë 🦆 \"quoted\", 'single'; <b>&amp;\x00\x1b[31m\ud800\r\n=1+1"
-"""What may stand in a name or a message."""
+"""Characters that may occur in a name or a message."""
 
 EXTREMES = [
     *CLASS,
@@ -42,17 +42,17 @@ EXTREMES = [
     Result("big", "h", "", (TaskResult("0.1", FAIL, 1e6, 1 / 3, seconds=123456.789),), (), "", 7, 1e6),
     Result("none", "h", "", (), (), "", 7, 0.0),
 ]
-"""Results at the edges."""
+"""Results with extreme values."""
 
 
 @pytest.mark.parametrize("result", EXTREMES, ids=range(len(EXTREMES)))
-def test_gradescope_takes_every_results_json(result: Result, tmp_path: Path) -> None:
+def test_gradescope_accepts_every_results_json(result: Result, tmp_path: Path) -> None:
     gradescope.write_gradescope([result], tmp_path)
     [file] = tmp_path.rglob("results.json")
     jsonschema.validate(json.loads(file.read_text(encoding="utf-8")), GRADESCOPE)
 
 
-def test_gradescope_takes_what_is_said_of_a_submission_that_could_not_be_graded() -> None:
+def test_gradescope_accepts_the_result_of_a_submission_that_could_not_be_graded() -> None:
     jsonschema.validate(autograder.ungraded(), GRADESCOPE)
 
 
@@ -69,13 +69,13 @@ def test_gradescope_takes_what_is_said_of_a_submission_that_could_not_be_graded(
         {"score": 1, "leaderboard": [{"name": "Time"}]},
     ],
 )
-def test_the_schema_of_gradescope_refuses_what_gradescope_does(document: object) -> None:
+def test_our_gradescope_schema_rejects_what_gradescope_rejects(document: object) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, GRADESCOPE)
 
 
 @pytest.mark.parametrize("result", EXTREMES, ids=range(len(EXTREMES)))
-def test_the_reporter_of_github_classroom_takes_every_line(result: Result) -> None:
+def test_the_github_classroom_reporter_accepts_every_line(result: Result) -> None:
     line = classroom.line_of_output(result)
     key, _, encoded = line.partition("=")
     assert (key, line.count("\n"), line[-1]) == ("result", 1, "\n")
@@ -84,19 +84,19 @@ def test_the_reporter_of_github_classroom_takes_every_line(result: Result) -> No
     assert sum(test["score"] for test in document["tests"]) == pytest.approx(result.mark, abs=0.01)
 
 
-def test_the_environment_of_the_reporter_has_room_for_a_result_with_long_messages() -> None:
-    """An environment variable of Linux holds 128 KiB at most."""
+def test_a_result_with_long_messages_fits_into_the_reporter_s_environment() -> None:
+    """An environment variable on Linux holds at most 128 KiB."""
     tasks = tuple(replace(PARTLY, task=f"0.{number}", visible=(VisibleTest("t.py::t", "failed", "x" * 5000),)) for number in range(30))
     assert len(classroom.line_of_output(replace(ADA, tasks=tasks))) < 128 * 1024 - len("COURSE_RESULTS=")
 
 
 @pytest.mark.parametrize("result", EXTREMES, ids=range(len(EXTREMES)))
-def test_jenkins_takes_every_junit_file(result: Result, tmp_path: Path) -> None:
+def test_jenkins_accepts_every_junit_file(result: Result, tmp_path: Path) -> None:
     junit.write_junit([BEN, result], tmp_path / "junit.xml")
     assert junit_errors(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
-def test_the_schema_of_junit_refuses_what_jenkins_does() -> None:
+def test_our_junit_schema_rejects_what_jenkins_rejects() -> None:
     text = '<testsuites skipped="0"><testsuite name="a" tests="1"><testcase time="1e3"/>text<case/></testsuite></testsuites>'
     assert junit_errors(ElementTree.fromstring(text)) == [
         "<testsuites> may not have skipped",
@@ -157,7 +157,7 @@ CLASSROOM_ROSTER = (
 
 @pytest.fixture
 def term(tmp_path: Path) -> Path:
-    """A term's folder without students."""
+    """The folder of a term without students."""
     (tmp_path / FILE).write_text(TERM, encoding="utf-8")
     return tmp_path
 
@@ -167,14 +167,14 @@ def policy(term: Path) -> Policy:
 
 
 def import_as(term: Path, data: bytes) -> tuple[int, int, tuple[str, ...]]:
-    """Import a roster from these bytes: how many were added and known, and the warnings."""
+    """Import a roster from these bytes: the numbers of added and known students, and the warnings."""
     (term / "roster.csv").write_bytes(data)
     done = import_roster(term, term / "roster.csv", course())
     return done.added, done.known, done.warnings
 
 
 def export(term: Path, marks: Mapping[str, float]) -> Path:
-    """Write the exports, with marks for the first deadline; gives their folder."""
+    """Write the exports, with marks for the first deadline; returns their folder."""
     found = policy(term)
     standings = {
         id: [
@@ -188,11 +188,11 @@ def export(term: Path, marks: Mapping[str, float]) -> Path:
 
 
 def rows_of_students(text: str, columns: int) -> list[list[str]]:
-    """The columns about students in a file of Canvas's, without the test student."""
+    """The columns about students in a Canvas file, without the test student."""
     return [row[:columns] for row in list(csv.reader(io.StringIO(text)))[3:] if row[0] != "Student, Test"]
 
 
-def test_a_gradebook_of_canvas_comes_back_with_the_same_students_and_ids(term: Path) -> None:
+def test_a_canvas_gradebook_round_trips_students_and_ids(term: Path) -> None:
     assert import_as(term, CANVAS.encode()) == (3, 0, ())
     assert list(policy(term).students) == ["0012345", "22", "ada"]
     file = export(term, {"0012345": 7.5}) / "canvas.csv"
@@ -203,7 +203,7 @@ def test_a_gradebook_of_canvas_comes_back_with_the_same_students_and_ids(term: P
     assert taken.grades == {("id", "21"): ["7.5", ""], ("id", "22"): ["", ""], ("id", "23"): ["", ""]}
 
 
-def test_a_gradebook_with_semicolons_and_one_that_excel_has_saved_again_are_read_alike(term: Path) -> None:
+def test_gradebooks_with_semicolons_and_those_saved_by_excel_are_read(term: Path) -> None:
     text = io.StringIO()
     csv.writer(text, delimiter=";").writerows(csv.reader(io.StringIO(CANVAS)))
     import_as(term, CANVAS.encode())
@@ -220,7 +220,7 @@ def test_a_gradebook_with_semicolons_and_one_that_excel_has_saved_again_are_read
         )
 
 
-def test_a_student_without_an_id_in_canvas_keeps_it_that_way(term: Path) -> None:
+def test_a_student_without_an_id_in_canvas_stays_without_one(term: Path) -> None:
     import_as(term, CANVAS.encode())
     assert (policy(term).students["22"].lms_id, policy(term).students["0012345"].lms_id) == ("", None)
 
@@ -234,7 +234,7 @@ def test_a_student_without_an_id_in_canvas_keeps_it_that_way(term: Path) -> None
     ],
     ids=["moodle", "gradescope", "github"],
 )
-def test_students_without_an_id_get_another_unique_name(term: Path, data: str, ids: list[str]) -> None:
+def test_students_without_an_id_are_identified_by_another_unique_name(term: Path, data: str, ids: list[str]) -> None:
     import_as(term, data.encode())
     assert list(policy(term).students) == ids
     assert import_as(term, data.encode()) == (0, len(ids), ()), "the same students again"
@@ -245,7 +245,7 @@ def test_two_students_who_would_get_the_same_id_are_refused(term: Path) -> None:
         import_as(term, b"identifier,name\nkurt@a.org,K\nkurt@b.org,K\n")
 
 
-def test_a_gradebook_of_moodle_comes_back_with_the_same_ids_and_addresses(term: Path) -> None:
+def test_a_moodle_gradebook_round_trips_ids_and_addresses(term: Path) -> None:
     import_as(term, MOODLE.encode())
     head, grace, kurt = rows_of(export(term, {"0012345": 7.5}) / "moodle.csv")
     assert head[:3] == ["ID number", "Email address", "Full name"]
@@ -254,7 +254,7 @@ def test_a_gradebook_of_moodle_comes_back_with_the_same_ids_and_addresses(term: 
 
 
 @pytest.mark.parametrize("name", ["=1+1", "=1+1 ", " =1+1", "\t=1+1", "\r\n=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", "a\n=1+1"])
-def test_no_cell_of_any_table_is_a_formula(term: Path, name: str) -> None:
+def test_no_cell_of_a_table_is_a_formula(term: Path, name: str) -> None:
     (term / FILE).write_text(
         f"{TERM}\n[[student]]\nid = 'ada'\nname = {json.dumps(name)}\nsection = {json.dumps(name)}\n", encoding="utf-8"
     )
@@ -268,7 +268,7 @@ def test_no_cell_of_any_table_is_a_formula(term: Path, name: str) -> None:
 
 @pytest.mark.parametrize("sign", ["=", "+", "-"])
 @pytest.mark.parametrize("field", ["id", "email", "login", "canvas", "lms_id"])
-def test_an_id_that_a_spreadsheet_would_compute_is_refused_and_never_changed(term: Path, field: str, sign: str) -> None:
+def test_an_id_that_a_spreadsheet_would_evaluate_is_refused_and_left_unchanged(term: Path, field: str, sign: str) -> None:
     entries = {"id": "ada"} | {field: f"{sign}1"}
     (term / FILE).write_text(TERM + "\n[[student]]\n" + "".join(f"{key} = {value!r}\n" for key, value in entries.items()), encoding="utf-8")
     with pytest.raises(RequestError) as error:
@@ -277,7 +277,7 @@ def test_an_id_that_a_spreadsheet_would_compute_is_refused_and_never_changed(ter
     assert f"got '{sign}1'" in str(error.value)
 
 
-def test_exports_hold_any_name_and_begin_with_the_mark_of_utf_8(term: Path) -> None:
+def test_exports_hold_any_name_and_begin_with_a_utf_8_byte_order_mark(term: Path) -> None:
     name = "Zoë 🦆 \"Z\", 'q'; Ω"
     (term / FILE).write_text(f"{TERM}\n[[student]]\nid = 'z'\nname = {json.dumps(name, ensure_ascii=False)}\n", encoding="utf-8")
     folder = export(term, {})
@@ -298,7 +298,7 @@ WORKSHEET = (
 
 
 def fill(term: Path, text: str, marks: Mapping[str, float] = {"0012345": 7.5}) -> tuple[bytes, list[str]]:
-    """Fill a worksheet for the first deadline: the file, and whom it names who is not on the roster."""
+    """Fill a worksheet for the first deadline: the file, and the people in it who are not on the roster."""
     (term / "sheet.csv").write_bytes(text.encode())
     found = policy(term)
     standings = {id: Standing(id, found.deadlines[0], found.deadlines[0].due, marks.get(id), 10.0, {}, days=1) for id in found.students}
@@ -306,7 +306,7 @@ def fill(term: Path, text: str, marks: Mapping[str, float] = {"0012345": 7.5}) -
     return (term / "filled.csv").read_bytes(), strangers
 
 
-def test_a_grading_worksheet_of_moodle_gets_grades_and_feedback_and_is_else_unchanged(term: Path) -> None:
+def test_a_moodle_worksheet_receives_grades_and_feedback_and_is_otherwise_unchanged(term: Path) -> None:
     import_as(term, MOODLE.encode())
     data, strangers = fill(term, WORKSHEET)
     assert import_as_moodle_worksheet(data) == {501: ("7.5", "1 day late: 0 % penalty"), 502: ("", "as it was"), 503: ("3.00", "=kept")}
@@ -318,7 +318,7 @@ def test_a_grading_worksheet_of_moodle_gets_grades_and_feedback_and_is_else_unch
     ]
 
 
-def test_a_worksheet_finds_students_by_id_number_address_or_a_name_that_only_one_has(term: Path) -> None:
+def test_worksheet_students_are_found_by_id_address_or_unique_name(term: Path) -> None:
     import_as(
         term, b"id,name,email\n0012345,Grace Hopper,other@example.org\nk1,Kurt G,kurt@example.org\na1,Alan Turing,\na2,Alan Turing,\n"
     )
@@ -341,7 +341,7 @@ def test_a_worksheet_finds_students_by_id_number_address_or_a_name_that_only_one
         ('"Participant 501"', '"501"', "expected an identifier such as Participant 501, got 501"),
     ],
 )
-def test_a_worksheet_that_moodle_would_not_take_is_refused(term: Path, old: str, new: str, says: str) -> None:
+def test_a_worksheet_that_moodle_would_reject_is_refused(term: Path, old: str, new: str, says: str) -> None:
     import_as(term, MOODLE.encode())
     with pytest.raises(RequestError) as error:
         fill(term, WORKSHEET.replace(old, new))

@@ -1,4 +1,4 @@
-"""Functions in a student's file: found, taken out and put in, with every other byte as it was."""
+"""Functions in a student's file: finding, removing and inserting them leaves every other byte unchanged."""
 
 import ast
 from collections import Counter
@@ -52,7 +52,7 @@ class A:
 '''
 
 
-def test_functions_are_found_by_their_paths() -> None:
+def test_functions_are_found_by_path() -> None:
     found = function_source.find(TEXT)
     assert list(found) == ["first", "A.name", "A.name@setter", "A.short", "A.outer", "A.outer.inner"]
     assert TEXT[found["first"].start :].startswith("@functools.cache")
@@ -63,7 +63,7 @@ def test_functions_are_found_by_their_paths() -> None:
     )
 
 
-def test_every_function_of_the_manifest_can_be_taken_out_and_put_back() -> None:
+def test_every_function_of_the_manifest_can_be_removed_and_restored() -> None:
     count = 0
     for path, tasks in write_names(course(), course().tasks[-1].stage).items():
         reference = (ROOT / path).read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_every_function_of_the_manifest_can_be_taken_out_and_put_back() -> None:
 
 
 def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
-    """The path of every function but setters and their like."""
+    """The path of every function except property setters and the like."""
     for node in ast.iter_child_nodes(tree):
         name = f"{path}{node.name}" if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else None
         if isinstance(node, ast.FunctionDef) and not any(isinstance(decorator, ast.Attribute) for decorator in node.decorator_list):
@@ -88,7 +88,7 @@ def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.exhaustive
-def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> None:
+def test_grafting_a_file_s_own_functions_leaves_it_unchanged() -> None:
     for file in sorted((ROOT / course().package).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
@@ -97,7 +97,7 @@ def test_a_graft_of_its_own_functions_gives_every_file_of_the_package_back() -> 
         assert function_source.graft(source, unique, whole=set(unique)) == source, file
 
 
-def test_lines_of_strings_side_by_side_move_with_the_code_and_lines_within_a_string_do_not() -> None:
+def test_adjacent_strings_are_reindented_and_lines_within_a_string_are_not() -> None:
     within = 'f"""c\n    d {self}\ne"""'
     text = f'class A:\n    def f(self):\n        return g(\n            f"{{self}} a"\n            "b",\n            {within}\n        )\n'
     moved = f'def f(self):\n    return g(\n        f"{{self}} a"\n        "b",\n        {within}\n    )\n'
@@ -105,19 +105,19 @@ def test_lines_of_strings_side_by_side_move_with_the_code_and_lines_within_a_str
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_all_other_bytes_stay_and_new_lines_end_like_the_others(end: str) -> None:
+def test_all_other_bytes_stay_and_inserted_lines_use_the_file_s_line_endings(end: str) -> None:
     text = "def f(x):\n    '''Doc.'''\n    raise NotImplementedError\n# below\n\n\nx = 1  \n".replace("\n", end)
     grafted = function_source.graft(text, {"f": 'def f(x):\n  """Other."""\n  if x:\n    return 2\n'})
     assert grafted == "def f(x):\n    '''Doc.'''\n    if x:\n      return 2\n# below\n\n\nx = 1  \n".replace("\n", end)
 
 
-def test_a_body_takes_the_tabs_of_its_new_place_and_strings_stay() -> None:
+def test_an_inserted_body_takes_the_file_s_tabs_and_strings_stay() -> None:
     text = "class A:\n\tdef f(self):\n\t\tpass"
     grafted = function_source.graft(text, {"A.f": 'def f(self):\n    return """a\n    b"""\n'})
     assert grafted == 'class A:\n\tdef f(self):\n\t\treturn """a\n    b"""'
 
 
-def test_a_function_without_docstring_takes_that_of_the_given_one() -> None:
+def test_a_function_without_a_docstring_takes_the_given_one() -> None:
     text = "class A:\n    def f(self):\n        raise NotImplementedError\n"
     grafted = function_source.graft(text, {"A.f": 'def f(self):\n  """Two\n  lines."""\n\n  return 1\n'})
     assert grafted == 'class A:\n    def f(self):\n        """Two\n  lines."""\n\n        return 1\n'
@@ -130,13 +130,13 @@ def test_a_whole_function_brings_its_decorators_and_arguments() -> None:
     assert grafted == "import pytest\n\n@mark\n@given(floats)\ndef test_a(x):\n    assert x\n\nx = 1\n"
 
 
-def test_a_line_is_opened_for_more_than_one_line() -> None:
+def test_a_one_line_function_becomes_a_block_for_several_lines() -> None:
     assert function_source.graft("def f(x): return x\ny = 1\n", {"f": "def f(x):\n    x += 1\n    return x\n"}) == (
         "def f(x):\n    x += 1\n    return x\ny = 1\n"
     )
 
 
-def test_a_function_and_one_inside_of_it_are_replaced_together() -> None:
+def test_a_function_and_a_nested_one_are_replaced_together() -> None:
     text = "def f():\n    def g():\n        return 1\n\n    return g\n\n\ndef h():\n    return 3\n"
     given = {"f.g": "def g():\n    x = 2\n    return x\n", "h": "def h():\n    return 4\n", "f": "def f():\n    return 5\n"}
     assert function_source.graft(text, given) == "def f():\n    return 5\n\n\ndef h():\n    return 4\n"
@@ -150,26 +150,26 @@ def test_a_function_and_one_inside_of_it_are_replaced_together() -> None:
         ("def f(:", {"f": "def f(): pass"}, "line 1: not valid Python: invalid syntax"),
     ],
 )
-def test_what_does_not_fit_is_refused(text: str, given: dict[str, str], message: str) -> None:
+def test_a_replacement_that_does_not_fit_is_refused(text: str, given: dict[str, str], message: str) -> None:
     with pytest.raises(function_source.Unreadable) as error:
         function_source.graft(text, given)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("data", [b"\xef\xbb\xbfx = '\xc3\xa4'\r\n", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b""])
-def test_a_text_becomes_the_same_bytes_again(data: bytes) -> None:
+def test_decoding_and_encoding_gives_the_same_bytes(data: bytes) -> None:
     text, codec = function_source.decode(data)
     assert text.encode(codec) == data
 
 
-def test_bytes_that_are_no_text_are_named_with_their_line() -> None:
+def test_undecodable_bytes_are_reported_with_their_line() -> None:
     with pytest.raises(function_source.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4$"):
         function_source.decode(b"x = 1\r\n\r\ny = '\xe4'\r\n")
     with pytest.raises(function_source.Unreadable, match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon$"):
         function_source.decode(b"# coding: klingon\n")
 
 
-def test_a_function_is_found_in_a_file_that_is_not_valid_python() -> None:
+def test_a_function_is_found_in_an_invalid_python_file() -> None:
     text = (
         "class A:\n    @given\n    def f(\n        self,\n    ) -> None:\n        return ((\n\n    # of g\n    def g(self):\n        pass\n"
     )

@@ -1,4 +1,4 @@
-"""Tasks that need a GPU: where their tests run, and the three verdicts, passed on the GPU, passed in the simulator and not run."""
+"""Tasks that need a GPU: where their tests run, and the three verdicts: passed on the GPU, passed in the simulator, and not run."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from course.runner.progress import TaskState, cached_states, run_tasks
 
 from .conftest import Workspace
 
-pytestmark = pytest.mark.usefixtures("clean")
+pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
 TESTS = """import os
 
@@ -34,7 +34,7 @@ IN_THE_SIMULATOR = TaskState("1.2", "passed", passed=1, total=1, device="simulat
 
 @pytest.fixture(autouse=True)
 def driver(monkeypatch):
-    """A machine with as many GPUs as the test says; with none there is no driver either."""
+    """A machine with as many GPUs as the test sets; without a GPU there is no driver either."""
 
     def install(gpus=0, cu_init=0, cu_device_get_count=0):
         def count(where):
@@ -57,13 +57,13 @@ def driver(monkeypatch):
 
 @pytest.fixture
 def kernels(workspace: Workspace) -> Workspace:
-    """The tiny course, whose task 1.2 needs a GPU."""
-    workspace.mend("course/tasks.toml", 'mark = "task1_2"\n', 'mark = "task1_2"\ngpu = true\n')
+    """The tiny course, whose Task 1.2 needs a GPU."""
+    workspace.edit("course/tasks.toml", 'mark = "task1_2"\n', 'mark = "task1_2"\ngpu = true\n')
     workspace.write("tests/test_kernels.py", TESTS)
     return workspace
 
 
-def test_a_gpu_is_here_if_the_driver_says_so(driver) -> None:
+def test_a_gpu_is_present_if_the_driver_reports_one(driver) -> None:
     assert not gpu.has_gpu()
     driver(2)
     assert gpu.has_gpu()
@@ -73,13 +73,13 @@ def test_a_gpu_is_here_if_the_driver_says_so(driver) -> None:
     assert not gpu.has_gpu()
 
 
-def test_another_library_of_the_drivers_name_is_no_gpu(monkeypatch) -> None:
+def test_a_library_with_the_driver_s_name_is_not_a_gpu(monkeypatch) -> None:
     monkeypatch.setattr(gpu.ctypes, "CDLL", lambda name: SimpleNamespace())
     gpu.has_gpu.cache_clear()
     assert not gpu.has_gpu()
 
 
-def test_tasks_for_the_gpu_run_in_the_simulator_where_there_is_none(driver) -> None:
+def test_without_a_gpu_gpu_tasks_run_in_the_simulator(driver) -> None:
     on_the_processor, on_the_gpu = course().task("3.1"), course().task("3.3")
     assert gpu.environment(on_the_processor) == {}
     assert gpu.environment(on_the_gpu) == {"NUMBA_ENABLE_CUDASIM": "1"}
@@ -88,27 +88,27 @@ def test_tasks_for_the_gpu_run_in_the_simulator_where_there_is_none(driver) -> N
 
 
 @pytest.mark.parametrize(("value", "simulated"), [(None, False), ("0", False), ("1", True), ("yes", False)])
-def test_whether_numba_simulates_is_read_as_numba_reads_it(value: str | None, simulated: bool) -> None:
+def test_the_simulator_setting_is_read_as_numba_reads_it(value: str | None, simulated: bool) -> None:
     assert gpu.simulated({} if value is None else {"NUMBA_ENABLE_CUDASIM": value}) is simulated
 
 
 @pytest.mark.exhaustive
-def test_without_a_gpu_a_task_passes_in_the_simulator_and_the_others_without(kernels: Workspace) -> None:
-    kernels.mend("tests/test_sums.py", "    assert add(1, 2) == 3", "    import os\n\n    assert 'NUMBA_ENABLE_CUDASIM' not in os.environ")
+def test_without_a_gpu_only_gpu_tasks_pass_in_the_simulator(kernels: Workspace) -> None:
+    kernels.edit("tests/test_sums.py", "    assert add(1, 2) == 3", "    import os\n\n    assert 'NUMBA_ENABLE_CUDASIM' not in os.environ")
     states = run_tasks(["0.1", "1.2"], kernels.root)
     assert states["1.2"] == IN_THE_SIMULATOR
     assert states["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
     assert cached_states(kernels.root)["1.2"] == IN_THE_SIMULATOR
 
 
-def test_a_task_that_is_not_written_ran_nowhere(kernels: Workspace) -> None:
-    kernels.mend("tests/test_kernels.py", "    pass", "    raise NotImplementedError('Need to implement for Task 1.2')")
+def test_an_unwritten_task_ran_on_no_device(kernels: Workspace) -> None:
+    kernels.edit("tests/test_kernels.py", "    pass", "    raise NotImplementedError('Need to implement for Task 1.2')")
     assert run_tasks(["1.2"], kernels.root)["1.2"].state == "todo"
     assert " in the simulator" not in kernels.course("list").stdout
 
 
 @pytest.mark.exhaustive
-def test_what_passed_in_the_simulator_is_run_again_on_a_machine_with_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
+def test_a_task_that_passed_in_the_simulator_runs_again_on_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
     run_tasks(["1.2"], kernels.root)
     driver(1)
     assert cached_states(kernels.root)["1.2"].state == "stale"
@@ -116,7 +116,7 @@ def test_what_passed_in_the_simulator_is_run_again_on_a_machine_with_a_gpu(kerne
     assert run_tasks(["1.2"], kernels.root)["1.2"] == TaskState("1.2", "passed", passed=1, total=1, device="gpu")
 
 
-def test_with_a_gpu_that_numba_cannot_use_a_task_is_not_run_and_says_why(kernels: Workspace, driver) -> None:
+def test_with_a_gpu_that_numba_cannot_use_a_task_is_not_run_and_the_reason_is_given(kernels: Workspace, driver) -> None:
     driver(1)
     state = run_tasks(["1.2"], kernels.root)["1.2"]
     assert (state.state, state.total, state.device) == ("not run", 0, "")
@@ -124,14 +124,14 @@ def test_with_a_gpu_that_numba_cannot_use_a_task_is_not_run_and_says_why(kernels
     assert state.card.error == "NOT RUN: numba cannot use the GPU; install its compilers"
 
 
-def test_with_a_gpu_one_may_still_ask_for_the_simulator(kernels: Workspace, driver, monkeypatch) -> None:
+def test_with_a_gpu_the_simulator_can_still_be_requested(kernels: Workspace, driver, monkeypatch) -> None:
     driver(1)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     assert run_tasks(["1.2"], kernels.root)["1.2"] == IN_THE_SIMULATOR
 
 
 @pytest.mark.exhaustive
-def test_the_command_line_says_on_what_the_kernels_ran(kernels: Workspace, driver, monkeypatch) -> None:
+def test_the_command_line_says_where_the_kernels_ran(kernels: Workspace, driver, monkeypatch) -> None:
     done = kernels.course("test", "1.2")
     assert done.returncode == 0
     assert done.stdout.startswith("✓ Task 1.2 Signs: passed in the simulator. Of 1 test, 1 passes.\n")

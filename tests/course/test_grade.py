@@ -1,4 +1,4 @@
-"""Grading: what a submission earns, what does not sink it, and that nobody gets what was not earned."""
+"""Grading: what earns marks, what does not cost marks, and that unearned marks are impossible."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ OPERATORS, TESTS, SCALAR = "minitorch/operators.py", "tests/test_operators.py", 
 NUMBER = 7
 
 
-# In the miniature: one sandbox, probes of its own
+# The miniature course: one sandbox and its own probes
 
 
 def relu_is_right(p: Any, x: float) -> check.Check:
-    """The value at x."""
+    """Check the value at x."""
     (got,) = yield [p.find("minitorch.operators:relu")(x)]
     same(got, max(x, 0.0))
 
 
 def probes() -> dict[str, list[check.Probe]]:
-    """Those of the miniature."""
+    """The probes of the miniature course."""
     inputs = {"examples": [(2.0,), (0.5,)], "inputs": {}, "count": 0, "seconds": 5.0}
     below = {**inputs, "examples": [(-2.0,)]}
     return {
@@ -58,7 +58,7 @@ OWN = [OwnTest("0.2", "tests.test_operators:test_own", 1.0, (LEAKS,))]
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
-    """What is known of the miniature."""
+    """The reference of the miniature course."""
     root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
     own = check._probes.copy()
     check._probes.clear()
@@ -69,8 +69,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 
 
 @pytest.fixture(scope="module")
-def right(reference: Reference) -> dict[str, str]:
-    """Right files of Module 0."""
+def right_files(reference: Reference) -> dict[str, str]:
+    """Correct files of Module 0."""
     files = complete_workspace(reference.root, reference.manifest, reference.manifest.task("0.2"))
     return {path: str(files[path]) for path in (OPERATORS, TESTS)}
 
@@ -79,11 +79,11 @@ BODY = "return x if x > 0 else 0.0"
 
 
 @pytest.fixture
-def marked(reference: Reference, right: dict[str, str]) -> Callable[..., TaskResult]:
-    """Grades a submission in one task; by default it is right, but for another body of relu, or other files."""
+def mark_files(reference: Reference, right_files: dict[str, str]) -> Callable[..., TaskResult]:
+    """Grades a submission in one task; it is right except for another body of relu, or other files."""
 
     def mark(id: str, body: str = BODY, **changed: str) -> TaskResult:
-        files = {**right, OPERATORS: right[OPERATORS].replace(BODY, body.replace("\n", "\n    ")), **changed}
+        files = {**right_files, OPERATORS: right_files[OPERATORS].replace(BODY, body.replace("\n", "\n    ")), **changed}
         submission = Submission("ann", {path: text.encode() for path, text in files.items()})
         return mark_task(reference, submission, reference.manifest.task(id), [test for test in OWN if test.task == id])
 
@@ -94,16 +94,16 @@ def outcomes(result: TaskResult) -> dict[str, str]:
     return {test.id.rpartition("::")[2]: test.outcome for test in result.visible}
 
 
-def test_a_right_answer_earns_all(marked: Callable[..., TaskResult]) -> None:
-    result = marked("0.1")
+def test_a_right_answer_earns_all_points(mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("0.1")
     assert (result.verdict, result.mark, result.points) == (PASS, 10, 10)
     assert outcomes(result) == {"test_relu": "passed"}
     assert [probe.passed for probe in result.probes] == [True, True]
     assert (result.reason, result.note, result.disagrees, result.flaky, result.nearest) == ("", "", False, False, None)
 
 
-def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Callable[..., TaskResult]) -> None:
-    result = marked("0.1", "return x")
+def test_a_partial_answer_earns_the_weight_of_its_probes_and_no_inputs_are_revealed(mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("0.1", "return x")
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
     assert "expected 0.0\nyours -2.0" in result.visible[0].message
@@ -112,38 +112,38 @@ def test_a_part_earns_its_probes_weight_and_is_said_without_inputs(marked: Calla
 
 
 @pytest.mark.exhaustive
-def test_an_error_in_each_of_many_tests_is_said_however_long_their_tracebacks_are(marked: Callable[..., TaskResult]) -> None:
-    result = marked("0.1", "raise NameError('x is not defined ' + 'and so on ' * 20_000)")
+def test_the_errors_of_many_tests_are_reported_however_long_their_tracebacks_are(mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("0.1", "raise NameError('x is not defined ' + 'and so on ' * 20_000)")
     assert "NameError: x is not defined" in result.visible[0].message
     assert result.visible[0].cause.startswith("NameError: x is not defined")
 
 
 @pytest.mark.exhaustive
-def test_a_signature_of_the_students_counts_and_one_that_does_not_fit_is_said(
-    marked: Callable[..., TaskResult], right: dict[str, str]
+def test_the_student_s_signature_is_used_and_an_incompatible_one_is_reported(
+    mark_files: Callable[..., TaskResult], right_files: dict[str, str]
 ) -> None:
-    renamed = right[OPERATORS].replace("relu(x: float)", "relu(number, seen=None)").replace(BODY, BODY.replace("x", "number"))
-    assert marked("0.1", **{OPERATORS: renamed}).verdict == PASS
-    short = marked("0.1", **{OPERATORS: right[OPERATORS].replace("relu(x: float)", "relu()").replace(BODY, "return 0.0")})
+    renamed = right_files[OPERATORS].replace("relu(x: float)", "relu(number, seen=None)").replace(BODY, BODY.replace("x", "number"))
+    assert mark_files("0.1", **{OPERATORS: renamed}).verdict == PASS
+    short = mark_files("0.1", **{OPERATORS: right_files[OPERATORS].replace("relu(x: float)", "relu()").replace(BODY, "return 0.0")})
     assert (short.verdict, short.mark) == (FAIL, 0)
     assert short.reason.endswith("the course calls relu(x), which your relu() does not take")
 
 
-def test_what_is_not_written_is_not_run(marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritten_code_is_not_run(mark_files: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradingEnv, "visible", None)
-    result = marked("0.1", 'raise NotImplementedError("Need to implement for Task 0.1")')
+    result = mark_files("0.1", 'raise NotImplementedError("Need to implement for Task 0.1")')
     assert (result.verdict, result.mark, result.reason) == (FAIL, 0, "not written: relu")
     assert outcomes(result) == {"test_relu": "failed"}
     assert [probe.reason for probe in result.probes] == ["it is not written"] * 2
 
 
 @pytest.mark.exhaustive
-def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..., TaskResult]) -> None:
+def test_an_invalid_python_file_costs_only_its_own_tasks(mark_files: Callable[..., TaskResult]) -> None:
     broken = {OPERATORS: "def relu(:\n"}
-    result = marked("0.1", **broken)
+    result = mark_files("0.1", **broken)
     assert (result.verdict, result.mark) == (FAIL, 0)
     assert result.reason == f"{OPERATORS}, line 1: not valid Python: invalid syntax"
-    assert marked("0.2", **broken).verdict == PASS
+    assert mark_files("0.2", **broken).verdict == PASS
 
 
 @pytest.mark.exhaustive
@@ -161,8 +161,8 @@ def test_a_file_that_is_not_python_costs_its_own_tasks_alone(marked: Callable[..
     ],
     ids=["exits", "skips", "patches the reports", "equals everything", "writes another report"],
 )
-def test_a_forged_outcome_earns_nothing_and_shows(body: str, visible: str, marked: Callable[..., TaskResult]) -> None:
-    result = marked("0.1", body)
+def test_a_forged_outcome_earns_nothing_and_is_flagged(body: str, visible: str, mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("0.1", body)
     assert (result.verdict, result.mark) == (FAIL, 0)
     assert outcomes(result) == {"test_relu": visible}
     forged = "_pytest" in body or "write_json" in body
@@ -170,15 +170,15 @@ def test_a_forged_outcome_earns_nothing_and_shows(body: str, visible: str, marke
     assert ("the run of the visible tests forged its report" in result.note) == forged
 
 
-def test_visible_tests_that_fail_where_the_probes_pass_are_flagged_and_the_mark_stays(marked: Callable[..., TaskResult]) -> None:
-    result = marked("0.1", f"import sys\nassert 'pytest' not in sys.modules\n{BODY}")
+def test_visible_tests_that_contradict_the_probes_are_flagged_and_keep_the_mark(mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("0.1", f"import sys\nassert 'pytest' not in sys.modules\n{BODY}")
     assert (result.verdict, result.mark, result.disagrees) == (PASS, 10, True)
     assert result.note.startswith(f"all probes pass, but not {TESTS}::test_relu; look at the code: ")
 
 
 @pytest.mark.exhaustive
-def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
-    marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
+def test_a_second_run_with_another_outcome_is_flagged_and_the_worse_one_counts(
+    mark_files: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, ask = [], GradingEnv.probes
 
@@ -187,36 +187,36 @@ def test_a_second_run_that_ends_otherwise_is_flagged_and_the_worse_one_counts(
         return [replace(outcome, passed=outcome.passed and len(asked) == 1) for outcome in ask(*words, **more)]
 
     monkeypatch.setattr(GradingEnv, "probes", other_the_second_time)
-    result = marked("0.1", "return x")
+    result = mark_files("0.1", "return x")
     assert (result.verdict, result.mark, result.flaky) == (FAIL, 0, True)
     assert result.note == "a second run had a different outcome"
 
 
 @pytest.mark.exhaustive
-def test_a_loop_that_never_ends_fails_and_the_other_probes_are_put(
-    marked: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
+def test_an_endless_loop_fails_its_probe_and_the_other_probes_run(
+    mark_files: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("course.staff.grading.marking.MIN_SECONDS", {False: (60.0, 1.0), True: (60.0, 1.0)})
-    result = marked("0.1", "while x < 0:\n    pass\nreturn x")
+    result = mark_files("0.1", "while x < 0:\n    pass\nreturn x")
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert outcomes(result) == {"test_relu": "failed"}
     assert result.visible[0].message == "it exceeded its time limit; look for a loop that never ends"
 
 
 @pytest.mark.exhaustive
-def test_a_test_of_the_students_must_pass_with_right_code_and_fail_with_wrong(
-    marked: Callable[..., TaskResult], right: dict[str, str]
+def test_a_student_s_test_must_pass_with_right_code_and_fail_with_wrong_code(
+    mark_files: Callable[..., TaskResult], right_files: dict[str, str]
 ) -> None:
-    assert marked("0.2").mark == 10
+    assert mark_files("0.2").mark == 10
     for assertion, reason in (("True", "it also passes with this mistake"), ("relu(x) > 100", "it fails with correct code: ")):
-        result = marked("0.2", **{TESTS: right[TESTS].replace("relu(x) >= 0", assertion)})
+        result = mark_files("0.2", **{TESTS: right_files[TESTS].replace("relu(x) >= 0", assertion)})
         assert (result.verdict, result.mark) == (FAIL, 0)
         assert [probe.says for probe in result.probes] == ["test_own detects: relu gives x / 8 below 0."]
         assert result.probes[0].reason.startswith(reason)
 
 
 def double_is_right(p: Any) -> check.Check:
-    """The double of 2."""
+    """Check the double of 2."""
     (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
     same(got, 4.0)
 
@@ -225,10 +225,10 @@ def double_is_right(p: Any) -> check.Check:
     ("helper", "double"),
     [
         ("def twice(x):\n    return x + x\n", "twice"),  # a helper in a file of another task
-        ("", "lambda x: relu(x, 2)"),  # a function of another task that takes more than the course's
+        ("", "lambda x: relu(x, 2)"),  # a function of another task whose signature requires more than the course's
     ],
 )
-def test_what_passes_in_the_students_own_workspace_passes_here(
+def test_code_that_passes_in_the_student_s_workspace_passes_in_grading(
     helper: str, double: str, reference: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(check._probes, "1.1", [check.Probe("1.1", "double doubles", 1, double_is_right, {}, [], 0, 5.0)])
@@ -244,17 +244,19 @@ def test_what_passes_in_the_students_own_workspace_passes_here(
     assert (result.verdict, result.reason) == (PASS, "")
 
 
-def test_a_task_without_probes_is_not_run_and_says_so(marked: Callable[..., TaskResult]) -> None:
-    result = marked("1.1")
+def test_a_task_without_probes_is_reported_as_not_run(mark_files: Callable[..., TaskResult]) -> None:
+    result = mark_files("1.1")
     assert (result.verdict, result.mark, result.reason) == (NOT_RUN, 0, "not graded: there are no hidden probes for this task")
 
 
-def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Reference, right: dict[str, str], tmp_path: Path) -> None:
+def test_a_task_whose_right_answer_fails_on_this_machine_is_not_run(
+    reference: Reference, right_files: dict[str, str], tmp_path: Path
+) -> None:
     wrong = dict(check._probes)
     check._probes["0.1"] = [replace(probes()["0.1"][0], examples=[("no number",)])]
     try:
         other = Reference(reference.root, reference.manifest, reference.env, tmp_path)
-        result = mark_task(other, Submission("ann", {OPERATORS: right[OPERATORS].encode()}), other.manifest.task("0.1"), [])
+        result = mark_task(other, Submission("ann", {OPERATORS: right_files[OPERATORS].encode()}), other.manifest.task("0.1"), [])
     finally:
         check._probes.clear()
         check._probes.update(wrong)
@@ -264,9 +266,9 @@ def test_a_task_in_which_a_right_answer_fails_here_is_not_run(reference: Referen
 
 
 @pytest.mark.exhaustive
-def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference: Reference, right: dict[str, str]) -> None:
+def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference: Reference, right_files: dict[str, str]) -> None:
     tasks = [reference.manifest.task(id) for id in ("0.1", "0.2")]
-    submission = Submission("ann", {path: text.encode() for path, text in right.items()}, ("notes.txt",))
+    submission = Submission("ann", {path: text.encode() for path, text in right_files.items()}, ("notes.txt",))
     seen: list[str] = []
     result = mark_submission(reference, submission, tasks, OWN, lambda task: seen.append(task.task))
     assert (result.mark, result.points, result.number, result.left_out) == (20, 20, NUMBER, ("notes.txt",))
@@ -275,11 +277,11 @@ def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference
     assert (refused.refused, refused.tasks, refused.mark) == ("it is a bomb", (), 0)
 
 
-def test_a_submission_that_is_slow_everywhere_is_given_up_and_says_so(
-    reference: Reference, right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_grading_of_a_slow_submission_stops_and_says_so(
+    reference: Reference, right_files: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(marking, "MAX_SECONDS", -60.0)  # as if it had taken longer
-    submission = Submission("ann", {path: text.encode() for path, text in right.items()})
+    submission = Submission("ann", {path: text.encode() for path, text in right_files.items()})
     (found,) = mark_submission(reference, submission, [reference.manifest.task("0.1")], []).tasks
     assert (found.verdict, found.mark, found.points) == (NOT_RUN, 0.0, 10)
     assert found.reason == "not graded: the earlier tasks took more than -1 minutes"

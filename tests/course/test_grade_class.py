@@ -1,4 +1,4 @@
-"""A class graded in the course itself: by worker processes, with a journal, whoever is killed."""
+"""Grading a class of the real course: worker processes, a journal, and recovery when processes are killed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ OPERATORS = "minitorch/operators.py"
 NUMBER = 7
 
 PATIENCE = 120.0
-"""Seconds that a cluster may take to be there."""
+"""Seconds until a cluster must be available."""
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where runs of this file keep what they know of the reference."""
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The cache in which the runs of this file keep results of the reference."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("XDG_CACHE_HOME", str(folder))
@@ -44,8 +44,8 @@ RELU = "    return x if x > 0 else 0.0\n"
 
 
 @pytest.fixture(scope="module")
-def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A class of four: one is right, one forges, one hangs, one hands in what is no archive."""
+def class_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of four: one is right, one forges, one hangs, and one submits a broken archive."""
     folder = tmp_path_factory.mktemp("class")
     text = (ROOT / OPERATORS).read_text(encoding="utf-8")
     assert text.count(RELU) == 1
@@ -62,27 +62,27 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @dataclass
-class Night:
-    """What came of a class that was graded by three runs, of which two were stopped and one lost its workers.
+class GradedClass:
+    """The result of grading a class in three runs; two runs were stopped, and one lost its workers.
 
     Attributes:
-        out: The folder.
-        said: What the run said that was stopped by Ctrl-C.
-        results: What the last run returned.
-        told: What it told.
+        out: The output folder.
+        message: The output of the run that Ctrl-C stopped.
+        results: The results of the last run.
+        states: The progress that the last run reported.
     """
 
     out: Path
-    said: list[str]
+    message: list[str]
     results: list[Result]
-    told: list[Progress]
+    states: list[Progress]
 
 
-def stopped(members: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
-    """Grade in another process, stop it by a signal when there are so many results, and return the lines that it said."""
+def grade_and_stop(class_folder: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
+    """Grade in another process, stop it by a signal once there are enough results, and return the lines that it printed."""
     code = (
         "from pathlib import Path\nfrom course.staff.grading.grade import grade\nfrom course.staff.grading.journal import Interrupted\n"
-        f"try:\n    grade([Path({str(members)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
+        f"try:\n    grade([Path({str(class_folder)!r})], Path({str(out)!r}), tasks=['0.1'], workers=2, seed={NUMBER})\n"
         "except Interrupted as error:\n    print(error, error.next, error.code, sep='\\n')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -96,27 +96,27 @@ def stopped(members: Path, out: Path, results: int, number: signal.Signals) -> l
 
 
 @pytest.fixture(scope="module")
-def night(members: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Night:
+def graded_class(class_folder: Path, cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
     """The class, graded in Task 0.1."""
     out = tmp_path_factory.mktemp("out")
-    said = stopped(members, out, 1, signal.SIGINT)
-    assert stopped(members, out, 2, signal.SIGKILL) == []
-    told: list[Progress] = []
+    message = grade_and_stop(class_folder, out, 1, signal.SIGINT)
+    assert grade_and_stop(class_folder, out, 2, signal.SIGKILL) == []
+    states: list[Progress] = []
     killed: list[int] = []
 
     def listen(state: Progress) -> None:
-        told.append(state)
-        if not killed and ": " not in state.now and state.done:  # a submission is done: end whoever is at another
-            killed.extend(_workers())
+        states.append(state)
+        if not killed and ": " not in state.now and state.done:  # a submission is done, so kill the worker of the other one
+            killed.extend(worker_pids())
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
 
-    results = grade([members], out, tasks=["0.1"], workers=2, seed=NUMBER, progress=listen)
-    return Night(out, said, results, told)
+    results = grade([class_folder], out, tasks=["0.1"], workers=2, seed=NUMBER, progress=listen)
+    return GradedClass(out, message, results, states)
 
 
-def _workers() -> list[int]:
-    """The worker processes of this one."""
+def worker_pids() -> list[int]:
+    """The worker processes of this process."""
     found = subprocess.run(
         ["pgrep", "-P", str(os.getpid()), "-f", "course.staff.grading.workers"], capture_output=True, text=True, check=False
     )
@@ -124,8 +124,8 @@ def _workers() -> list[int]:
 
 
 @pytest.mark.exhaustive
-def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> None:
-    by_name = {result.submission: result for result in night.results}
+def test_every_submission_has_a_result_although_processes_were_killed(graded_class: GradedClass) -> None:
+    by_name = {result.submission: result for result in graded_class.results}
     assert list(by_name) == ["broken", "forges", "hangs", "right"]
     assert (by_name["right"].mark, by_name["right"].tasks[0].verdict) == (10, PASS)
     assert by_name["broken"].refused.startswith("broken.zip is damaged or truncated: ")
@@ -133,29 +133,29 @@ def test_every_submission_is_accounted_for_whoever_is_killed(night: Night) -> No
         (task,) = by_name[name].tasks
         assert task.verdict == PART
         assert sorted(probe.says for probe in task.probes if not probe.passed) == ["relu(x) is x where x > 0, else 0.0"]
-    assert len(list((night.out / "results").glob("*.json"))) == 4
-    assert night.told[-1].done == night.told[-1].total == 4
+    assert len(list((graded_class.out / "results").glob("*.json"))) == 4
+    assert graded_class.states[-1].done == graded_class.states[-1].total == 4
 
 
 @pytest.mark.exhaustive
-def test_a_run_that_is_interrupted_says_how_to_go_on(night: Night, members: Path) -> None:
-    assert night.said == [
+def test_an_interrupted_run_says_how_to_continue(graded_class: GradedClass, class_folder: Path) -> None:
+    assert graded_class.message == [
         "stopped; 1 of 4 are graded, and their results are kept",
-        f"course-staff grade {members} --out {night.out} --task=0.1",
+        f"course-staff grade {class_folder} --out {graded_class.out} --task=0.1",
         "130",
     ]
 
 
 @pytest.mark.exhaustive
-def test_what_is_graded_is_not_graded_again(night: Night, members: Path, home: Path) -> None:
-    times = {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")}
-    assert grade([members], night.out, tasks=["0.1"], workers=2) == night.results
-    assert {path: path.stat().st_mtime_ns for path in (night.out / "results").glob("*.json")} == times
+def test_graded_submissions_are_not_graded_again(graded_class: GradedClass, class_folder: Path, cache_home: Path) -> None:
+    times = {path: path.stat().st_mtime_ns for path in (graded_class.out / "results").glob("*.json")}
+    assert grade([class_folder], graded_class.out, tasks=["0.1"], workers=2) == graded_class.results
+    assert {path: path.stat().st_mtime_ns for path in (graded_class.out / "results").glob("*.json")} == times
 
 
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask cluster of two nodes on this machine; its address and the nodes."""
+    """A Dask cluster of two nodes on this machine: its address and the nodes."""
     contact = folder / "scheduler.json"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     where = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(contact)]
@@ -182,36 +182,38 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
 
 
 @pytest.mark.exhaustive
-def test_a_cluster_that_loses_a_node_comes_to_the_same(night: Night, members: Path, home: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_node_gives_the_same_results(
+    graded_class: GradedClass, class_folder: Path, cache_home: Path, tmp_path: Path
+) -> None:
     graded: list[str] = []
     handed_in = tmp_path / "class"
     handed_in.mkdir()
     for name, of in (("again", "right"), ("broken", "broken"), ("forges", "forges"), ("right", "right")):
-        shutil.copy(members / f"{of}.zip", handed_in / f"{name}.zip")
+        shutil.copy(class_folder / f"{of}.zip", handed_in / f"{name}.zip")
     with cluster(tmp_path) as (address, nodes):
 
         def listen(state: Progress) -> None:
             graded.append(state.now)
-            if len(graded) == 3:  # nothing yet, what is no archive, and the first that was run
+            if len(graded) == 3:  # at first nothing, then the broken archive, then the first that ran
                 nodes[0].kill()
 
         results = grade([handed_in], tmp_path / "out", tasks=["0.1"], seed=NUMBER, scale=address, progress=listen)
         assert nodes[0].poll() == -signal.SIGKILL
         assert nodes[1].poll() is None
-    judged = {result.submission: _judged(result) for result in night.results}
-    assert [_judged(result) for result in results] == [judged[name] for name in ("right", "broken", "forges", "right")]
+    judged = {result.submission: comparable(result) for result in graded_class.results}
+    assert [comparable(result) for result in results] == [judged[name] for name in ("right", "broken", "forges", "right")]
     assert sorted(graded[1:]) == ["again", "broken", "forges", "right"]
 
 
-def _judged(result: Result) -> tuple[str, list[tuple[str, float, list[bool]]]]:
-    """What of a result is the same wherever it was found."""
+def comparable(result: Result) -> tuple[str, list[tuple[str, float, list[bool]]]]:
+    """The parts of a result that do not depend on where it was computed."""
     return result.refused, [(task.verdict, task.mark, [probe.passed for probe in task.probes]) for task in result.tasks]
 
 
-def test_what_is_asked_for_and_not_there_is_said(members: Path, tmp_path: Path) -> None:
+def test_missing_tasks_and_clusters_are_reported(class_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as error:
-        grade([members], tmp_path, tasks=["9.9"])
+        grade([class_folder], tmp_path, tasks=["9.9"])
     assert str(error.value).startswith("there is no task 9.9; the tasks are 0.1, 0.2, ")
     with pytest.raises(RequestError) as error:
-        grade([members], tmp_path, workers=0)
+        grade([class_folder], tmp_path, workers=0)
     assert str(error.value) == "--workers expected at least 1, got 0"

@@ -1,4 +1,4 @@
-"""Submissions that try to get marks without earning them, graded as any other; and right ones beside them."""
+"""Submissions that try to get marks without earning them, graded like any other, and right submissions for comparison."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from course.staff.sandbox.sandbox import Sandbox
 OWN_TESTS = load_own_tests(course())
 
 FORGERS = load_answers(Path(__file__).parent / "forgers", course().tasks)[::6]
-"""Some of them; `benchmarks.course` grades all."""
+"""A selection; `benchmarks.course` grades all of them."""
 
 pytestmark = pytest.mark.exhaustive  # two runs of each, in the sandbox
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    """What is known of the course."""
+    """The reference of the course."""
     return Reference(ROOT, course(), GradingEnv(Sandbox(), 7), tmp_path_factory.mktemp("home"))
 
 
 @pytest.mark.parametrize("forger", FORGERS, ids=lambda forger: forger.key)
-def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, reference: Reference) -> None:
+def test_a_forger_gets_only_earned_marks(forger: WrongAnswer, reference: Reference) -> None:
     task = course().task(forger.task)
     right = dict(reference.prepare(task).right)
     files = {path: str(text).encode() for path, text in patched(forger, right).items()}
@@ -41,7 +41,7 @@ def test_a_forger_gets_nothing_that_was_not_earned(forger: WrongAnswer, referenc
 
 
 @pytest.mark.parametrize("id", sorted({forger.task for forger in FORGERS} | {test.task for test in OWN_TESTS}))
-def test_a_right_answer_gets_all_and_right_tests_notice_all_wrong_code(id: str, reference: Reference) -> None:
+def test_a_right_answer_gets_all_marks_and_right_tests_catch_all_wrong_code(id: str, reference: Reference) -> None:
     task, own = course().task(id), [test for test in OWN_TESTS if test.task == id]
     right = {path: text.encode() for path, text in reference.prepare(task).right.items()}
     result = mark_task(reference, Submission("ann", right), task, own)

@@ -1,4 +1,4 @@
-"""What grading keeps of a right answer's compiled code: `course.staff.grading.grading_env`."""
+"""The compiled code of a right answer that grading caches: `course.staff.grading.grading_env`."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def env() -> GradingEnv:
     return GradingEnv(Sandbox("bubblewrap"), 7)
 
 
-def ask(remote: Remote, name: str) -> tuple[float, int]:
-    """A function of 3, and how often its machine code was found on disk."""
+def call(remote: Remote, name: str) -> tuple[float, int]:
+    """The value of a function at 3, and how often its machine code was found on disk."""
     p = Program()
     ((value, found),) = remote.ask([[p.find(f"minitorch:{name}")(3.0), p.find("minitorch:found")(name)]], 120.0)
     return value, found
 
 
 @pytest.mark.exhaustive
-def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(env: GradingEnv, tmp_path: Path) -> None:
+def test_code_compiled_by_tests_and_probes_of_a_right_answer_is_found_on_disk(env: GradingEnv, tmp_path: Path) -> None:
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'
     plugin = 'def pytest_addoption(parser):\n    parser.addoption("--course-report")\n    parser.addoption("--course-limit")\n'
@@ -72,12 +72,12 @@ def test_what_tests_and_probes_of_a_right_answer_compile_is_found_on_disk(env: G
     with env.workspace(tree, {}) as folder:
         launch = sandbox_launcher(env.sandbox, folder, cache)
         with Remote(launch) as remote:
-            assert ask(remote, "double") == (6.0, 1)
+            assert call(remote, "double") == (6.0, 1)
         with Remote(lambda environment: Recorded(launch(environment), asked)) as remote:
-            assert ask(remote, "half") == (1.5, 0)
-    assert len(asked) == 2  # with the import
+            assert call(remote, "half") == (1.5, 0)
+    assert len(asked) == 2  # including the import
     env.fill_cache_with_probes(tree, {}, task, asked, cache)
     with env.workspace(tree, {}) as folder, Remote(sandbox_launcher(env.sandbox, folder, cache)) as remote:
-        assert ask(remote, "double") == (6.0, 1)
-        assert ask(remote, "half") == (1.5, 1)
+        assert call(remote, "double") == (6.0, 1)
+        assert call(remote, "half") == (1.5, 1)
     assert not list(tmp_path.glob(".numba-*"))

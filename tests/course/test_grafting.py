@@ -1,4 +1,4 @@
-"""The graft: a student's functions of one task in a workspace in which all else is right, and nothing else of the student's."""
+"""The graft: a student's functions of one task, placed in a workspace in which everything else is right."""
 
 from __future__ import annotations
 
@@ -59,23 +59,23 @@ def base(lacks: tuple[str, ...] = (), write: tuple[str, ...] = ("minitorch.opera
 
 
 def answer(body: str, head: str = "", tail: str = "") -> bytes:
-    """A student's file: the given one with a body for relu, and lines before and behind it."""
+    """A student's file: the given file with a body for relu, and additional lines above and below."""
     stub = 'raise NotImplementedError("Need to implement for Task 0.1")'
     text = GIVEN.replace(stub, body.replace("\n", "\n    "), 1)
     return (text.replace("EPS = 1e-6\n", f"EPS = 1e-6\n{head}") + tail).encode()
 
 
-def grafted(data: bytes, **options: tuple[str, ...]) -> str:
-    """The file after a graft in which all could be taken."""
+def graft_file(data: bytes, **options: tuple[str, ...]) -> str:
+    """The file after a graft in which everything could be taken."""
     taken = graft(base(**options), {FILE: data})
     assert (taken.troubles, taken.unwritten) == ((), ())
     return taken.files[FILE]
 
 
-def called(text: str, name: str, *args: object) -> object:
-    """What a function of the file answers."""
+def call(text: str, name: str, *args: object) -> object:
+    """The result of a function in the file."""
     scope: dict[str, Callable[..., object]] = {}
-    exec(text, scope)  # it is this file's own
+    exec(text, scope)  # the code is from this test file
     return scope[name](*args)
 
 
@@ -83,7 +83,7 @@ def called(text: str, name: str, *args: object) -> object:
 
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_the_references_own_files_are_taken_as_they_are(task: Task) -> None:
+def test_the_reference_s_own_files_stay_unchanged(task: Task) -> None:
     files = {path: (ROOT / path).read_bytes() for path in student_files(course())}
     taken = graft(make_base(complete_workspace(ROOT, course(), task), course(), task), files, "used")
     assert (taken.troubles, taken.unwritten, taken.remarks) == ((), (), ())
@@ -111,25 +111,25 @@ def test_a_second_graft_does_not_parse_the_files_of_other_tasks_again(monkeypatc
 # What is taken
 
 
-def test_the_body_is_the_students_and_all_else_is_given() -> None:
+def test_the_body_is_the_student_s_and_everything_else_is_given() -> None:
     tampered = answer("return x if x > 0 else 0.0").replace(b"math.exp(x)", b"0.0").replace(b"EPS = 1e-6", b"EPS = 7")
     expected = GIVEN.replace(
         '    raise NotImplementedError("Need to implement for Task 0.1")\n\n\ndef exp', "    return x if x > 0 else 0.0\n\n\ndef exp"
     )
-    assert grafted(tampered) == expected
+    assert graft_file(tampered) == expected
 
 
-def test_helpers_constants_and_imports_of_the_students_come_along() -> None:
-    text = grafted(
+def test_the_student_s_helpers_constants_and_imports_are_taken() -> None:
+    text = graft_file(
         answer("return helped(x) + ZERO + pi - pi", "from math import pi\n\nZERO = 0.0\n\n\ndef helped(x):\n    return max(x, 0.0)\n")
     )
-    assert called(text, "relu", 3.0) == 3.0
-    assert called(text, "relu", -3.0) == 0.0
+    assert call(text, "relu", 3.0) == 3.0
+    assert call(text, "relu", -3.0) == 0.0
 
 
-def test_helpers_in_a_class_come_along() -> None:
+def test_helpers_in_a_class_are_taken() -> None:
     data = answer("return x").replace(b"    def backward(self, d):", b"    def own(self):\n        return 7\n\n    def backward(self, d):")
-    assert "def own(self):\n        return 7" in grafted(data)
+    assert "def own(self):\n        return 7" in graft_file(data)
 
 
 @pytest.mark.parametrize(
@@ -143,20 +143,20 @@ def test_helpers_in_a_class_come_along() -> None:
         "class exp:\n    pass",
     ],
 )
-def test_no_name_that_is_given_becomes_another_thing(rival: str) -> None:
+def test_given_names_keep_their_meaning(rival: str) -> None:
     for data in (answer("return x", head=f"{rival}\n"), answer("return x", tail=f"\n\n{rival}\n")):
-        assert called(grafted(data), "exp", 0.0) == 1.0
+        assert call(graft_file(data), "exp", 0.0) == 1.0
 
 
-def test_of_an_import_only_the_names_that_are_given_are_left_out() -> None:
-    text = grafted(answer("return floor(x)", tail="\n\nfrom math import exp, floor\n"))
+def test_only_the_given_names_of_an_import_are_left_out() -> None:
+    text = graft_file(answer("return floor(x)", tail="\n\nfrom math import exp, floor\n"))
     assert "from math import floor\n" in text
-    assert called(text, "relu", 2.5) == 2
+    assert call(text, "relu", 2.5) == 2
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_no_matter() -> None:
+def test_windows_line_endings_and_a_byte_order_mark_do_not_matter() -> None:
     plain = answer("return x if x > 0 else 0.0")
-    assert grafted(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")) == grafted(plain)
+    assert graft_file(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")) == graft_file(plain)
 
 
 @pytest.mark.parametrize("mark", ["@pytest.mark.task0_2\n", ""])
@@ -185,17 +185,17 @@ STUBBED = 'raise NotImplementedError("Need to implement for Task 0.1")'
         "def relu(number: float) -> 'float':",
     ],
 )
-def test_a_signature_that_the_student_changed_is_the_students(head: str) -> None:
+def test_a_signature_that_the_student_changed_is_kept(head: str) -> None:
     name = head.partition("(")[2].split(":")[0].rstrip(")").split(",")[0]
     value = f"{name.removeprefix('*')}[0]" if name.startswith("*") else name
     data = GIVEN.replace("def relu(x: float) -> float:", head).replace(STUBBED, f"return max({value}, 0.0)", 1)
-    text = grafted(data.replace("import math\n", "import math\nfrom functools import lru_cache\n").encode())
+    text = graft_file(data.replace("import math\n", "import math\nfrom functools import lru_cache\n").encode())
     assert head in text
-    assert called(text, "relu", -3.0) == 0.0
+    assert call(text, "relu", -3.0) == 0.0
     assert graft(base(), {FILE: data.encode()}).remarks == ()
 
 
-def test_a_signature_that_the_calls_of_the_course_do_not_fit_is_said() -> None:
+def test_an_incompatible_signature_is_reported() -> None:
     data = answer("return 0.0").replace(b"def relu(x: float)", b"def relu()")
     assert graft(base(), {FILE: data}).remarks == (f"{FILE}, line 8: the course calls relu(x), which your relu() does not take",)
 
@@ -204,12 +204,12 @@ def test_a_signature_that_the_calls_of_the_course_do_not_fit_is_said() -> None:
 def test_a_function_may_be_bound_by_an_assignment(statement: str) -> None:
     data = GIVEN.replace(f'def relu(x: float) -> float:\n    """x if x > 0, else 0.0."""\n    {STUBBED}\n', f"{statement}\n")
     assert statement in data
-    assert called(grafted(data.encode()), "relu", -3.0) == 3.0
+    assert call(graft_file(data.encode()), "relu", -3.0) == 3.0
 
 
 def test_a_method_may_be_bound_by_an_assignment() -> None:
     data = GIVEN.replace(f'    def backward(self, d):\n        """Backward."""\n        {STUBBED}\n', "    backward = forward\n")
-    text = grafted(data.encode(), write=("minitorch.operators:Sigmoid.backward",))
+    text = graft_file(data.encode(), write=("minitorch.operators:Sigmoid.backward",))
     assert "    backward = forward\n" in text
     assert "def backward" not in text
 
@@ -235,7 +235,7 @@ NESTED = f"""def tensor_map(fn):
         ),
     ],
 )
-def test_what_a_student_changed_around_a_nested_function_comes_along(old: str, new: str) -> None:
+def test_changes_around_a_nested_function_are_taken(old: str, new: str) -> None:
     file = "minitorch/tensor_ops.py"
     one = Base(task(("minitorch.tensor_ops:tensor_map._map",)), {file: NESTED}, frozenset(), {})
     taken = graft(one, {file: NESTED.replace(old, new).encode()})
@@ -248,21 +248,21 @@ def test_what_a_student_changed_around_a_nested_function_comes_along(old: str, n
 OTHER = "minitorch/scalar.py"
 
 
-def with_other(submitted: str, body: str, given: str = "import math\n\nBLOCK = 32\n") -> Graft:
-    """A graft in which the student has changed a file of another task, too."""
+def graft_with_other(submitted: str, body: str, given: str = "import math\n\nBLOCK = 32\n") -> Graft:
+    """A graft in which the student has also changed a file of another task."""
     one = Base(task(), {FILE: GIVEN, OTHER: given}, frozenset(), {}, {FILE: ("relu", "Sigmoid.backward")})
     return graft(one, {FILE: answer(body), OTHER: submitted.encode()}, "used")
 
 
-def test_what_is_used_of_additions_to_files_of_other_tasks_comes_along() -> None:
+def test_additions_to_files_of_other_tasks_are_taken_if_used() -> None:
     submitted = "import math\nfrom math import e\n\nBLOCK = 32\n\nUNIT = one()\n\n\ndef helped(x):\n    return e\n"
-    taken = with_other(submitted, "from minitorch.scalar import helped\nreturn helped(x)")
+    taken = graft_with_other(submitted, "from minitorch.scalar import helped\nreturn helped(x)")
     assert taken.files[OTHER] == submitted
     assert (taken.companions, taken.remarks) == (1, ())
-    assert OTHER not in with_other(submitted, "return x").files
+    assert OTHER not in graft_with_other(submitted, "return x").files
 
 
-def test_additions_that_additions_use_come_along() -> None:
+def test_additions_that_other_additions_use_are_taken() -> None:
     third = "minitorch/tensor.py"
     one = Base(task(), {FILE: GIVEN, OTHER: "A = 1\n", third: "B = 1\n"}, frozenset(), {})
     submitted = {
@@ -274,25 +274,25 @@ def test_additions_that_additions_use_come_along() -> None:
     assert set(graft(one, submitted).files) == {FILE}
 
 
-def test_methods_that_python_calls_by_itself_come_along() -> None:
+def test_special_methods_are_taken() -> None:
     given = "class Scalar:\n    def __add__(self, other):\n        return 1\n"
     submitted = f"{given}\n    def __radd__(self, other):\n        return 2\n"
-    assert with_other(submitted, "return 1 + x", given).files[OTHER] == submitted
+    assert graft_with_other(submitted, "return 1 + x", given).files[OTHER] == submitted
 
 
 def test_a_file_of_another_task_that_cannot_be_read_costs_nothing() -> None:
-    taken = with_other("def helped(:\n", "return helped(x)")
+    taken = graft_with_other("def helped(:\n", "return helped(x)")
     assert (set(taken.files), taken.troubles) == ({FILE}, ())
 
 
-def test_lines_that_are_not_taken_are_named() -> None:
+def test_lines_that_are_not_taken_are_reported() -> None:
     data = answer("return x").replace(b"math.exp(x)", b"0.0").replace(b"EPS = 1e-6", b"EPS = 7\nif EPS: pass")
     assert graft(base(), {FILE: data}).remarks == (
         f"{FILE}, line 5: EPS = 7 was not taken, because EPS is given",
         f"{FILE}, line 6: if EPS: pass runs on import and was not taken",
         f"{FILE}, line 14: exp is given; what you changed in it was not taken",
     )
-    taken = with_other("import math\n\nBLOCK = 16\n\n\ndef helped(x):\n    return BLOCK\n", "return helped(x)")
+    taken = graft_with_other("import math\n\nBLOCK = 16\n\n\ndef helped(x):\n    return BLOCK\n", "return helped(x)")
     assert taken.remarks == (f"{OTHER}, line 3: BLOCK = 16 was not taken, because BLOCK is given",)
 
 
@@ -301,7 +301,7 @@ NAMES = st.sampled_from(["one", "two", "three", "four"])
 
 @st.composite
 def additions(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
-    """Statements that a student may add, and what the names that they bind stand for."""
+    """Statements that a student may add, and the values that their names have."""
     lines: list[str] = []
     bound: dict[str, int] = {}
     for name in draw(st.lists(NAMES, unique=True, max_size=4)):
@@ -325,18 +325,18 @@ def additions(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
 
 
 @given(additions(), additions())
-def test_whatever_a_student_adds_means_in_the_graft_what_it_means_in_the_workspace(head: tuple[str, dict], tail: tuple[str, dict]) -> None:
+def test_additions_mean_the_same_in_the_graft_as_in_the_workspace(head: tuple[str, dict], tail: tuple[str, dict]) -> None:
     first, second = head[0], tail[0].replace("one", "uno").replace("two", "due").replace("three", "tre").replace("four", "quattro")
-    text = grafted(answer(f"return ({', '.join([*head[1], 'x'])})", head=first, tail=f"\n\n{second}"))
+    text = graft_file(answer(f"return ({', '.join([*head[1], 'x'])})", head=first, tail=f"\n\n{second}"))
     expected = (*head[1].values(), 1.0) if head[1] else 1.0
-    assert called(text, "relu", 1.0) == expected
+    assert call(text, "relu", 1.0) == expected
     scope: dict[str, object] = {}
     exec(text, scope)
     names = {"one": "uno", "two": "due", "three": "tre", "four": "quattro"}
     assert {name: scope[names[name]] for name in tail[1]} == tail[1]
 
 
-def test_in_the_students_own_workspace_all_that_was_written_comes_along() -> None:
+def test_in_the_student_s_own_workspace_all_written_code_is_taken() -> None:
     stub = 'raise NotImplementedError("Need to implement for Task 0.2")'
     given = "def double(x):\n    return 2 * x\n\n\ndef half(x):\n    return x / 2\n\n\ndef kept(x):\n    return x\n"
     one = Base(task(), {FILE: GIVEN, OTHER: given}, frozenset(), {}, {OTHER: ("double", "half")})
@@ -346,14 +346,14 @@ def test_in_the_students_own_workspace_all_that_was_written_comes_along() -> Non
     assert (taken.unwritten, taken.troubles) == ((), ())
 
 
-# What is not
+# What is not taken
 
 
-def test_what_is_not_written_stays_a_stub() -> None:
+def test_unwritten_functions_stay_stubs() -> None:
     assert graft(base(), {FILE: GIVEN.encode()}) == Graft({}, ("relu",), ())
 
 
-def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
+def test_a_deleted_function_and_a_name_that_is_not_a_function_count_as_unwritten() -> None:
     gone = GIVEN.replace("def relu", "def other")
     assert graft(base(), {FILE: gone.encode()}).unwritten == ("relu",)
     other = GIVEN.replace("def relu(x: float) -> float:", "class relu: pass\n\n\ndef other(x):")
@@ -370,15 +370,15 @@ def test_a_function_that_is_gone_or_no_function_is_not_written() -> None:
         (b"class A: pass\n" * 101, f"{FILE}, it defines 101 classes, more than 100"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said_and_costs_its_own_tasks_alone(data: bytes, trouble: str) -> None:
+def test_an_unreadable_file_is_reported_and_costs_only_its_own_tasks(data: bytes, trouble: str) -> None:
     assert graft(base(), {FILE: data}) == Graft({}, ("relu",), (trouble,))
 
 
-def test_an_empty_file_is_nothing_written() -> None:
+def test_an_empty_file_counts_as_unwritten() -> None:
     assert graft(base(), {FILE: b""}) == Graft({}, ("relu",), ())
 
 
-def test_a_file_that_is_missing_is_said() -> None:
+def test_a_missing_file_is_reported() -> None:
     assert graft(base(), {}) == Graft({}, ("relu",), (f"{FILE} is missing",))
 
 
@@ -392,13 +392,13 @@ def test_a_file_that_is_missing_is_said() -> None:
         "from .kernels.elementwise import Map",
     ],
 )
-def test_what_no_workspace_has_cannot_be_imported(line: str) -> None:
-    said = f"{FILE}, it imports minitorch.kernels.elementwise, which is not in your workspace"
+def test_a_module_that_workspaces_lack_cannot_be_imported(line: str) -> None:
+    message = f"{FILE}, it imports minitorch.kernels.elementwise, which is not in your workspace"
     for data in (answer(f"{line}\nreturn x"), answer("return x", head=f"{line}\n")):
-        assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (said,))
+        assert graft(base(lacks=("minitorch.kernels.elementwise",)), {FILE: data}) == Graft({}, ("relu",), (message,))
 
 
-def test_a_forward_comes_with_its_backward_if_it_is_asked_for_and_written() -> None:
+def test_a_written_forward_is_taken_with_its_backward_on_request() -> None:
     write, companions = ("minitorch.operators:Sigmoid.backward",), ("Sigmoid.forward",)
     mine = GIVEN.replace("return 1 / (1 + exp(-x))", "return 8").replace(
         '"""Backward."""\n        raise NotImplementedError("Need to implement for Task 0.1")', '"""Backward."""\n        return 9'
@@ -432,12 +432,12 @@ def test_a_base_ends_with_its_module_and_only_its_own_task_is_a_stub(repository:
 
 
 @pytest.mark.exhaustive
-def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_module_ends() -> None:
+def test_a_base_has_the_reference_for_earlier_modules_and_required_tasks() -> None:
     manifest = course()
     elementwise = ("kernels/elementwise", "kernels/reduce", "kernels/matmul")
     for id, there, lacking in (
         ("3.1", (), elementwise),
-        ("4.3", elementwise, ("kernels/pool", "kernels/conv")),  # it requires nothing of Module 3
+        ("4.3", elementwise, ("kernels/pool", "kernels/conv")),  # the task requires nothing of Module 3
         ("4.5", ("kernels/elementwise", "kernels/conv", "kernels/pool"), ("kernels/cuda/conv",)),
     ):
         files = complete_workspace(ROOT, manifest, manifest.task(id))
@@ -445,7 +445,7 @@ def test_a_base_has_the_reference_where_the_task_stands_on_it_or_an_earlier_modu
         assert [module for module in lacking if f"minitorch/{module}.py" in files] == []
 
 
-def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manifest]) -> None:
+def test_a_right_answer_contains_everything_that_students_write(repository: tuple[Path, Manifest]) -> None:
     root, manifest = repository
     assert {path: data.decode() for path, data in right_answer(root, manifest).items()} == {
         path: (root / path).read_text(encoding="utf-8")
@@ -453,6 +453,6 @@ def test_a_right_answer_is_all_that_students_write(repository: tuple[Path, Manif
     }
 
 
-def test_a_task_needs_what_its_needs_need() -> None:
+def test_requirements_of_tasks_are_transitive() -> None:
     tasks = tuple(Task(id, "", 1, "", requires, (), (), "", "") for id, requires in (("0.1", ()), ("0.2", ("0.1",)), ("0.3", ("0.2",))))
     assert prerequisites(tasks[2], Manifest("", "minitorch", (), tasks)) == {"0.1", "0.2"}

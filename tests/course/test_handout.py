@@ -1,4 +1,4 @@
-"""Workspaces for students: what goes in, what is cut, where they may be written: `course.staff.handout`."""
+"""Workspaces for students: what they contain, what is cut, and where they may be written: `course.staff.handout`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
-# What goes in
+# What a handout contains
 
 
 def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository) -> None:
@@ -62,7 +62,7 @@ def test_a_stage_holds_its_own_files_and_those_before_it(repository: Repository)
     assert set(select(*repository, 1)) == first | second | machine
 
 
-def test_links_caches_and_hidden_folders_stay_out(repository: Repository) -> None:
+def test_links_caches_and_hidden_folders_are_left_out(repository: Repository) -> None:
     root, _ = repository
     before = set(select(*repository, 1))
     for path in (
@@ -79,7 +79,7 @@ def test_links_caches_and_hidden_folders_stay_out(repository: Repository) -> Non
     assert set(select(*repository, 1)) == before
 
 
-def test_what_no_page_uses_stays_out(repository: Repository) -> None:
+def test_modules_that_no_page_uses_are_left_out(repository: Repository) -> None:
     root, _ = repository
     (root / "project" / "views" / "m1_scalar.py").write_text('"""Scalars."""\n', encoding="utf-8")
     (root / "docs" / "module1" / "index.md").write_text("# Scalars\n", encoding="utf-8")
@@ -111,7 +111,7 @@ def test_the_marks_of_later_tasks_and_the_teachers_command_are_cut(repository: R
     assert 'course = "course.cli.main:main"' in first
 
 
-def test_contents_of_the_book_lead_to_no_page_left_out(repository: Repository) -> None:
+def test_tables_of_contents_have_no_links_to_pages_that_are_left_out(repository: Repository) -> None:
     assert select(*repository, 0)["docs/index.md"] == "# Book\n\n```{toctree}\nmodule0/index\n```\n\nmodule1/index\n"
     assert select(*repository, 1)["docs/index.md"] == miniature.FILES["docs/index.md"]
 
@@ -149,7 +149,7 @@ def test_a_file_with_tests_of_two_stages_is_an_error(repository: Repository) -> 
 # Stubs and leaks
 
 
-def test_what_students_write_is_taken_out(repository: Repository) -> None:
+def test_solutions_are_removed(repository: Repository) -> None:
     files = handout_files(*repository, 1)
     assert str(files["minitorch/operators.py"]).endswith(
         '    """x if x > 0, else 0.0."""\n    raise NotImplementedError("Need to implement for Task 0.1")\n'
@@ -165,7 +165,7 @@ def test_what_students_write_is_taken_out(repository: Repository) -> None:
         "project/run_tensor.py",
         "project/timing.py",
         "`make test-cuda-sim`",
-    )  # of this repository's students
+    )  # the students' tests of this repository
     assert all(name in template for name in absent)
     assert not any(name in str(files["README.md"]) for name in absent)
     assert "- `make check`: style and types are clean" in str(files["README.md"])
@@ -201,7 +201,7 @@ def test_a_task_without_tests_is_refused(repository: Repository) -> None:
         ),
     ],
 )
-def test_a_wrong_entry_of_the_manifest_is_an_error_that_names_it(repository: Repository, old: str, new: str, message: str) -> None:
+def test_a_wrong_entry_in_the_manifest_is_named(repository: Repository, old: str, new: str, message: str) -> None:
     root, _ = repository
     manifest = root / "course" / "tasks.toml"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
@@ -210,7 +210,7 @@ def test_a_wrong_entry_of_the_manifest_is_an_error_that_names_it(repository: Rep
     assert str(error.value) == message
 
 
-def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Repository) -> None:
+def test_a_leak_stops_the_handout_and_names_both_places(repository: Repository) -> None:
     root, manifest = repository
     with (root / "docs" / "module0" / "index.md").open("a", encoding="utf-8") as file:
         file.write("\nWrite `return x if x > 0 else 0.0`.\n")
@@ -233,8 +233,8 @@ def test_a_leak_stops_the_handout_and_both_places_are_named(repository: Reposito
 
 
 @pytest.fixture
-def helped(repository: Repository) -> Repository:
-    """The repository with a function of its own that only the solution of Task 1.1 calls, in another module."""
+def repository_with_helper(repository: Repository) -> Repository:
+    """The repository with a function that only the solution of Task 1.1 calls, in another module."""
     root, _ = repository
     files = {
         "minitorch/operators.py": ("def relu(", "def twice(x: float) -> float:\n    return x + x if x else x * x * x\n\n\ndef relu("),
@@ -251,31 +251,31 @@ def helped(repository: Repository) -> Repository:
     return root, load(root / "course" / "tasks.toml")
 
 
-def test_what_only_solutions_call_is_left_out_with_its_imports(helped: Repository) -> None:
-    files = handout_files(*helped, 1)
+def test_functions_that_only_solutions_call_are_left_out_with_their_imports(repository_with_helper: Repository) -> None:
+    files = handout_files(*repository_with_helper, 1)
     assert "twice" not in str(files["minitorch/operators.py"])
     assert "from minitorch.operators import relu\n" in str(files["minitorch/scalar.py"])
     assert [path for path, content in files.items() if path.startswith("minitorch/") and "twice" in str(content)] == []
     assert "leave_out" not in str(files["course/tasks.toml"])
-    assert load(helped[0] / "course" / "tasks.toml").task("1.1").leave_out == ("minitorch.operators:twice",)
+    assert load(repository_with_helper[0] / "course" / "tasks.toml").task("1.1").leave_out == ("minitorch.operators:twice",)
 
 
-def test_what_a_later_task_leaves_out_stays_in_an_earlier_stage(helped: Repository) -> None:
-    assert "def twice" in str(handout_files(*helped, 0)["minitorch/operators.py"])
+def test_functions_that_a_later_task_leaves_out_stay_in_an_earlier_stage(repository_with_helper: Repository) -> None:
+    assert "def twice" in str(handout_files(*repository_with_helper, 0)["minitorch/operators.py"])
 
 
-def test_with_one_task_taken_out_for_a_proof_all_functions_stay(helped: Repository) -> None:
-    root, manifest = helped
+def test_removing_one_task_for_a_proof_keeps_all_functions(repository_with_helper: Repository) -> None:
+    root, manifest = repository_with_helper
     files = stub_files(select(root, manifest, 1), write_names(manifest, 1, only="1.1"))
     assert "def twice" in str(files["minitorch/operators.py"])
     assert "import relu, twice" in str(files["minitorch/scalar.py"])
 
 
-def test_what_is_left_out_must_not_show_anywhere(helped: Repository) -> None:
-    with (helped[0] / "docs" / "module0" / "index.md").open("a", encoding="utf-8") as file:
+def test_the_code_of_omitted_functions_must_not_appear_anywhere(repository_with_helper: Repository) -> None:
+    with (repository_with_helper[0] / "docs" / "module0" / "index.md").open("a", encoding="utf-8") as file:
         file.write("\nTwice is `return x + x if x else x * x * x`.\n")
     with pytest.raises(StaffError) as error:
-        handout_files(*helped, 1)
+        handout_files(*repository_with_helper, 1)
     assert str(error.value) == (
         "the handout would give solutions away:\n"
         "  docs/module0/index.md:3 shows the solution of minitorch.operators:twice: return x + x if x else x * x * x"
@@ -306,8 +306,10 @@ def test_what_is_left_out_must_not_show_anywhere(helped: Repository) -> None:
         ),
     ],
 )
-def test_what_is_left_out_must_exist_and_not_be_needed(helped: Repository, path: str, old: str, new: str, message: str) -> None:
-    root, _ = helped
+def test_omitted_functions_must_exist_and_not_be_needed(
+    repository_with_helper: Repository, path: str, old: str, new: str, message: str
+) -> None:
+    root, _ = repository_with_helper
     text = (root / path).read_text(encoding="utf-8")
     (root / path).write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(StaffError) as error:
@@ -315,7 +317,7 @@ def test_what_is_left_out_must_exist_and_not_be_needed(helped: Repository, path:
     assert str(error.value) == message
 
 
-# What is left out with everything that it holds
+# Modules that are left out
 
 
 FAST = {
@@ -353,7 +355,7 @@ def doubled(x: float) -> float:
 
 
 @pytest.fixture
-def roomy(repository: Repository) -> Repository:
+def repository_with_module(repository: Repository) -> Repository:
     """The repository with a module that only the solution of Task 1.1 imports."""
     root, _ = repository
     for path, text in FAST.items():
@@ -378,8 +380,8 @@ def replace_once(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_a_module_that_only_solutions_import_is_left_out_with_all_that_is_said_of_it(roomy: Repository) -> None:
-    files = handout_files(*roomy, 1)
+def test_a_module_that_only_solutions_import_is_left_out_with_every_mention_of_it(repository_with_module: Repository) -> None:
+    files = handout_files(*repository_with_module, 1)
     assert "minitorch/fast.py" not in files
     assert "tests/test_fast.py" not in files
     assert "\n# Stage 1 - Scalars\nfrom minitorch.scalar import Scalar\n" in str(files["minitorch/__init__.py"])
@@ -388,42 +390,44 @@ def test_a_module_that_only_solutions_import_is_left_out_with_all_that_is_said_o
     assert "fast" not in "".join(map(str, (content for path, content in files.items() if not path.startswith(("course/", "README")))))
 
 
-def test_a_module_that_a_later_task_leaves_out_is_not_missed_in_an_earlier_stage(roomy: Repository) -> None:
-    assert "minitorch/scalar.py" not in handout_files(*roomy, 0)
+def test_a_module_that_a_later_task_leaves_out_stays_in_an_earlier_stage(repository_with_module: Repository) -> None:
+    assert "minitorch/scalar.py" not in handout_files(*repository_with_module, 0)
 
 
-def test_a_module_left_out_must_exist(roomy: Repository) -> None:
-    manifest = roomy[0] / "course" / "tasks.toml"
+def test_an_omitted_module_must_exist(repository_with_module: Repository) -> None:
+    manifest = repository_with_module[0] / "course" / "tasks.toml"
     replace_once(manifest, '["minitorch.fast"]', '["minitorch.faster"]')
     with pytest.raises(StaffError) as error:
-        handout_files(roomy[0], load(manifest), 1)
+        handout_files(repository_with_module[0], load(manifest), 1)
     assert str(error.value) == "tasks.toml: task 1.1 leaves minitorch.faster out, but there is no minitorch/faster.py in the workspace"
 
 
 @pytest.mark.parametrize(
     "line", ["from minitorch import fast", "from minitorch.fast import doubled", "def f():\n    import minitorch.fast"]
 )
-def test_a_module_left_out_must_not_be_needed(roomy: Repository, line: str) -> None:
-    replace_once(roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\n{line}\n')
+def test_an_omitted_module_must_not_be_needed(repository_with_module: Repository, line: str) -> None:
+    replace_once(repository_with_module[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\n{line}\n')
     with pytest.raises(StaffError) as error:
-        handout_files(*roomy, 1)
+        handout_files(*repository_with_module, 1)
     assert str(error.value) == "minitorch/scalar.py imports minitorch.fast, which tasks.toml says to leave out of a workspace"
 
 
-def test_a_module_may_be_imported_where_it_may_be_missing(roomy: Repository) -> None:
+def test_an_omitted_module_may_be_imported_where_its_absence_is_handled(repository_with_module: Repository) -> None:
     guarded = "with suppress(ModuleNotFoundError):\n    from minitorch.fast import doubled\n"
     replace_once(
-        roomy[0] / "minitorch" / "scalar.py", '"""Stage 1."""\n', f'"""Stage 1."""\n\nfrom contextlib import suppress\n\n{guarded}'
+        repository_with_module[0] / "minitorch" / "scalar.py",
+        '"""Stage 1."""\n',
+        f'"""Stage 1."""\n\nfrom contextlib import suppress\n\n{guarded}',
     )
-    assert guarded in str(handout_files(*roomy, 1)["minitorch/scalar.py"])
+    assert guarded in str(handout_files(*repository_with_module, 1)["minitorch/scalar.py"])
 
 
-def test_what_a_module_left_out_holds_must_not_show_anywhere(roomy: Repository) -> None:
+def test_the_code_of_an_omitted_module_must_not_appear_anywhere(repository_with_module: Repository) -> None:
     body = FAST["minitorch/fast.py"].splitlines()[5:7]
-    with (roomy[0] / "docs" / "module1" / "index.md").open("a", encoding="utf-8") as file:
+    with (repository_with_module[0] / "docs" / "module1" / "index.md").open("a", encoding="utf-8") as file:
         file.write("\n".join(body))
     with pytest.raises(StaffError) as error:
-        handout_files(*roomy, 1)
+        handout_files(*repository_with_module, 1)
     assert "docs/module1/index.md:6 shows the solution of minitorch.fast:doubled: for _ in range" in str(error.value)
 
 
@@ -478,8 +482,8 @@ def loss() -> float:
 
 
 @pytest.fixture
-def foldered(repository: Repository) -> Repository:
-    """The repository with a folder in the package: data, a module of stage 1, one that its solution imports, one after the tasks."""
+def repository_with_folder(repository: Repository) -> Repository:
+    """The repository with a folder in the package: data, a module of stage 1, one that its solution imports, and one after the tasks."""
     root, _ = repository
     (root / "minitorch" / "nn" / "__pycache__").mkdir(parents=True)
     (root / "minitorch" / "nn" / "__pycache__" / "fast.nbc").write_bytes(b"\0")
@@ -498,12 +502,12 @@ def foldered(repository: Repository) -> Repository:
     return root, load(manifest)
 
 
-def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_package(foldered: Repository) -> None:
-    assert [path for path in handout_files(*foldered, 0) if path.startswith("minitorch/")] == [
+def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_package(repository_with_folder: Repository) -> None:
+    assert [path for path in handout_files(*repository_with_folder, 0) if path.startswith("minitorch/")] == [
         "minitorch/__init__.py",
         "minitorch/operators.py",
     ]
-    files = handout_files(*foldered, 1)
+    files = handout_files(*repository_with_folder, 1)
     assert [path for path in files if path.startswith("minitorch/nn/")] == [
         "minitorch/nn/__init__.py",
         "minitorch/nn/layers.py",
@@ -518,7 +522,7 @@ def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_
     assert files["minitorch/nn/table.gz"] == b"\x1f\x8b\xff"
     assert 'modules = ["scalar", "nn.layers"]' in str(files["course/tasks.toml"])
     assert "nn.fast" not in str(files["docs/api/stage1.md"]) + str(files["course/tasks.toml"])
-    assert set(select(*foldered, 2)) - set(select(*foldered, 1)) == {
+    assert set(select(*repository_with_folder, 2)) - set(select(*repository_with_folder, 1)) == {
         "minitorch/nn/losses.py",
         "project/run_loss.py",
         "project/run_after.py",
@@ -527,8 +531,8 @@ def test_a_folder_of_the_package_comes_with_its_first_stage_and_is_cut_like_the_
     }
 
 
-def test_a_program_belongs_to_the_stage_of_what_it_takes_from_a_folder(foldered: Repository) -> None:
-    programs = [{path for path in select(*foldered, last) if path.startswith("project/run_")} for last in (0, 1)]
+def test_a_program_belongs_to_the_stage_of_the_names_that_it_imports_from_a_folder(repository_with_folder: Repository) -> None:
+    programs = [{path for path in select(*repository_with_folder, last) if path.startswith("project/run_")} for last in (0, 1)]
     assert programs[1] - programs[0] == {"project/run_scalar.py", "project/run_line.py", "project/run_layer.py"}
 
 
@@ -539,17 +543,21 @@ def test_a_name_belongs_to_the_first_stage_that_binds_it(repository: Repository)
     assert '    "relu",\n' in str(files["minitorch/__init__.py"])
 
 
-def test_a_module_left_out_of_a_folder_must_not_be_needed(foldered: Repository) -> None:
-    replace_once(foldered[0] / "minitorch" / "nn" / "layers.py", '"""Stage 1."""\n', '"""Stage 1."""\n\nfrom minitorch.nn import fast\n')
+def test_an_omitted_module_of_a_folder_must_not_be_needed(repository_with_folder: Repository) -> None:
+    replace_once(
+        repository_with_folder[0] / "minitorch" / "nn" / "layers.py",
+        '"""Stage 1."""\n',
+        '"""Stage 1."""\n\nfrom minitorch.nn import fast\n',
+    )
     with pytest.raises(StaffError) as error:
-        handout_files(*foldered, 1)
+        handout_files(*repository_with_folder, 1)
     assert str(error.value) == "minitorch/nn/layers.py imports minitorch.nn.fast, which tasks.toml says to leave out of a workspace"
 
 
-# What serves a GPU
+# Parts for the GPU
 
 
-def test_what_serves_a_gpu_is_in_a_workspace_whose_tasks_need_one(repository: Repository) -> None:
+def test_gpu_files_are_only_in_workspaces_whose_tasks_need_a_gpu(repository: Repository) -> None:
     root, manifest = repository
     for path in ("requirements.cuda.txt", "project/gpu.ipynb"):
         (root / path).write_text("{}\n", encoding="utf-8")
@@ -563,7 +571,7 @@ def test_what_serves_a_gpu_is_in_a_workspace_whose_tasks_need_one(repository: Re
     assert set(select(root, replace(manifest, tasks=tasks), 0)) == set(select(root, manifest, 0))
 
 
-def test_contents_of_the_book_do_not_lead_to_pages_that_are_not_for_students(repository: Repository) -> None:
+def test_tables_of_contents_have_no_links_to_pages_for_teachers(repository: Repository) -> None:
     index = repository[0] / "docs" / "module0" / "index.md"
     index.write_text("# Floats\n\n```{toctree}\n/lab_log\nother\n```\n", encoding="utf-8")
     (repository[0] / "docs" / "lab_log.md").write_text("# Log\n", encoding="utf-8")
@@ -578,11 +586,11 @@ def test_a_link_to_a_page_that_the_workspace_lacks_is_plain_text(repository: Rep
     assert "[scalars](module1/index.md#what-one-records), why" in str(select(*repository, 1)["docs/glossary.md"])
 
 
-# Where it is written
+# Where a handout is written
 
 
 def test_a_handout_has_a_new_history_of_one_commit(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))  # no user configured
+    monkeypatch.setenv("HOME", str(tmp_path))  # no user is configured
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     (tmp_path / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\tautocrlf = true\n", encoding="utf-8")
     made = make_handout(*repository, 1, tmp_path / "deep" / "handout")
@@ -595,7 +603,7 @@ def test_a_handout_has_a_new_history_of_one_commit(repository: Repository, tmp_p
     assert [path.name for path in made.folder.parent.iterdir()] == ["handout"]
 
 
-def test_without_git_there_is_a_handout_without_history(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_handout_has_no_history(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     made = make_handout(*repository, 0, tmp_path / "handout")
     assert made.commit is None
@@ -614,7 +622,7 @@ def test_a_git_that_fails_is_an_error(repository: Repository, tmp_path: Path, mo
     assert not (tmp_path / "handout").exists()
 
 
-def test_making_it_again_gives_the_same_tree(repository: Repository, tmp_path: Path) -> None:
+def test_generating_a_handout_twice_gives_the_same_tree(repository: Repository, tmp_path: Path) -> None:
     first, second = (make_handout(*repository, 1, tmp_path / name) for name in ("a", "b"))
     assert tree(first.folder) == tree(second.folder)
     assert git(first.folder, "rev-parse", "HEAD^{tree}") == git(second.folder, "rev-parse", "HEAD^{tree}")
@@ -631,7 +639,7 @@ def test_an_earlier_handout_is_replaced_only_with_force(repository: Repository, 
     with pytest.raises(StaffError) as error:
         make_handout(*repository, 1, folder)
     assert str(error.value) == f"{folder} holds an earlier handout; add --force to replace it"
-    for path in (".venv/x", ".course/results.json", "minitorch/__pycache__/x.pyc", "minitorch.egg-info/x"):  # tools made these
+    for path in (".venv/x", ".course/results.json", "minitorch/__pycache__/x.pyc", "minitorch.egg-info/x"):  # tools created these
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
     make_handout(*repository, 1, folder, force=True)
@@ -641,7 +649,7 @@ def test_an_earlier_handout_is_replaced_only_with_force(repository: Repository, 
 
 
 @pytest.mark.parametrize("change", ["minitorch/operators.py", "minitorch/mine.py", MARKER])
-def test_work_in_an_earlier_handout_is_never_thrown_away(repository: Repository, tmp_path: Path, change: str) -> None:
+def test_edited_files_of_an_earlier_handout_are_never_overwritten(repository: Repository, tmp_path: Path, change: str) -> None:
     folder = tmp_path / "handout"
     make_handout(*repository, 0, folder)
     (folder / change).write_text("work\n", encoding="utf-8")
@@ -651,7 +659,7 @@ def test_work_in_an_earlier_handout_is_never_thrown_away(repository: Repository,
     assert (folder / change).read_text(encoding="utf-8") == "work\n"
 
 
-def test_another_folder_is_never_written_into(repository: Repository, tmp_path: Path) -> None:
+def test_a_folder_without_a_handout_is_never_overwritten(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     with pytest.raises(StaffError) as error:
@@ -669,7 +677,7 @@ def test_a_file_or_a_link_is_not_a_folder(repository: Repository, tmp_path: Path
         assert str(error.value) == f"{tmp_path / name} is not a folder; name one that does not exist yet"
 
 
-def test_a_build_that_fails_leaves_nothing(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_leaves_no_files(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(folder: Path, message: str) -> None:
         raise KeyboardInterrupt
 
@@ -693,20 +701,20 @@ print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("last", "style"), [*((stage, GUIDED) for stage in STAGES), (STAGES[-1], BARE)])
-def test_the_courses_handouts_leak_nothing(last: int, style: str) -> None:
+def test_the_course_s_handouts_leak_no_solution(last: int, style: str) -> None:
     stubs = sum("Need to implement for Task" in str(content) for content in handout(last, style).values())
     assert stubs >= len(write_names(course(), last))
 
 
 @pytest.mark.exhaustive
-def test_the_courses_handout_is_the_same_each_time() -> None:
+def test_the_course_s_handout_is_reproducible() -> None:
     environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)}
     made = subprocess.run([sys.executable, "-c", FINGERPRINT], env=environment, capture_output=True, text=True, check=True).stdout.strip()
     assert made == hashlib.sha256(repr(sorted(handout(STAGES[-1]).items())).encode()).hexdigest()
 
 
 @pytest.mark.exhaustive
-def test_a_bare_handout_differs_in_nothing_but_the_files_of_the_tasks() -> None:
+def test_a_bare_handout_differs_only_in_the_files_of_the_tasks() -> None:
     guided, bare = handout(STAGES[-1]), handout(STAGES[-1], BARE)
     different = {path for path in guided if guided[path] != bare[path]}
     library = {path for path in write_names(course(), STAGES[-1]) if not path.startswith("tests/")}
@@ -716,7 +724,7 @@ def test_a_bare_handout_differs_in_nothing_but_the_files_of_the_tasks() -> None:
     assert '"""x · y."""' not in str(bare["minitorch/operators.py"])
 
 
-def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
+def test_the_course_s_handouts_do_not_mention_the_teacher_s_tools() -> None:
     for path, content in handout(course().tasks[-1].stage).items():
         if isinstance(content, str):
             assert "course-staff" not in content, path
@@ -724,14 +732,14 @@ def test_the_courses_handouts_do_not_speak_of_the_teachers_tools() -> None:
 
 
 @pytest.mark.parametrize("last", STAGES)
-def test_no_page_of_the_courses_handouts_leads_to_one_that_is_not_there(last: int) -> None:
+def test_the_course_s_handouts_have_no_broken_links(last: int) -> None:
     files = select(ROOT, course(), last)
     for path in [path for path in files if path.startswith("docs/") and path.endswith(".md")]:
         for target in re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)", str(files[path])):
             assert posixpath.normpath(f"{posixpath.dirname(path)}/{target}") in files, f"{path} leads to {target}"
 
 
-def test_a_handout_knows_what_it_was_like() -> None:
+def test_a_handout_records_its_original_files() -> None:
     files = handout(STAGES[-1])
     given = pristine.unpack(files[pristine.PATH])  # type: ignore[arg-type]  # it is bytes
     assert set(given.hashes) == set(files) - {pristine.PATH}
@@ -739,14 +747,14 @@ def test_a_handout_knows_what_it_was_like() -> None:
     assert given.files == {path: str(files[path]).encode() for path in kept}
 
 
-def test_the_courses_handouts_hold_what_their_readme_shows() -> None:
+def test_the_course_s_handouts_contain_what_their_readme_shows() -> None:
     readmes = [str(handout(last)["README.md"]) for last in (2, 3)]
     shown = [set(re.findall(r"project/\w+\.py|`make [a-z-]+`", readme)) for readme in readmes]
     later = {"project/run_fast_tensor.py", "project/timing.py", "project/parallel_check.py", "`make test-cuda-sim`"}
     assert shown[1] - shown[0] == later
 
 
-def test_the_settings_of_a_workspace_are_those_of_the_repository_but_for_what_serves_the_staff() -> None:
+def test_workspace_settings_equal_the_repository_s_except_for_staff_entries() -> None:
     ours, theirs = (
         tomllib.loads(text) for text in ((ROOT / "pyproject.toml").read_text(encoding="utf-8"), str(handout(4)["pyproject.toml"]))
     )
@@ -757,12 +765,12 @@ def test_the_settings_of_a_workspace_are_those_of_the_repository_but_for_what_se
     settings["markers"] = [mark for mark in settings["markers"] if not mark.startswith("exhaustive")]
     ours["tool"]["setuptools"]["package-data"]["course"] = ["*.toml"]
     asked = theirs["tool"]["ruff"]["lint"]
-    assert {"F401", "RUF100", "B905", "SIM300"} < set(asked["ignore"])  # not asked of students
+    assert {"F401", "RUF100", "B905", "SIM300"} < set(asked["ignore"])  # students are not asked for this
     asked["ignore"] = [rule for rule in asked["ignore"] if rule in ours["tool"]["ruff"]["lint"]["ignore"]]
     assert theirs == ours
 
 
-def test_the_commands_of_a_workspace_are_those_of_the_repository_but_for_what_serves_the_staff() -> None:
+def test_workspace_commands_equal_the_repository_s_except_for_staff_commands() -> None:
     ours, theirs = (
         {rule.partition(":")[0]: rule for rule in re.findall(r"(?m)^[a-z$][^\n]*\n(?:\t[^\n]*\n)+", text)}
         for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), str(handout(4)["Makefile"]))
@@ -781,20 +789,20 @@ def test_the_commands_of_a_workspace_are_those_of_the_repository_but_for_what_se
     assert "staff" not in str(handout(4)["Makefile"])
 
 
-def test_packages_that_serve_the_staff_alone_are_not_installed_in_a_workspace() -> None:
+def test_packages_for_the_staff_are_not_installed_in_a_workspace() -> None:
     ours, theirs = ((ROOT / "requirements.dev.txt").read_text(encoding="utf-8"), str(handout(4)["requirements.dev.txt"]))
     lost = set(ours.splitlines()) - set(theirs.splitlines())
     assert {re.split(r"[^\w-]", line)[0] for line in lost} == STAFF_PACKAGES
 
 
-def test_what_the_command_line_needs_first_is_named_with_a_version_in_the_requirements() -> None:
+def test_the_requirements_pin_the_packages_that_the_command_line_imports_first() -> None:
     (names,) = re.findall(r"(?m)^COURSE_SET := (.*)$", str(handout(4)["Makefile"]))
     required = {re.split(r"[^\w-]", line)[0] for line in str(handout(4)["requirements.extra.txt"]).splitlines()}
     assert {"typer", "rich", *packages(1)} <= set(names.split()) <= required
 
 
 @pytest.mark.exhaustive
-def test_modules_0_and_1_are_tested_without_the_packages_of_later_modules_and_of_the_app(tmp_path: Path) -> None:
+def test_modules_0_and_1_need_no_package_of_later_modules_or_of_the_app(tmp_path: Path) -> None:
     write_files(tmp_path, dict(handout(1)))
     tasks = [task for task in course().tasks if task.stage <= 1]
     for task in tasks:

@@ -1,4 +1,4 @@
-"""What of a class is graded stays graded, and work goes on whoever dies."""
+"""The journal of grading keeps every result, and workers finish all jobs even if some are killed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def result(name: str = "ann", hash: str = "1") -> Result:
     return Result(name, hash, "", (), (), "bubblewrap", 7, 1.0)
 
 
-def test_a_number_is_drawn_once_and_kept_from_others(tmp_path: Path) -> None:
+def test_the_random_number_is_drawn_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     number = Journal(tmp_path / "out").number()
     assert Journal(tmp_path / "out").number() == number
     assert Journal(tmp_path / "other").number() != number
     assert (tmp_path / "out" / "number").stat().st_mode & 0o077 == 0
 
 
-def test_a_class_has_one_number(tmp_path: Path) -> None:
+def test_one_class_uses_one_random_number(tmp_path: Path) -> None:
     assert Journal(tmp_path).number(5) == 5
     assert Journal(tmp_path).number(5) == 5
     with pytest.raises(RequestError) as error:
@@ -50,7 +50,7 @@ def test_a_class_has_one_number(tmp_path: Path) -> None:
     assert str(broken.value) == f"{tmp_path / 'number'} does not contain a number; delete it to grade all submissions again with a new one"
 
 
-def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> None:
+def test_a_result_is_reused_only_under_the_same_conditions(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     ann = Submission("ann", {"a.py": b"1"})
     path = journal.path(ann, ["course", "7"])
@@ -64,7 +64,7 @@ def test_a_result_is_found_under_the_same_conditions_alone(tmp_path: Path) -> No
     assert journal.find(journal.path(ann, ["course", "8"])) is None
 
 
-def test_the_result_of_a_submission_that_has_changed_is_put_away(tmp_path: Path) -> None:
+def test_the_old_result_of_a_changed_submission_is_archived(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     old, new, other = (tmp_path / "results" / f"{name}.json" for name in ("ann-1", "ann-2", "ann-b-1"))
     journal.save(old, result())
@@ -74,21 +74,21 @@ def test_the_result_of_a_submission_that_has_changed_is_put_away(tmp_path: Path)
     assert read_result(new.parent / "earlier" / "ann-1.json") == result()
 
 
-def test_a_result_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+def test_an_unreadable_result_counts_as_none(tmp_path: Path) -> None:
     path = tmp_path / "ann-1.json"
     for text in ("{", "[]", json.dumps({"schema": 0})):
         path.write_text(text)
         assert Journal(tmp_path).find(path) is None
 
 
-def test_names_may_hold_anything(tmp_path: Path) -> None:
+def test_names_may_contain_any_character(tmp_path: Path) -> None:
     path = Journal(tmp_path).path(Submission("../<b>Jürgen\n/x" * 40), [])
     assert path.parent == tmp_path / "results"
     assert path.name.startswith(".._b_Jürgen_x")
     assert len(path.name) < 120
 
 
-def test_only_one_run_grades_into_a_folder(tmp_path: Path) -> None:
+def test_only_one_run_at_a_time_grades_into_a_folder(tmp_path: Path) -> None:
     with Journal(tmp_path).lock(), pytest.raises(RequestError) as error, Journal(tmp_path).lock():
         pass
     assert str(error.value) == f"another run is writing to {tmp_path}; wait for it, or stop it"
@@ -96,7 +96,7 @@ def test_only_one_run_grades_into_a_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
+def test_a_file_cannot_hold_results(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "file")
@@ -106,14 +106,14 @@ def test_a_file_is_no_folder_for_results(tmp_path: Path) -> None:
 # Faults
 
 
-def test_a_full_disk_is_said_plainly_and_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, kept, lost = Journal(tmp_path), tmp_path / "results" / "ann-1.json", tmp_path / "results" / "ann-2.json"
     journal.save(kept, result())
 
-    def full(descriptor: int) -> None:
+    def raise_disk_full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(StaffError) as error:
         journal.save(lost, result(hash="2"))
     assert str(error.value) == (
@@ -124,36 +124,36 @@ def test_a_full_disk_is_said_plainly_and_loses_no_result(tmp_path: Path, monkeyp
     assert journal.find(kept) == result()
 
 
-def test_a_file_and_its_new_name_are_on_disk_before_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     sync, rename = os.fsync, Path.replace
 
-    def synced(descriptor: int) -> None:
+    def record_sync(descriptor: int) -> None:
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         sync(descriptor)
 
-    def renamed(path: Path, target: Path) -> Path:
+    def record_rename(path: Path, target: Path) -> Path:
         steps.append("rename")
         return rename(path, target)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", renamed)
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "replace", record_rename)
     Journal(tmp_path).save(tmp_path / "results" / "ann-1.json", result())
     assert steps == ["file", "rename", "folder"]
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read_only(path: Path, *args: object, **options: object) -> None:
+def test_a_read_only_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_mkdir(path: Path, *args: object, **options: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(Path, "mkdir", read_only)
+    monkeypatch.setattr(Path, "mkdir", refuse_mkdir)
     with pytest.raises(RequestError) as error:
         Journal(tmp_path / "out")
     assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be created (Read-only file system); choose another --out"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path, share: float) -> None:
+def test_a_truncated_result_is_computed_again(tmp_path: Path, share: float) -> None:
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
     journal.save(path, result())
     data = path.read_bytes()
@@ -163,24 +163,24 @@ def test_a_result_that_was_cut_off_is_made_again(tmp_path: Path, share: float) -
     assert journal.find(path) == result()
 
 
-def test_a_folder_that_is_deleted_meanwhile_is_made_again(tmp_path: Path) -> None:
+def test_a_folder_deleted_during_a_run_is_created_again(tmp_path: Path) -> None:
     journal, path = Journal(tmp_path / "out"), tmp_path / "out" / "results" / "ann-1.json"
     shutil.rmtree(tmp_path / "out")
     journal.save(path, result())
     assert journal.find(path) == result()
 
 
-def test_a_clock_that_is_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_the_clock_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
     journal.save(path, result())
-    os.utime(path, (2**33, 2**33))  # from the future
+    os.utime(path, (2**33, 2**33))  # a time in the future
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert journal.find(path) == result()
     journal.save(path.with_name("ann-2.json"), result(hash="2"))
     assert sorted(found.name for found in path.parent.glob("*.json")) == ["ann-2.json"]
 
 
-def test_names_that_are_no_valid_unicode_have_results_of_their_own(tmp_path: Path) -> None:
+def test_names_with_invalid_unicode_have_separate_results(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     paths = {journal.path(Submission(name, refused=f"{name} is a link"), ["7"]) for name in ("a\udcff", "a\udcfe", "a")}
     assert len(paths) == 3
@@ -191,8 +191,8 @@ def test_names_that_are_no_valid_unicode_have_results_of_their_own(tmp_path: Pat
 # Workers
 
 
-class Shop:
-    """Jobs for workers, done in a folder."""
+class JobQueue:
+    """A job queue whose workers do what each job says, in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -202,13 +202,14 @@ class Shop:
         return Job(name, {"name": name, "do": do, "path": str(self.folder / f"{name}.result")})
 
     def run(self, *jobs: Job, count: int = 2) -> dict[str, JobResult]:
-        def told(job: Job, news: Mapping[str, Any]) -> None:
+        def record_news(job: Job, news: Mapping[str, Any]) -> None:
             self.news.append((job.name, news["now"]))
 
         def is_done(job: Job) -> bool:
             return Path(job.data["path"]).is_file()
 
-        ended = run_jobs(iter(jobs), count, "tests.course.labour:Labour", {"folder": str(self.folder)}, is_done, told, self.folder)
+        worker, settings = "tests.course.scripted_worker:ScriptedWorker", {"folder": str(self.folder)}
+        ended = run_jobs(iter(jobs), count, worker, settings, is_done, record_news, self.folder)
         return {end.job.name: end for end in ended}
 
     def times(self, name: str) -> int:
@@ -216,56 +217,57 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path)
+def queue(tmp_path: Path) -> JobQueue:
+    return JobQueue(tmp_path)
 
 
-def test_every_job_is_done_once_and_tells(shop: Shop) -> None:
+def test_every_job_runs_once_and_reports_progress(queue: JobQueue) -> None:
     names = ["a", "b", "c", "d", "e"]
-    ended = shop.run(*(shop.job(name, "print") for name in names))
+    ended = queue.run(*(queue.job(name, "print") for name in names))
     assert sorted(ended) == names
     assert all((end.killed, end.trouble) == (None, "") for end in ended.values())
-    assert [shop.times(name) for name in names] == [1] * 5
-    assert sorted(shop.news) == [(name, "print") for name in names]
+    assert [queue.times(name) for name in names] == [1] * 5
+    assert sorted(queue.news) == [(name, "print") for name in names]
 
 
-def test_the_job_of_a_worker_that_is_killed_is_taken_up_again(shop: Shop) -> None:
-    ended = shop.run(shop.job("a", "die", "write"), shop.job("b", "die", "die", "write"), shop.job("c", "write"))
+def test_the_job_of_a_killed_worker_runs_again(queue: JobQueue) -> None:
+    ended = queue.run(queue.job("a", "die", "write"), queue.job("b", "die", "die", "write"), queue.job("c", "write"))
     assert {name: end.killed for name, end in ended.items()} == {"a": None, "b": None, "c": None}
-    assert [shop.times(name) for name in "abc"] == [2, 3, 1]
+    assert [queue.times(name) for name in "abc"] == [2, 3, 1]
 
 
-def test_a_job_that_kills_three_workers_is_given_up_and_the_others_go_on(shop: Shop) -> None:
-    ended = shop.run(shop.job("a", "die"), shop.job("b", "raise"), shop.job("c", "write"))
+def test_a_job_that_kills_three_workers_is_abandoned_and_the_others_continue(queue: JobQueue) -> None:
+    ended = queue.run(queue.job("a", "die"), queue.job("b", "raise"), queue.job("c", "write"))
     assert ended["a"].killed == "it ended with status -9"
     assert ended["b"].killed == "ZeroDivisionError: it is 0"
     assert ended["c"].killed is None
-    assert (shop.times("a"), shop.times("b")) == (3, 3)
+    assert (queue.times("a"), queue.times("b")) == (3, 3)
 
 
-def test_what_a_worker_left_before_it_died_is_not_done_again(shop: Shop) -> None:
-    assert shop.run(shop.job("a", "write and die"))["a"].killed is None
-    assert shop.times("a") == 1
+def test_a_job_whose_worker_died_after_finishing_it_does_not_run_again(queue: JobQueue) -> None:
+    assert queue.run(queue.job("a", "write and die"))["a"].killed is None
+    assert queue.times("a") == 1
 
 
-def test_a_sandbox_that_fails_is_tried_three_times(shop: Shop) -> None:
-    ended = shop.run(shop.job("a", "sandbox", "sandbox", "write"), shop.job("b", "sandbox"))
+def test_a_failing_sandbox_is_tried_three_times(queue: JobQueue) -> None:
+    ended = queue.run(queue.job("a", "sandbox", "sandbox", "write"), queue.job("b", "sandbox"))
     assert (ended["a"].trouble, ended["b"].trouble) == ("", "there is no sandbox today")
-    assert (shop.times("a"), shop.times("b")) == (3, 3)
+    assert (queue.times("a"), queue.times("b")) == (3, 3)
 
 
-def test_a_repository_that_does_not_fit_ends_the_run(shop: Shop) -> None:
+def test_an_inconsistent_repository_ends_the_run(queue: JobQueue) -> None:
     with pytest.raises(StaffError) as error:
-        shop.run(shop.job("a", "error"), shop.job("b", "wait"))
+        queue.run(queue.job("a", "error"), queue.job("b", "wait"))
     assert str(error.value) == "it does not fit"
 
 
-def test_workers_end_with_the_process_that_gave_them_work(shop: Shop) -> None:
+def test_workers_end_when_their_parent_process_ends(queue: JobQueue) -> None:
     code = (
         "import pathlib\nfrom course.staff.grading.workers import Job, run_jobs\n"
-        f"job = Job('a', {{'name': 'a', 'do': ['wait'], 'path': 'none'}})\nfolder = pathlib.Path({str(shop.folder)!r})\n"
-        "told = lambda job, news: print(news['now'], flush=True)\n"
-        "list(run_jobs(iter([job]), 1, 'tests.course.labour:Labour', {'folder': str(folder)}, lambda job: False, told, folder))\n"
+        f"job = Job('a', {{'name': 'a', 'do': ['wait'], 'path': 'none'}})\nfolder = pathlib.Path({str(queue.folder)!r})\n"
+        "print_news = lambda job, news: print(news['now'], flush=True)\n"
+        "worker, settings = 'tests.course.scripted_worker:ScriptedWorker', {'folder': str(folder)}\n"
+        "list(run_jobs(iter([job]), 1, worker, settings, lambda job: False, print_news, folder))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
@@ -275,14 +277,14 @@ def test_workers_end_with_the_process_that_gave_them_work(shop: Shop) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.communicate()
     for _ in range(400):
-        if not _lives(worker):
+        if not is_running(worker):
             break
         time.sleep(0.05)
-    assert not _lives(worker)
+    assert not is_running(worker)
 
 
-def _lives(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for is over."""
+def is_running(pid: int) -> bool:
+    """Whether a process runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Solutions that a workspace still shows are found: `course.staff.handout.leaks`."""
+"""The detection of solutions that a workspace still shows: `course.staff.handout.leaks`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ return z / (1.0 + z)
 """
 
 
-def places(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, int]]:
+def leaks(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, int]]:
     return [(leak.path, leak.line) for leak in find_leaks({"minitorch.operators:sigmoid": body}, files)]
 
 
@@ -31,8 +31,8 @@ def places(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, i
     ],
     ids=["page", "test", "other function", "with a comment", "commented out", "docstring", "docstring of one line", "code fence"],
 )
-def test_a_planted_solution_is_found_with_its_place(path: str, text: str, line: int) -> None:
-    assert places({path: text}) == [(path, line)]
+def test_a_planted_solution_is_found_with_its_location(path: str, text: str, line: int) -> None:
+    assert leaks({path: text}) == [(path, line)]
 
 
 def test_a_leak_names_both_places() -> None:
@@ -40,17 +40,17 @@ def test_a_leak_names_both_places() -> None:
     assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ( 1.0 +"
 
 
-def test_talk_about_a_solution_is_no_leak() -> None:
+def test_prose_about_a_solution_is_not_a_leak() -> None:
     page = "The sigmoid is 1 / (1 + e^-x). If x >= 0, e is raised to -x, which never overflows; else z = e^x, and z / (1 + z) is the same."
-    assert places({"docs/a.md": page}) == []
+    assert leaks({"docs/a.md": page}) == []
 
 
-def test_a_given_function_of_the_same_pattern_is_no_leak() -> None:
+def test_a_given_function_with_the_same_pattern_is_not_a_leak() -> None:
     body = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
-    assert places({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
+    assert leaks({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
 
 
-def test_what_two_different_solutions_have_in_common_is_no_leak() -> None:
+def test_code_that_two_different_solutions_share_is_not_a_leak() -> None:
     pattern = "ctx.save_for_backward(a.shape, b.shape)\nreturn a.f.zip("
     removed = {"minitorch.a:LT.forward": f"{pattern}lt)(a, b)\n", "minitorch.a:EQ.forward": f"{pattern}eq)(a, b)\n"}
     assert find_leaks(removed, {"minitorch/a.py": f"{pattern}le)(a, b)\n"}) == []
@@ -58,35 +58,35 @@ def test_what_two_different_solutions_have_in_common_is_no_leak() -> None:
     assert leak.name == "minitorch.a:EQ.forward"
 
 
-def test_a_solution_that_two_functions_share_leaks_for_both() -> None:
+def test_a_solution_shared_by_two_functions_is_a_leak_of_both() -> None:
     removed = {"minitorch.operators:sigmoid": BODY, "minitorch.operators:logistic": BODY + "# the same\n"}
     leaks = find_leaks(removed, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
     assert [leak.name for leak in leaks] == ["minitorch.operators:logistic", "minitorch.operators:sigmoid"]
 
 
-def test_the_types_of_an_inner_function_are_no_leak() -> None:
+def test_type_hints_of_an_inner_function_are_not_a_leak() -> None:
     body = "def apply(ls: Iterable[float]) -> list[float]:\n    return [fn(x) for x in ls]\nreturn apply\n"
-    assert places({"minitorch/a.py": "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n"}, body) == []
-    assert places({"minitorch/a.py": "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n"}, body) != []
+    assert leaks({"minitorch/a.py": "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n"}, body) == []
+    assert leaks({"minitorch/a.py": "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n"}, body) != []
 
 
-def test_what_an_error_says_is_no_leak() -> None:
+def test_error_messages_are_not_a_leak() -> None:
     body = 'raise ValueError("expected a number of at least one, such as 2, 3 or 4, and got something else, see there")\n'
     test = 'match = "expected a number of at least one, such as 2, 3 or 4, and got something else, see there"\n'
-    assert places({"tests/test_a.py": test}, body) == []
+    assert leaks({"tests/test_a.py": test}, body) == []
 
 
-def test_a_short_body_leaks_as_a_whole() -> None:
+def test_a_short_body_is_a_leak_only_as_a_whole() -> None:
     body = "return d if x > 0 else 0.0\n"
-    assert places({"docs/a.md": "Write `return d if x > 0 else 0.0`."}, body) == [("docs/a.md", 1)]
-    assert places({"docs/a.md": "relu_back is d if x > 0 else 0.0."}, body) == []
+    assert leaks({"docs/a.md": "Write `return d if x > 0 else 0.0`."}, body) == [("docs/a.md", 1)]
+    assert leaks({"docs/a.md": "relu_back is d if x > 0 else 0.0."}, body) == []
 
 
 def test_a_body_of_a_few_tokens_cannot_leak() -> None:
-    assert places({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
+    assert leaks({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
 
 
-def test_of_other_bodies_only_long_pieces_are_leaks() -> None:
+def test_only_long_pieces_of_longer_bodies_are_leaks() -> None:
     body = "".join(f"total = total + a[{i}] * b[{i}]\n" for i in range(9))  # lines of 13 tokens
     for lines, found in ((2, []), (3, [("docs/a.md", 1)])):
         page = "".join(body.splitlines(True)[:lines])
@@ -94,8 +94,8 @@ def test_of_other_bodies_only_long_pieces_are_leaks() -> None:
         assert [(leak.path, leak.line) for leak in leaks] == found
 
 
-def test_a_picture_is_not_searched() -> None:
-    assert places({"docs/a.png": BODY.encode()}) == []
+def test_images_are_not_searched() -> None:
+    assert leaks({"docs/a.png": BODY.encode()}) == []
 
 
 def test_a_private_helper_that_only_solutions_used_is_an_orphan() -> None:

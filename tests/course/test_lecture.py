@@ -1,4 +1,4 @@
-"""What to explain next: `course.staff.lecture`, from records and results written by hand."""
+"""Suggestions for the next lecture: `course.staff.lecture`, computed from records and results written by hand."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def work(*runs: TestRun, active: int | None = None, **more: Any) -> TaskActivity
 
 
 def no_mistake(task: str, failed: Collection[str]) -> None:
-    """No wrong answer is near."""
+    """Find no similar wrong answer."""
 
 
-def of_class(*activities: TaskActivity, task: str = "0.1", **options: Any) -> Report:
-    """The report on a class of which each student has worked on one task."""
+def report_on(*activities: TaskActivity, task: str = "0.1", **options: Any) -> Report:
+    """The report on a class in which each student has worked on one task."""
     records: list[Record] = [{task: about} for about in activities]
     return summarize(Material(records=records, submissions=len(records)), course(), **({"nearest": no_mistake} | options))
 
@@ -75,15 +75,15 @@ def test_quartiles_are_those_of_the_sorted_values() -> None:
     assert quartiles([1, 2, 3, 4]) is None
 
 
-def test_time_and_tries_end_at_the_first_pass_and_go_on_if_there_is_none() -> None:
+def test_time_and_tries_count_until_the_first_pass() -> None:
     passed = work(run(60, RELU), run(300), run(900, RELU), active=1200)
     assert (first_pass(passed), minutes_needed(passed), tries_needed(passed)) == (1, 5.0, 2)
     stuck = work(run(60, RELU), run(300, RELU), active=1200)
     assert (first_pass(stuck), minutes_needed(stuck), tries_needed(stuck)) == (None, 20.0, 2)
 
 
-def test_a_task_has_quartiles_of_minutes_and_tries_and_where_the_class_stands() -> None:
-    report = of_class(*(work(*[run(60 * place, RELU) for place in range(1, number + 1)]) for number in range(1, 6)), *[work(run(600))] * 5)
+def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class() -> None:
+    report = report_on(*(work(*[run(60 * place, RELU) for place in range(1, number + 1)]) for number in range(1, 6)), *[work(run(600))] * 5)
     (task,) = report.tasks
     assert (task.id, task.title, task.page) == ("0.1", "Operators", course().task("0.1").page)
     assert task.records == 10
@@ -93,8 +93,8 @@ def test_a_task_has_quartiles_of_minutes_and_tries_and_where_the_class_stands() 
     assert task.not_passed == 0.5
 
 
-def test_four_records_say_nothing() -> None:
-    report = of_class(
+def test_four_records_give_no_statistics() -> None:
+    report = report_on(
         *[work(run(60, RELU), run(600), hints=[OpenedHint(60, 1, 1)])] * 4, nearest=lambda task, failed: Nearest("k", "m", 1.0)
     )
     (task,) = report.tasks
@@ -102,25 +102,25 @@ def test_four_records_say_nothing() -> None:
     assert (task.mistakes, task.tests, task.help, report.topics) == ((), (), (), ())
 
 
-def test_fewer_than_five_who_have_not_passed_are_not_told_from_none() -> None:
-    report = of_class(*[work(run(60))] * 8, *[work(run(60, RELU))] * 4)
+def test_fewer_than_five_open_students_are_not_distinguished_from_none() -> None:
+    report = report_on(*[work(run(60))] * 8, *[work(run(60, RELU))] * 4)
     (task,) = report.tasks
     assert task.standing == {"passed": 8, "not yet": None}
     assert task.not_passed == 0
     assert "%" not in report.topics[0].reason
 
 
-def test_a_mistake_counts_once_for_a_student_and_only_from_runs_that_list_all_failing_tests() -> None:
+def test_a_mistake_counts_once_per_student_and_only_in_runs_with_all_failing_tests() -> None:
     def nearest(task: str, failed: Collection[str]) -> Nearest | None:
         return Nearest("0.1/relu", "Is wrong at 0.", 0.9) if RELU in failed else Nearest("0.1/sum", "Starts at 1.", 0.9)
 
     often = work(run(60, RELU), run(90, RELU), run(120, SUM))
     partial = work(TestRun(60, "failing", 0, 3, [SUM]), run(90, RELU))
-    report = of_class(*[often] * 5, partial, nearest=nearest)
+    report = report_on(*[often] * 5, partial, nearest=nearest)
     assert report.tasks[0].mistakes == (Mistake("0.1/relu", "Is wrong at 0.", 6, 0), Mistake("0.1/sum", "Starts at 1.", 5, 0))
 
 
-def test_mistakes_that_were_handed_in_are_counted_by_the_results() -> None:
+def test_mistakes_in_submissions_are_counted_from_the_results() -> None:
     near = Nearest("0.1/relu", "Is wrong at 0.", 0.9)
     failed = [Result(f"s{number}", "", "", (TaskResult("0.1", FAIL, 10, 0, nearest=near),), (), "", 1, 1.0) for number in range(6)]
     passed = [Result(f"t{number}", "", "", (TaskResult("0.1", PASS, 10, 10),), (), "", 1, 1.0) for number in range(6)]
@@ -133,14 +133,14 @@ def test_mistakes_that_were_handed_in_are_counted_by_the_results() -> None:
     assert (few.tasks[0].graded, few.tasks[0].mistakes, few.topics) == ({}, (), ())
 
 
-def test_a_test_has_the_students_who_saw_it_fail_and_the_median_time_until_it_passed() -> None:
+def test_a_test_has_a_count_of_failures_and_a_median_time_until_it_passed() -> None:
     students = [work(run(60, RELU, SUM), run(60 + 60 * minutes, SUM), run(1260)) for minutes in range(1, 6)]
     never = work(run(0, RELU), active=1200)
-    assert of_class(*students, never).tasks[0].tests == (
+    assert report_on(*students, never).tasks[0].tests == (
         FailingTest("tests/test_operators.py::test_relu", 6, 3.5),  # 1 2 3 4 5 20
         FailingTest("tests/test_operators.py::test_sum", 5, 20.0),
     )
-    four = of_class(*students[:4], work(run(60)))
+    four = report_on(*students[:4], work(run(60)))
     assert four.tasks[0].tests == (), "four students are too few"
 
 
@@ -152,17 +152,17 @@ def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it() -> None:
     helped = [student(2, after) for after in (0, 1, 2, 2, 2)]
     late = [student(2, 3), student(2, 9), student(2, 0, passes=False)]
     passed_before = work(run(60), run(90), hints=[OpenedHint(60, 1, 2)])
-    assert of_class(*helped, *late, passed_before).tasks[0].help == (Help("Hint 1", 8, 5),)
-    assert of_class(*helped[:4], *late[:2]).tasks[0].help == (Help("Hint 1", 6, None),)
+    assert report_on(*helped, *late, passed_before).tasks[0].help == (Help("Hint 1", 8, 5),)
+    assert report_on(*helped[:4], *late[:2]).tasks[0].help == (Help("Hint 1", 6, None),)
 
 
-def test_explain_counts_like_a_hint_by_its_first_use() -> None:
+def test_the_first_use_of_explain_counts_like_a_hint() -> None:
     student = work(run(60, RELU), run(90, RELU), run(120), explains=[1, 2])
-    assert of_class(*[student] * 5).tasks[0].help == (Help("course explain", 5, 5),)
+    assert report_on(*[student] * 5).tasks[0].help == (Help("course explain", 5, 5),)
 
 
-def test_topics_are_ranked_by_who_has_not_passed_and_by_time() -> None:
-    report = of_class(*[work(run(600, RELU))] * 5)
+def test_topics_are_ranked_by_open_students_and_time() -> None:
+    report = report_on(*[work(run(600, RELU))] * 5)
     (task,) = report.tasks
     slow = replace(task, id="1.4", not_passed=0.0, minutes=Quartiles(10, 40, 50))
     stuck = replace(task, id="2.2", not_passed=0.9, minutes=Quartiles(1, 20, 30))
@@ -175,14 +175,14 @@ def test_topics_are_ranked_by_who_has_not_passed_and_by_time() -> None:
     )
 
 
-# Reading
+# Reading records and results
 
 
 TASKS = {"0.1": work(run(60, RELU), run(120))}
 
 
 def hand_in(folder: Path, name: str, record: bytes | None, packed: bool = False) -> Path:
-    """A submission with a record."""
+    """Write a submission with a record."""
     path = folder / name
     files = {"minitorch/operators.py": b"x = 1\n"} | ({} if record is None else {HANDED_IN: record})
     if packed:
@@ -197,7 +197,7 @@ def hand_in(folder: Path, name: str, record: bytes | None, packed: bool = False)
     return path
 
 
-def test_records_are_read_from_folders_and_archives_at_the_top_or_below_one_folder(tmp_path: Path) -> None:
+def test_records_are_read_from_folders_and_archives_with_or_without_a_top_folder(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada", encode(TASKS))
     hand_in(tmp_path / "bob", "workspace", encode(TASKS))
     hand_in(tmp_path, "cy.zip", encode(TASKS), packed=True)
@@ -209,12 +209,12 @@ def test_records_are_read_from_folders_and_archives_at_the_top_or_below_one_fold
     assert (material.submissions, material.warnings) == (5, [])
 
 
-def test_of_a_student_s_attempts_the_one_with_the_longest_record_counts(tmp_path: Path) -> None:
+def test_the_attempt_with_the_longest_record_counts(tmp_path: Path) -> None:
     longer = {"0.1": work(run(60, RELU), run(600))}
     hand_in(tmp_path, "ada@2026-10-01T10.00", encode(TASKS))
     hand_in(tmp_path, "ada@2026-10-02T10.00", encode(longer))
     hand_in(tmp_path, "ADA@2026-10-03T10.00", None)
-    hand_in(tmp_path, "ada@2026-10-04T10.00", encode(TASKS))  # from another machine
+    hand_in(tmp_path, "ada@2026-10-04T10.00", encode(TASKS))  # written on another machine
     material = read_material([tmp_path], course())
     assert (material.records, material.submissions) == ([longer], 1)
 
@@ -258,7 +258,7 @@ def test_an_archive_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     assert "eve.zip is damaged or truncated" in read_material([tmp_path], course()).warnings[0]
 
 
-def test_a_graded_folder_gives_results_and_grading_takes_no_notice_of_records(tmp_path: Path) -> None:
+def test_a_graded_folder_gives_results_and_grading_ignores_records(tmp_path: Path) -> None:
     path = hand_in(tmp_path / "class", "ada", encode(TASKS))
     with_record, without = read("ada", path, course()), read("ada", hand_in(tmp_path / "other", "ada", None), course())
     assert (with_record.files, with_record.left_out, with_record.hash) == (without.files, (), without.hash)
@@ -268,7 +268,7 @@ def test_a_graded_folder_gives_results_and_grading_takes_no_notice_of_records(tm
     assert (material.records, material.results) == ([TASKS], [result])
 
 
-def test_neither_records_nor_results_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_without_records_and_results_the_error_says_what_to_do(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada", None)
     with pytest.raises(RequestError) as error:
         read_material([tmp_path], course())
@@ -281,13 +281,13 @@ EVIL = '<img src=x onerror="alert(1)">'
 
 
 def full_report() -> Report:
-    """A report with all of its parts, and hostile names that got into it somehow."""
+    """A report with all of its parts, and with hostile names in it."""
     test = f"tests/test_operators.py::test_{EVIL.replace(' ', '_')}"
     students = [work(run(60, RELU, test), run(60 * n, test), run(600), hints=[OpenedHint(60, 1, 1)], explains=[1]) for n in range(2, 9)]
-    return of_class(*students, nearest=lambda task, failed: Nearest("0.1/x", EVIL, 1.0))
+    return report_on(*students, nearest=lambda task, failed: Nearest("0.1/x", EVIL, 1.0))
 
 
-def test_the_page_says_what_to_explain_with_the_chapter_and_the_reason(tmp_path: Path) -> None:
+def test_the_page_lists_topics_with_chapter_and_reason(tmp_path: Path) -> None:
     page, data = write_lecture(full_report(), tmp_path / "lecture.html")
     text = page.read_text(encoding="utf-8")
     assert "<h3>0.1 Operators</h3>" in text
@@ -298,7 +298,7 @@ def test_the_page_says_what_to_explain_with_the_chapter_and_the_reason(tmp_path:
     assert not Page(text).open
 
 
-def test_nothing_in_the_page_is_markup_but_its_own_and_it_fetches_and_runs_nothing(tmp_path: Path) -> None:
+def test_the_page_escapes_names_and_loads_and_runs_nothing(tmp_path: Path) -> None:
     text = write_lecture(full_report(), tmp_path / "lecture.html", title=EVIL)[0].read_text(encoding="utf-8")
     page = Page(text)
     assert {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "base", "form"} == set()
@@ -309,7 +309,7 @@ def test_nothing_in_the_page_is_markup_but_its_own_and_it_fetches_and_runs_nothi
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_every_chart_has_a_text_and_every_table_its_scopes(tmp_path: Path) -> None:
+def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path: Path) -> None:
     page = Page(write_lecture(full_report(), tmp_path / "lecture.html")[0].read_text(encoding="utf-8"))
     labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "svg"]
     assert labels == ["A quarter needed at most 10.0 minutes, half at most 10.0, three quarters at most 10.0", "0 % have not passed"]
@@ -319,13 +319,13 @@ def test_every_chart_has_a_text_and_every_table_its_scopes(tmp_path: Path) -> No
     assert all(attributes["aria-labelledby"] in ids for _, attributes in page.tags if "aria-labelledby" in attributes)
 
 
-def test_a_class_that_is_too_small_has_a_page_that_says_so(tmp_path: Path) -> None:
-    text = write_lecture(of_class(*[work(run(60))] * 4), tmp_path / "lecture.html")[0].read_text(encoding="utf-8")
+def test_the_page_of_a_class_that_is_too_small_says_so(tmp_path: Path) -> None:
+    text = write_lecture(report_on(*[work(run(60))] * 4), tmp_path / "lecture.html")[0].read_text(encoding="utf-8")
     assert "Fewer than 5 students are known for every task" in text
     assert "<dd>&lt; 5</dd>" in text
 
 
-def test_no_name_of_a_student_gets_into_the_page_or_the_numbers(tmp_path: Path) -> None:
+def test_no_student_s_name_appears_in_the_page_or_the_data(tmp_path: Path) -> None:
     for number in range(6):
         hand_in(tmp_path / "class", f"lovelace{number}", encode(TASKS))
         task = TaskResult("0.1", FAIL, 10, 0, reason="lovelace", nearest=Nearest("0.1/x", "Is wrong.", 1.0))
@@ -338,7 +338,7 @@ def test_no_name_of_a_student_gets_into_the_page_or_the_numbers(tmp_path: Path) 
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
-    """Run the command line; gives its exit code and what it printed."""
+    """Run the command line; returns its exit code and its output."""
     printed = io.StringIO()
     monkeypatch.setattr("sys.argv", ["course-staff", "lecture", *arguments])
     with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as end:

@@ -1,4 +1,4 @@
-"""Which tests fail under which wrong answer, and which one a submission is most like: `course.staff.grading`."""
+"""Which tests fail for which wrong answer, and which wrong answer a submission resembles most: `course.staff.grading`."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ HERE = "tests/test_operators.py"
 IDS = [f"{HERE}::{name}" for name in ("test_above", "test_below[-1.0]", "test_below[0.0]", "test_all")]
 
 
-def wrong(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -> WrongAnswer:
+def wrong_answer(body: str, name: str, task: str = "0.1", mistake: str = "Is wrong.") -> WrongAnswer:
     return WrongAnswer(task, name, mistake, {"minitorch.operators:relu": f"def relu(x):\n    {body}\n"})
 
 
 class GradingEnv:
-    """The miniature course, whose wrong answers are collected.
+    """The miniature course, for collecting the patterns of wrong answers.
 
     Attributes:
         root: Its folder.
-        path: Where patterns are kept.
-        runs: Which answers have been run since this was asked last; an empty name is the reference.
+        path: The file of patterns.
+        runs: The answers that have run since the last access; an empty name is the reference.
     """
 
     def __init__(self, root: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,13 +86,13 @@ class GradingEnv:
         self.stop_at = ""
         failing = patterns._failures
 
-        def watched(answer: WrongAnswer, *rest: object) -> object:
+        def record_run(answer: WrongAnswer, *rest: object) -> object:
             if answer.name == self.stop_at:
                 raise KeyboardInterrupt
             self._runs.append(answer.name)
             return failing(answer, *rest)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(patterns, "_failures", watched)
+        monkeypatch.setattr(patterns, "_failures", record_run)
         monkeypatch.setattr("os.cpu_count", lambda: 1)  # one after the other
 
     def collect(self, *answers: WrongAnswer, again: bool = False) -> dict[str, Patterns]:
@@ -110,14 +110,14 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GradingEnv:
     return GradingEnv(*miniature.write(tmp_path / "reference"), monkeypatch)
 
 
-IDENTITY, ZERO, ABS = wrong("return x", "identity"), wrong("return 0.0", "zero"), wrong("return abs(x)", "absolute")
+IDENTITY, ZERO, ABS = wrong_answer("return x", "identity"), wrong_answer("return 0.0", "zero"), wrong_answer("return abs(x)", "absolute")
 
 
-# Collecting
+# Collecting patterns
 
 
 @pytest.mark.exhaustive
-def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are_in_none(env: GradingEnv) -> None:
+def test_a_pattern_is_the_failing_tests_and_excludes_tests_that_never_run(env: GradingEnv) -> None:
     count = []
     files = needed_files(env.root, env.manifest)
     found = collect_patterns([IDENTITY, ZERO], env.manifest, env.root, files, env.path, done=lambda: count.append(1))
@@ -130,16 +130,14 @@ def test_a_pattern_is_the_tests_that_fail_and_those_that_do_not_run_anywhere_are
 
 
 @pytest.mark.exhaustive
-def test_a_test_that_hangs_is_failed_and_so_are_those_behind_it(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_hangs_counts_as_failed_and_so_do_those_after_it(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
-    found = env.collect(wrong("\n    while x < 0:\n        pass\n    return x", "hangs"))
+    found = env.collect(wrong_answer("\n    while x < 0:\n        pass\n    return x", "hangs"))
     assert found["0.1"].failures("hangs") == set(IDS[1:])
 
 
 @pytest.mark.exhaustive
-def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_without_the_compiler(
-    env: GradingEnv, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_answers_run_compiled_if_the_reference_is_too_slow_uncompiled(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
     (env.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
@@ -147,7 +145,7 @@ def test_wrong_answers_are_run_compiled_where_the_reference_takes_too_long_witho
 
 
 @pytest.mark.exhaustive
-def test_a_collection_that_was_ended_goes_on_where_it_stood(env: GradingEnv) -> None:
+def test_an_interrupted_collection_continues_where_it_stopped(env: GradingEnv) -> None:
     env.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):
         env.collect(IDENTITY, ZERO)
@@ -158,11 +156,11 @@ def test_a_collection_that_was_ended_goes_on_where_it_stood(env: GradingEnv) -> 
 
 
 @pytest.mark.exhaustive
-def test_only_what_has_changed_is_run_again(env: GradingEnv) -> None:
-    own = wrong("return x", "identity", task="0.2")
+def test_only_changed_answers_run_again(env: GradingEnv) -> None:
+    own = wrong_answer("return x", "identity", task="0.2")
     env.collect(IDENTITY, ZERO, own)
     assert env.runs == ["identity", "zero", "identity"]
-    found = env.collect(wrong("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
+    found = env.collect(wrong_answer("return x + 0", "identity"), ZERO, replace(own, mistake="In other words."))
     assert env.runs == ["identity"]
     assert set(found["0.1"].answers) == {"identity", "zero"}
     env.collect(ZERO)
@@ -185,10 +183,10 @@ def test_a_reference_that_fails_its_own_tests_is_an_error(env: GradingEnv) -> No
     assert not env.path.exists()
 
 
-# The file
+# The file of patterns
 
 
-def test_patterns_are_written_short_and_come_back(tmp_path: Path) -> None:
+def test_patterns_are_compact_and_round_trip(tmp_path: Path) -> None:
     _, manifest = miniature.write(tmp_path / "reference")
     ids = [
         "tests/test_a.py::test_a[1-2]",
@@ -211,79 +209,81 @@ def test_patterns_are_written_short_and_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"schema": 0, "tasks": {}}', '{"schema": 1, "tasks": {"0.1": {"tests": 3}}}'])
-def test_a_file_of_patterns_that_cannot_be_read_is_none(tmp_path: Path, text: str | None) -> None:
+def test_an_unreadable_file_of_patterns_counts_as_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "patterns.json").write_text(text, encoding="utf-8")
     assert read_patterns(tmp_path / "patterns.json") == {}
 
 
-# The nearest
+# The nearest wrong answer
 
 
-def known(**answers: str) -> Patterns:
-    """Patterns of a task with the tests a to h, each answer as the letters of those that it fails."""
+def make_patterns(**answers: str) -> Patterns:
+    """Patterns of a task with the tests a to h; each answer is the letters of the tests that it fails."""
     ids = list("abcdefgh")
     return Patterns({}, ids, {name: ("", tuple(ids.index(letter) for letter in letters)) for name, letters in answers.items()})
 
 
 def find(failed: str, **answers: str) -> Nearest | None:
-    return most_like("0.1", list(failed), known(**answers), {name: f"Does {name}." for name in answers})
+    return most_like("0.1", list(failed), make_patterns(**answers), {name: f"Does {name}." for name in answers})
 
 
-def test_the_same_failures_are_as_like_as_can_be() -> None:
+def test_identical_failures_have_similarity_1() -> None:
     assert find("abc", one="ab", two="abc", three="abcd") == Nearest("0.1/two", "Does two.", 1.0)
 
 
-def test_what_both_fail_counts_over_what_either_fails() -> None:
-    # each test is failed by one answer of two: all weigh the same
+def test_similarity_is_the_shared_failures_divided_by_all_failures() -> None:
+    # each test is failed by one answer of two, so all have the same weight
     assert find("abce", one="abcd", two="efgh") == Nearest("0.1/one", "Does one.", 0.6)
 
 
-def test_a_test_that_few_wrong_answers_fail_counts_for_more() -> None:
-    # of four answers three fail a, which weighs ln(1 + 4/3), and one fails c, which weighs ln(1 + 4): 1.609 of 2.457
+def test_a_test_that_few_wrong_answers_fail_weighs_more() -> None:
+    # three of four answers fail a, which weighs ln(1 + 4/3); one fails c, which weighs ln(1 + 4): 1.609 of 2.457
     assert find("ac", x="abd", y="abe", z="abf", rare="c") == Nearest("0.1/rare", "Does rare.", 0.655)
 
 
-def test_failures_like_none_are_of_another_mistake() -> None:
+def test_failures_similar_to_no_pattern_have_no_nearest_answer() -> None:
     assert find("abc", one="cdefg", two="gh") is None
 
 
-def test_nothing_failed_and_everything_failed_is_like_nothing() -> None:
+def test_no_failures_and_all_failures_have_no_nearest_answer() -> None:
     assert find("", one="ab") is None
     assert find("abcdefgh", one="abcdefgh") is None
 
 
-def test_what_is_no_test_of_the_task_does_not_count() -> None:
-    found = most_like("0.1", ["a", "b", "sums lists of any length"], known(one="ab", two="c"), {"one": "Does one.", "two": "Does two."})
+def test_failures_outside_the_tests_of_the_task_do_not_count() -> None:
+    found = most_like(
+        "0.1", ["a", "b", "sums lists of any length"], make_patterns(one="ab", two="c"), {"one": "Does one.", "two": "Does two."}
+    )
     assert found == Nearest("0.1/one", "Does one.", 1.0)
 
 
-def test_wrong_answers_that_fail_the_very_same_tests_are_told_together() -> None:
+def test_wrong_answers_that_fail_the_same_tests_are_reported_together() -> None:
     assert find("ab", two="ab", one="ab", three="c") == Nearest("0.1/one", "Does one. Or: Does two.", 1.0)
     assert find("ab", two="ab", one="ab", three="ab", four="ab") is None
 
 
-def test_of_two_that_are_equally_like_the_first_by_name_is_taken() -> None:
+def test_of_two_equally_similar_answers_the_first_by_name_is_taken() -> None:
     found = find("ab", z="abc", y="abd")
     assert found is not None
     assert found.key == "0.1/y"
 
 
-def test_an_answer_whose_pattern_does_not_hold_any_more_is_left_aside() -> None:
-    found = most_like("0.1", ["a"], known(one="a", two="ab"), {"two": "Does two."})
+def test_an_answer_with_an_outdated_pattern_is_ignored() -> None:
+    found = most_like("0.1", ["a"], make_patterns(one="a", two="ab"), {"two": "Does two."})
     assert found == Nearest("0.1/two", "Does two.", 0.5)
 
 
-def test_wrong_answers_that_look_alike_are_listed() -> None:
-    assert group_by_failures(known(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
+def test_wrong_answers_with_similar_patterns_are_listed() -> None:
+    assert group_by_failures(make_patterns(one="ab", two="c", three="ab", four="c", five="d")) == [("four", "two"), ("one", "three")]
 
 
-# The bank
+# The course's wrong answers
 
 
 @pytest.fixture
-def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
-    """Task 1.1 with two wrong answers, one of which is of today."""
+def saved_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
+    """Task 1.1 with two wrong answers, one of which is up to date."""
     today, other = load_answers(FOLDER, [course().task("1.1")])[:2]
     tests = hash_of_tests(["tests/test_autodiff.py"], ROOT)
     ids = [f"tests/test_autodiff.py::{name}" for name in "abc"]
@@ -295,26 +295,28 @@ def collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Patterns:
     return kept
 
 
-def test_a_submission_s_failures_find_the_mistake_s_sentence(collected: Patterns) -> None:
+def test_the_failures_of_a_submission_lead_to_the_sentence_about_its_mistake(saved_patterns: Patterns) -> None:
     today = load_answers(FOLDER, [course().task("1.1")])[0]
-    assert nearest.nearest("1.1", collected.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
+    assert nearest.nearest("1.1", saved_patterns.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
 
 
-def test_a_pattern_of_another_version_of_the_answer_is_ignored(collected: Patterns) -> None:
-    assert nearest.nearest("1.1", collected.ids[2:]) is None
+def test_a_pattern_of_another_version_of_the_answer_is_ignored(saved_patterns: Patterns) -> None:
+    assert nearest.nearest("1.1", saved_patterns.ids[2:]) is None
 
 
-def test_patterns_of_another_version_of_the_tests_are_ignored(collected: Patterns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_patterns_of_another_version_of_the_tests_are_ignored(
+    saved_patterns: Patterns, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(nearest, "ROOT", tmp_path)
-    assert nearest.nearest("1.1", collected.ids[:2]) is None
+    assert nearest.nearest("1.1", saved_patterns.ids[:2]) is None
 
 
-def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(collected: Patterns) -> None:
+def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(saved_patterns: Patterns) -> None:
     assert nearest.nearest("1.2", ["a"]) is None
     assert nearest.nearest("9.9", ["a"]) is None
 
 
-def test_what_was_collected_of_the_bank_still_holds() -> None:
+def test_the_patterns_of_the_course_are_up_to_date() -> None:
     found = read_patterns()
     assert list(found) == [task.id for task in course().tasks]
     for id, of_task in found.items():
@@ -325,7 +327,7 @@ def test_what_was_collected_of_the_bank_still_holds() -> None:
         assert all(of_task.failures(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"
 
 
-def test_tests_about_compiled_code_count_where_the_compiler_is_on(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tests_about_compiled_code_count_if_the_compiler_is_on(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     states = {"1": {"t.py::plain": "passed", "t.py::loops": "skipped"}, "0": {"t.py::plain": "passed", "t.py::loops": "passed"}}
 
     def run(folder: Path, task: Task, files: dict, mode: dict) -> Run:
@@ -335,16 +337,16 @@ def test_tests_about_compiled_code_count_where_the_compiler_is_on(env: GradingEn
         return Run([{"nodeid": id, "state": state} for id, state in found.items()], False, "")
 
     monkeypatch.setattr(patterns, "_run", run)
-    found = env.collect(replace(wrong("return -2", "a"), compiled=True), wrong("return -2", "b"))["0.1"]
+    found = env.collect(replace(wrong_answer("return -2", "a"), compiled=True), wrong_answer("return -2", "b"))["0.1"]
     assert {name: found.failures(name) for name in ("a", "b")} == {"a": {"t.py::plain", "t.py::loops"}, "b": {"t.py::plain"}}
-    assert env.collect(wrong("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
+    assert env.collect(wrong_answer("return -2", "b"), again=True)["0.1"].ids == ["t.py::plain", "t.py::loops"]
 
 
 # The command
 
 
 @pytest.mark.exhaustive
-def test_the_command_lists_what_looks_alike(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_lists_similar_wrong_answers(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = env.root / "wrong_answers"
     folder.mkdir()
     entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'

@@ -1,4 +1,4 @@
-"""What comes out of grading: `course.staff.outputs`, but for the class page."""
+"""The outputs of grading: `course.staff.outputs`, except the class page."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from course.staff.outputs.feedback import feedback, write_feedback
 from course.staff.outputs.kinds import write_outputs
 from course.staff.outputs.words import clean, file_names, number, truncate
 
-from .graded import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
+from .sample_results import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
 
 
-def only(*tasks: TaskResult, name: str = "zoe") -> Result:
-    """A submission with just these tasks."""
+def result_of(*tasks: TaskResult, name: str = "zoe") -> Result:
+    """A submission with only these tasks."""
     return Result(name, "z9", "", tasks, (), "bubblewrap", 7, 1.0)
 
 
 # Names and words
 
 
-def test_names_of_files_are_safe_and_no_two_are_the_same() -> None:
+def test_file_names_are_safe_and_unique() -> None:
     names = ["ada", "Ben Müller", "../../etc/passwd", "", ".hidden", "CON", "ada", "Zoe", "zoe", "a" * 300, "aux.txt", "x."]
-    files = file_names([replace(only(name=name), hash=str(place)) for place, name in enumerate(names)])
+    files = file_names([replace(result_of(name=name), hash=str(place)) for place, name in enumerate(names)])
     assert len({file.casefold() for file in files}) == len(names)
     for file in files:
         assert "/" not in file
@@ -44,21 +44,21 @@ def test_names_of_files_are_safe_and_no_two_are_the_same() -> None:
     assert file_names([ADA, BEN]) == ["ada", "ben"]
 
 
-def test_the_very_same_submission_twice_gets_two_names() -> None:
+def test_two_identical_submissions_get_two_names() -> None:
     assert len(set(file_names([ADA, ADA, ADA]))) == 3
 
 
 @pytest.mark.parametrize(("value", "words"), [(10, "10"), (7.5, "7.5"), (2 / 3, "0.67"), (0, "0"), (100.0, "100"), (9.999, "10")])
-def test_marks_are_written_as_people_do(value: float, words: str) -> None:
+def test_marks_are_written_without_superfluous_digits(value: float, words: str) -> None:
     assert number(value) == words
 
 
-def test_text_is_freed_of_colours_and_of_signs_that_no_xml_holds() -> None:
-    assert clean("a\u202eb\u2066c") == "a\ufffdb\ufffdc"  # else the text that follows would read backwards
+def test_color_codes_and_characters_invalid_in_xml_are_removed() -> None:
+    assert clean("a\u202eb\u2066c") == "a\ufffdb\ufffdc"  # otherwise the following text would be displayed right to left
     assert clean("\x1b[1;31mred\x1b[0m\tand\x00 null \ud800\n\ufffe") == "red\tand\ufffd null \ufffd\n\ufffd"
 
 
-def test_a_long_message_is_cut_and_says_so() -> None:
+def test_a_long_message_is_truncated_with_a_note() -> None:
     assert truncate("x" * 2000) == "x" * 2000
     assert truncate("x" * 2003) == "x" * 2000 + "\n… (3 more characters)"
 
@@ -83,7 +83,7 @@ WRITERS: list[tuple[Callable[[Sequence[Result], Path], None], list[str]]] = [
 
 
 @pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
-def test_an_output_is_the_same_each_time_and_leaves_nothing_beside_it(
+def test_an_output_is_reproducible_and_leaves_no_other_files(
     write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path
 ) -> None:
     contents = []
@@ -97,16 +97,16 @@ def test_an_output_is_the_same_each_time_and_leaves_nothing_beside_it(
 
 
 @pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
-def test_an_output_that_cannot_be_finished_leaves_the_one_before(
+def test_a_failed_output_keeps_the_previous_one(
     write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(CLASS, tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in names}
 
-    def full(*_: object) -> None:
+    def raise_disk_full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", raise_disk_full)
     with pytest.raises(OSError, match="No space left"):
         write([replace(ADA, tasks=())], tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
@@ -133,7 +133,7 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> 
     assert document["tests"][4]["output"] == "Not graded: there is no GPU here"
 
 
-def test_gradescope_hides_no_test_as_that_would_hide_the_sum_and_takes_no_output_for_html() -> None:
+def test_gradescope_tests_are_visible_and_their_output_is_plain_text() -> None:
     document = gradescope.document(ADA)
     assert {document["visibility"], *(test["visibility"] for test in document["tests"])} == {"visible"}
     assert {document["output_format"], *(test["output_format"] for test in document["tests"])} == {"text"}
@@ -149,7 +149,7 @@ def test_gradescope_says_why_a_submission_was_refused() -> None:
 # GitHub Classroom
 
 
-def test_the_classroom_reads_a_score_for_each_task_from_one_line() -> None:
+def test_the_classroom_output_has_a_score_for_each_task_on_one_line() -> None:
     key, _, encoded = classroom.line_of_output(ADA).partition("=")
     assert key == "result"
     assert encoded.endswith("\n")
@@ -170,16 +170,16 @@ def test_the_classroom_reads_a_score_for_each_task_from_one_line() -> None:
     assert part["line_no"] == 0
 
 
-def test_the_classroom_is_told_when_all_passed_and_when_nothing_could_be_graded() -> None:
+def test_the_classroom_output_says_when_all_passed_and_when_nothing_could_be_graded() -> None:
     assert classroom.document(BEN)["status"] == "pass"
     document = classroom.document(EVE)
     assert document["status"] == "error"
     assert document["tests"][0]["message"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
-def test_the_summary_is_a_table_that_no_text_breaks() -> None:
+def test_no_text_breaks_the_table_of_the_summary() -> None:
     broken = replace(PARTLY, reason="A | b\n<b>c</b>", visible=(), probes=(), nearest=None)
-    assert classroom.summary(only(PASSED, broken)) == (
+    assert classroom.summary(result_of(PASSED, broken)) == (
         "## 17.5 of 20 points\n\n"
         "| Task | Verdict | Points | |\n"
         "|---|---|---:|---|\n"
@@ -205,9 +205,9 @@ def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path
     assert root[0].get("time") == "34.000"
 
 
-def test_junit_holds_what_a_test_printed_whatever_signs_are_in_it(tmp_path: Path) -> None:
+def test_junit_contains_the_output_of_a_test_with_any_characters(tmp_path: Path) -> None:
     noisy = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "]]> \x00 \x1b[31m & \ufffe <b>"),))
-    junit.write_junit([only(noisy, name="a\x01b")], tmp_path / "junit.xml")
+    junit.write_junit([result_of(noisy, name="a\x01b")], tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert root[0].get("name") == "a\ufffdb"
     failure = root[0].find("testcase/failure")
@@ -237,20 +237,20 @@ def test_the_table_has_a_row_for_each_submission(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
 def test_no_name_is_a_formula_in_a_spreadsheet(sign: str, tmp_path: Path) -> None:
-    table.write_table([only(PASSED, name=f'{sign}HYPERLINK("http://x","y")')], tmp_path / "class.csv")
+    table.write_table([result_of(PASSED, name=f'{sign}HYPERLINK("http://x","y")')], tmp_path / "class.csv")
     assert read(tmp_path / "class.csv")[0]["submission"] == f'\'{sign}HYPERLINK("http://x","y")'
 
 
 def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path: Path) -> None:
-    table.write_table([only(PASSED, name='a,"b"\n\t=c')], tmp_path / "class.csv")
+    table.write_table([result_of(PASSED, name='a,"b"\n\t=c')], tmp_path / "class.csv")
     assert read(tmp_path / "class.csv")[0]["submission"] == 'a,"b" =c'
 
 
 # Feedback
 
 
-def test_feedback_says_what_passed_and_what_the_first_failing_test_says() -> None:
-    assert feedback(only(PASSED, PARTLY)) == (
+def test_feedback_says_what_passed_and_quotes_the_first_failing_test() -> None:
+    assert feedback(result_of(PASSED, PARTLY)) == (
         "# zoe\n\n"
         "**17.5 of 20 points.**\n\n"
         "Passed: 0.1.\n\n"
@@ -274,9 +274,9 @@ def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
 
 def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does() -> None:
     careless = replace(PARTLY, reason=f"a probe failed: {SECRET}")
-    assert SECRET not in feedback(only(careless))
-    assert SECRET not in json.dumps(gradescope.document(only(careless)))
-    assert SECRET not in json.dumps(classroom.document(only(careless)))
+    assert SECRET not in feedback(result_of(careless))
+    assert SECRET not in json.dumps(gradescope.document(result_of(careless)))
+    assert SECRET not in json.dumps(classroom.document(result_of(careless)))
 
 
 @pytest.mark.parametrize(
@@ -288,12 +288,12 @@ def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does(
         ("_emphasis_ of my_name *", "\\_emphasis\\_ of my_name \\*"),
     ],
 )
-def test_a_reason_begins_as_a_sentence_does_unless_it_is_code(reason: str, shown: str) -> None:
-    assert f"7.5 of 10\n\n{shown}\n" in feedback(only(replace(PARTLY, reason=reason)))
+def test_a_reason_is_capitalized_unless_it_starts_with_code(reason: str, shown: str) -> None:
+    assert f"7.5 of 10\n\n{shown}\n" in feedback(result_of(replace(PARTLY, reason=reason)))
 
 
-def test_feedback_does_not_repeat_what_the_task_s_reason_says_already() -> None:
-    text = feedback(only(replace(PARTLY, reason="these requirements are not met: sums lists of any length")))
+def test_feedback_does_not_repeat_the_task_s_reason() -> None:
+    text = feedback(result_of(replace(PARTLY, reason="these requirements are not met: sums lists of any length")))
     assert text.count("sums lists of any length") == 1
     assert "requirements of the hidden tests" not in text
 
@@ -306,7 +306,7 @@ def test_feedback_on_a_refused_submission_is_the_reason() -> None:
     )
 
 
-def test_one_error_that_ends_many_tests_is_said_once_with_their_number() -> None:
+def test_one_error_in_many_tests_is_reported_once_with_their_number() -> None:
     tests = [VisibleTest(f"t.py::t[{number}]", "failed", "NameError: q", "NameError: q, minitorch/a.py, line 3") for number in range(184)]
     page = feedback(replace(ADA, tasks=(replace(PARTLY, visible=tuple(tests)),)))
     assert "The same error ends 184 of these tests. Fix it first: NameError: q, minitorch/a.py, line 3" in page
@@ -317,31 +317,31 @@ def test_one_error_that_ends_many_tests_is_said_once_with_their_number() -> None
 
 def test_no_message_ends_its_block_of_code() -> None:
     loud = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
-    assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(only(loud))
+    assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(result_of(loud))
 
 
-def test_a_test_that_did_not_run_is_said_to_be_missing() -> None:
+def test_a_test_that_did_not_run_is_reported_as_missing() -> None:
     silent = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
-    assert "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run" in feedback(only(silent))
+    assert "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run" in feedback(result_of(silent))
 
 
-def test_a_passed_task_that_ended_otherwise_when_run_again_is_not_among_the_passed() -> None:
-    text = feedback(only(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
+def test_a_passed_task_with_another_outcome_in_the_second_run_is_not_listed_as_passed() -> None:
+    text = feedback(result_of(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
     assert "Passed: 0.1.\n" in text
     assert "## Task 0.2: PASS, 10 of 10\n\nA second run had a different result;" in text
 
 
-def test_what_is_not_run_in_a_class_is_not_a_failure_in_junit(tmp_path: Path) -> None:
-    junit.write_junit([only(NOT_DONE)], tmp_path / "junit.xml")
+def test_a_task_that_did_not_run_is_not_a_failure_in_junit(tmp_path: Path) -> None:
+    junit.write_junit([result_of(NOT_DONE)], tmp_path / "junit.xml")
     skipped = ElementTree.parse(tmp_path / "junit.xml").getroot()[0].find("testcase/skipped")
     assert skipped is not None
     assert skipped.get("message") == "there is no GPU here"
 
 
-# All of them
+# All outputs
 
 
-def test_outputs_are_asked_for_by_name(tmp_path: Path) -> None:
+def test_outputs_are_selected_by_name(tmp_path: Path) -> None:
     assert write_outputs(CLASS, tmp_path) == {
         "feedback": tmp_path / "feedback",
         "page": tmp_path / "class.html",
@@ -356,7 +356,7 @@ def test_outputs_are_asked_for_by_name(tmp_path: Path) -> None:
     assert "feedback/" not in page
 
 
-def test_a_class_page_written_again_keeps_its_links_to_feedback_and_to_the_report(tmp_path: Path) -> None:
+def test_rewriting_the_class_page_keeps_its_links_to_feedback_and_report(tmp_path: Path) -> None:
     write_outputs(CLASS, tmp_path)
     (tmp_path / "similarity.json").write_text('{"schema": 1, "threshold": 0.5, "pairs": []}')
     write_outputs(CLASS, tmp_path, ["page"])

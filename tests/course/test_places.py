@@ -1,4 +1,4 @@
-"""Where a card says to look when the error does not tell by itself."""
+"""The lines to check that a card suggests when the error does not name one."""
 
 import json
 from collections.abc import Callable
@@ -148,16 +148,16 @@ def test_error_in_a_function_of_another_task():
 
 @pytest.fixture(scope="module")
 def cards(new_workspace: Callable[[], Workspace]) -> dict[str, dict[str, Any]]:
-    """The cards by the test's name; Task 1.2 has methods of two classes to write."""
+    """The cards by test name; Task 1.2 asks for methods of two classes."""
     workspace = new_workspace()
-    workspace.mend(
+    workspace.edit(
         "course/tasks.toml",
         'write = ["minitorch.sums:sign"]',
         'write = ["minitorch.sums:Step.forward", "minitorch.sums:Number.__add__", "minitorch.sums:Number.sign", '
         '"minitorch.sums:Number.one", "minitorch.sums:Number.two", "minitorch.sums:Number.three"]',
     )
     refuses = '    if x is None:\n        raise ValueError("Step.forward expected a number, got None")\n    return x + y'
-    workspace.mend("minitorch/sums.py", "    return x + y", refuses)
+    workspace.edit("minitorch/sums.py", "    return x + y", refuses)
     workspace.write("minitorch/sums.py", (workspace.root / "minitorch" / "sums.py").read_text(encoding="utf-8") + CODE)
     workspace.write("tests/test_methods.py", TESTS)
     workspace.python("pytest", "tests/test_methods.py", "--course-report=report.json")
@@ -165,37 +165,37 @@ def cards(new_workspace: Callable[[], Workspace]) -> dict[str, dict[str, Any]]:
     return {row["nodeid"].split("::", 1)[-1]: row["card"] for row in rows}
 
 
-def called(card: dict[str, Any]) -> list[str]:
+def functions_in(card: dict[str, Any]) -> list[str]:
     return [place["function"] for place in card["called"]]
 
 
 @pytest.mark.parametrize("name", ["test_in_the_line", "test_kept", "test_in_a_lambda"])
-def test_a_method_of_the_tests_own_task_is_named(cards: dict[str, dict[str, Any]], name: str) -> None:
-    assert called(cards[name]) == ["Number.sign"]
+def test_a_method_of_the_test_s_task_is_named(cards: dict[str, dict[str, Any]], name: str) -> None:
+    assert functions_in(cards[name]) == ["Number.sign"]
 
 
-def test_the_class_or_operator_of_a_parametrized_test_leads_to_its_method(cards: dict[str, dict[str, Any]]) -> None:
-    assert called(cards["test_of_a_parameter[Step]"]) == ["Step.forward"]
-    assert called(cards["test_operator[add]"]) == ["Number.__add__"]
+def test_the_class_or_operator_in_a_parameter_leads_to_its_method(cards: dict[str, dict[str, Any]]) -> None:
+    assert functions_in(cards["test_of_a_parameter[Step]"]) == ["Step.forward"]
+    assert functions_in(cards["test_operator[add]"]) == ["Number.__add__"]
 
 
 @pytest.mark.parametrize(("name", "method"), [("lt", "__gt__"), ("gt", "__lt__"), ("add", "__radd__"), ("mul", "__rmul__")])
-def test_an_operator_leads_to_the_method_that_a_number_at_its_left_calls(name: str, method: str) -> None:
+def test_an_operator_with_a_number_on_its_left_leads_to_the_reflected_method(name: str, method: str) -> None:
     assert _is_called(f"Scalar.{method}", {name})
     assert not _is_called(f"Scalar.{method}", {"eq"})
     assert not _is_called("Scalar.sign", {name})
 
 
-def test_a_method_leads_to_the_class_of_its_name(cards: dict[str, dict[str, Any]]) -> None:
-    assert called(cards["test_through_a_method"]) == ["Step.forward"]
+def test_a_method_call_leads_to_the_function_class_of_the_same_name(cards: dict[str, dict[str, Any]]) -> None:
+    assert functions_in(cards["test_through_a_method"]) == ["Step.forward"]
 
 
 def test_up_to_four_methods_are_named(cards: dict[str, dict[str, Any]]) -> None:
-    assert called(cards["test_four"]) == ["Number.sign", "Number.one", "Number.two", "Number.three"]
-    assert called(cards["test_five"]) == []
+    assert functions_in(cards["test_four"]) == ["Number.sign", "Number.one", "Number.two", "Number.three"]
+    assert functions_in(cards["test_five"]) == []
 
 
-def test_a_place_is_the_line_of_def_below_the_decorator(cards: dict[str, dict[str, Any]]) -> None:
+def test_the_place_of_a_function_is_its_def_line_below_the_decorators(cards: dict[str, dict[str, Any]]) -> None:
     (place,) = cards["test_message"]["called"]
     code = cards["test_of_a_parameter[Step]"]["called"][0]
     assert place == code
@@ -206,18 +206,18 @@ def test_an_error_in_an_earlier_tasks_function_leads_to_what_called_it(cards: di
     assert cards["test_error_in_a_function_of_another_task"]["place"]["function"] == "Number.one"
 
 
-def test_what_is_given_is_not_called_the_students_code(cards: dict[str, dict[str, Any]]) -> None:
-    assert called(cards["test_given"]) == []
-    assert called(cards["test_given_beside_what_students_write"]) == ["add"]
+def test_given_code_is_not_labeled_as_the_student_s(cards: dict[str, dict[str, Any]]) -> None:
+    assert functions_in(cards["test_given"]) == []
+    assert functions_in(cards["test_given_beside_what_students_write"]) == ["add"]
 
 
 def test_methods_of_other_tasks_are_not_named(cards: dict[str, dict[str, Any]]) -> None:
-    assert called(cards["test_of_another_task"]) == []
+    assert functions_in(cards["test_of_another_task"]) == []
 
 
 def test_a_message_that_names_a_method_of_the_task_leads_there(cards: dict[str, dict[str, Any]]) -> None:
     card = cards["test_message"]
-    assert (called(card), card["place"]) == (["Step.forward"], None)
+    assert (functions_in(card), card["place"]) == (["Step.forward"], None)
     assert card["error"] == "ValueError: Step.forward expected a number, got None"
 
 
@@ -226,7 +226,7 @@ def test_a_message_that_names_a_method_of_the_task_leads_there(cards: dict[str, 
     [("test_message_of_another_task", "add"), ("test_message_of_the_function_itself", "Number.sign")],
 )
 def test_an_error_in_the_tasks_own_function_names_its_line(cards: dict[str, dict[str, Any]], name: str, function: str) -> None:
-    assert (called(cards[name]), cards[name]["place"]["function"]) == ([], function)
+    assert (functions_in(cards[name]), cards[name]["place"]["function"]) == ([], function)
 
 
 # Kernels
@@ -359,13 +359,13 @@ def check(value):
 
 @pytest.fixture(scope="module")
 def kernel_cards(new_workspace: Callable[[], Workspace]) -> dict[str, dict[str, Any]]:
-    """The cards of tests of kernels, by the test's name; Task 1.2 has the student write the functions that return them."""
+    """The cards of tests of kernels, by test name; in Task 1.2 the student writes the functions that return the kernels."""
     workspace = new_workspace()
     names = [f"kernels:{name}" for name in ("visit_all", "tensor_map", "tensor_zip", "tensor_reduce")]
-    names = ["lost:none", "half:none", *names]  # a file that is not there, and one that is being edited
+    names = ["lost:none", "half:none", *names]  # a missing file, and one that is being edited
     workspace.write("minitorch/half.py", "def none(:")
     write = ", ".join(f'"minitorch.{name}"' for name in names)
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{write}]")
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{write}]")
     workspace.write("minitorch/kernels.py", KERNELS)
     workspace.write("minitorch/device.py", DEVICE)
     workspace.write("tests/test_kernels.py", KERNEL_TESTS)
@@ -379,38 +379,36 @@ def place(file: str, line: int, source: str, function: str, in_task: bool = True
 
 
 @pytest.mark.exhaustive
-def test_the_line_that_a_compilers_message_names_is_the_students(kernel_cards: dict[str, dict[str, Any]]) -> None:
+def test_the_line_in_a_compiler_message_is_shown_as_the_student_s(kernel_cards: dict[str, dict[str, Any]]) -> None:
     card = kernel_cards["test_compiled"]
     assert card["place"] == place("minitorch/kernels.py", 16, "out[i] = fn(x[i], x[i])", "tensor_map._map")
 
 
-def test_a_line_that_the_message_names_but_no_student_writes_is_passed_over(kernel_cards: dict[str, dict[str, Any]]) -> None:
+def test_a_line_in_the_message_that_no_student_writes_is_skipped(kernel_cards: dict[str, dict[str, Any]]) -> None:
     card = kernel_cards["test_of_what_the_test_compiles"]
     assert card["error"].startswith("TypingError: No implementation of function negative found")
     assert (card["place"]["function"], card["place"]["in_task"]) == ("test_of_what_the_test_compiles", False)
 
 
 @pytest.mark.parametrize("name", ["test_none", "test_none_is_launched"])
-def test_a_forgotten_return_is_told_where_it_was_forgotten(kernel_cards: dict[str, dict[str, Any]], name: str) -> None:
+def test_a_forgotten_return_is_reported_in_its_function(kernel_cards: dict[str, dict[str, Any]], name: str) -> None:
     card = kernel_cards[name]
     assert card["error"] == "tensor_zip returned None; return the kernel made from _zip"
     assert card["place"] == place("minitorch/kernels.py", 21, "def tensor_zip(fn):", "tensor_zip")
 
 
-def test_a_kernel_that_is_not_compiled_is_told_where_it_stands(kernel_cards: dict[str, dict[str, Any]]) -> None:
+def test_a_kernel_that_is_not_compiled_is_reported_at_its_definition(kernel_cards: dict[str, dict[str, Any]]) -> None:
     card = kernel_cards["test_a_function_is_launched"]
     assert card["error"] == "tensor_reduce returned _reduce as it stands; return it compiled, jit(_reduce)"
     assert card["place"] == place("minitorch/kernels.py", 29, "def _reduce(x):", "tensor_reduce._reduce")
 
 
-def test_a_line_of_the_package_is_not_called_the_students(kernel_cards: dict[str, dict[str, Any]]) -> None:
+def test_a_given_line_of_the_package_is_not_labeled_as_the_student_s(kernel_cards: dict[str, dict[str, Any]]) -> None:
     card = kernel_cards["test_a_number_is_launched"]
     assert card["error"] == "TypeError: 'int' object is not subscriptable"
     assert card["place"] == place("minitorch/device.py", 5, "kernel[1, 2]()", "launch", in_task=False)
 
 
 @pytest.mark.parametrize("name", ["test_through_helpers", "test_of_a_value"])
-def test_a_function_of_the_task_is_found_behind_a_cache_and_through_a_tests_helpers(
-    kernel_cards: dict[str, dict[str, Any]], name: str
-) -> None:
-    assert called(kernel_cards[name]) == ["tensor_reduce"]
+def test_a_function_of_the_task_is_found_through_caches_and_test_helpers(kernel_cards: dict[str, dict[str, Any]], name: str) -> None:
+    assert functions_in(kernel_cards[name]) == ["tensor_reduce"]

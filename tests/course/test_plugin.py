@@ -1,4 +1,4 @@
-"""The course inside pytest: what it shows, and what it writes down."""
+"""The course's pytest plugin: what it prints and what its report contains."""
 
 import json
 import subprocess
@@ -202,7 +202,7 @@ class TestGroup:
 
 @pytest.fixture(scope="module")
 def run(new_workspace: Callable[[], Workspace]) -> tuple[Workspace, subprocess.CompletedProcess[str]]:
-    """One run of pytest over the tiny course and the odd tests."""
+    """One run of pytest over the tiny course and the tests above."""
     workspace = new_workspace()
     workspace.write("tests/test_odd.py", ODD)
     workspace.write("tests/test_early.py", "from minitorch.sums import square\n\nTWO = square(2)  # for task0_3, task1_1\n")
@@ -218,7 +218,7 @@ def report(run: tuple[Workspace, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def rows(report: dict[str, Any]) -> dict[str, Any]:
-    """The rows by the test's name without its file."""
+    """The rows of the report by test name without the file."""
     return {row["nodeid"].split("::", 1)[-1]: row for row in report["tests"]}
 
 
@@ -253,14 +253,14 @@ def test_other_not_implemented_errors_are_failures(rows: dict[str, Any]) -> None
     assert rows["test_other_not_implemented"]["card"]["error"] == "NotImplementedError: by design"
 
 
-def test_what_passes_or_is_skipped_is_noted(rows: dict[str, Any]) -> None:
+def test_passed_and_skipped_tests_are_recorded(rows: dict[str, Any]) -> None:
     assert rows["test_add"] | {"order": 0} == {
         "nodeid": "tests/test_sums.py::test_add", "task": "0.1", "state": "passed", "needs": None, "card": None, "order": 0
     }  # fmt: skip
     assert (rows["test_skipped"]["state"], rows["test_skipped"]["reason"]) == ("skipped", "no reason")
 
 
-def test_a_failing_property_gives_the_smallest_input_and_both_sides(rows: dict[str, Any]) -> None:
+def test_a_failing_property_shows_the_smallest_input_and_both_sides(rows: dict[str, Any]) -> None:
     card = rows["test_double"]["card"]
     assert card["says"] == "double(x) is twice x."
     assert (card["inputs"], card["expected"], card["yours"], card["error"]) == ({"x": "7"}, "14", "0", None)
@@ -268,12 +268,12 @@ def test_a_failing_property_gives_the_smallest_input_and_both_sides(rows: dict[s
     assert card["place"]["file"] == "tests/test_sums.py"
 
 
-def test_what_a_property_drew_inside_is_shown_with_its_inputs(rows: dict[str, Any]) -> None:
+def test_values_drawn_inside_a_property_are_shown_with_its_inputs(rows: dict[str, Any]) -> None:
     card = rows["test_drawn_inside"]["card"]
     assert (card["inputs"], card["yours"]) == ({"x": "5", "the other": "3", "draw 2": "1"}, "9")
 
 
-def test_notes_in_other_words_show_no_draws() -> None:
+def test_other_notes_are_not_shown_as_drawn_values() -> None:
     error = ValueError("x")
     assert _drawn(error) == {}
     error.add_note("Falsifying example: test(x=1)")
@@ -281,12 +281,12 @@ def test_notes_in_other_words_show_no_draws() -> None:
     assert _drawn(error) == {}
 
 
-def test_a_failing_example_gives_its_input(rows: dict[str, Any]) -> None:
+def test_a_failing_example_shows_its_input(rows: dict[str, Any]) -> None:
     card = rows["test_example"]["card"]
     assert (card["inputs"], card["expected"], card["yours"]) == ({"x": "5"}, "< 5", "5")
 
 
-def test_a_failing_method_gives_its_input(rows: dict[str, Any]) -> None:
+def test_a_failing_method_shows_its_input(rows: dict[str, Any]) -> None:
     assert rows["TestGroup::test_method"]["card"]["inputs"] == {"x": "11"}
 
 
@@ -300,7 +300,7 @@ def test_a_parametrized_test_shows_its_parameters(rows: dict[str, Any]) -> None:
     assert rows["test_opaque_case[opaque]"]["card"]["case"] == "opaque"
 
 
-def test_a_message_of_expected_and_got_is_taken_apart(rows: dict[str, Any]) -> None:
+def test_a_message_with_expected_and_got_is_split(rows: dict[str, Any]) -> None:
     card = rows["test_message"]["card"]
     assert (card["expected"], card["yours"], card["error"]) == ("None", "2", "they differ")
 
@@ -311,23 +311,23 @@ def test_a_plain_assertion_shows_pytests_explanation(rows: dict[str, Any]) -> No
     assert card["error"] == "assert not 2\n +  where 2 = add(1, 1)"
 
 
-def test_an_assertions_own_words_are_kept(rows: dict[str, Any]) -> None:
+def test_an_assertion_s_own_message_is_kept(rows: dict[str, Any]) -> None:
     card = rows["test_own_words"]["card"]
     assert (card["says"], card["expected"], card["yours"], card["error"]) == ("Own words.", "3", "2", "one and one")
 
 
-def test_a_comparison_that_was_caught_is_not_shown(rows: dict[str, Any]) -> None:
+def test_a_caught_comparison_is_not_shown(rows: dict[str, Any]) -> None:
     card = rows["test_assertion_that_was_caught"]["card"]
     assert (card["expected"], card["yours"], card["error"]) == (None, None, "for another reason")
 
 
-def test_what_a_test_printed_is_kept_and_of_a_property_what_its_smallest_example_printed(rows: dict[str, Any]) -> None:
+def test_the_output_of_a_test_and_of_a_property_s_smallest_example_is_kept(rows: dict[str, Any]) -> None:
     assert rows["test_prints"]["card"]["printed"] == "x is 7"
     assert rows["test_prints_and_errs"]["card"]["printed"] == "out\nerr"
     assert rows["test_own_words"]["card"]["printed"] == ""
 
 
-def test_none_in_place_of_a_value_asks_for_the_return(rows: dict[str, Any]) -> None:
+def test_none_instead_of_a_value_asks_for_a_return(rows: dict[str, Any]) -> None:
     card = rows["test_nothing_comes_back"]["card"]
     assert (card["expected"], card["yours"], card["error"]) == ("2", "None", "Yours is None: is a return missing?")
     assert rows["test_message"]["card"]["error"] == "they differ"
@@ -340,11 +340,11 @@ def test_a_property_without_given_says_what_is_missing(rows: dict[str, Any]) -> 
     )
 
 
-def test_a_misspelt_name_comes_with_a_suggestion(rows: dict[str, Any]) -> None:
+def test_a_misspelled_name_comes_with_a_suggestion(rows: dict[str, Any]) -> None:
     assert rows["test_misspelt"]["card"]["error"] == "NameError: name 'lenght' is not defined. Did you mean: 'length'?"
 
 
-def test_what_compiled_code_has_wrapped_is_said(rows: dict[str, Any]) -> None:
+def test_an_error_wrapped_by_compiled_code_is_unwrapped(rows: dict[str, Any]) -> None:
     card = rows["test_wrapped_by_compiled_code"]["card"]
     assert card["error"] == "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
     assert card["place"]["file"] == "minitorch/sums.py"
@@ -360,19 +360,19 @@ def test_an_error_names_the_students_line(rows: dict[str, Any]) -> None:
 def test_a_wrong_value_names_the_functions_that_the_line_calls(rows: dict[str, Any]) -> None:
     called = rows["test_double"]["card"]["called"]
     assert [(place["file"], place["line"], place["function"]) for place in called] == [("minitorch/sums.py", 9, "double")]
-    assert rows["test_error_in_the_code"]["card"]["called"] == []  # the place says it already
+    assert rows["test_error_in_the_code"]["card"]["called"] == []  # the place is already shown
 
 
-def test_a_wrong_value_that_was_kept_names_the_functions_that_the_test_calls(rows: dict[str, Any]) -> None:
+def test_a_stored_wrong_value_names_the_functions_that_the_test_calls(rows: dict[str, Any]) -> None:
     called = rows["test_a_result_that_is_kept"]["card"]["called"]
     assert [place["function"] for place in called] == ["double", "add"]
 
 
-def test_a_missing_exception_is_told(rows: dict[str, Any]) -> None:
+def test_a_missing_exception_is_reported(rows: dict[str, Any]) -> None:
     assert "DID NOT RAISE" in rows["test_does_not_raise"]["card"]["error"]
 
 
-def test_values_that_cannot_be_shown_do_no_harm(rows: dict[str, Any]) -> None:
+def test_values_whose_repr_fails_are_handled(rows: dict[str, Any]) -> None:
     card = rows["test_values_that_cannot_be_shown"]["card"]
     assert (card["expected"], card["yours"]) == ("< 1", "<Secret that cannot be shown: RuntimeError>")
 
@@ -389,7 +389,7 @@ def test_a_file_with_a_syntax_error_fails_its_tasks(rows: dict[str, Any]) -> Non
     assert row["card"]["place"] == {"file": "tests/test_broken.py", "line": 3, "source": "def broken(:", "function": "", "in_task": False}
 
 
-def test_a_file_with_an_import_error_names_its_line(rows: dict[str, Any]) -> None:
+def test_an_import_error_names_its_line(rows: dict[str, Any]) -> None:
     card = rows["tests/test_lost.py"]["card"]
     assert card["error"].startswith("ImportError: cannot import name 'nothing' from 'minitorch.sums'")
     assert card["place"] == {
@@ -401,14 +401,14 @@ def test_a_file_with_an_import_error_names_its_line(rows: dict[str, Any]) -> Non
     }
 
 
-def test_the_terminal_shows_one_line_a_task_instead_of_tracebacks(run: tuple[Workspace, Any]) -> None:
+def test_the_terminal_shows_one_line_per_task_instead_of_tracebacks(run: tuple[Workspace, Any]) -> None:
     output = run[1].stdout
     assert "tests/test_sums.py::test_square TODO" in output
     assert "tests/test_sums.py::test_root BLOCKED" in output
     assert "Task 0.3: 5 tests to go, open minitorch/sums.py (square); course hint 0.3" in output
     assert "Task 1.1: 2 tests blocked until Task 0.3 is written" in output
     assert "No task: 1 test blocked until Task 0.3 is written" in output
-    assert ", 4 todo, 3 blocked in" in output.splitlines()[-1]  # the files that did not load are counted as errors
+    assert ", 4 todo, 3 blocked in" in output.splitlines()[-1]  # the files that could not be imported count as errors
     failures = output.split("= FAILURES =")[1].split("= not written yet =")[0]
     assert "Need to implement" not in failures
 
@@ -421,8 +421,8 @@ def test_unwritten_code_makes_the_run_fail(workspace: Workspace) -> None:
     assert "2 todo" in done.stdout.splitlines()[-1]
 
 
-def test_an_error_below_the_students_function_names_the_students_line(workspace: Workspace) -> None:
-    workspace.mend(
+def test_an_error_in_a_function_that_the_student_calls_names_the_student_s_line(workspace: Workspace) -> None:
+    workspace.edit(
         "minitorch/sums.py", "    return add(x, x) if x < 7 else 0", "    return given(x)\n\n\ndef given(x):\n    return x / None"
     )
     workspace.python("pytest", "-k", "test_double_of_nothing", "--course-report=report.json")
@@ -447,7 +447,7 @@ def test_the_report_says_how_the_run_ended(report: dict[str, Any]) -> None:
     assert (report["schema"], report["exitstatus"], report["interrupted"]) == (1, 1, None)
 
 
-def test_nothing_is_left_beside_the_report_and_the_courses_own_folder(run: tuple[Workspace, Any]) -> None:
+def test_no_files_are_left_except_the_report_and_the_course_s_own_folder(run: tuple[Workspace, Any]) -> None:
     root = run[0].root
     assert [path.name for path in (root / "out").iterdir()] == ["report.json"]
     assert not (root / ".hypothesis").exists()
@@ -455,7 +455,7 @@ def test_nothing_is_left_beside_the_report_and_the_courses_own_folder(run: tuple
 
 
 @pytest.mark.exhaustive
-def test_the_settings_suit_the_course(rows: dict[str, Any], workspace: Workspace) -> None:
+def test_pytest_and_hypothesis_settings_are_those_of_the_course(rows: dict[str, Any], workspace: Workspace) -> None:
     assert rows["test_settings"]["state"] == "passed"
     workspace.write("tests/test_odd.py", ODD)
     assert workspace.python("pytest", "-k", "test_settings", CI="true").returncode == 0
@@ -463,7 +463,7 @@ def test_the_settings_suit_the_course(rows: dict[str, Any], workspace: Workspace
 
 
 def test_an_endless_test_is_stopped_where_it_hangs(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
     done = workspace.python("pytest", "-m", "task0_1", "--course-limit=3", "--course-report=report.json")
     document = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))
     card = document["interrupted"]
@@ -485,16 +485,16 @@ def pytest_sessionstart(session):
 
 
 @pytest.mark.exhaustive
-def test_an_endless_test_is_told_even_if_pytest_fails_to_show_it(workspace: Workspace) -> None:
-    """The others did pass: without the note of what was stopped they would be taken for all of the task's tests."""
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
+def test_an_endless_test_is_reported_even_if_pytest_cannot_show_it(workspace: Workspace) -> None:
+    """The other tests passed: without the record of the stopped one they would count as all tests of the task."""
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
     workspace.write("tests/conftest.py", FAILS_AT_INTERRUPTS)
     workspace.python("pytest", "-m", "task0_1", "--course-limit=3", "--course-report=report.json")
     document = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))
     assert (document["interrupted"]["task"], document["interrupted"]["nodeid"]) == ("0.1", "tests/test_sums.py::test_add")
 
 
-def test_the_course_imports_nothing_that_it_grades() -> None:
+def test_the_course_does_not_import_the_code_that_it_grades() -> None:
     code = (
         "import sys, course.cli.main, course.runner.plugin; "
         "graded = {'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}; "
@@ -536,9 +536,9 @@ def test_another_property(x):
 '''
 
 
-def test_a_property_that_another_test_calls_is_not_made_small(workspace: Workspace) -> None:
+def test_a_property_that_another_test_calls_is_not_shrunk(workspace: Workspace) -> None:
     workspace.write("tests/test_sums.py", NOTICES)
     workspace.python("pytest", "--course-report=report.json", "tests/test_sums.py")
     found = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
     assert [row["state"] for row in found] == ["failing", "passed", "failing"]
-    assert [row["card"]["inputs"] for row in found if row["card"]] == [{"x": "7"}, {"x": "7"}]  # their own are, before and afterwards
+    assert [row["card"]["inputs"] for row in found if row["card"]] == [{"x": "7"}, {"x": "7"}]  # only its own, before and afterwards

@@ -1,4 +1,4 @@
-"""Hidden probes: what they ask, how they judge, that the reference passes them, and that wrong answers and forgers do not."""
+"""Hidden probes: what they ask and how they judge; the reference passes them, and wrong answers and forgers do not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from course.staff.proofs.prove import needed_files
 FORGERS = Path(__file__).parent / "forgers"
 
 TASKS = [task for task in course().tasks if any(not full.startswith("tests.") for full in task.write)]
-"""Those with code to write."""
+"""The tasks with code to write."""
 
 EARLY = [task for task in TASKS if task.stage < 3]
 LATE = [task for task in TASKS if task.stage >= 3]
@@ -36,14 +36,14 @@ def ids(tasks: Sequence[Task]) -> list[str]:
     return [task.id for task in tasks]
 
 
-# What there is
+# Coverage of the course
 
 
 def test_every_task_with_code_to_write_has_probes_and_no_other_has() -> None:
     assert [task.id for task in course().tasks if probes_of(task.id)] == ids(TASKS)
 
 
-def test_every_probe_says_something_of_its_own_and_has_a_weight() -> None:
+def test_every_probe_has_a_unique_description_and_a_weight() -> None:
     for task in TASKS:
         says = [probe.says for probe in probes_of(task.id) if not probe.edge]
         assert len(set(says)) == len(says), task.id
@@ -52,7 +52,7 @@ def test_every_probe_says_something_of_its_own_and_has_a_weight() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=ids(TASKS))
-def test_edge_cases_have_inputs_of_their_own_and_a_small_share_together(task: Task) -> None:
+def test_edge_cases_have_their_own_inputs_and_a_small_total_weight(task: Task) -> None:
     assert [probe.edge or probe.says for probe in probes_of(task.id) if not check._cases(probe, 0)] == []
     weights, edges = weights_of(task.id), edges_of(task.id)
     assert sum(weights[edge] for edge in edges) <= 0.2 * sum(weights.values()) + 1e-9
@@ -60,16 +60,16 @@ def test_edge_cases_have_inputs_of_their_own_and_a_small_share_together(task: Ta
 
 
 @pytest.mark.parametrize("task", TASKS, ids=ids(TASKS))
-def test_the_chapter_of_a_task_names_its_edge_cases(task: Task) -> None:
+def test_the_chapter_of_a_task_lists_its_edge_cases(task: Task) -> None:
     page = " ".join((ROOT / "docs" / f"{task.page}.md").read_text(encoding="utf-8").replace("`", "").split())
     assert [edge for edge in edges_of(task.id) if edge not in page] == []
 
 
-def test_what_cannot_be_seen_from_outside_are_wrong_answers_of_the_bank() -> None:
+def test_the_undetectable_answers_exist_among_the_wrong_answers() -> None:
     assert set(UNSEEN) <= {answer.key for answer in load_answers(FOLDER, course().tasks)}
 
 
-# How they judge
+# How probes judge
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_cannot_be_seen_from_outside_are_wrong_answers_of_the_bank() -> Non
         (np.array([True]), np.array([True]), 0.0),
     ],
 )
-def test_an_answer_that_is_right_is_taken(got: Any, expected: Any, close: float) -> None:
+def test_a_right_answer_is_accepted(got: Any, expected: Any, close: float) -> None:
     same(got, expected, close)
 
 
@@ -107,13 +107,13 @@ def test_an_answer_that_is_right_is_taken(got: Any, expected: Any, close: float)
         (Seen(np.array([1.0]), (1,), 0, False), np.array([2.0]), "expected shape (1,): [2.0], got a tensor of shape (1,): [1.0]"),
     ],
 )
-def test_an_answer_that_is_wrong_or_of_another_type_is_refused(got: Any, expected: Any, message: str) -> None:
+def test_an_answer_with_a_wrong_value_or_type_is_rejected(got: Any, expected: Any, message: str) -> None:
     with pytest.raises(Wrong) as wrong:
         same(got, expected, 1e-9)
     assert str(wrong.value) == message
 
 
-def test_a_number_may_be_whole_but_no_truth_value() -> None:
+def test_a_number_may_be_an_integer_but_not_a_boolean() -> None:
     assert number(3) == 3.0
     for other in (True, None, Number("Odd", 1.0), "3"):
         with pytest.raises(Wrong) as wrong:
@@ -121,11 +121,11 @@ def test_a_number_may_be_whole_but_no_truth_value() -> None:
         assert str(wrong.value) == f"expected a number, got {shown(other)}"
 
 
-# How they are put
+# How probes run
 
 
 @contextmanager
-def one_task(*probes: check.Probe) -> Iterator[Task]:
+def task_with_probes(*probes: check.Probe) -> Iterator[Task]:
     """Task 0.1 with these probes instead of its own."""
     own = check._probes["0.1"]
     check._probes["0.1"] = list(probes)
@@ -172,15 +172,15 @@ def asks_twice(p: Program) -> Check:
     yield from raises(Program().find("minitorch:double")("x"), "TypeError")
 
 
-def test_a_probe_that_fails_names_the_input_that_takes_the_fewest_words(submission: Path) -> None:
-    with one_task(probe(doubles, x=floats(0, 100), count=30, examples=[(1.0,), (88.5,), (9.0,)])) as task:
+def test_a_failing_probe_names_the_shortest_failing_input(submission: Path) -> None:
+    with task_with_probes(probe(doubles, x=floats(0, 100), count=30, examples=[(1.0,), (88.5,), (9.0,)])) as task:
         (outcome,) = run_probes(task, plain_launcher(submission))
     assert outcome == Outcome("doubles", 1, False, "double(9.0): expected 18.0, got 0.0")
 
 
-def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_has_a_new_one(submission: Path) -> None:
+def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_probe_gets_a_new_child(submission: Path) -> None:
     tried = [probe(ends), probe(hangs, seconds=0.3), probe(misreads), probe(asks_twice), probe(doubles, x=integers(0, 6))]
-    with one_task(*tried) as task:
+    with task_with_probes(*tried) as task:
         outcomes = run_probes(task, plain_launcher(submission))
     assert [outcome.reason for outcome in outcomes] == [
         "ends(): it ended before it had answered",
@@ -193,8 +193,8 @@ def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_has_a_new_one(s
 
 
 @pytest.mark.exhaustive
-def test_a_submission_that_hangs_again_and_again_is_given_less_time(submission: Path) -> None:
-    with one_task(*[replace(probe(hangs, seconds=1.0), says=says) for says in "abc"]) as task:
+def test_a_submission_that_hangs_repeatedly_gets_less_time(submission: Path) -> None:
+    with task_with_probes(*[replace(probe(hangs, seconds=1.0), says=says) for says in "abc"]) as task:
         outcomes = run_probes(task, plain_launcher(submission))
     assert [outcome.reason.removeprefix("hangs(): it gave no answer in ") for outcome in outcomes] == ["1 s", "1 s", "0.2 s"]
 
@@ -206,20 +206,20 @@ def test_a_submission_that_cannot_be_imported_is_started_once(tmp_path: Path) ->
         starts.append(environment)
         raise NoReply("could not be imported: it raised SyntaxError")
 
-    with one_task(probe(ends), probe(hangs)) as task:
+    with task_with_probes(probe(ends), probe(hangs)) as task:
         outcomes = run_probes(task, launch)
     assert [outcome.reason for outcome in outcomes] == ["could not be imported: it raised SyntaxError"] * 2
     assert len(starts) == 1
 
 
-def test_the_same_number_gives_the_same_inputs_and_another_one_others(submission: Path) -> None:
+def test_the_seed_determines_the_inputs(submission: Path) -> None:
     drawn: list[list[float]] = []
 
     def notes(p: Program, x: float) -> Check:
         drawn[-1].append(x)
         yield [p.find("minitorch:double")(x)]
 
-    with one_task(probe(notes, x=floats(0, 1), count=10)) as task:
+    with task_with_probes(probe(notes, x=floats(0, 1), count=10)) as task:
         for seed in (1, 1, 2):
             drawn.append([])
             run_probes(task, plain_launcher(submission), seed)
@@ -228,13 +228,13 @@ def test_the_same_number_gives_the_same_inputs_and_another_one_others(submission
 
 
 def doubles_small_ones(p: Program, x: float) -> Check:
-    """One check for small numbers and, by labels, for their kinds."""
+    """A check of small numbers and, through labels, of edge cases."""
     (got,) = yield [p.find("minitorch:double")(x)]
     compare.all_same([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
 
 
-def test_edge_cases_are_told_apart_by_inputs_and_by_labels_and_have_one_outcome_each(submission: Path) -> None:
-    with one_task() as task:
+def test_edge_cases_are_distinguished_by_input_or_label_and_have_one_outcome_each(submission: Path) -> None:
+    with task_with_probes() as task:
         edges: dict[str, Any] = {"large": lambda x: x >= 7}
         check.probe("0.1", "doubles", weight=3, examples=[(1.0,), (9.0,)], edges=edges)(doubles)
         check.probe("0.1", "labelled", examples=[(1.0,), (8.0,)], labels=["large", "kind"])(doubles_small_ones)
@@ -254,12 +254,12 @@ def test_edge_cases_are_told_apart_by_inputs_and_by_labels_and_have_one_outcome_
     assert weights["large"] / sum(weights.values()) == pytest.approx(0.04)
 
 
-def test_no_outcomes_are_worth_nothing() -> None:
+def test_missing_outcomes_earn_nothing() -> None:
     assert share([]) == 0.0
 
 
-def test_probes_are_put_in_the_sandbox_alike(submission: Path) -> None:
-    """What hangs or ends there fails its probe in the same words."""
+def test_probes_give_the_same_outcomes_in_the_sandbox(submission: Path) -> None:
+    """A call that hangs or ends its process there fails its probe with the same message."""
     from course.staff.probes.sandboxed import sandbox_launcher
     from course.staff.sandbox.sandbox import Sandbox, best_level
 
@@ -267,7 +267,7 @@ def test_probes_are_put_in_the_sandbox_alike(submission: Path) -> None:
     if level == "none":
         pytest.skip("this machine has no sandbox: neither bubblewrap nor Landlock")
     submission.chmod(0o755)
-    with one_task(probe(doubles, x=integers(0, 6)), probe(ends), probe(hangs, seconds=0.5), probe(asks_twice)) as task:
+    with task_with_probes(probe(doubles, x=integers(0, 6)), probe(ends), probe(hangs, seconds=0.5), probe(asks_twice)) as task:
         outcomes = run_probes(task, sandbox_launcher(Sandbox(level), submission))
     reasons = ["", "ends(): it ended before it had answered", "hangs(): it gave no answer in time", ""]
     assert [outcome.reason for outcome in outcomes] == reasons
@@ -294,20 +294,20 @@ def files() -> dict[str, str | bytes]:
     return needed_files(ROOT, course())
 
 
-def some(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
-    """The first, the last, and those between at equal distances."""
+def sample(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
+    """The first, the last, and evenly spaced ones in between."""
     return [answers[i * (len(answers) - 1) // (count - 1)] for i in range(count)]
 
 
 @pytest.mark.exhaustive
 def test_wrong_answers_fail_the_probes_of_their_task(files: dict[str, str | bytes]) -> None:
-    """One of each task of the first three modules; all of them: `course.staff.probes.bank.meet`."""
-    answers = [answer for task in EARLY for answer in some(seen(task), 2)[1:]]
+    """One of each task of the first three modules; for all of them see `course.staff.probes.bank.meet`."""
+    answers = [answer for task in EARLY for answer in sample(detectable_answers(task), 2)[1:]]
     assert [met.answer.key for met in meet(answers, course(), files) if not met.by] == []
 
 
-def seen(task: Task) -> list[WrongAnswer]:
-    """The wrong answers of a task that can be seen from outside."""
+def detectable_answers(task: Task) -> list[WrongAnswer]:
+    """The wrong answers of a task whose mistake is visible from outside."""
     return [answer for answer in answers_in_code(load_answers(FOLDER, [task])) if answer.key not in UNSEEN]
 
 
@@ -320,8 +320,8 @@ def test_there_are_at_least_47_forgers() -> None:
 
 
 @pytest.mark.exhaustive
-def test_no_forger_gets_a_mark_that_it_did_not_earn(files: dict[str, str | bytes]) -> None:
-    """Those that write nothing else, and are not right by chance, fail the first probe of their task, and all others."""
+def test_no_forger_gets_unearned_marks(files: dict[str, str | bytes]) -> None:
+    """Forgers that write no real code, and are not right by chance, fail every probe of their task."""
     whole = [forger for forger in forgers() if forger.task in ("1.1", "1.3") and forger.name != "is_right_by_chance"]
     assert len(whole) >= 17
     for met in meet(whole, course(), files, stop=False):

@@ -1,4 +1,4 @@
-"""Calls into a submission's process: programs, plain data, and children that do not answer as they should."""
+"""Calls into a submission's process: programs, plain data, and children that answer incorrectly or not at all."""
 
 from __future__ import annotations
 
@@ -97,29 +97,29 @@ def remote(package: Path) -> Iterator[Remote]:
         yield remote
 
 
-def ask(remote: Remote, name: str, *arguments: Any) -> Any:
-    """What a function of the package gives."""
+def call(remote: Remote, name: str, *arguments: Any) -> Any:
+    """The result of a function of the package."""
     (answer,) = remote.ask([[Program().find(f"minitorch:{name}")(*arguments)]])
     return answer if isinstance(answer, Raised) else answer[0]
 
 
-# What comes back
+# What calls return
 
 
-def test_a_call_gives_plain_numbers(remote: Remote) -> None:
-    assert ask(remote, "add", 1.5, 2.0) == 3.5
-    assert math.isnan(ask(remote, "add", math.nan, 1.0))
-    assert ask(remote, "add", -math.inf) == -math.inf
-    assert type(ask(remote, "add", 1, 2)) is int
-    assert ask(remote, "add", (1, 2), (3,)) == (1, 2, 3)
-    assert ask(remote, "nothing") is None
+def test_a_call_returns_plain_numbers(remote: Remote) -> None:
+    assert call(remote, "add", 1.5, 2.0) == 3.5
+    assert math.isnan(call(remote, "add", math.nan, 1.0))
+    assert call(remote, "add", -math.inf) == -math.inf
+    assert type(call(remote, "add", 1, 2)) is int
+    assert call(remote, "add", (1, 2), (3,)) == (1, 2, 3)
+    assert call(remote, "nothing") is None
 
 
-def test_a_number_of_another_class_is_not_taken_for_a_float(remote: Remote) -> None:
-    assert ask(remote, "odd") == Number("Odd", 1.5)
+def test_a_number_of_another_class_is_not_accepted_as_a_float(remote: Remote) -> None:
+    assert call(remote, "odd") == Number("Odd", 1.5)
 
 
-def test_an_array_comes_back_with_its_dtype_and_shape(remote: Remote) -> None:
+def test_an_array_is_returned_with_its_dtype_and_shape(remote: Remote) -> None:
     p = Program()
     array = p.find("numpy:array")([[1.0, math.nan]], dtype="float32")
     ((got, function),) = remote.ask([[array, p.find("minitorch:add")]])
@@ -128,7 +128,7 @@ def test_an_array_comes_back_with_its_dtype_and_shape(remote: Remote) -> None:
     assert function == Thing("function")
 
 
-def test_steps_make_objects_and_use_them_again(remote: Remote) -> None:
+def test_steps_create_objects_and_reuse_them(remote: Remote) -> None:
     p = Program()
     numbers = p.find("builtins:list")([1.0, 2.0])
     numbers.append(3.0)
@@ -137,7 +137,7 @@ def test_steps_make_objects_and_use_them_again(remote: Remote) -> None:
     assert got == [[[1.0, 2.0, 3.0], 4.0, [(0.0, 1.0), (2.0, 2.0), (2.0, 3.0)], 2.0]]
 
 
-def test_several_programs_go_at_once_and_one_that_fails_hurts_no_other(remote: Remote) -> None:
+def test_several_programs_run_at_once_and_a_failure_does_not_affect_the_others(remote: Remote) -> None:
     before = remote.answers
     first, second, third = remote.ask([[Program().find(f"minitorch:{name}")()] for name in ("odd", "fails", "nothing")])
     assert (first, third) == ([Number("Odd", 1.5)], [None])
@@ -156,11 +156,11 @@ def test_several_programs_go_at_once_and_one_that_fails_hurts_no_other(remote: R
         ("missing", "raised AttributeError: module 'minitorch' has no attribute 'missing'"),
     ],
 )
-def test_what_goes_wrong_in_a_call_is_its_answer(remote: Remote, name: str, message: str) -> None:
-    assert str(ask(remote, name)) == message
+def test_an_error_in_a_call_is_its_answer(remote: Remote, name: str, message: str) -> None:
+    assert str(call(remote, name)) == message
 
 
-def test_a_request_is_shown_as_the_code_that_it_is() -> None:
+def test_a_request_is_printed_as_code() -> None:
     p = Program()
     x = p.find("minitorch:tensor")([1.0, 2.0], grad=True)
     assert repr(x.sum(0).backward) == "tensor([1.0, 2.0], grad=True).sum(0).backward"
@@ -191,28 +191,28 @@ def test_a_request_is_shown_as_the_code_that_it_is() -> None:
         float("inf"),
     ],
 )
-def test_what_is_no_plain_data_is_refused(plain: Any) -> None:
+def test_anything_but_plain_data_is_refused(plain: Any) -> None:
     with pytest.raises((ValueError, OverflowError)):
         decoded(plain)
 
 
-def test_a_tensor_comes_back_with_its_layout() -> None:
+def test_a_tensor_is_returned_with_its_layout() -> None:
     got = decoded({"tensor": [[2, 1], [1, 2], 3, True, ["float64", [2, 1], [1.0, 2.0]]]})
     assert isinstance(got, Seen)
     assert (got.array.tolist(), got.strides, got.offset, got.recorded) == ([[1.0], [2.0]], (1, 2), 3, True)
 
 
-# Children that do not answer
+# Children that do not answer correctly
 
 
 @pytest.mark.parametrize(("name", "message"), [("ends", "ended before it had answered"), ("babbles", "sent more than one answer")])
-def test_a_child_that_ends_or_babbles_is_gone(package: Path, name: str, message: str) -> None:
+def test_a_child_that_ends_or_answers_nonsense_is_abandoned(package: Path, name: str, message: str) -> None:
     with Remote(plain_launcher(package)) as remote:
         with pytest.raises(NoReply) as gone:
-            ask(remote, name)
+            call(remote, name)
         assert str(gone.value) in (message, "answered what was not asked")
         with pytest.raises(NoReply, match=r"^ended before it was asked$"):
-            ask(remote, "nothing")
+            call(remote, "nothing")
 
 
 def test_a_child_that_hangs_is_ended_in_time(package: Path) -> None:
@@ -229,14 +229,14 @@ def test_a_submission_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
     assert str(gone.value).startswith("could not be imported: it raised SyntaxError: invalid syntax (minitorch.py, line 1)")
 
 
-class Scripted:
-    """A child whose answers a test makes up from the requests."""
+class ScriptedChild:
+    """A child whose answers the test computes from the requests."""
 
     def __init__(self, reply: Callable[[dict[str, Any]], Any]) -> None:
         self.reply = reply
         self.ended = False
 
-    def __call__(self, environment: Mapping[str, str]) -> Scripted:
+    def __call__(self, environment: Mapping[str, str]) -> ScriptedChild:
         return self
 
     def ask(self, line: bytes, seconds: float) -> bytes:
@@ -268,29 +268,29 @@ class Scripted:
         (lambda request: {"id": request["id"], "answers": [["x" * (1 << 22)]]}, "sent an answer of more than 4194304 bytes"),
     ],
 )
-def test_an_answer_that_is_none_ends_the_child(reply: Callable[[dict[str, Any]], Any], message: str) -> None:
-    child = Scripted(reply)
+def test_an_invalid_answer_ends_the_child(reply: Callable[[dict[str, Any]], Any], message: str) -> None:
+    child = ScriptedChild(reply)
     with pytest.raises(NoReply) as gone:
-        ask(Remote(child), "add")
+        call(Remote(child), "add")
     assert str(gone.value) == message
     assert child.ended
 
 
-def test_every_request_has_a_number_of_its_own() -> None:
+def test_every_request_has_a_unique_number() -> None:
     seen: list[str] = []
 
     def reply(request: dict[str, Any]) -> Any:
         seen.append(request["id"])
         return {"id": request["id"], "answers": [[1.0]]}
 
-    remote = Remote(Scripted(reply))
+    remote = Remote(ScriptedChild(reply))
     for _ in range(20):
-        ask(remote, "add")
+        call(remote, "add")
     assert len(set(seen)) == 20
     assert all(len(number) == 16 for number in seen)
 
 
-def test_a_thousand_calls_go_in_one_line(remote: Remote) -> None:
-    """So that a busy machine does not make them wait for each other."""
+def test_a_thousand_calls_fit_in_one_line(remote: Remote) -> None:
+    """Children run in parallel, so that a busy machine does not make them wait for each other."""
     answers = remote.ask([[Program().find("minitorch:add")(float(n), 1.0)] for n in range(1000)])
     assert answers == [[n + 1.0] for n in range(1000)]

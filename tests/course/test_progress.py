@@ -1,4 +1,4 @@
-"""Progress: states derived from a run of the tests, and the cache of them."""
+"""Progress: the states that a test run gives, and their cache."""
 
 import importlib.util
 import json
@@ -19,13 +19,15 @@ from course.workspace.atomic_files import write_json
 
 from .conftest import EDITS, TASK, Workspace, tasks_toml
 
-pytestmark = pytest.mark.usefixtures("clean")
+pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
 ALL = ("0.1", "0.2", "0.3", "1.1", "1.2")
 
 
 @pytest.fixture(scope="module")
-def ran(clean: None, new_workspace: Callable[[], Workspace]) -> tuple[Workspace, dict[str, TaskState]]:
+def workspace_with_results(
+    clean_process_environment: None, new_workspace: Callable[[], Workspace]
+) -> tuple[Workspace, dict[str, TaskState]]:
     """A workspace whose tests have all run."""
     workspace = new_workspace()
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pytest.skip('later')\n")
@@ -37,43 +39,47 @@ def state_of(workspace: Workspace, task: str, **limits: float) -> TaskState:
     return run_tasks([task], workspace.root, **limits)[task]
 
 
-def test_a_task_whose_tests_pass_is_passed(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    assert ran[1]["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
+def test_a_task_whose_tests_pass_is_passed(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    assert workspace_with_results[1]["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
 
 
-def test_a_task_with_a_failing_test_is_failing_whatever_its_others_do(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    state = ran[1]["0.2"]
+def test_a_task_with_a_failing_test_is_failing_whatever_its_other_tests_do(
+    workspace_with_results: tuple[Workspace, dict[str, TaskState]],
+) -> None:
+    state = workspace_with_results[1]["0.2"]
     assert (state.state, state.passed, state.failing, state.blocked, state.total) == ("failing", 1, 1, 1, 3)
     assert state.blocked_by == ("0.3",)
     assert state.card is not None
     assert (state.card.nodeid, state.card.inputs) == ("tests/test_sums.py::test_double", {"x": "7"})
 
 
-def test_a_task_that_is_not_written_is_todo(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    state = ran[1]["0.3"]
+def test_a_task_that_is_not_written_is_todo(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    state = workspace_with_results[1]["0.3"]
     assert (state.state, state.todo, state.total) == ("todo", 2, 2)
     assert state.card is not None
     assert state.card.place is not None
     assert (state.card.place.file, state.card.place.line, state.card.place.function) == ("minitorch/sums.py", 16, "square")
 
 
-def test_a_task_that_needs_unwritten_code_of_another_is_blocked_by_it(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    assert (ran[1]["1.1"].state, ran[1]["1.1"].blocked_by) == ("blocked", ("0.3",))
+def test_a_task_that_needs_unwritten_code_of_another_is_blocked_by_it(
+    workspace_with_results: tuple[Workspace, dict[str, TaskState]],
+) -> None:
+    assert (workspace_with_results[1]["1.1"].state, workspace_with_results[1]["1.1"].blocked_by) == ("blocked", ("0.3",))
 
 
-def test_a_task_whose_tests_are_all_skipped_is_not_passed(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    state = ran[1]["1.2"]
+def test_a_task_whose_tests_are_all_skipped_is_not_passed(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    state = workspace_with_results[1]["1.2"]
     assert (state.state, state.total) == ("failing", 0)
     assert state.card is not None
     assert state.card.error == "all of its tests were skipped: later"
 
 
-def test_students_code_runs_in_another_process(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    assert int((ran[0].root / "imported_by").read_text()) != os.getpid()
+def test_student_code_runs_in_another_process(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    assert int((workspace_with_results[0].root / "imported_by").read_text()) != os.getpid()
 
 
-def test_results_are_remembered(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    workspace, states = ran
+def test_results_are_remembered(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    workspace, states = workspace_with_results
     assert cached_states(workspace.root) == states
     assert sorted(path.name for path in (workspace.root / ".course").glob("*.json*")) == ["activity.json", "record.json", "results.json"]
 
@@ -90,7 +96,7 @@ def test_nothing_is_known_before_the_first_run(workspace: Workspace) -> None:
     assert TaskState("0.1").state == "unknown"
 
 
-def test_results_are_added_to_those_that_still_hold(workspace: Workspace) -> None:
+def test_results_are_added_to_those_that_are_still_valid(workspace: Workspace) -> None:
     run_tasks(["0.1"], workspace.root)
     run_tasks(["0.3"], workspace.root)
     assert [state.state for state in cached_states(workspace.root).values()] == ["passed", "unknown", "todo", "unknown", "unknown"]
@@ -138,7 +144,7 @@ def test_the_tests_of_a_module_load_nothing_of_a_later_one(workspace: Workspace)
     assert card.error == "SyntaxError: invalid syntax"
 
 
-def test_what_ran_while_a_file_changed_is_unknown_and_says_so(workspace: Workspace) -> None:
+def test_a_task_whose_file_changed_during_the_run_is_unknown_and_the_reason_is_given(workspace: Workspace) -> None:
     workspace.write("tests/test_signs.py", EDITS)
     state = state_of(workspace, "0.1")
     assert (state.state, state.card and state.card.error) == ("unknown", "a file changed while the tests ran; run: course test 0.1")
@@ -164,13 +170,13 @@ def test_a_damaged_cache_is_ignored(workspace: Workspace, text: str) -> None:
     assert cached_states(workspace.root)["0.1"] == TaskState("0.1")
 
 
-def test_a_workspace_that_cannot_be_written_to_still_runs(workspace: Workspace) -> None:
+def test_tests_run_in_a_read_only_workspace(workspace: Workspace) -> None:
     workspace.write(".course", "a file where the folder should be")
     assert state_of(workspace, "0.1").state == "passed"
 
 
-def test_a_syntax_error_in_students_code_is_shown_where_it_is(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "def square(x):", "def square(x)")
+def test_a_syntax_error_in_student_code_is_shown_with_its_line(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "def square(x):", "def square(x)")
     state = state_of(workspace, "0.1")
     assert state.state == "failing"
     assert state.card is not None
@@ -179,8 +185,8 @@ def test_a_syntax_error_in_students_code_is_shown_where_it_is(workspace: Workspa
     assert (state.card.place.file, state.card.place.line, state.card.place.source) == ("minitorch/sums.py", 14, "def square(x)")
 
 
-def test_an_error_while_students_code_is_imported_is_shown_where_it_is(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "def square(x):", "squares = undefined\n\n\ndef square(x):")
+def test_an_error_at_import_of_student_code_is_shown_with_its_line(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "def square(x):", "squares = undefined\n\n\ndef square(x):")
     state = state_of(workspace, "0.1")
     assert state.card is not None
     assert state.card.error == "NameError: name 'undefined' is not defined"
@@ -188,7 +194,7 @@ def test_an_error_while_students_code_is_imported_is_shown_where_it_is(workspace
     assert (state.card.place.file, state.card.place.source) == ("minitorch/sums.py", "squares = undefined")
 
 
-def test_a_broken_file_does_not_touch_the_tasks_of_others(workspace: Workspace) -> None:
+def test_a_broken_file_does_not_affect_tasks_in_other_files(workspace: Workspace) -> None:
     workspace.write("tests/test_signs.py", "# task1_2\nimport nothing_of_that_name\n")
     states = run_tasks(["0.1", "1.2"], workspace.root)
     assert (states["0.1"].state, states["1.2"].state) == ("passed", "failing")
@@ -196,19 +202,21 @@ def test_a_broken_file_does_not_touch_the_tasks_of_others(workspace: Workspace) 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("shares", [2, 5])
-def test_tests_that_are_dealt_to_several_processes_say_the_same(ran: tuple[Workspace, dict[str, TaskState]], shares: int) -> None:
-    workspace, states = ran
+def test_tests_distributed_over_several_processes_give_the_same_states(
+    workspace_with_results: tuple[Workspace, dict[str, TaskState]], shares: int
+) -> None:
+    workspace, states = workspace_with_results
     assert run_tasks(ALL, workspace.root, shares=shares) == states
 
 
-def test_a_broken_file_counts_once_however_many_processes_cannot_load_it(workspace: Workspace) -> None:
+def test_a_broken_file_counts_once_however_many_processes_fail_to_import_it(workspace: Workspace) -> None:
     workspace.write("tests/test_signs.py", "# task1_2\nimport nothing_of_that_name\n")
     states = run_tasks(["1.2"], workspace.root, shares=3)
     assert (states["1.2"].state, states["1.2"].failing, states["1.2"].total) == ("failing", 1, 1)
 
 
 @pytest.mark.exhaustive
-def test_what_hangs_in_one_of_several_processes_fails_its_task(workspace: Workspace) -> None:
+def test_a_test_that_hangs_in_one_of_several_processes_fails_its_task(workspace: Workspace) -> None:
     hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
     workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pass\n\n\n{hangs}")
     state = run_tasks(["1.2"], workspace.root, 2, shares=2)["1.2"]
@@ -218,8 +226,8 @@ def test_what_hangs_in_one_of_several_processes_fails_its_task(workspace: Worksp
 
 
 @pytest.mark.exhaustive
-def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspace: Workspace) -> None:
-    workspace.mend(
+def test_an_endless_test_fails_its_task_and_the_other_tasks_still_get_a_state(workspace: Workspace) -> None:
+    workspace.edit(
         "minitorch/sums.py", "    raise NotImplementedError(", "    while x is not None:\n        pass\n    raise NotImplementedError("
     )
     states = run_tasks(["0.1", "0.2", "0.3"], workspace.root, time_limit=4)
@@ -233,7 +241,7 @@ def test_an_endless_test_fails_its_task_and_the_others_are_still_judged(workspac
 
 
 @pytest.mark.exhaustive
-def test_a_test_that_failed_before_another_hung_is_the_one_that_is_shown(workspace: Workspace) -> None:
+def test_a_failure_before_a_hanging_test_is_the_one_shown(workspace: Workspace) -> None:
     hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
     workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert 1 == 2\n\n\n{hangs}")
     state = state_of(workspace, "1.2", time_limit=2)
@@ -243,10 +251,10 @@ def test_a_test_that_failed_before_another_hung_is_the_one_that_is_shown(workspa
 
 
 @pytest.mark.parametrize("files", [["one", "two"], ["two", "one"]])
-def test_the_first_failing_test_is_that_of_the_file_which_is_written_first(workspace: Workspace, files: list[str]) -> None:
+def test_the_first_failing_test_is_in_the_file_that_students_write_first(workspace: Workspace, files: list[str]) -> None:
     names = ", ".join(f'"minitorch.{file}:f"' for file in files)
-    workspace.mend("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{names}]")
-    for name in ("all_together", "one", "two"):  # in the alphabet the first builds on the others
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{names}]")
+    for name in ("all_together", "one", "two"):  # the first in alphabetical order builds on the others
         workspace.write(f"tests/test_{name}.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_f():\n    assert 1 == 2\n")
     card = state_of(workspace, "1.2").card
     assert card is not None
@@ -274,7 +282,7 @@ def card_of(state: TaskState) -> str:
 
 @pytest.mark.parametrize("shares", [1, 2])
 @pytest.mark.parametrize("first", [None, "", "tests/test_signs.py::test_hard", "tests/test_signs.py::test_that_is_gone"])
-def test_the_card_is_that_of_the_first_test_as_defined_whichever_runs_first(workspace: Workspace, first: str | None, shares: int) -> None:
+def test_the_card_shows_the_first_failing_test_in_definition_order(workspace: Workspace, first: str | None, shares: int) -> None:
     workspace.write("tests/test_signs.py", FAILS_IN_ORDER)
     state = run_tasks(["1.2"], workspace.root, first=first, shares=shares)["1.2"]
     assert card_of(state) == "tests/test_signs.py::test_simple"
@@ -283,7 +291,7 @@ def test_the_card_is_that_of_the_first_test_as_defined_whichever_runs_first(work
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("shares", [1, 2])
-def test_the_card_is_that_of_the_first_test_also_if_the_one_that_runs_first_hangs(workspace: Workspace, shares: int) -> None:
+def test_the_card_shows_the_first_failing_test_even_if_the_first_to_run_hangs(workspace: Workspace, shares: int) -> None:
     workspace.write("tests/test_signs.py", FAILS_IN_ORDER.replace("assert 1 == 3", "while True: pass"))
     state = run_tasks(["1.2"], workspace.root, 1, first="tests/test_signs.py::test_hard", shares=shares)["1.2"]
     assert card_of(state) == "tests/test_signs.py::test_simple"
@@ -292,7 +300,7 @@ def test_the_card_is_that_of_the_first_test_also_if_the_one_that_runs_first_hang
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("shares", [1, 2])
-def test_a_test_that_hangs_comes_before_one_that_fails_after_it(workspace: Workspace, shares: int) -> None:
+def test_a_hanging_test_comes_before_a_failure_after_it(workspace: Workspace, shares: int) -> None:
     workspace.write("tests/test_signs.py", FAILS_IN_ORDER.replace("assert 1 == 2", "while True: pass"))
     card = run_tasks(["1.2"], workspace.root, 1, shares=shares)["1.2"].card
     assert card is not None
@@ -300,10 +308,10 @@ def test_a_test_that_hangs_comes_before_one_that_fails_after_it(workspace: Works
 
 
 @pytest.mark.exhaustive
-def test_the_card_does_not_depend_on_the_tasks_that_run_beside(workspace: Workspace) -> None:
+def test_the_card_does_not_depend_on_the_other_tasks_of_the_run(workspace: Workspace) -> None:
     for task, files in {"1.1": ["one", "two"], "1.2": ["two", "one"]}.items():
         names = ", ".join(f'"minitorch.{file}:f"' for file in files)
-        workspace.mend("course/tasks.toml", f'write = ["minitorch.sums:{ {"1.1": "root", "1.2": "sign"}[task] }"]', f"write = [{names}]")
+        workspace.edit("course/tasks.toml", f'write = ["minitorch.sums:{ {"1.1": "root", "1.2": "sign"}[task] }"]', f"write = [{names}]")
     both = "import pytest\n\n\n@pytest.mark.task1_1\n@pytest.mark.parametrize('x', [1])\ndef test_a(x):\n    assert 1 == 2\n"
     for name in ("one", "two"):
         workspace.write(f"tests/test_{name}.py", both + both.replace("task1_1", "task1_2").replace("test_a", "test_b"))
@@ -312,7 +320,7 @@ def test_the_card_does_not_depend_on_the_tasks_that_run_beside(workspace: Worksp
 
 
 @pytest.mark.exhaustive
-def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
+def test_the_time_limit_applies_to_each_test(workspace: Workspace) -> None:
     works = "    end = time.process_time() + 2\n    while time.process_time() < end:\n        pass\n"
     slow = f"@pytest.mark.task1_2\n@pytest.mark.parametrize('n', [1, 2])\ndef test_sign(n):\n{works}"
     workspace.write("tests/test_signs.py", f"import time\n\nimport pytest\n\n\n{slow}")
@@ -321,15 +329,15 @@ def test_the_time_limit_is_for_each_test(workspace: Workspace) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("seconds", "state"), [(4, "passed"), (60, "failing")])
-def test_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str) -> None:
+def test_time_spent_waiting_counts_a_quarter(workspace: Workspace, seconds: int, state: str) -> None:
     test = f"import time\n\nimport pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    time.sleep({seconds})\n"
     workspace.write("tests/test_signs.py", test)
     assert state_of(workspace, "1.2", time_limit=2).state == state
 
 
 @pytest.mark.exhaustive
-def test_code_that_hangs_while_it_is_imported_fails(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
+def test_code_that_hangs_at_import_fails(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
     card = state_of(workspace, "0.1", time_limit=0.5).card
     assert card is not None
     assert card.error is not None
@@ -343,7 +351,7 @@ def test_code_that_cannot_be_stopped_is_killed(workspace: Workspace, monkeypatch
     stubborn = (
         "    while True:\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass"
     )
-    workspace.mend("minitorch/sums.py", "    return x + y", stubborn)
+    workspace.edit("minitorch/sums.py", "    return x + y", stubborn)
     monkeypatch.setattr(progress, "RUN_LIMIT", 2)
     monkeypatch.setattr(progress, "GRACE", 0.2)
     card = state_of(workspace, "0.1", time_limit=2).card
@@ -353,7 +361,7 @@ def test_code_that_cannot_be_stopped_is_killed(workspace: Workspace, monkeypatch
 
 
 def test_code_that_ends_the_process_fails_and_shows_what_was_printed(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    import os\n    os.write(2, b'last words')\n    os._exit(0)")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    import os\n    os.write(2, b'last words')\n    os._exit(0)")
     state = state_of(workspace, "0.1")
     assert state.state == "failing"
     assert state.card is not None
@@ -362,7 +370,7 @@ def test_code_that_ends_the_process_fails_and_shows_what_was_printed(workspace: 
 
 
 def test_code_that_asks_for_input_does_not_wait_for_it(workspace: Workspace) -> None:
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return int(input())")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return int(input())")
     card = state_of(workspace, "0.1").card
     assert card is not None
     assert card.error is not None
@@ -370,7 +378,9 @@ def test_code_that_asks_for_input_does_not_wait_for_it(workspace: Workspace) -> 
 
 
 @pytest.mark.parametrize(("package", "task"), [("pytest", "0.1"), ("hypothesis", "0.1"), ("numpy", "2.1"), ("numba", "3.1")])
-def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str, task: str) -> None:
+def test_a_missing_package_is_reported_with_the_remedy(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: str, task: str
+) -> None:
     text = tasks_toml()
     for number in (2, 3):
         text += f'[[stage]]\nnumber = {number}\ntitle = "Later"\nmodules = []\n'
@@ -379,10 +389,10 @@ def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkey
     workspace.write("course/tasks.toml", text)
     find_spec = importlib.util.find_spec
 
-    def without(name: str) -> ModuleSpec | None:
+    def find_other_spec(name: str) -> ModuleSpec | None:
         return None if name == package else find_spec(name)
 
-    monkeypatch.setattr(importlib.util, "find_spec", without)
+    monkeypatch.setattr(importlib.util, "find_spec", find_other_spec)
     with pytest.raises(CannotRun) as caught:
         run_tasks([task], workspace.root)
     install = f"run: {sys.executable} -m pip install"
@@ -394,7 +404,7 @@ def test_a_missing_package_is_told_with_the_way_out(workspace: Workspace, monkey
     assert str(caught.value).endswith(f"{install} -r requirements.txt -r requirements.extra.txt")
 
 
-def test_the_first_modules_need_no_package_of_later_ones() -> None:
+def test_the_first_modules_need_no_packages_of_later_ones() -> None:
     assert (packages(1), packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy"])
 
 
@@ -404,15 +414,15 @@ def test_an_unknown_task_is_refused(workspace: Workspace) -> None:
     assert str(caught.value) == "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / "results.json"
     write_json(path, {"old": 1})
 
-    def full(self: Path, target: Path) -> None:
+    def write_half(self: Path, target: Path) -> None:
         self.write_bytes(self.read_bytes()[:5])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", write_half)
     with pytest.raises(OSError, match="disk full"):
         write_json(path, {"new": 2})
     assert json.loads(path.read_text(encoding="utf-8")) == {"old": 1}
@@ -427,13 +437,13 @@ def test_two_threads_may_write_one_file(tmp_path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == list(range(1000))
 
 
-def test_an_editors_lock_does_not_disturb(new_workspace: Callable[[], Workspace]) -> None:
+def test_an_editor_s_lock_file_is_ignored(new_workspace: Callable[[], Workspace]) -> None:
     root = new_workspace().root
-    (root / "minitorch" / ".#sums.py").symlink_to("user@host.1:2")  # as an editor leaves it beside an unsaved file
+    (root / "minitorch" / ".#sums.py").symlink_to("user@host.1:2")  # as an editor leaves it while a file is unsaved
     assert cached_states(root)["0.1"].state == "unknown"
 
 
-def test_the_cache_is_plain_json(ran: tuple[Workspace, dict[str, TaskState]]) -> None:
-    document = json.loads((ran[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
+def test_the_cache_is_plain_json(workspace_with_results: tuple[Workspace, dict[str, TaskState]]) -> None:
+    document = json.loads((workspace_with_results[0].root / ".course" / "results.json").read_text(encoding="utf-8"))
     assert document["schema"] == 4
     assert document["states"]["0.1"]["state"]["passed"] == 1

@@ -1,4 +1,4 @@
-"""Wrong answers and the proof that the tests catch them: `course.staff.proofs`."""
+"""Wrong answers, and proofs that the tests catch them: `course.staff.proofs`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def repository(tmp_path: Path) -> Repository:
     return miniature.write(tmp_path / "reference")
 
 
-def wrong(body: str, task: str = "0.1", name: str = "wrong", target: str = RELU) -> WrongAnswer:
+def wrong_answer(body: str, task: str = "0.1", name: str = "wrong", target: str = RELU) -> WrongAnswer:
     function = target.split(":")[1].split(".")[-1]
     return WrongAnswer(task, name, "Is wrong.", {target: f"def {function}(x):\n    {body}\n"})
 
@@ -52,7 +52,7 @@ def test_every_task_has_at_least_eight_wrong_answers() -> None:
     assert {id: count for id, count in counts.items() if count < 8} == {}
 
 
-def test_every_patch_fits_the_reference_and_changes_it() -> None:
+def test_every_patch_applies_to_the_reference_and_changes_it() -> None:
     files = needed_files(ROOT, course())
     for answer in load_answers(answers.FOLDER, course().tasks):
         assert patched(answer, files) != files, answer.key
@@ -123,7 +123,7 @@ def test_the_function_to_change_must_exist(repository: Repository, tmp_path: Pat
         (2 * '[[wrong]]\nname = "a"\nmistake = "b"\npatch = {a = "b"}\n', ": two entries are named 'a'; give each its own name"),
     ],
 )
-def test_a_file_of_wrong_answers_that_says_too_little_is_an_error(repository: Repository, tmp_path: Path, text: str, message: str) -> None:
+def test_an_incomplete_file_of_wrong_answers_is_an_error(repository: Repository, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "0.1.toml").write_text(text, encoding="utf-8")
     with pytest.raises(StaffError) as error:
         load_answers(tmp_path, repository[1].tasks)
@@ -138,13 +138,13 @@ def test_a_file_of_wrong_answers_that_says_too_little_is_an_error(repository: Re
         (RELU, "def rule(x): return x", "minitorch.operators:relu: expected one definition, def relu(…), got: def rule(x): return x"),
     ],
 )
-def test_a_patch_that_does_not_fit_is_an_error(repository: Repository, target: str, definition: str, message: str) -> None:
+def test_a_patch_that_does_not_apply_is_an_error(repository: Repository, target: str, definition: str, message: str) -> None:
     with pytest.raises(StaffError) as error:
         patched(WrongAnswer("0.1", "a", "b", {target: definition}), needed_files(*repository))
     assert str(error.value) == f"wrong answer 0.1/a patches {message}"
 
 
-def test_a_patch_of_a_file_that_does_not_exist_is_told_before_anything_runs(repository: Repository) -> None:
+def test_a_patch_of_a_missing_file_is_reported_before_anything_runs(repository: Repository) -> None:
     answer = WrongAnswer("0.1", "a", "b", {"minitorch.operator:relu": "def relu(x): return x"})
     with pytest.raises(StaffError) as error:
         content_hash(answer, repository[0], needed_files(*repository), [])
@@ -157,13 +157,13 @@ def test_a_patch_of_a_file_that_does_not_exist_is_told_before_anything_runs(repo
 def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) -> None:
     root, manifest = repository
     met = [
-        wrong("return x"),
-        wrong("return x if x >= 0 else 0.0"),
-        wrong("return nonsense(x)"),
-        wrong('raise NotImplementedError("Need to implement for Task 0.1")'),
-        wrong("import os; os._exit(0)"),
-        wrong("return -1.0", "0.2"),
-        wrong("return Scalar(self.data * self.data)", "1.1", target="minitorch.scalar:Scalar.double"),
+        wrong_answer("return x"),
+        wrong_answer("return x if x >= 0 else 0.0"),
+        wrong_answer("return nonsense(x)"),
+        wrong_answer('raise NotImplementedError("Need to implement for Task 0.1")'),
+        wrong_answer("import os; os._exit(0)"),
+        wrong_answer("return -1.0", "0.2"),
+        wrong_answer("return Scalar(self.data * self.data)", "1.1", target="minitorch.scalar:Scalar.double"),
     ]
     met[-1] = WrongAnswer(
         "1.1", "squares", "2² = 2 + 2.", {"minitorch.scalar:Scalar.double": "def double(self): return Scalar(self.data ** 2)"}
@@ -184,9 +184,9 @@ def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) 
 
 
 @pytest.mark.exhaustive
-def test_a_wrong_answer_that_runs_on_is_killed_by_the_time_limit(repository: Repository) -> None:
+def test_a_wrong_answer_that_does_not_end_is_killed_by_the_time_limit(repository: Repository) -> None:
     root, manifest = repository
-    (verdict,) = prove.prove([wrong("while True: pass")], manifest, needed_files(root, manifest), limit=4)
+    (verdict,) = prove.prove([wrong_answer("while True: pass")], manifest, needed_files(root, manifest), limit=4)
     assert (verdict.state, verdict.by) == ("killed", "the limit of 4 s of computing")
 
 
@@ -195,7 +195,7 @@ def test_a_run_that_only_waits_proves_nothing(repository: Repository, monkeypatc
     root, manifest = repository
     for module in (runs, prove):
         monkeypatch.setattr(module, "PATIENCE", 1)
-    (verdict,) = prove.prove([wrong("__import__('time').sleep(60)")], manifest, needed_files(root, manifest), limit=4)
+    (verdict,) = prove.prove([wrong_answer("__import__('time').sleep(60)")], manifest, needed_files(root, manifest), limit=4)
     assert (verdict.state, verdict.by) == (
         "broken",
         "no answer after 4 s by the clock; try again on a machine that is less busy",
@@ -211,7 +211,7 @@ def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulat
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1" if compiled else "0")
     manifest = replace(manifest, tasks=tuple(replace(task, gpu=gpu) for task in manifest.tasks))
     body = "import os; raise ValueError([os.environ.get(name) for name in ('NUMBA_DISABLE_JIT', 'NUMBA_ENABLE_CUDASIM')])"
-    answer = replace(wrong(body), compiled=compiled)
+    answer = replace(wrong_answer(body), compiled=compiled)
     seen: list[runs.Run] = []
     monkeypatch.setattr(prove, "run_tests", lambda *arguments: seen.append(runs.run_tests(*arguments)) or seen[-1])
     (verdict,) = prove.prove([answer], manifest, needed_files(root, manifest))
@@ -219,16 +219,16 @@ def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulat
     assert f"ValueError: {['0' if compiled else '1', '1' if gpu else None]}" in seen[0].output
 
 
-def test_a_proof_with_the_compiler_on_is_another_one(repository: Repository) -> None:
-    answer, files = wrong("return x"), needed_files(*repository)
+def test_a_proof_with_the_compiler_on_is_a_separate_proof(repository: Repository) -> None:
+    answer, files = wrong_answer("return x"), needed_files(*repository)
     assert content_hash(replace(answer, compiled=True), repository[0], files, []) != content_hash(answer, repository[0], files, [])
 
 
-def test_tests_that_do_not_load_are_no_proof(repository: Repository) -> None:
+def test_tests_that_cannot_be_imported_prove_nothing(repository: Repository) -> None:
     root, manifest = repository
     with (root / "tests" / "test_operators.py").open("a", encoding="utf-8") as file:
         file.write("\nassert relu(-1.0) == 0.0\n")
-    (verdict,) = prove.prove([wrong("return x")], manifest, needed_files(root, manifest))
+    (verdict,) = prove.prove([wrong_answer("return x")], manifest, needed_files(root, manifest))
     assert verdict.state == "broken"
     assert verdict.by.startswith("tests/test_operators.py: AssertionError")
 
@@ -244,7 +244,7 @@ def test_a_task_without_tests_proves_nothing(repository: Repository) -> None:
 
 def test_an_error_in_one_run_stops_the_others(repository: Repository, tmp_path: Path) -> None:
     hanging = patched(
-        wrong(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n    while True: pass"),
+        wrong_answer(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n    while True: pass"),
         needed_files(*repository),
     )
 
@@ -265,7 +265,7 @@ def test_an_error_in_one_run_stops_the_others(repository: Repository, tmp_path: 
     assert timed_out == [False]
 
 
-def test_a_copy_of_a_folder_in_which_tests_ran_keeps_what_was_compiled_and_replaces_what_differs() -> None:
+def test_a_copied_folder_keeps_compiled_code_and_replaces_changed_files() -> None:
     with runs.copy({"a.py": "a", "b.py": "b"}) as warm:
         os.utime(warm / "a.py", (1, 1))
         (warm / "compiled.nbi").write_text("machine code")
@@ -301,7 +301,7 @@ def g(): "a docstring in the line of its function"
 """
 
 
-def test_comments_and_docstrings_do_not_run() -> None:
+def test_comments_and_docstrings_are_not_executable_source() -> None:
     code = """
 NAME = "# no comment"
 TEXT = \"\"\"
@@ -319,13 +319,13 @@ def g(): "a docstring in the line of its function"
     assert executable_source("no Python # at all") == "no Python # at all"
 
 
-def test_a_proof_outlives_another_docstring(repository: Repository) -> None:
+def test_a_proof_stays_valid_when_a_docstring_changes(repository: Repository) -> None:
     root, _ = repository
     file = root / "minitorch" / "operators.py"
     source = file.read_text(encoding="utf-8")
 
     def hashed(body: str = "return x") -> str:
-        return content_hash(wrong(body), root, needed_files(*repository), ["tests/test_operators.py"])
+        return content_hash(wrong_answer(body), root, needed_files(*repository), ["tests/test_operators.py"])
 
     first = hashed()
     assert hashed("# why\n    return x") == first
@@ -336,13 +336,13 @@ def test_a_proof_outlives_another_docstring(repository: Repository) -> None:
     assert hashed() != first
 
 
-def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: Repository) -> None:
+def test_the_hash_depends_only_on_patch_tests_and_patched_files(repository: Repository) -> None:
     root, manifest = repository
     tests = graded_files(manifest.task("0.1"), needed_files(root, manifest))
     assert tests == ["tests/test_operators.py"]
 
     def hashed(body: str = "return x", name: str = "a") -> str:
-        return content_hash(wrong(body, name=name), root, needed_files(root, manifest), tests)
+        return content_hash(wrong_answer(body, name=name), root, needed_files(root, manifest), tests)
 
     first = hashed()
     assert hashed(name="other") == first
@@ -361,18 +361,18 @@ def test_the_hash_depends_on_patch_tests_and_what_is_patched_alone(repository: R
         (root / path).write_bytes(before)
 
 
-def test_a_change_in_any_module_of_the_package_is_proved_again(repository: Repository) -> None:
+def test_a_change_in_any_module_of_the_package_invalidates_proofs(repository: Repository) -> None:
     root, manifest = repository
-    answer = wrong("return x")
+    answer = wrong_answer("return x")
     first = hash_all([answer], manifest, root, needed_files(root, manifest))
     module = root / "minitorch" / "scalar.py"
     module.write_text(module.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert hash_all([answer], manifest, root, needed_files(root, manifest)) != first
 
 
-def test_a_module_behind_the_last_task_is_proved_by_nothing(repository: Repository) -> None:
+def test_a_module_after_the_last_task_invalidates_no_proof(repository: Repository) -> None:
     root, manifest = repository
-    answer = wrong("return x")
+    answer = wrong_answer("return x")
     later = replace(manifest.stages[-1], number=manifest.stages[-1].number + 1, title="After the course", modules=("later",))
     manifest = replace(manifest, stages=(*manifest.stages, later))
     table = root / "minitorch" / "__init__.py"
@@ -386,8 +386,8 @@ def test_a_module_behind_the_last_task_is_proved_by_nothing(repository: Reposito
     assert hashes[0] == hashes[1]
 
 
-def test_what_changed_is_proved_again_and_a_twentieth_of_the_rest() -> None:
-    known = [wrong("return x", name=str(i)) for i in range(41)]
+def test_changed_answers_and_a_twentieth_of_the_others_are_proved_again() -> None:
+    known = [wrong_answer("return x", name=str(i)) for i in range(41)]
     ledger = {answer.key: {"hash": "same", "killed_by": "t"} for answer in known[1:]}
     hashes = {answer.key: "same" for answer in known} | {known[5].key: "new"}
     changed, sample = choose(known, hashes, ledger, seed=3)
@@ -398,7 +398,7 @@ def test_what_changed_is_proved_again_and_a_twentieth_of_the_rest() -> None:
     assert any(choose(known, hashes, ledger, seed)[1] != sample for seed in range(9))
 
 
-def test_the_ledger_is_in_the_order_of_the_tasks_and_comes_back(repository: Repository, tmp_path: Path) -> None:
+def test_the_ledger_is_in_task_order_and_round_trips(repository: Repository, tmp_path: Path) -> None:
     entries = {key: {"hash": key, "killed_by": "t"} for key in ("1.1/a", "0.1/b", "0.1/a")}
     write_ledger(tmp_path / "ledger.json", entries, repository[1])
     assert read_ledger(tmp_path / "ledger.json") == entries
@@ -407,7 +407,7 @@ def test_the_ledger_is_in_the_order_of_the_tasks_and_comes_back(repository: Repo
     assert [name for name in os.listdir(tmp_path) if name != "reference"] == ["ledger.json"]
 
 
-def test_every_wrong_answer_of_the_course_was_caught_by_a_test_and_not_by_the_limit_alone() -> None:
+def test_a_test_and_not_only_the_time_limit_caught_every_wrong_answer_of_the_course() -> None:
     entries = read_ledger(answers.LEDGER)
     assert len(entries) >= 799
     assert [key for key, entry in entries.items() if "::" not in entry["killed_by"]] == []
@@ -420,7 +420,7 @@ def test_the_tests_of_a_changed_module_come_first() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"schema": 0, "answers": {"0.1/a": {}}}'])
-def test_a_ledger_that_cannot_be_read_is_empty(tmp_path: Path, text: str | None) -> None:
+def test_an_unreadable_ledger_counts_as_empty(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "ledger.json").write_text(text, encoding="utf-8")
     assert read_ledger(tmp_path / "ledger.json") == {}
@@ -429,8 +429,8 @@ def test_a_ledger_that_cannot_be_read_is_empty(tmp_path: Path, text: str | None)
 # The command
 
 
-class Desk:
-    """The command at work on the miniature repository, with verdicts that the test decides."""
+class ProveCommand:
+    """The command on the miniature repository, with verdicts that the test chooses."""
 
     def __init__(self, root: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = root / "wrong_answers"
@@ -462,45 +462,45 @@ class Desk:
 
 
 @pytest.fixture
-def desk(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(*repository, monkeypatch)
+def command(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> ProveCommand:
+    return ProveCommand(*repository, monkeypatch)
 
 
-def test_prove_writes_what_is_new_into_the_ledger(desk: Desk) -> None:
-    desk.write("0.1", a="x", b="-x")
-    desk.write("1.1", c="x")
-    assert "3 wrong answers: 3 new or changed, 0 of the others at random" in desk.run()
-    assert desk.ledger() == ["0.1/a", "0.1/b", "1.1/c"]
-    entry = json.loads((desk.folder / "ledger.json").read_text(encoding="utf-8"))["answers"]["0.1/a"]
+def test_prove_adds_new_entries_to_the_ledger(command: ProveCommand) -> None:
+    command.write("0.1", a="x", b="-x")
+    command.write("1.1", c="x")
+    assert "3 wrong answers: 3 new or changed, 0 of the others at random" in command.run()
+    assert command.ledger() == ["0.1/a", "0.1/b", "1.1/c"]
+    entry = json.loads((command.folder / "ledger.json").read_text(encoding="utf-8"))["answers"]["0.1/a"]
     assert entry["killed_by"] == "tests/t.py::test"
-    desk.write("0.1", a="x", b="-x * 2")
-    assert "3 wrong answers: 1 new or changed, 1 of the others at random (--seed 4)" in desk.run("--seed", "4")
-    assert "0.1/b" in desk.proved
-    assert len(desk.proved) == 2
-    desk.run("--all")
-    assert desk.proved == ["0.1/a", "0.1/b", "1.1/c"]
+    command.write("0.1", a="x", b="-x * 2")
+    assert "3 wrong answers: 1 new or changed, 1 of the others at random (--seed 4)" in command.run("--seed", "4")
+    assert "0.1/b" in command.proved
+    assert len(command.proved) == 2
+    command.run("--all")
+    assert command.proved == ["0.1/a", "0.1/b", "1.1/c"]
 
 
-def test_prove_of_one_task_leaves_the_others_in_the_ledger(desk: Desk) -> None:
-    desk.write("0.1", a="x", b="-x")
-    desk.write("1.1", c="x")
-    desk.run()
-    desk.write("1.1", d="x")
-    desk.run("1.1")
-    assert desk.proved == ["1.1/d"]
-    assert desk.ledger() == ["0.1/a", "0.1/b", "1.1/d"]
+def test_proving_one_task_keeps_the_other_entries_of_the_ledger(command: ProveCommand) -> None:
+    command.write("0.1", a="x", b="-x")
+    command.write("1.1", c="x")
+    command.run()
+    command.write("1.1", d="x")
+    command.run("1.1")
+    assert command.proved == ["1.1/d"]
+    assert command.ledger() == ["0.1/a", "0.1/b", "1.1/d"]
 
 
-def test_a_survivor_is_shown_with_its_patch_and_the_ledger_stays(desk: Desk) -> None:
-    desk.write("0.1", a="x")
-    desk.run()
-    desk.write("0.1", a="x", b="-x")
-    desk.survivors = {"0.1/b"}
-    output = desk.run(code=1)
+def test_a_survivor_is_shown_with_its_patch_and_the_ledger_is_unchanged(command: ProveCommand) -> None:
+    command.write("0.1", a="x")
+    command.run()
+    command.write("0.1", a="x", b="-x")
+    command.survivors = {"0.1/b"}
+    output = command.run(code=1)
     assert "SURVIVED 0.1/b: Is wrong." in output
     assert "def relu(x): return -x" in output
     assert "next: mend the tests or the patch, then course-staff prove 0.1" in output
-    assert desk.ledger() == ["0.1/a"]
+    assert command.ledger() == ["0.1/a"]
 
 
 def test_a_reference_that_fails_without_its_kernels_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,21 +510,21 @@ def test_a_reference_that_fails_without_its_kernels_proves_nothing(repository: R
     text = tasks.read_text(encoding="utf-8").replace('["operators"]', '["operators", "kernels"]')
     text = text.replace('write = ["minitorch.operators', 'leave_out = ["minitorch.kernels"]\nwrite = ["minitorch.operators')
     tasks.write_text(text, encoding="utf-8")
-    desk = Desk(root, load(tasks), monkeypatch)
-    desk.write("0.1", a="x")
+    command = ProveCommand(root, load(tasks), monkeypatch)
+    command.write("0.1", a="x")
     result = CliRunner().invoke(cli.app, ["prove"])
     assert isinstance(result.exception, StaffError)
     assert str(result.exception) == (
         "the published functions of Task 0.1 fail its tests without the optimized kernels, "
         "so its wrong answers prove nothing: tests/t.py::test; fix the functions"
     )
-    assert desk.ledger() == []
-    desk.survivors = {"0.1/textbook solution"}
-    desk.run()
-    assert desk.ledger() == ["0.1/a"]
+    assert command.ledger() == []
+    command.survivors = {"0.1/textbook solution"}
+    command.run()
+    assert command.ledger() == ["0.1/a"]
 
 
-def test_the_textbook_solution_runs_once_for_each_task_with_kernels_and_setting_of_the_compiler() -> None:
+def test_the_textbook_solution_runs_once_per_task_with_kernels_and_compiler_setting() -> None:
     bank = [
         WrongAnswer(task, name, "", {}, compiled)
         for task, name, compiled in (("3.2", "a", False), ("3.2", "b", False), ("3.2", "c", True), ("0.1", "d", False))
@@ -535,17 +535,17 @@ def test_the_textbook_solution_runs_once_for_each_task_with_kernels_and_setting_
     ]
 
 
-def test_check_fails_on_a_ledger_that_is_behind_and_writes_nothing(desk: Desk) -> None:
-    desk.write("0.1", a="x")
-    assert "the ledger is not up to date" in desk.run("--check", code=1)
-    assert desk.ledger() == []
-    desk.run()
-    desk.run("--check")
-    desk.write("0.1", a="-x")
-    assert "next: course-staff prove, and commit course/staff/wrong_answers/ledger.json" in desk.run("--check", code=1)
-    desk.write("0.1")  # it is gone
-    desk.run("--check", code=1)
-    assert desk.ledger() == ["0.1/a"]
+def test_check_fails_on_an_outdated_ledger_and_writes_nothing(command: ProveCommand) -> None:
+    command.write("0.1", a="x")
+    assert "the ledger is not up to date" in command.run("--check", code=1)
+    assert command.ledger() == []
+    command.run()
+    command.run("--check")
+    command.write("0.1", a="-x")
+    assert "next: course-staff prove, and commit course/staff/wrong_answers/ledger.json" in command.run("--check", code=1)
+    command.write("0.1")  # it has been deleted
+    command.run("--check", code=1)
+    assert command.ledger() == ["0.1/a"]
 
 
 @pytest.mark.parametrize(
@@ -565,8 +565,13 @@ def test_check_fails_on_a_ledger_that_is_behind_and_writes_nothing(desk: Desk) -
         (["handout", "--modules", "0-9", "x"], 2, ["error: there is no stage 9; the stages are 0, 1", "next: course-staff --help"]),
     ],
 )
-def test_a_request_that_cannot_be_met_ends_with_one_line_and_the_next_command(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, lines: list[str]
+def test_an_impossible_request_ends_with_one_line_and_the_next_command(
+    command: ProveCommand,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    lines: list[str],
 ) -> None:
     monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
     with pytest.raises(SystemExit) as end:
@@ -575,10 +580,10 @@ def test_a_request_that_cannot_be_met_ends_with_one_line_and_the_next_command(
     assert capsys.readouterr().err.splitlines() == lines
 
 
-def test_a_repository_that_does_not_fit_together_ends_with_code_3(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_inconsistent_repository_ends_with_code_3(
+    command: ProveCommand, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (desk.folder / "0.1.toml").write_text("[[wrong]\n", encoding="utf-8")
+    (command.folder / "0.1.toml").write_text("[[wrong]\n", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["course-staff", "prove"])
     with pytest.raises(SystemExit) as end:
         cli.main()
@@ -586,7 +591,7 @@ def test_a_repository_that_does_not_fit_together_ends_with_code_3(
     assert capsys.readouterr().err.splitlines()[-1] == "next: fix it, and run the command again"
 
 
-def test_handout_says_what_it_made_and_what_comes_next(desk: Desk, tmp_path: Path) -> None:
+def test_handout_says_what_it_wrote_and_what_to_do_next(command: ProveCommand, tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["handout", "--modules", "0", str(tmp_path / "h")])
     files = sum(file.is_file() and ".git" not in file.parts for file in (tmp_path / "h").rglob("*"))
     assert result.output.splitlines() == [

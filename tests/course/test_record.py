@@ -1,4 +1,4 @@
-"""What is remembered of a student's way: the current task, tries and hints."""
+"""What the course remembers about a student's progress: the current task, tries and hints."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def task(workspace: Workspace) -> Task:
 
 def try_twice(workspace: Workspace, task: Task) -> None:
     note_tries(workspace.root, [task])
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x - y")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x - y")
     note_tries(workspace.root, [task])
 
 
@@ -25,36 +25,36 @@ def try_twice(workspace: Workspace, task: Task) -> None:
     ("old", "new", "same"),
     [
         ("    return x + y", "    # a comment\n    return (x + y)", True),
-        ("    return add(x, x) if x < 7 else 0", "    return 1", True),  # another task's
+        ("    return add(x, x) if x < 7 else 0", "    return 1", True),  # belongs to another task
         ("    return x + y", "    return y + x", False),
-        ("    return x + y", "    return x +", False),  # no longer Python
+        ("    return x + y", "    return x +", False),  # not valid Python
     ],
 )
-def test_a_try_is_a_run_of_other_code_of_the_task(workspace: Workspace, task: Task, old: str, new: str, same: bool) -> None:
+def test_a_try_is_a_run_of_changed_code_of_the_task(workspace: Workspace, task: Task, old: str, new: str, same: bool) -> None:
     before = code_of(task, workspace.root)
-    workspace.mend("minitorch/sums.py", old, new)
+    workspace.edit("minitorch/sums.py", old, new)
     assert (code_of(task, workspace.root) == before) == same
 
 
-def test_the_same_code_is_one_try(workspace: Workspace, task: Task) -> None:
+def test_running_the_same_code_again_is_one_try(workspace: Workspace, task: Task) -> None:
     for _ in range(3):
         note_tries(workspace.root, [task])
     assert len(read_record(workspace.root).tries["0.1"]) == 1
 
 
-@pytest.mark.usefixtures("clean")
+@pytest.mark.usefixtures("clean_process_environment")
 def test_a_run_counts_as_a_try_unless_nothing_was_written(workspace: Workspace) -> None:
-    run_tasks(["0.1", "0.3"], workspace.root)  # 0.3 is a stub
+    run_tasks(["0.1", "0.3"], workspace.root)  # Task 0.3 is a stub
     assert {id: len(tries) for id, tries in read_record(workspace.root).tries.items()} == {"0.1": 1}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99}', '{"schema": 1, "colour": 1}', '{"schema": 1, "tries": {"0.1": 5}}'])
-def test_a_damaged_record_is_none(workspace: Workspace, text: str) -> None:
+def test_a_damaged_record_counts_as_none(workspace: Workspace, text: str) -> None:
     workspace.write(".course/record.json", text)
     assert read_record(workspace.root) == Record()
 
 
-def test_a_workspace_that_cannot_be_written_to_forgets(workspace: Workspace, task: Task) -> None:
+def test_a_read_only_workspace_remembers_nothing(workspace: Workspace, task: Task) -> None:
     workspace.write(".course", "a file where the folder should be")
     make_current(workspace.root, task)
     assert read_record(workspace.root) == Record()
@@ -67,7 +67,7 @@ def test_a_workspace_that_cannot_be_written_to_forgets(workspace: Workspace, tas
         (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, each with different code; run: course test 0.1"),
     ],
 )
-def test_no_hint_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:
+def test_no_hint_is_available_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:
     for _ in range(tries):
         note_tries(workspace.root, [task])
     with pytest.raises(HintClosed) as closed:
@@ -75,7 +75,7 @@ def test_no_hint_before_two_tries(workspace: Workspace, task: Task, tries: int, 
     assert (str(closed.value), closed.value.missing_tries) == (message, 2 - tries)
 
 
-def test_hints_open_one_by_one_and_stay_open(workspace: Workspace, task: Task) -> None:
+def test_hints_become_available_one_by_one_and_stay_available(workspace: Workspace, task: Task) -> None:
     try_twice(workspace, task)
     with pytest.raises(HintClosed) as closed:
         open_hint(workspace.root, task, 2)
@@ -85,7 +85,7 @@ def test_hints_open_one_by_one_and_stay_open(workspace: Workspace, task: Task) -
     assert [open_hint(workspace.root, task).level for _ in range(3)] == [2, 2, 2]
 
 
-def test_hints_begin_anew_when_the_record_is_deleted(workspace: Workspace, task: Task) -> None:
+def test_hints_start_over_when_the_record_is_deleted(workspace: Workspace, task: Task) -> None:
     try_twice(workspace, task)
     open_hint(workspace.root, task)
     (workspace.root / ".course" / "record.json").unlink()

@@ -1,4 +1,4 @@
-"""A teacher's first try: the repository itself, handed in as a submission, in the ways in which people pack it."""
+"""A teacher's first experiment: the repository itself as a submission, packed in several ways."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from course.staff.grading.submissions import read, student_files
 OURS = {path: (ROOT / path).read_bytes() for path in student_files(course())}
 
 
-def packed(target: Path, paths: Collection[str], top: str = "") -> Path:
-    """A zip of files of this repository, below a folder or at its top."""
+def write_zip(target: Path, paths: Collection[str], top: str = "") -> Path:
+    """A zip file of files of this repository, below a folder or at the top."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in paths:
             archive.write(ROOT / path, f"{top}{path}")
     return target
 
 
-def repository() -> list[str]:
-    """The files of the repository, as far as they matter, as a zip from its host holds them."""
+def repository_files() -> list[str]:
+    """The files of the repository that matter, as a downloaded zip file contains them."""
     found = [file for folder in ("minitorch", "project", "course", "tests", "docs") for file in (ROOT / folder).rglob("*")]
     return [file.relative_to(ROOT).as_posix() for file in found if file.is_file() and "__pycache__" not in file.parts]
 
 
-def test_the_repositorys_folder_is_a_submission() -> None:
+def test_the_repository_s_folder_is_a_submission() -> None:
     submission = read("reference", ROOT, course())
     assert (submission.refused, submission.files) == ("", OURS)
 
 
 @pytest.mark.parametrize("top", ["", "minitorch-course-main/"])
 def test_a_zip_of_the_repository_is_a_submission(top: str, tmp_path: Path) -> None:
-    submission = read("reference", packed(tmp_path / "repository.zip", repository(), top), course())
+    submission = read("reference", write_zip(tmp_path / "repository.zip", repository_files(), top), course())
     assert (submission.refused, submission.files) == ("", OURS)
 
 
-def test_a_zip_of_the_package_alone_is_a_submission_without_tests_and_programs(tmp_path: Path) -> None:
-    package = [path for path in repository() if path.startswith("minitorch/")]
-    submission = read("reference", packed(tmp_path / "minitorch.zip", package), course())
+def test_a_zip_of_only_the_package_is_a_submission_without_tests_and_programs(tmp_path: Path) -> None:
+    package = [path for path in repository_files() if path.startswith("minitorch/")]
+    submission = read("reference", write_zip(tmp_path / "minitorch.zip", package), course())
     assert (submission.refused, submission.files) == ("", {path: data for path, data in OURS.items() if path.startswith("minitorch/")})
 
 
 @pytest.mark.exhaustive
-def test_the_repository_earns_all_points_without_a_flag(tmp_path: Path) -> None:
-    (result,) = grade([packed(tmp_path / "repository.zip", repository())], tmp_path / "graded", workers=1, seed=7)
+def test_the_repository_earns_all_points_without_being_flagged(tmp_path: Path) -> None:
+    (result,) = grade([write_zip(tmp_path / "repository.zip", repository_files())], tmp_path / "graded", workers=1, seed=7)
     assert [(task.task, task.verdict, task.reason) for task in result.tasks if not task.passed] == []
     assert [(task.task, task.note) for task in result.tasks if task.disagrees or task.flaky] == []
     assert result.mark == sum(task.points for task in course().tasks)

@@ -1,4 +1,4 @@
-"""Bodies that a teacher releases: `course.staff.handout.released`, read back by `course.workspace.released`."""
+"""Solutions that a teacher releases: written by `course.staff.handout.released`, read by `course.workspace.released`."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def bodies_in(files: dict[str, str | bytes], stage: int) -> dict[str, str]:
     return document["bodies"]
 
 
-def test_nothing_is_released_unless_asked_for(repository: Repository) -> None:
+def test_no_solution_is_released_unless_requested(repository: Repository) -> None:
     assert not any(path.startswith("course/released/") for path in handout_files(*repository, 1))
 
 
-def test_a_stage_is_released_with_those_before_it_and_no_later_one(repository: Repository) -> None:
+def test_releasing_a_stage_includes_earlier_stages_and_no_later_ones(repository: Repository) -> None:
     root, manifest = repository
     first = handout_files(root, manifest, 1, staff=0)
     assert [path for path in first if path.startswith("course/released/")] == ["course/released/stage0.json"]
@@ -50,7 +50,7 @@ def test_a_stage_is_released_with_those_before_it_and_no_later_one(repository: R
     assert set(bodies_in(both, 1)) == {*bodies_in(first, 0), "minitorch.scalar:Scalar.double"}
 
 
-def test_what_is_released_puts_the_reference_into_a_workspace(repository: Repository, tmp_path: Path) -> None:
+def test_taking_a_released_solution_writes_the_reference_into_a_workspace(repository: Repository, tmp_path: Path) -> None:
     root, manifest = repository
     for style in ("guided", "bare"):
         folder = tmp_path / style
@@ -65,7 +65,7 @@ def test_what_is_released_puts_the_reference_into_a_workspace(repository: Reposi
         assert (folder / "tests/test_operators.py").read_text(encoding="utf-8") == miniature.FILES["tests/test_operators.py"]
 
 
-def test_a_helper_that_workspaces_lack_goes_along_in_the_body_that_calls_it(repository: Repository) -> None:
+def test_a_helper_that_workspaces_lack_is_included_in_the_released_body(repository: Repository) -> None:
     root, _ = repository
     replace_once(root / "minitorch/scalar.py", '"""Stage 1."""\n', '"""Stage 1."""\n\n\ndef plus(x, y):\n    z = x + y\n\n    return z\n')
     replace_once(root / "minitorch/scalar.py", "self.data + self.data", "plus(self.data, self.data)")
@@ -81,7 +81,7 @@ def test_a_helper_that_workspaces_lack_goes_along_in_the_body_that_calls_it(repo
     )
 
 
-def test_a_body_that_needs_a_module_that_workspaces_lack_is_an_error(repository: Repository) -> None:
+def test_a_body_that_needs_an_omitted_module_is_an_error(repository: Repository) -> None:
     root, _ = repository
     (root / "minitorch/fast.py").write_text('"""Stage 1."""\n\n\ndef plus(x, y):\n    return x + y\n', encoding="utf-8")
     replace_once(
@@ -111,7 +111,7 @@ def test_a_stage_that_cannot_be_released_is_an_error(repository: Repository, las
     assert str(error.value) == message
 
 
-def test_every_body_of_the_course_can_be_released() -> None:
+def test_every_solution_of_the_course_can_be_released() -> None:
     last = course().tasks[-1].stage
     given = released_bodies(ROOT, course(), select(ROOT, course(), last), last)
     assert set(given) == {full for task in course().tasks for full in task.write}

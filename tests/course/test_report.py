@@ -1,4 +1,4 @@
-"""The hand-in of the training tasks: written once, gone on with, and never half there."""
+"""The reports of the training tasks: each is written once, can be resumed, and is never left incomplete."""
 
 import importlib
 from pathlib import Path
@@ -38,7 +38,7 @@ HAND_INS = (report.HandIn("0.1", "one", ("run_one.py", "--set", "Xor")), report.
 def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
     monkeypatch.setattr(report, "HAND_INS", HAND_INS)
     student = Student(tmp_path / "mein Ördner")
-    student.mend("minitorch/sums.py", (ADD, "    return x + y\n"))
+    student.edit("minitorch/sums.py", (ADD, "    return x + y\n"))
     write(student.root, {"project/run_one.py": ONE.encode(), "project/run_two.py": TWO.encode(), "status": b"1"})
     return student
 
@@ -47,9 +47,9 @@ def run(student: Student, id: str = "", again: bool = False) -> int:
     return report.run(student.root, student.manifest, student.console, id, again)
 
 
-def test_what_is_written_is_run_and_what_is_not_is_left_out(student: Student) -> None:
+def test_written_programs_run_and_unwritten_ones_are_skipped(student: Student) -> None:
     assert run(student) == 0
-    lines = student.told.splitlines()
+    lines = student.output.splitlines()
     assert lines[0] == "1 of 2  Task 0.1  reports/one  python project/run_one.py --set Xor --report reports/one"
     assert lines[2:] == [
         "2 of 2  Task 0.2  reports/two  left out: Task 0.2 is not written yet, in minitorch/sums.py",
@@ -63,48 +63,48 @@ def test_what_is_written_is_run_and_what_is_not_is_left_out(student: Student) ->
     )
 
 
-def test_what_is_there_is_not_run_again_unless_asked_for(student: Student) -> None:
+def test_an_existing_report_is_kept_unless_again_is_requested(student: Student) -> None:
     run(student, "0.1")
     write(student.root, {"reports/one/notes.txt": b"mine"})
-    student.told  # noqa: B018  # what was printed before
+    student.output  # noqa: B018  # what was printed before
     run(student, "0.1")
-    assert student.told.splitlines()[0] == "1 of 1  Task 0.1  reports/one  is there"
+    assert student.output.splitlines()[0] == "1 of 1  Task 0.1  reports/one  is there"
     run(student, "0.1", again=True)
     assert not (student.root / "reports/one/notes.txt").exists()
     assert (student.root / "reports/one/report.md").exists()
     assert backups.read(student.root, backups.names(student.root)[0]).files["reports/one/notes.txt"] == b"mine"
 
 
-def test_a_run_that_broke_off_is_gone_on_with(student: Student) -> None:
-    student.mend("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
-    student.mend("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
+def test_an_interrupted_run_is_resumed(student: Student) -> None:
+    student.edit("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
+    student.edit("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
     assert run(student) == 1
-    told = student.told
-    assert "  ended with status 1:\n  half way\n" in told
-    assert told.endswith("1 could not be written. Next: course test 0.2\n")
+    output = student.output
+    assert "  ended with status 1:\n  half way\n" in output
+    assert output.endswith("1 could not be written. Next: course test 0.2\n")
     assert not (student.root / "reports/two").exists()
     assert run(student, "0.2") == 0
     assert (student.root / "reports/two/log.txt").read_text(encoding="utf-8") == "half way\ngone on from half\n"
     assert list((student.root / report.MAKING).iterdir()) == []
 
 
-def test_a_program_that_was_stopped_stops_the_command(student: Student) -> None:
-    student.mend("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
-    student.mend("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
+def test_stopping_a_program_stops_the_command(student: Student) -> None:
+    student.edit("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
+    student.edit("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
     write(student.root, {"status": b"130"})
     with pytest.raises(KeyboardInterrupt):
         run(student, "0.2")
     assert not (student.root / "reports/two").exists()
 
 
-def test_two_of_them_do_not_meet(student: Student) -> None:
+def test_two_report_commands_cannot_run_at_once(student: Student) -> None:
     with backups.only_one(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
         run(student, "0.1")
-    with backups.only_one(student.root):  # a report that takes minutes keeps nobody from a reset, nor this one it
+    with backups.only_one(student.root):  # a long report does not block a reset, and a reset does not block a report
         assert run(student, "0.1") == 0
 
 
-def test_a_task_without_a_report_says_which_have_one(student: Student) -> None:
+def test_a_task_without_a_report_names_those_that_have_one(student: Student) -> None:
     with pytest.raises(Problem) as error:
         run(student, "0.3")
     assert str(error.value) == "Task 0.3 has no report; those with one are 0.1, 0.2; run: course report"
@@ -114,8 +114,8 @@ def test_a_task_without_a_report_says_which_have_one(student: Student) -> None:
 
 
 @pytest.mark.parametrize("hand_in", report.HAND_INS, ids=lambda hand_in: hand_in.name)
-def test_the_programs_know_these_flags(hand_in: report.HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each refuses the last flag alone, so the others are its own; the one without that flag runs."""
+def test_the_programs_accept_the_flags_of_the_report(hand_in: report.HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each program rejects only the last flag, so it knows the others; without the last flag the program runs."""
     assert hand_in.task in [task.id for task in course().tasks]
     program, *flags = hand_in.command
     assert (ROOT / "project" / program).is_file()

@@ -1,4 +1,4 @@
-"""Stubs back in the place of a student's code, one task at a time."""
+"""Resetting a task: its stubs replace the student's code, and everything else stays."""
 
 from pathlib import Path
 
@@ -16,34 +16,34 @@ DOUBLE = '        raise NotImplementedError("Need to implement for Task 0.2")\n\
 @pytest.fixture
 def student(tmp_path: Path) -> Student:
     student = Student(tmp_path / "mein Ördner")
-    student.mend("minitorch/sums.py", (ADD, "    return x + y  # mine\n"), (DOUBLE, "        return helper(x)\n\n    def half"))
-    student.mend("minitorch/sums.py", ("def given", "def helper(x):\n    return 2 * x\n\n\ndef given"))
+    student.edit("minitorch/sums.py", (ADD, "    return x + y  # mine\n"), (DOUBLE, "        return helper(x)\n\n    def half"))
+    student.edit("minitorch/sums.py", ("def given", "def helper(x):\n    return 2 * x\n\n\ndef given"))
     return student
 
 
-def test_a_task_goes_back_to_its_stubs_and_comes_back(student: Student) -> None:
+def test_a_reset_restores_the_stubs_and_can_be_undone(student: Student) -> None:
     mine = student.snapshot()
     assert reset.run(student.root, student.manifest, student.console, "0.1") == 0
     name = backups.names(student.root)[0]
     assert name.endswith("-reset-0.1")
-    assert student.told == (
+    assert student.output == (
         f"Task 0.1 is reset to its stubs, in minitorch/sums.py.\nYour files are backed up. To restore them: course reset --restore {name}\n"
     )
     assert student.text("minitorch/sums.py") == mine["minitorch/sums.py"].decode().replace("    return x + y  # mine\n", ADD)
     assert reset.restore(student.root, student.console, name) == 0
     assert student.snapshot() == mine
-    assert student.told.startswith("Restored minitorch/sums.py.\nYour files are backed up.")
+    assert student.output.startswith("Restored minitorch/sums.py.\nYour files are backed up.")
     assert reset.restore(student.root, student.console, name) == 0
-    assert student.told == f"All files match the backup {name}.\n"
+    assert student.output == f"All files match the backup {name}.\n"
 
 
-def test_a_task_that_is_as_it_was_says_so(student: Student) -> None:
+def test_an_unchanged_task_is_reported_as_such(student: Student) -> None:
     assert reset.run(student.root, student.manifest, student.console, "0.3") == 0
-    assert student.told == "Task 0.3 is as it was handed out; nothing to reset.\n"
+    assert student.output == "Task 0.3 is as it was handed out; nothing to reset.\n"
     assert backups.names(student.root) == []
 
 
-def test_the_signature_comes_back_with_windows_line_ends_byte_order_mark_and_tabs(student: Student) -> None:
+def test_the_signature_is_restored_and_line_endings_byte_order_mark_and_tabs_are_kept(student: Student) -> None:
     text = SUMS.replace("def add(x, y):", "def add(x):").replace(ADD, "\treturn x\n# below\n")
     data = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
     (student.root / "minitorch/sums.py").write_bytes(data)
@@ -52,32 +52,32 @@ def test_the_signature_comes_back_with_windows_line_ends_byte_order_mark_and_tab
     assert (student.root / "minitorch/sums.py").read_bytes() == b"\xef\xbb\xbf" + stubs.replace("\n", "\r\n").encode()
 
 
-def test_a_test_loses_what_its_writer_chose(student: Student) -> None:
-    student.mend("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
+def test_a_reset_test_loses_the_student_s_decorators_and_arguments(student: Student) -> None:
+    student.edit("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
     reset.reset(student.root, student.manifest, "0.3")
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_given_tests_come_back_and_those_that_a_student_wrote_stay(student: Student) -> None:
+def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student) -> None:
     assert given_tests.warning(student.root, student.manifest) == ""
-    student.mend("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
-    student.mend("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
+    student.edit("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
+    student.edit("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
     mine = student.text("tests/test_sums.py")
     assert given_tests.changed(student.root, student.manifest) == []
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
-    assert student.told == "The given tests are as they were handed out; nothing to reset.\n"
-    student.mend("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
-    said = "tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests"
-    assert given_tests.warning(student.root, student.manifest) == said
+    assert student.output == "The given tests are as they were handed out; nothing to reset.\n"
+    student.edit("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
+    message = "tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests"
+    assert given_tests.warning(student.root, student.manifest) == message
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     name = backups.names(student.root)[0]
-    assert student.told.startswith("The given tests are restored, in tests/test_sums.py.\nYour files are backed up.")
+    assert student.output.startswith("The given tests are restored, in tests/test_sums.py.\nYour files are backed up.")
     assert name.endswith("-reset-tests")
     assert student.text("tests/test_sums.py") == mine
 
 
 @pytest.mark.parametrize("now", [None, b"def test_add(:\n", b"", TESTS.replace("@pytest.mark.task0_1\n", "").encode()])
-def test_given_tests_that_are_gone_broken_or_unmarked_come_back(now: bytes | None, student: Student) -> None:
+def test_given_tests_that_are_missing_broken_or_unmarked_are_restored(now: bytes | None, student: Student) -> None:
     path = student.root / "tests/test_sums.py"
     path.unlink() if now is None else path.write_bytes(now)
     assert given_tests.changed(student.root, student.manifest) == ["tests/test_sums.py"]
@@ -85,16 +85,16 @@ def test_given_tests_that_are_gone_broken_or_unmarked_come_back(now: bytes | Non
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_a_file_that_was_deleted_comes_back(student: Student) -> None:
+def test_a_deleted_file_is_restored(student: Student) -> None:
     (student.root / "minitorch/sums.py").unlink()
     name = reset.reset(student.root, student.manifest, "0.2")
     assert student.text("minitorch/sums.py") == SUMS
     assert backups.read(student.root, str(name)).files == {"minitorch/sums.py": None}
 
 
-def test_a_body_that_is_no_python_is_replaced_and_all_else_stays(student: Student) -> None:
+def test_an_invalid_python_body_is_replaced_and_the_rest_stays(student: Student) -> None:
     before = student.text("minitorch/sums.py")
-    student.mend("minitorch/sums.py", ("    return x + y  # mine\n", "    return x + (\n"))
+    student.edit("minitorch/sums.py", ("    return x + y  # mine\n", "    return x + (\n"))
     reset.reset(student.root, student.manifest, "0.1")
     assert student.text("minitorch/sums.py") == before.replace("    return x + y  # mine\n", ADD)
 
@@ -106,8 +106,8 @@ def test_a_body_that_is_no_python_is_replaced_and_all_else_stays(student: Studen
         ("def add(x, y):", "def plus(x, y):", "minitorch/sums.py has no function add, which Task 0.1 has you write"),
     ],
 )
-def test_what_cannot_be_taken_apart_stays_until_asked_for(student: Student, old: str, new: str, why: str) -> None:
-    student.mend("minitorch/sums.py", (old, new))
+def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(student: Student, old: str, new: str, why: str) -> None:
+    student.edit("minitorch/sums.py", (old, new))
     before = student.snapshot()
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.1")
@@ -118,7 +118,7 @@ def test_what_cannot_be_taken_apart_stays_until_asked_for(student: Student, old:
     assert student.text("minitorch/sums.py") == SUMS
 
 
-def test_bytes_that_are_no_text_are_named(student: Student) -> None:
+def test_undecodable_bytes_are_reported(student: Student) -> None:
     (student.root / "minitorch/sums.py").write_bytes(SUMS.encode() + b"# \xe4\n")
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.1")
@@ -128,7 +128,7 @@ def test_bytes_that_are_no_text_are_named(student: Student) -> None:
     )
 
 
-def test_an_unknown_task_and_a_missing_record_say_what_to_run(student: Student) -> None:
+def test_an_unknown_task_and_missing_original_files_are_reported_with_the_next_command(student: Student) -> None:
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.9")
     assert str(error.value) == "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"
@@ -144,9 +144,9 @@ def test_an_unknown_task_and_a_missing_record_say_what_to_run(student: Student) 
 
 def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
     assert reset.list_all(student.root, student.console) == 0
-    assert student.told == "There are no backups yet.\n"
+    assert student.output == "There are no backups yet.\n"
     name = reset.reset(student.root, student.manifest, "0.1")
     reset.list_all(student.root, student.console)
-    assert student.told == f"{name}  minitorch/sums.py\nTo restore one: course reset --restore NAME\n"
+    assert student.output == f"{name}  minitorch/sums.py\nTo restore one: course reset --restore NAME\n"
     reset.list_all(student.root, student.console, as_json=True)
     assert f'"name": "{name}"' in capsys.readouterr().out

@@ -29,16 +29,16 @@ pytestmark = pytest.mark.exhaustive
 LEVELS = ("bubblewrap", "landlock", "none")
 
 INSIDE = [PYTHON, "-P", "-s", "-c"]
-"""Runs a line of Python in the sandbox."""
+"""A command that runs a line of Python in the sandbox."""
 
 LONG = 120.0
-"""Seconds: more than anything here takes, on a busy machine."""
+"""A time limit in seconds that no test reaches, even on a busy machine."""
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator gives each program a user of its own")
 
 
 def box_of(level: str) -> Sandbox:
-    """A sandbox of this level, if this machine has it."""
+    """A sandbox of this level, if this machine supports it."""
     if level != "none" and (reason := sandbox.missing_reason(level)):
         pytest.skip(f"no {level} on this machine: {reason}")
     return Sandbox(level)
@@ -61,7 +61,7 @@ def bubblewrap() -> Sandbox:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A submission, in a folder that is closed to other users, as temporary folders are."""
+    """A submission in a folder that other users cannot read, like temporary folders."""
     folder = tmp_path / "submission"
     folder.mkdir(mode=0o700)
     (folder / "answer.txt").write_text("42", encoding="utf-8")
@@ -73,8 +73,8 @@ def run(sandbox: Sandbox, code: str, files: Path, *args: str, seconds: float = L
     return sandbox.run([*INSIDE, code, *args], files=files, limits=limits, **options)
 
 
-def marked(mark: str) -> dict[str, list[bytes]]:
-    """The processes with this mark among their arguments."""
+def processes_with(mark: str) -> dict[str, list[bytes]]:
+    """The processes with this mark in their arguments."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -84,27 +84,27 @@ def marked(mark: str) -> dict[str, list[bytes]]:
     return found
 
 
-# What a program finds
+# The view of a program
 
 
-def test_a_program_finds_its_files_its_arguments_and_its_input(any_box: Sandbox, files: Path) -> None:
+def test_a_program_receives_its_files_arguments_and_input(any_box: Sandbox, files: Path) -> None:
     code = "import os, sys; print(os.listdir('.'), open(sys.argv[1] + '/answer.txt').read(), sys.stdin.read()); sys.exit(7)"
     ended = run(any_box, code, files, "{files}", stdin=b"typed")
     assert (ended.status, ended.reason, ended.output) == (7, "ended", "['answer.txt'] 42 typed\n")
 
 
-def test_output_and_errors_arrive_together_in_order(any_box: Sandbox, files: Path) -> None:
+def test_output_and_errors_are_captured_together_in_order(any_box: Sandbox, files: Path) -> None:
     ended = run(
         any_box, "import sys; print(1, flush=True); print(2, file=sys.stderr, flush=True); print('\\udc80'.encode(errors='replace'))", files
     )
     assert ended.output == "1\n2\nb'?'\n"
 
 
-def test_bytes_that_are_no_text_are_shown_as_such(any_box: Sandbox, files: Path) -> None:
+def test_undecodable_output_is_escaped(any_box: Sandbox, files: Path) -> None:
     assert run(any_box, "import os; os.write(1, b'a\\xff')", files).output == "a\N{REPLACEMENT CHARACTER}"
 
 
-def test_nothing_of_our_environment_is_inherited(any_box: Sandbox, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_not_inherited(any_box: Sandbox, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADER_TOKEN", "secret")
     code = "import os; print(sorted(os.environ.items() - {('LC_CTYPE', 'C.UTF-8')}))"
     ended = run(any_box, code, files, environment={"PLACE": "{files}/x", "HOME": "/nowhere"})
@@ -115,12 +115,12 @@ def test_nothing_of_our_environment_is_inherited(any_box: Sandbox, files: Path, 
     assert found["PLACE"] == ("/submission/x" if any_box.level == "bubblewrap" else f"{files}/x")
 
 
-def test_a_program_has_no_descriptors_but_the_three_of_every_program(any_box: Sandbox, files: Path) -> None:
+def test_a_program_has_only_the_three_standard_descriptors(any_box: Sandbox, files: Path) -> None:
     code = "import os\nfor n in range(3, 200):\n    try: os.fstat(n); print(n)\n    except OSError: pass"
     assert run(any_box, code, files).output == ""
 
 
-def test_packages_of_this_python_are_there(any_box: Sandbox, files: Path) -> None:
+def test_installed_packages_can_be_imported(any_box: Sandbox, files: Path) -> None:
     import rich
 
     ended = run(any_box, "import rich, sys; print(rich.__file__, sys.prefix)", files)
@@ -142,7 +142,7 @@ def test_other_folders_can_be_read_under_their_own_names(real_box: Sandbox, file
     assert run(real_box, code, files, f"{other}/x", f"{closed}/x", reads=[other]).output == "read\nno\n"
 
 
-def test_the_repository_stays_hidden_though_a_folder_around_it_is_read(
+def test_the_repository_stays_hidden_inside_a_readable_folder(
     files: Path, tmp_path: Path, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "around" / "project" / "course").mkdir(parents=True)
@@ -153,7 +153,9 @@ def test_the_repository_stays_hidden_though_a_folder_around_it_is_read(
     assert run(bubblewrap, code, files, f"{tmp_path}/around", reads=[tmp_path / "around"]).output == "['other', 'project'] []\n"
 
 
-def test_landlock_refuses_to_show_a_folder_around_the_repository(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_landlock_refuses_a_readable_folder_that_contains_the_repository(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     landlock = box_of("landlock")
     (tmp_path / "around" / "course").mkdir(parents=True)
     monkeypatch.setattr(box, "ROOT", tmp_path / "around")
@@ -164,7 +166,7 @@ def test_landlock_refuses_to_show_a_folder_around_the_repository(files: Path, tm
 
 
 @root_only
-def test_each_of_two_programs_that_run_at_once_has_a_user_of_its_own(real_box: Sandbox, files: Path) -> None:
+def test_concurrent_programs_have_separate_users(real_box: Sandbox, files: Path) -> None:
     code = "import os, time; print(os.getuid(), flush=True); time.sleep(1)"
     with ThreadPoolExecutor(2) as executor:
         users = {ended.output.strip() for ended in executor.map(lambda _: run(real_box, code, files), range(2))}
@@ -172,7 +174,7 @@ def test_each_of_two_programs_that_run_at_once_has_a_user_of_its_own(real_box: S
     assert all(60706 <= int(user) < 61184 for user in users)
 
 
-def test_numba_works_and_what_the_reference_compiled_need_not_be_compiled_again(bubblewrap: Sandbox, files: Path, tmp_path: Path) -> None:
+def test_numba_works_and_reuses_code_that_the_reference_compiled(bubblewrap: Sandbox, files: Path, tmp_path: Path) -> None:
     (files / "kernel.py").write_text(
         "import numpy, numba\n"
         "@numba.njit(parallel=True, cache=True)\n"
@@ -192,22 +194,22 @@ def test_numba_works_and_what_the_reference_compiled_need_not_be_compiled_again(
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
 
 
-# What comes back
+# Results and files of a program
 
 
-def test_a_file_of_the_private_folder_comes_back(any_box: Sandbox, files: Path) -> None:
+def test_a_file_from_the_private_folder_is_collected(any_box: Sandbox, files: Path) -> None:
     ended = run(any_box, "import sys; open(sys.argv[1], 'wb').write(b'\\0\\xff')", files, "{tmp}/report.json", collect="report.json")
     assert ended.collected == b"\0\xff"
 
 
-def test_no_file_comes_back_if_there_is_none_or_it_is_too_large(any_box: Sandbox, files: Path) -> None:
+def test_a_missing_or_oversized_file_is_not_collected(any_box: Sandbox, files: Path) -> None:
     code = "import sys; open(sys.argv[1], 'wb').write(b'x' * 200_000)"
     limits = Limits(seconds=LONG, collected=100_000)
     assert run(any_box, code, files, "{tmp}/report.json", collect="report.json", limits=limits).collected is None
     assert run(any_box, code, files, "{tmp}/other", collect="report.json").collected is None
 
 
-def test_a_program_that_a_signal_ends_has_its_number_as_status(any_box: Sandbox, files: Path) -> None:
+def test_the_status_of_a_program_killed_by_a_signal_is_its_number(any_box: Sandbox, files: Path) -> None:
     assert run(any_box, "import ctypes; ctypes.string_at(0)", files).status == -signal.SIGSEGV
 
 
@@ -235,7 +237,7 @@ def test_a_program_that_a_signal_ends_has_its_number_as_status(any_box: Sandbox,
         ),
     ],
 )
-def test_a_program_is_ended_for_what_it_takes(any_box: Sandbox, files: Path, code: str, limits: Limits, reason: str) -> None:
+def test_a_program_that_exceeds_a_limit_is_ended(any_box: Sandbox, files: Path, code: str, limits: Limits, reason: str) -> None:
     ended = run(any_box, code, files, "{tmp}", limits=limits)
     if "can't start new thread" in ended.output:  # the kernel counts, too
         return
@@ -243,30 +245,30 @@ def test_a_program_is_ended_for_what_it_takes(any_box: Sandbox, files: Path, cod
     assert len(ended.output) <= limits.output
 
 
-def test_the_most_memory_that_a_program_held_is_known(any_box: Sandbox, files: Path) -> None:
+def test_the_peak_memory_of_a_program_is_measured(any_box: Sandbox, files: Path) -> None:
     ended = run(any_box, "import time; x = b'x' * (100 << 20); time.sleep(0.5)", files)
     assert 100 << 20 < ended.memory < 200 << 20
 
 
-def test_a_program_gets_the_limits_that_it_was_given(any_box: Sandbox, files: Path) -> None:
+def test_a_program_runs_under_its_limits(any_box: Sandbox, files: Path) -> None:
     code = "import resource as r; print([r.getrlimit(n)[1] for n in (r.RLIMIT_AS, r.RLIMIT_FSIZE, r.RLIMIT_CORE, r.RLIMIT_NPROC)])"
     found = eval(run(any_box, code, files, limits=Limits(seconds=LONG, memory=1 << 30, file_size=1 << 20, processes=30)).output)
-    assert found[:3] == [1 << 30, 1 << 20, 1]  # with 0, a crash handler would still get the memory of a program that crashes
+    assert found[:3] == [1 << 30, 1 << 20, 1]  # with 0, a crash handler would still receive the memory of a crashed program
     if any_box.level == "bubblewrap" or (any_box.level == "landlock" and os.geteuid() == 0):
         assert found[3] <= 30 + OVERHEAD
 
 
-def test_memory_runs_out_for_a_program_before_it_does_for_the_grader(bubblewrap: Sandbox, files: Path) -> None:
+def test_a_program_runs_out_of_memory_before_the_grader_does(bubblewrap: Sandbox, files: Path) -> None:
     assert run(bubblewrap, "print(open('/proc/self/oom_score_adj').read())", files).output.strip() == "500"
 
 
-def test_a_program_that_closes_its_output_goes_on_until_it_ends(any_box: Sandbox, files: Path) -> None:
+def test_a_program_that_closes_its_output_keeps_running(any_box: Sandbox, files: Path) -> None:
     code = "import os, sys, time\nos.close(1); os.close(2); time.sleep(0.5)\nopen(sys.argv[1], 'w').write('done'); os._exit(3)"
     ended = run(any_box, code, files, "{tmp}/report.json", collect="report.json")
     assert (ended.status, ended.reason, ended.collected) == (3, "ended", b"done")
 
 
-def test_deleted_files_that_are_still_open_count(any_box: Sandbox, files: Path) -> None:
+def test_deleted_files_that_are_still_open_count_as_disk_usage(any_box: Sandbox, files: Path) -> None:
     code = (
         "import os, sys, time\nheld = []\nfor n in range(40):\n    held.append(open(sys.argv[1], 'wb')); os.unlink(sys.argv[1])\n"
         "    held[-1].write(b'x' * (1 << 20)); held[-1].flush()\ntime.sleep(90)"
@@ -276,7 +278,7 @@ def test_deleted_files_that_are_still_open_count(any_box: Sandbox, files: Path) 
 
 
 @pytest.mark.parametrize(("name", "reason"), [("d", "ended"), ("d" * 100, "files")])
-def test_nothing_of_a_very_deep_folder_stays(
+def test_a_very_deep_folder_is_removed(
     any_box: Sandbox, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -305,7 +307,7 @@ def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "reason", "said"),
+    ("code", "reason", "text"),
     [
         ("1 / 0", "ended", "ZeroDivisionError: division by zero"),
         ("print('bye')", "ended", "bye"),
@@ -314,18 +316,18 @@ def test_a_program_answers_line_by_line(any_box: Sandbox, files: Path) -> None:
         ("while True: print('x' * 1000)", "output", "xxx"),
     ],
 )
-def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, said: str) -> None:
+def test_a_program_that_does_not_answer_is_ended_with_the_reason(any_box: Sandbox, files: Path, code: str, reason: str, text: str) -> None:
     limits = Limits(seconds=LONG, output=100_000)
     with any_box.start([*INSIDE, "import os; os.read(3, 1)\n" + code], files=files, limits=limits) as child:
         with pytest.raises(NoReply) as error:
             child.ask(b"1", 1.5 if reason == "time" else LONG)
         assert (error.value.reason, str(error.value)) == (reason, f"the program did not reply: {reason}")
-        assert said in child.output
+        assert text in child.output
         with pytest.raises(NoReply):
             child.ask(b"2", LONG)
 
 
-def test_an_answer_before_the_question_is_no_answer(any_box: Sandbox, files: Path) -> None:
+def test_an_answer_before_the_question_is_rejected(any_box: Sandbox, files: Path) -> None:
     code = "import os; os.read(3, 10); os.write(4, b'1\\n2\\n'); os.read(3, 10)"
     with any_box.start([*INSIDE, code], files=files) as child:
         assert child.ask(b"q", LONG) == b"1"
@@ -334,13 +336,13 @@ def test_an_answer_before_the_question_is_no_answer(any_box: Sandbox, files: Pat
     assert error.value.reason == "babble"
 
 
-def test_a_program_that_reads_nothing_is_given_up_in_time(any_box: Sandbox, files: Path) -> None:
+def test_a_program_that_reads_no_input_is_ended_in_time(any_box: Sandbox, files: Path) -> None:
     with any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files) as child, pytest.raises(NoReply) as error:
         child.ask(b"x" * (1 << 20), 1.0)
     assert error.value.reason == "time"
 
 
-def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) -> None:
+def test_the_total_time_of_a_program_is_limited(any_box: Sandbox, files: Path) -> None:
     with (
         any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files, limits=Limits(seconds=1)) as child,
         pytest.raises(NoReply) as error,
@@ -351,7 +353,7 @@ def test_the_time_of_a_whole_life_is_limited_too(any_box: Sandbox, files: Path) 
     assert child.ended.seconds < LONG
 
 
-def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answering_program_may_run_longer_than_a_plain_run(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(sandbox, "direct_config", lambda job, *rest, **options: given.append(job.limits.seconds) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -361,14 +363,14 @@ def test_a_program_that_answers_may_live_longer_than_one_that_runs_to_its_end(fi
     assert given == [10, 600]
 
 
-def test_a_question_is_one_line(files: Path) -> None:
+def test_a_question_must_be_one_line(files: Path) -> None:
     with Sandbox("none").start([*INSIDE, ECHO], files=files) as child:
         with pytest.raises(ValueError, match=re.escape("a request expected one line, got a newline in it; encode it as JSON")):
             child.ask(b"a\nb", LONG)
         assert child.ask(b"a", LONG) == b"A"
 
 
-# The end
+# Ending programs
 
 
 GRADER = """
@@ -381,27 +383,27 @@ Sandbox(sys.argv[1]).run([PYTHON, '-c', code, sys.argv[3]], files=Path(sys.argv[
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
-def test_no_program_outlives_a_grader_that_is_killed(any_box: Sandbox, files: Path, number: int) -> None:
+def test_no_program_survives_a_killed_grader(any_box: Sandbox, files: Path, number: int) -> None:
     mark = f"mark-{os.getpid()}-{any_box.level}-{number}"
     command = [sys.executable, "-c", GRADER, any_box.level, str(files), mark]
     process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE)
     started = [b"-c", b"import time; time.sleep(90)", mark.encode()]
     end = time.monotonic() + LONG
-    while time.monotonic() < end and not any(arguments[1:4] == started for arguments in marked(mark).values()):
+    while time.monotonic() < end and not any(arguments[1:4] == started for arguments in processes_with(mark).values()):
         time.sleep(0.02)
     process.send_signal(number)
-    _, said = process.communicate(timeout=LONG)
+    _, errors = process.communicate(timeout=LONG)
     assert process.returncode == -number
-    assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
-    while marked(mark) and time.monotonic() < end:
+    assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
+    while processes_with(mark) and time.monotonic() < end:
         time.sleep(0.02)
-    assert marked(mark) == {}
+    assert processes_with(mark) == {}
 
 
 # When the sandbox itself fails
 
 
-def test_a_machine_without_a_sandbox_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_sandbox_gets_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "best_level", lambda: BestLevel("none", {"bubblewrap": "is not installed", "landlock": "is too old"}))
     with pytest.raises(SandboxError) as error:
         Sandbox()
@@ -414,7 +416,7 @@ def test_a_machine_without_a_sandbox_is_told_what_to_do(monkeypatch: pytest.Monk
     assert Sandbox(no_sandbox=True).warning.startswith("there is no sandbox")
 
 
-def test_there_is_no_other_level() -> None:
+def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"^the sandbox expected one of the levels bubblewrap, landlock, none, got docker; omit it for the best one$"
     ):
@@ -423,13 +425,13 @@ def test_there_is_no_other_level() -> None:
 
 @pytest.fixture
 def bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Puts a script in the place of bubblewrap; nothing if it is empty."""
+    """Replaces bubblewrap by a script; with an empty text, bubblewrap is missing."""
     script = tmp_path / "bwrap"
 
     def install(text: str) -> None:
         script.write_text("#!/bin/sh\n" + text, encoding="utf-8")
         script.chmod(0o755)
-        monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(script)))  # so that it can be run by another user
+        monkeypatch.setattr(box, "SYSTEM", (*box.SYSTEM, str(script)))  # so that another user can run it
         monkeypatch.setattr(box.shutil, "which", lambda name, path=None: str(script) if text else None)
 
     for cached in (box._bubblewrap, sandbox.missing_reason):
@@ -439,21 +441,21 @@ def bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         cached.cache_clear()
 
 
-def test_the_next_level_is_taken_with_the_reason_if_bubblewrap_is_missing(bwrap: Callable[[str], None]) -> None:
+def test_without_bubblewrap_the_next_level_is_used_and_the_reason_given(bwrap: Callable[[str], None]) -> None:
     box_of("landlock")
     sandbox.missing_reason.cache_clear()
     bwrap("")
     assert sandbox.best_level() == BestLevel("landlock", {"bubblewrap": "bubblewrap is not installed; apt-get install bubblewrap"})
 
 
-def test_a_bubblewrap_that_is_too_old_is_not_used(bwrap: Callable[[str], None], files: Path) -> None:
+def test_an_outdated_bubblewrap_is_not_used(bwrap: Callable[[str], None], files: Path) -> None:
     bwrap("echo bubblewrap 0.6.1")
     with pytest.raises(SandboxError) as error:
         Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
     assert str(error.value) == "expected bubblewrap 0.8 or newer, got bubblewrap 0.6.1; install a newer one"
 
 
-def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(bwrap: Callable[[str], None], files: Path) -> None:
+def test_a_failure_of_bubblewrap_is_not_blamed_on_the_program(bwrap: Callable[[str], None], files: Path) -> None:
     bwrap("[ $1 = --version ] && echo bubblewrap 0.9.0 && exit\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     with pytest.raises(SandboxError) as error:
         Sandbox("bubblewrap").run([*INSIDE, "pass"], files=files)
@@ -462,7 +464,7 @@ def test_a_bubblewrap_that_fails_is_not_the_fault_of_the_program(bwrap: Callable
         child.ask(b"q", LONG)
 
 
-def test_a_command_that_is_not_there_is_told_from_one_that_fails(any_box: Sandbox, files: Path) -> None:
+def test_a_missing_command_is_distinguished_from_a_failing_one(any_box: Sandbox, files: Path) -> None:
     if any_box.level == "bubblewrap":
         ended = any_box.run(["no-such-program"], files=files)
         assert (ended.status, ended.reason) == (127, "ended")
@@ -472,25 +474,25 @@ def test_a_command_that_is_not_there_is_told_from_one_that_fails(any_box: Sandbo
     assert str(error.value) == "the sandbox could not be set up: FileNotFoundError: [Errno 2] No such file or directory: 'no-such-program'"
 
 
-def test_files_that_are_no_folder_are_refused(files: Path) -> None:
+def test_files_must_be_a_folder(files: Path) -> None:
     with pytest.raises(SandboxError) as error:
         Sandbox("none").run([*INSIDE, "pass"], files=files / "answer.txt")
     assert str(error.value) == f"the files of a program must be a folder, got {files / 'answer.txt'}; unpack it first"
 
 
-def test_other_files_that_are_missing_are_named(files: Path) -> None:
+def test_missing_files_are_named(files: Path) -> None:
     with pytest.raises(SandboxError) as error:
         Sandbox("none").run([*INSIDE, "pass"], files=files, reads=[files / "lost"])
     assert str(error.value) == f"{files / 'lost'} should be readable in the sandbox, but does not exist"
 
 
-def test_only_a_name_can_be_collected(files: Path) -> None:
+def test_only_a_plain_file_name_can_be_collected(files: Path) -> None:
     with pytest.raises(ValueError, match=r"^collect expected the name of a file in the private folder, got '\.\./x'$"):
         Sandbox("none").run([*INSIDE, "pass"], files=files, collect="../x")
 
 
 @root_only
-def test_files_that_the_programs_user_could_not_read_are_refused(real_box: Sandbox, files: Path) -> None:
+def test_files_that_the_program_s_user_cannot_read_are_refused(real_box: Sandbox, files: Path) -> None:
     (files / "answer.txt").chmod(0o600)
     with pytest.raises(SandboxError) as error:
         run(real_box, "pass", files)
@@ -504,7 +506,7 @@ REFUSED = seccomp.FAIL | errno.EPERM
 
 
 def decide(program: bytes, code: int, number: int, *arguments: int) -> int:
-    """What the kernel would do with a call: the filter's instructions, as seccomp(2) and bpf(4) describe them, one after the other."""
+    """What the kernel would do with a call: executes the filter's instructions as seccomp(2) and bpf(4) describe them."""
     data = struct.pack("<iIQ6Q", number if number < 1 << 31 else number - (1 << 32), code, 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
     steps = list(struct.iter_unpack("<HBBI", program))
     at = value = 0
@@ -524,7 +526,7 @@ X86, ARM = 0xC000003E, 0xC00000B7
 
 
 @pytest.mark.parametrize(("machine", "code", "ptrace", "read"), [("x86_64", X86, 101, 0), ("aarch64", ARM, 117, 63)])
-def test_the_filter_refuses_what_is_dangerous_and_permits_the_rest(machine: str, code: int, ptrace: int, read: int) -> None:
+def test_the_filter_blocks_dangerous_calls_and_permits_the_others(machine: str, code: int, ptrace: int, read: int) -> None:
     program = seccomp_filter(machine)
     assert decide(program, code, ptrace) == REFUSED
     assert decide(program, code, read) == seccomp.ALLOW
@@ -533,9 +535,9 @@ def test_the_filter_refuses_what_is_dangerous_and_permits_the_rest(machine: str,
 
 
 @pytest.mark.parametrize(("machine", "code", "clone"), [("x86_64", X86, 56), ("aarch64", ARM, 220)])
-def test_processes_and_threads_may_be_started_and_namespaces_not(machine: str, code: int, clone: int) -> None:
+def test_processes_and_threads_may_be_created_but_not_namespaces(machine: str, code: int, clone: int) -> None:
     free, strict = seccomp_filter(machine), seccomp_filter(machine, strict=True)
-    process, thread = 17, 0x3D0F00  # SIGCHLD; what pthread_create asks for
+    process, thread = 17, 0x3D0F00  # SIGCHLD; the flags of pthread_create
     assert [decide(program, code, clone, thread) for program in (free, strict)] == [seccomp.ALLOW] * 2
     assert [decide(program, code, clone, process) for program in (free, strict)] == [seccomp.ALLOW, REFUSED]
     for bit in (17, 25, 26, 27, 28, 29, 30):  # mounts, control groups, names, memory, users, processes, network
@@ -543,7 +545,7 @@ def test_processes_and_threads_may_be_started_and_namespaces_not(machine: str, c
 
 
 @pytest.mark.parametrize(("machine", "code", "ioctl", "prlimit"), [("x86_64", X86, 16, 302), ("aarch64", ARM, 29, 261)])
-def test_typing_for_others_and_limiting_others_is_refused(machine: str, code: int, ioctl: int, prlimit: int) -> None:
+def test_injecting_terminal_input_and_limiting_other_processes_is_refused(machine: str, code: int, ioctl: int, prlimit: int) -> None:
     program = seccomp_filter(machine)
     assert decide(program, code, ioctl, 0, 0x5412) == decide(program, code, ioctl, 0, 0x541C) == REFUSED
     assert decide(program, code, ioctl, 0, 0x5401) == seccomp.ALLOW  # TCGETS, of isatty
@@ -554,7 +556,7 @@ def test_typing_for_others_and_limiting_others_is_refused(machine: str, code: in
 @pytest.mark.parametrize(
     ("machine", "code", "fcntl", "setrlimit", "prlimit"), [("x86_64", X86, 72, 160, 302), ("aarch64", ARM, 25, 164, 261)]
 )
-def test_leases_and_a_change_of_the_limit_of_memory_dumps_are_refused(
+def test_file_leases_and_changes_of_the_core_dump_limit_are_refused(
     machine: str, code: int, fcntl: int, setrlimit: int, prlimit: int
 ) -> None:
     program = seccomp_filter(machine)
@@ -566,12 +568,12 @@ def test_leases_and_a_change_of_the_limit_of_memory_dumps_are_refused(
     assert decide(program, code, prlimit, 0, 4, 0) == seccomp.ALLOW  # it only asks
 
 
-def test_calls_by_another_numbering_end_the_program() -> None:
+def test_calls_of_another_architecture_end_the_program() -> None:
     assert decide(seccomp_filter("x86_64"), X86, 0x40000000) == seccomp.KILL
 
 
 @pytest.mark.parametrize("calls", [seccomp.CALLS, seccomp.STRICT_CALLS])
-def test_every_call_has_the_number_that_the_systems_headers_give_it(calls: dict[str, tuple[int | None, int | None]]) -> None:
+def test_system_call_numbers_equal_those_of_the_system_s_headers(calls: dict[str, tuple[int | None, int | None]]) -> None:
     headers = [Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm-generic/unistd.h")]
     for column, header in enumerate(headers):
         if not header.exists():
@@ -580,10 +582,10 @@ def test_every_call_has_the_number_that_the_systems_headers_give_it(calls: dict[
         numbers = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)}
         known = {name: both[column] for name, both in calls.items() if name in numbers}
         assert {name: number for name, number in known.items() if number != numbers[name]} == {}
-        assert len(known) > len([both for both in calls.values() if both[column] is not None]) - 8  # the newest are missing in old headers
+        assert len(known) > len([both for both in calls.values() if both[column] is not None]) - 8  # old headers lack the newest calls
 
 
-def test_another_processor_is_refused() -> None:
+def test_an_unsupported_processor_is_refused() -> None:
     expected = "the seccomp filter expected x86_64 or aarch64, got riscv64; grade on one of these"
     with pytest.raises(ValueError, match=f"^{expected}$"):
         seccomp_filter("riscv64")

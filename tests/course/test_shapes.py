@@ -1,4 +1,4 @@
-"""Near copies of solutions are found under other names, in another order and with another loop: `course.staff.handout.shapes`."""
+"""Near copies of solutions are found despite other names, another order or another kind of loop: `course.staff.handout.shapes`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PLANTED = "course/oracles/planted.py"
 
 @cache
 def solutions() -> Mapping[str, str]:
-    """The bodies that the handout of all modules does not show."""
+    """The solutions that the handout of all modules does not show."""
     names, left_out = write_names(course(), LAST), left_out_names(course(), LAST)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
     return removed_bodies(select(ROOT, course(), LAST), removed)
 
 
-def found_in(code: str, name: str) -> list[str]:
-    """The functions that show a solution if a file with this code is added to the handout."""
+def near_copies_in(code: str, name: str) -> list[str]:
+    """The functions that would show a solution if a file with this code were part of the handout."""
     files = {**handout(LAST), PLANTED: code}
     return [copy.shape.name for copy in find_near_copies({name: solutions()[name]}, files) if copy.shape.path == PLANTED]
 
@@ -160,16 +160,16 @@ def copy(g):
     return njit(inner, parallel=True)
 """,
 }
-"""Solutions with other names, in another order and with other loops or with values passed on in other ways."""
+"""Solutions with other names, in another order, with other loops, or with other intermediate variables."""
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_a_solution_in_other_words_is_found(name: str) -> None:
-    assert "copy" in found_in(COPIES[name], name)
+def test_a_rewritten_solution_is_found(name: str) -> None:
+    assert "copy" in near_copies_in(COPIES[name], name)
 
 
-class Renamed(ast.NodeTransformer):
-    """Other names for all variables and functions, and other constants."""
+class Rename(ast.NodeTransformer):
+    """Renames all variables and functions and changes constants."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         if node.id in shapes.KEPT or node.id in shapes.LOOPS or node.id in shapes.CONVERSIONS:
@@ -181,13 +181,13 @@ class Renamed(ast.NodeTransformer):
 
 
 def test_every_renamed_solution_is_found() -> None:
-    """Of those with enough expressions, whose number is pinned: a change that recognizes fewer must say so."""
+    """This holds for solutions with enough expressions; their number is pinned, so a change that recognizes fewer fails."""
     large = {name: body for name, body in solutions().items() if expressions_of(ast.parse(body).body).total() >= ENOUGH}
     assert len(large) > 40
     code = []
     for number, body in enumerate(large.values()):
         tree = ast.parse(f"def planted_{number}():\n" + "\n".join(f"    {line}" for line in body.splitlines()))
-        code.append(ast.unparse(ast.fix_missing_locations(Renamed().visit(tree))))
+        code.append(ast.unparse(ast.fix_missing_locations(Rename().visit(tree))))
     copies = find_near_copies(large, {**handout(LAST), PLANTED: "\n\n".join(code)})
     found = {(copy.name, copy.shape.name) for copy in copies if copy.shape.path == PLANTED}
     missed = [name for number, name in enumerate(large) if (name, f"planted_{number}") not in found]
@@ -202,18 +202,18 @@ def test_every_renamed_solution_is_found() -> None:
         "def other(a, b):\n    return [x + y for x, y in zip(a, b)]\n",
     ],
 )
-def test_another_route_is_no_copy(code: str) -> None:
-    assert found_in(code, "minitorch.tensor_data:index_to_position") == []
+def test_another_algorithm_is_not_a_copy(code: str) -> None:
+    assert near_copies_in(code, "minitorch.tensor_data:index_to_position") == []
 
 
-def test_a_copy_in_a_page_of_the_book_is_found_with_its_line() -> None:
+def test_a_copy_on_a_page_of_the_book_is_found_with_its_line() -> None:
     page = f"# Title\n\n```{{code-cell}}\n:tags: [hide-input]\n{COPIES['minitorch.tensor_data:index_to_position'].strip()}\n```\n"
     name = "minitorch.tensor_data:index_to_position"
     copies = find_near_copies({name: solutions()[name]}, {**handout(LAST), "docs/planted.md": page})
     assert ("docs/planted.md", 5) in [(copy.shape.path, copy.shape.line) for copy in copies]
 
 
-def test_a_near_copy_names_both_functions_and_the_remedy() -> None:
+def test_the_error_about_a_near_copy_names_both_functions_and_the_remedy() -> None:
     name = "minitorch.tensor_data:index_to_position"
     (copy,) = find_near_copies({name: solutions()[name]}, {**handout(LAST), PLANTED: COPIES[name].lstrip()})
     assert str(copy) == (

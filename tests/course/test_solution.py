@@ -55,7 +55,7 @@ def test_the_solution_of_a_task_that_fails_stays_closed(released_workspace: Work
 
 def test_the_tests_run_again_before_a_solution_opens_after_an_edit(released_workspace: Workspace) -> None:
     assert released_workspace.course("solution", "0.1").returncode == 0
-    released_workspace.mend("minitorch/sums.py", "    return x + y", "    return x - y")
+    released_workspace.edit("minitorch/sums.py", "    return x + y", "    return x - y")
     done = released_workspace.course("solution", "0.1")
     assert (done.returncode, done.stdout) == (2, "")
     assert "it is failing" in done.stderr

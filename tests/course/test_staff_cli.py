@@ -1,8 +1,7 @@
-"""The teacher's command line: what it asks for and what it says of grading, which is tested elsewhere."""
+"""The teacher's command line: its calls of grading and its output; grading itself is tested elsewhere."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +13,17 @@ import pytest
 from course.staff import StaffError, cli
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 
+from .staff_commands import replace_grading
+
 
 @dataclass
 class Grader:
-    """Takes the place of grading.
+    """Replaces grading.
 
     Attributes:
-        results: What it returns.
-        asked: What it was called with.
-        error: What it raises instead.
+        results: The results that it returns.
+        asked: The arguments of the last call.
+        error: The exception that it raises instead.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -40,14 +41,14 @@ class Grader:
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
-    stand_in = Grader()
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
-    return stand_in
+    grader = Grader()
+    replace_grading(monkeypatch, grader.grade)
+    return grader
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[str], list[str]]]:
-    """Runs the command line; gives its exit code and what it printed."""
+    """Runs the command line; returns its exit code and its output."""
 
     def run(*arguments: str) -> tuple[int, list[str], list[str]]:
         monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
@@ -64,7 +65,9 @@ def result(name: str, refused: str = "", **flags: Any) -> Result:
     return Result(name, "0" * 64, refused, tasks, (), "bubblewrap", 1, 1.0)
 
 
-def test_grade_says_how_many_were_graded_refused_and_are_to_be_looked_at(grader: Grader, run: Callable[..., Any], tmp_path: Path) -> None:
+def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(
+    grader: Grader, run: Callable[..., Any], tmp_path: Path
+) -> None:
     grader.results = [result("ann"), result("ben", disagrees=True), result("cem", flaky=True), result("dan", "not a zip file")]
     code, printed, errors = run("grade", "a", "b", "--out", str(tmp_path), "--task", "0", "--task", "1.1", "--seed", "5", "--workers", "1")
     assert code == 0
@@ -90,7 +93,7 @@ def test_grade_says_how_many_were_graded_refused_and_are_to_be_looked_at(grader:
     assert (tmp_path / "class.csv").is_file()
 
 
-def test_outputs_are_written_again_from_what_is_graded(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_outputs_are_rewritten_from_the_results(run: Callable[..., Any], tmp_path: Path) -> None:
     write_result(tmp_path / "results" / "ann.json", result("ann"))
     assert run("outputs", str(tmp_path), "--format", "junit") == (0, [f"junit       {tmp_path}/junit.xml"], [])
     assert "ann" in (tmp_path / "junit.xml").read_text(encoding="utf-8")
@@ -127,7 +130,7 @@ def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Cal
         ),
     ],
 )
-def test_what_cannot_be_done_ends_with_one_line_and_the_next_command(
+def test_an_impossible_request_ends_with_one_line_and_the_next_command(
     grader: Grader, run: Callable[..., Any], tmp_path: Path, arguments: list[str], lines: list[str]
 ) -> None:
     code, printed, errors = run(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments))

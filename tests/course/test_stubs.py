@@ -1,4 +1,4 @@
-"""The proofs of the course: what is unwritten fails as such and nothing else does, and with the solutions put back all passes."""
+"""Proofs about the course: unwritten code fails as such and breaks nothing else, and with all solutions restored every test passes."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def pytest_configure(config):
 
 @dataclass
 class Result:
-    """States of the course's tests: for each task, how many tests are in which state and need which task."""
+    """The states of the course's tests: for each task, the number of tests by state and by the task that they need."""
 
     states: dict[str, dict[tuple[str, str | None], int]]
 
-    def of(self, state: str) -> set[str]:
+    def tasks_in(self, state: str) -> set[str]:
         return {task for task, states in self.states.items() for found, _ in states if found == state}
 
     def needs(self, task: str) -> set[str | None]:
@@ -75,11 +75,11 @@ class Result:
 
 
 SIMULATED = {name: value for task in course().tasks for name, value in environment(task).items()}
-"""With it, tests that need a GPU run without one."""
+"""Environment variables that make tests for the GPU run in the simulator."""
 
 
 def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = False) -> Result:
-    """The states of the tests; with the compiler off, those that need it are left out."""
+    """The states of the tests; with the compiler off, tests that need it are left out."""
     with copy({**files, "conftest.py": FEW_EXAMPLES}) as folder:
         rows = run_tests(folder, arguments, limit=300, environment=SIMULATED | (COMPILED if compiled else PLAIN)).rows
     assert rows
@@ -95,12 +95,12 @@ def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = Fals
 
 @dataclass(frozen=True)
 class Case:
-    """Tests to run on the reference with some of its code taken out.
+    """Tests to run on the reference with some of its code removed.
 
     Attributes:
         last: The stage that the package ends with.
-        unwritten: The tasks whose code is taken out.
-        tested: The tasks whose tests are run.
+        unwritten: The tasks whose code is removed.
+        tested: The tasks whose tests run.
     """
 
     last: int
@@ -108,8 +108,8 @@ class Case:
     tested: frozenset[str]
 
     def result(self) -> Result:
-        """How they end; the compiler is off, for with it on CI runs them anyway."""
-        files = written(self.last)
+        """Run the tests with the compiler off; CI also runs them with the compiler on."""
+        files = reference_files(self.last)
         names = {
             path: chosen
             for path, tasks in write_names(course(), self.last).items()
@@ -121,18 +121,18 @@ class Case:
 
 
 @cache
-def written(last: int) -> dict[str, str | bytes]:
-    """What the tests need in a package that ends with a stage, with all solutions."""
+def reference_files(last: int) -> dict[str, str | bytes]:
+    """The files that the tests need in a package that ends with a stage, with all solutions."""
     return needed_files(ROOT, replace(course(), tasks=tuple(task for task in course().tasks if task.stage <= last)))
 
 
 @dataclass(frozen=True)
 class Proofs:
-    """What the tests say where some code is not written.
+    """The states of the tests where some code is not written.
 
     Attributes:
-        alone: By task, its tests where only its code and that of the tasks that it requires is written, in a package that ends with them.
-        without: By task, its tests and those of the tasks that require it where its code is not written.
+        alone: By task: its tests, in a package that ends with its stage, if only its own code and that of required tasks is written.
+        without: By task: its tests and those of tasks that require it, if its code is not written.
     """
 
     alone: dict[str, Result]
@@ -141,7 +141,7 @@ class Proofs:
 
 @pytest.fixture(scope="module")
 def proofs() -> Proofs:
-    """All of them. Without the code of tasks that no other requires a test can miss but that of its own: one run is enough."""
+    """All proofs. Tasks that no other task requires share one run, because only their own tests need their code."""
     everything = frozenset(task.id for task in course().tasks)
     requiring = {id: frozenset(task.id for task in course().tasks if id in task.requires) for id in everything}
     leaves = frozenset(id for id in everything if not requiring[id])
@@ -157,46 +157,46 @@ def proofs() -> Proofs:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_a_task_passes_where_nothing_is_written_but_it_and_what_it_requires(proofs: Proofs, task: Task) -> None:
+def test_a_task_passes_if_only_it_and_its_requirements_are_written(proofs: Proofs, task: Task) -> None:
     result = proofs.alone[task.id]
-    assert result.of("passed") == {task.id}
-    assert result.of("failing") | result.of("todo") | result.of("blocked") == set()
+    assert result.tasks_in("passed") == {task.id}
+    assert result.tasks_in("failing") | result.tasks_in("todo") | result.tasks_in("blocked") == set()
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_without_one_task_it_is_todo_and_those_that_require_it_are_blocked(proofs: Proofs, task: Task) -> None:
+def test_an_unwritten_task_is_todo_and_tasks_that_require_it_are_blocked(proofs: Proofs, task: Task) -> None:
     result = proofs.without[task.id]
     together = {other.id for other in course().tasks if proofs.without[other.id] is result}
-    assert task.id in result.of("todo")
-    assert result.of("todo") == together
-    assert result.of("blocked") == {other.id for other in course().tasks if task.id in other.requires}
-    assert result.of("failing") == set()
-    assert {needed for id in result.of("todo") | result.of("blocked") for needed in result.needs(id)} == together
+    assert task.id in result.tasks_in("todo")
+    assert result.tasks_in("todo") == together
+    assert result.tasks_in("blocked") == {other.id for other in course().tasks if task.id in other.requires}
+    assert result.tasks_in("failing") == set()
+    assert {needed for id in result.tasks_in("todo") | result.tasks_in("blocked") for needed in result.needs(id)} == together
     assert len(together) == 1 or result.needs(task.id) == {task.id}
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("last", STAGES)
-def test_a_fresh_handout_is_all_unwritten_and_is_the_reference_with_the_solutions_put_back(last: int) -> None:
+def test_a_new_handout_is_unwritten_and_equals_the_reference_once_solutions_are_restored(last: int) -> None:
     reference, files = select(ROOT, course(), last), handout(last)
     fresh = run(files, compiled=True)
     tasks = {task.id for task in course().tasks if task.stage <= last}
-    assert fresh.of("todo") | fresh.of("blocked") == tasks
-    assert fresh.of("passed") | fresh.of("failing") | fresh.of("skipped") == set()
-    for task in tasks - fresh.of("todo"):  # each of its tests meets the code of an earlier one first
+    assert fresh.tasks_in("todo") | fresh.tasks_in("blocked") == tasks
+    assert fresh.tasks_in("passed") | fresh.tasks_in("failing") | fresh.tasks_in("skipped") == set()
+    for task in tasks - fresh.tasks_in("todo"):  # each of its tests calls unwritten code of an earlier task first
         assert fresh.needs(task) <= set(course().task(task).requires)
     solved = {**files, **stub_files(reference, write_names(course(), last))}  # with the helpers that only solutions call
     for path, names in write_names(course(), last).items():
         solutions = function_source.definitions(str(reference[path]))
         solved[path] = function_source.graft(str(solved[path]), {name: solutions[name] for name in names}, whole=set(names))
         assert solved[path] == reference[path]
-    assert solved == {**files, **reference}  # whose tasks all pass, even with less: see above
+    assert solved == {**files, **reference}  # whose tasks all pass, even with less code: see above
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
-def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(task: Task) -> None:
+def test_the_reference_passes_without_its_optimized_kernels(task: Task) -> None:
     """In a student's workspace, compiled as a student's kernels are."""
     files = without_kernels(needed_files(ROOT, course()), course(), task)
     assert not {full.replace(".", "/") + ".py" for full in task.leave_out} & set(files)
@@ -205,13 +205,13 @@ def test_the_functions_of_the_reference_pass_without_their_optimized_kernels(tas
 
 
 @pytest.mark.exhaustive
-def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout() -> None:
+def test_released_solutions_pass_the_tests_in_a_handout() -> None:
     last = 2  # the functions of later stages have run above
     with copy(handout(last, BARE, last)) as folder:
         take(folder, course(), last)
         files = {path: (folder / path).read_bytes() for path in handout(last, BARE, last)}
     result = run(files)
-    assert result.of("passed") == {task.id for task in course().tasks if task.stage <= last}
+    assert result.tasks_in("passed") == {task.id for task in course().tasks if task.stage <= last}
     assert {state for states in result.states.values() for state, _ in states} == {"passed"}
 
 
@@ -224,7 +224,7 @@ def test_what_a_teacher_releases_makes_the_tests_of_its_tasks_pass_in_a_handout(
         pytest.param(STAGES[-1], BARE, marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int, style: str) -> None:
+def test_a_handout_imports_passes_the_linter_and_collects_by_itself(last: int, style: str) -> None:
     asked = ["--extend-ignore=D102,D103"] if style == BARE else []  # students write the docstrings
     with copy(handout(last, style)) as folder:
         imported = subprocess.run([sys.executable, "-c", IMPORT_ALL], cwd=folder, capture_output=True, text=True, check=False)
@@ -239,7 +239,7 @@ def test_a_handout_alone_imports_is_in_good_style_and_collects(last: int, style:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("last", STAGES)
-def test_the_app_of_a_fresh_handout_shows_every_page(last: int) -> None:
+def test_the_app_of_a_new_handout_shows_every_page(last: int) -> None:
     with copy(handout(last)) as folder:
         shown = subprocess.run([sys.executable, "-c", SHOW_ALL], cwd=folder, capture_output=True, text=True, check=False)
         assert shown.returncode == 0, shown.stderr
@@ -248,7 +248,7 @@ def test_the_app_of_a_fresh_handout_shows_every_page(last: int) -> None:
         assert set(pages) == {file.name for file in (folder / "project" / "views").glob("*.py")}
 
 
-def test_every_test_that_grades_has_one_task_mark() -> None:
+def test_every_graded_test_has_one_task_mark() -> None:
     files = needed_files(ROOT, course())
     known = {task.mark for task in course().tasks}
     for path in sorted({path for task in course().tasks for path in graded_files(task, files)}):
@@ -260,7 +260,7 @@ def test_every_test_that_grades_has_one_task_mark() -> None:
                 assert len(marks) == 1, f"{path}:{node.lineno} {node.name}"
 
 
-def test_every_task_with_code_names_what_it_is_and_has_tests() -> None:
+def test_every_task_with_code_lists_its_functions_and_has_tests() -> None:
     files = needed_files(ROOT, course())
     for task in course().tasks:
         assert graded_files(task, files), task.id

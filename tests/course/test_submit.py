@@ -1,4 +1,4 @@
-"""The hand-in: just the files that are graded, and a list of what is in it and what is not."""
+"""The submission archive: exactly the files that are graded, and a list of what it contains and what it does not."""
 
 import hashlib
 import json
@@ -19,23 +19,23 @@ from .test_reset import ADD
 def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
     monkeypatch.setattr(report, "HAND_INS", (report.HandIn("0.2", "scalar", ("run_scalar.py",)),))
     student = Student(tmp_path / "mein Ördner")
-    student.mend("minitorch/sums.py", (ADD, "    return x + y\n"))
+    student.edit("minitorch/sums.py", (ADD, "    return x + y\n"))
     junk = [".git/config", "minitorch/__pycache__/a.pyc", ".course/results.json", "data/big.bin", ".venv/lib/a.py", "reports/other/a.png"]
     write(student.root, dict.fromkeys(junk, b"junk") | {"reports/scalar/report.md": b"# Report\n"})
     return student
 
 
-def entries(student: Student) -> dict[str, bytes]:
+def archive_entries(student: Student) -> dict[str, bytes]:
     with zipfile.ZipFile(student.root / "submission.zip") as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_tasks_files_and_reports_go_in_and_nothing_else(student: Student) -> None:
+def test_the_archive_contains_exactly_the_tasks_files_and_reports(student: Student) -> None:
     assert submit.run(student.root, student.manifest, student.console) == 0
     paths = ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
-    assert entries(student) == {path: (student.root / path).read_bytes() for path in paths}
+    assert archive_entries(student) == {path: (student.root / path).read_bytes() for path in paths}
     size = (student.root / "submission.zip").stat().st_size
-    assert student.told == (
+    assert student.output == (
         "Task 0.1  unknown  minitorch/sums.py\n"
         "Task 0.2  unknown  minitorch/sums.py, reports/scalar/report.md\n"
         "Task 0.3  todo     tests/test_sums.py\n"
@@ -44,7 +44,7 @@ def test_the_tasks_files_and_reports_go_in_and_nothing_else(student: Student) ->
     )
 
 
-def test_the_same_files_make_the_same_bytes(student: Student) -> None:
+def test_the_same_files_give_the_same_bytes(student: Student) -> None:
     hashes = set()
     for _ in range(2):
         submit.run(student.root, student.manifest, student.console)
@@ -56,13 +56,13 @@ def test_the_same_files_make_the_same_bytes(student: Student) -> None:
     assert [path.name for path in student.root.iterdir() if "submission" in path.name] == ["submission.zip"]
 
 
-def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
-    student.mend("minitorch/other.py", ("OTHER = 1", "OTHER = 2"))
-    student.mend("minitorch/sums.py", ("import math\n", "import math\nfrom minitorch.mine import MINE\n"))
+def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> None:
+    student.edit("minitorch/other.py", ("OTHER = 1", "OTHER = 2"))
+    student.edit("minitorch/sums.py", ("import math\n", "import math\nfrom minitorch.mine import MINE\n"))
     write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes.txt": b"notes"})
     (student.root / "tests/test_sums.py").unlink()
     submit.run(student.root, student.manifest, student.console)
-    told = student.told
+    output = student.output
     assert (
         "Left out:\n"
         "  tests/test_sums.py: is missing; course reset restores its stubs\n"
@@ -71,19 +71,19 @@ def test_what_stays_behind_is_named_with_its_reason(student: Student) -> None:
         "Warning:\n"
         "  minitorch/sums.py imports minitorch/mine.py, which belongs to no task and is left out; "
         "move what it needs to minitorch/sums.py\n"
-    ) in told
-    assert "Task 0.3  unknown  nothing\n" in told
-    assert "notes.txt" not in told
+    ) in output
+    assert "Task 0.3  unknown  nothing\n" in output
+    assert "notes.txt" not in output
 
 
-def test_a_signature_that_does_not_take_the_calls_of_the_course_is_named(student: Student) -> None:
-    student.mend("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
+def test_an_incompatible_signature_is_named(student: Student) -> None:
+    student.edit("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
-    said = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
-    assert said in student.told
+    message = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
+    assert message in student.output
 
 
-def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = student.root.parent / "secret.py"
     secret.write_text("x = 1\n", encoding="utf-8")
     (student.root / "tests/test_sums.py").unlink()
@@ -91,10 +91,10 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Studen
     monkeypatch.setattr(submit, "LARGEST", 8)
     write(student.root, {"minitorch/sums.py": b"x = 1\n"})
     submit.run(student.root, student.manifest, student.console)
-    assert list(entries(student)) == ["minitorch/sums.py"]
-    told = student.told
-    assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in told
-    assert "  reports/scalar/report.md: 9 bytes, the maximum is 8\n" in told
+    assert list(archive_entries(student)) == ["minitorch/sums.py"]
+    output = student.output
+    assert f"  tests/test_sums.py: tests/test_sums.py is a link that leads out of the workspace, to {secret}; put the file itself" in output
+    assert "  reports/scalar/report.md: 9 bytes, the maximum is 8\n" in output
 
 
 @pytest.mark.parametrize(
@@ -105,18 +105,18 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_stay_behind(student: Studen
         (b"\n" * 2 + b"x = '\xe4'\n", "line 3: expected text in utf-8, got the byte 0xe4"),
     ],
 )
-def test_what_is_no_python_is_refused_unless_asked_for(student: Student, data: bytes, why: str) -> None:
+def test_invalid_python_is_refused_unless_forced(student: Student, data: bytes, why: str) -> None:
     write(student.root, {"minitorch/sums.py": data})
     with pytest.raises(Problem) as error:
         submit.run(student.root, student.manifest, student.console)
     assert str(error.value) == (f"minitorch/sums.py, {why}; such a file cannot be graded: fix it, or run: course submit --anyway")
     assert not (student.root / "submission.zip").exists()
     assert submit.run(student.root, student.manifest, student.console, anyway=True) == 0
-    assert entries(student)["minitorch/sums.py"] == data
-    assert f"Warning:\n  minitorch/sums.py, {why}\n" in student.told
+    assert archive_entries(student)["minitorch/sums.py"] == data
+    assert f"Warning:\n  minitorch/sums.py, {why}\n" in student.output
 
 
-def test_a_file_that_is_no_zip_file_is_not_written_over(student: Student) -> None:
+def test_a_file_that_is_not_a_zip_file_is_not_overwritten(student: Student) -> None:
     before = student.snapshot()
     for out, message in (
         (
@@ -134,13 +134,13 @@ def test_a_file_that_is_no_zip_file_is_not_written_over(student: Student) -> Non
 
 def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
     submit.run(student.root, student.manifest, student.console, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert told["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
-    assert told["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
-    assert (told["left_out"], told["broken"], told["warnings"]) == ({}, [], [])
+    output = json.loads(capsys.readouterr().out)
+    assert output["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
+    assert output["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
+    assert (output["left_out"], output["broken"], output["warnings"]) == ({}, [], [])
 
 
-def test_an_empty_workspace_has_nothing_to_hand_in(student: Student) -> None:
+def test_an_empty_workspace_has_nothing_to_submit(student: Student) -> None:
     manifest = student.manifest
     for path in ("minitorch/sums.py", "tests/test_sums.py", "reports/scalar/report.md"):
         (student.root / path).unlink()
@@ -161,37 +161,39 @@ ACTIVITY = {
 }
 
 
-def record(student: Student) -> None:
-    """Leave a record in the workspace, as the commands do."""
+def write_record(student: Student) -> None:
+    """Write a record into the workspace, as the commands do."""
     write(student.root, {".course/activity.json": encode(ACTIVITY, last={"task": "0.1", "time": 1.0, "codes": {"0.1": "f00d"}})})
 
 
-def test_the_record_stays_unless_it_is_asked_for_and_the_command_says_so_in_one_line(student: Student) -> None:
-    record(student)
+def test_the_record_is_left_out_unless_requested_and_one_line_says_so(student: Student) -> None:
+    write_record(student)
     submit.run(student.root, student.manifest, student.console)
-    assert "reports/activity.json" not in entries(student)
-    assert ("Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record\n") in student.told
+    assert "reports/activity.json" not in archive_entries(student)
+    assert (
+        "Your record of time, test runs and hints stays on this machine. To include it: course submit --with-record\n"
+    ) in student.output
 
 
-def test_without_a_record_nothing_is_said_of_it(student: Student) -> None:
+def test_without_a_record_the_command_does_not_mention_it(student: Student) -> None:
     submit.run(student.root, student.manifest, student.console)
-    assert "--with-record" not in student.told
+    assert "--with-record" not in student.output
 
 
-def test_with_record_the_zip_file_has_it_without_times_of_day_and_hashes(student: Student) -> None:
-    record(student)
+def test_with_record_the_archive_has_the_record_without_times_of_day_and_hashes(student: Student) -> None:
+    write_record(student)
     submit.run(student.root, student.manifest, student.console, with_record=True)
-    data = entries(student)["reports/activity.json"]
+    data = archive_entries(student)["reports/activity.json"]
     assert decode(data) == ACTIVITY
     assert b"f00d" not in data
-    assert "Record    reports/activity.json, as course submit --show-record shows it\n" in student.told
-    assert "stays on this machine" not in student.told
+    assert "Record    reports/activity.json, as course submit --show-record shows it\n" in student.output
+    assert "stays on this machine" not in student.output
 
 
-def test_show_record_shows_all_that_would_be_handed_in(student: Student) -> None:
-    record(student)
+def test_show_record_shows_everything_that_would_be_submitted(student: Student) -> None:
+    write_record(student)
     assert submit.show_record(student.root, student.console) == 0
-    assert student.told == (
+    assert student.output == (
         "Task 0.1: started 2026-10-05, 62 min 05 s of work\n"
         "   1 min 05 s  failing: 1 of 2 tests passed; failed: tests/test_sums.py::test_add, tests/test_sums.py::test_[b]\n"
         "  10 min 00 s  opened hint 1\n"
@@ -204,17 +206,17 @@ def test_show_record_shows_all_that_would_be_handed_in(student: Student) -> None
     assert not (student.root / "submission.zip").exists()
 
 
-def test_show_record_as_json_is_the_very_file(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
-    record(student)
+def test_show_record_as_json_prints_exactly_the_file(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+    write_record(student)
     submit.show_record(student.root, student.console, as_json=True)
     shown = capsys.readouterr().out
     submit.run(student.root, student.manifest, student.console, with_record=True)
-    assert entries(student)["reports/activity.json"] == shown.encode()
+    assert archive_entries(student)["reports/activity.json"] == shown.encode()
 
 
-def test_show_record_of_an_empty_or_damaged_record(student: Student) -> None:
+def test_show_record_handles_an_empty_or_damaged_record(student: Student) -> None:
     submit.show_record(student.root, student.console)
-    assert student.told == "Nothing is recorded yet.\n"
+    assert student.output == "Nothing is recorded yet.\n"
     write(student.root, {".course/activity.json": b"{"})
     submit.show_record(student.root, student.console)
-    assert student.told == "Nothing is recorded yet.\n"
+    assert student.output == "Nothing is recorded yet.\n"

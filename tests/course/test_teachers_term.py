@@ -1,12 +1,9 @@
-"""A teacher's term from end to end, by the commands: roster, three deadlines, lateness, regrades, a mark by hand, and files for the LMS."""
+"""A teacher's term from end to end, through the commands: roster, deadlines, lateness, regrades, a manual mark, and files for the LMS."""
 
 from __future__ import annotations
 
 import csv
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from course.manifest import ROOT
 
 from .formats import import_as_canvas, import_as_moodle_worksheet, rows_of
+from .staff_commands import command_in_process
 
 FOLDERS = ("course", "docs", "minitorch", "project", "tests")
 
@@ -57,7 +55,7 @@ Participant 71,"Boole, George",,POINTS,-,
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A teacher's own copy of the reference, whose probes will change."""
+    """A teacher's own copy of the reference; the test changes its probes."""
     copy = tmp_path_factory.mktemp("reference") / "minitorch"
     for name in FOLDERS:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "_build", ".*"))
@@ -69,20 +67,12 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def staff(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs `course-staff` from that copy; gives what it printed."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "course.staff", *arguments]
-        done = subprocess.run(command, cwd=reference, env=environment, text=True, capture_output=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
+    """Runs `course-staff` in that copy; returns its output."""
+    return command_in_process(reference, tmp_path_factory.mktemp("cache"))
 
 
-def hand_in(term: Path, deadline: str, name: str, file: str, *changed: tuple[str, str]) -> None:
-    """Hand in a file of the reference with something changed."""
+def submit(term: Path, deadline: str, name: str, file: str, *changed: tuple[str, str]) -> None:
+    """Submit a file of the reference with some changes."""
     text = (ROOT / file).read_text(encoding="utf-8")
     for old, new in changed:
         assert old in text
@@ -93,18 +83,18 @@ def hand_in(term: Path, deadline: str, name: str, file: str, *changed: tuple[str
 
 
 def marks(term: Path) -> dict[str, dict[str, str]]:
-    """The table, a row for each student."""
+    """The table of marks by student."""
     with (term / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
         return {row["id"]: row for row in csv.DictReader(file)}
 
 
 def history(staff: Callable[..., str], term: Path) -> list[str]:
-    """George's history, a line for each event."""
+    """George's history, one line per event."""
     return staff("history", "george", "--term", str(term)).splitlines()
 
 
 @pytest.mark.exhaustive
-def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
+def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
     assert "5 deadlines" in staff("term", str(term))
     (term / "term.toml").write_text(POLICY)
@@ -114,19 +104,19 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     (tmp_path / "students.csv").write_text(ROSTER)
     assert "2 added, 0 already on the roster" in staff("roster", str(tmp_path / "students.csv"), "--term", str(term))
 
-    # The first deadline: Ada's is right and a day late, which is free; George's relu is wrong
-    hand_in(term, "operators", "ada@2026-10-06T09.00.00", "minitorch/operators.py")
-    hand_in(term, "operators", "george@2026-10-01T09.00.00", "minitorch/operators.py", ("return x if x > 0 else 0.0", "return x"))
-    said = staff("mark", "Operators", "--term", str(term), "--workers", "1")
-    assert "2 marks changed" in said
+    # The first deadline: Ada's submission is right and a day late, within her free days; George's relu is wrong
+    submit(term, "operators", "ada@2026-10-06T09.00.00", "minitorch/operators.py")
+    submit(term, "operators", "george@2026-10-01T09.00.00", "minitorch/operators.py", ("return x if x > 0 else 0.0", "return x"))
+    output = staff("mark", "Operators", "--term", str(term), "--workers", "1")
+    assert "2 marks changed" in output
     row = marks(term)
     assert [row["ada"][f"Operators {what}"] for what in ("mark", "days late", "percent lost")] == ["10", "1", "0"]
     wrong = float(row["george"]["Operators mark"])
     assert 0 < wrong < 10
 
-    # The second one: George is late by two days, one of them free
-    hand_in(term, "lists", "ada@2026-10-10T09.00.00", "minitorch/operators.py")
-    hand_in(term, "lists", "george@2026-10-14T09.00.00", "minitorch/operators.py")
+    # The second deadline: George is two days late and has one free day left
+    submit(term, "lists", "ada@2026-10-10T09.00.00", "minitorch/operators.py")
+    submit(term, "lists", "george@2026-10-14T09.00.00", "minitorch/operators.py")
     staff("mark", "Lists", "--term", str(term), "--workers", "1")
     row = marks(term)
     points = float(row["george"]["Lists points"])
@@ -134,16 +124,16 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     assert float(row["ada"]["Lists mark"]) <= points
     assert [row["george"][f"Lists {what}"] for what in ("days late", "percent lost")] == ["2", "20"]
 
-    # The third one: George's step is too large where none is asked for
-    hand_in(term, "derivatives", "ada@2026-10-18T09.00.00", "minitorch/autodiff.py")
-    hand_in(term, "derivatives", "george@2026-10-18T09.00.00", "minitorch/autodiff.py", ("epsilon: float = 1e-6", "epsilon: float = 0.5"))
+    # The third deadline: George's step is too large in a case that the task does not ask for
+    submit(term, "derivatives", "ada@2026-10-18T09.00.00", "minitorch/autodiff.py")
+    submit(term, "derivatives", "george@2026-10-18T09.00.00", "minitorch/autodiff.py", ("epsilon: float = 1e-6", "epsilon: float = 0.5"))
     staff("mark", "--term", str(term), "--workers", "1")
     row = marks(term)
     assert row["ada"]["Derivatives mark"] == row["ada"]["Derivatives points"]
     before = float(row["george"]["Derivatives mark"])
     assert 0 < before < float(row["george"]["Derivatives points"])
 
-    # A probe of Module 1 counts less: only its deadline is graded again, and only George's mark changes
+    # A probe of Module 1 gets a lower weight: only its deadline is graded again, and only George's mark changes
     probes = reference / "course" / "staff" / "probes" / "module1.py"
     text = probes.read_text(encoding="utf-8")
     assert text.count("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)") == 1
@@ -152,18 +142,18 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     )
     results = {path: path.stat().st_mtime_ns for path in (term / "graded").rglob("results/*.json")}
     assert "0 marks changed" in staff("mark", "--term", str(term), "--workers", "1")
-    said = staff("regrade", "--term", str(term), "--workers", "1")
-    assert "1 mark changed" in said
-    assert "regraded with other probes, tasks or versions" in said
+    output = staff("regrade", "--term", str(term), "--workers", "1")
+    assert "1 mark changed" in output
+    assert "regraded with other probes, tasks or versions" in output
     assert float(marks(term)["george"]["Derivatives mark"]) > before
     untouched = [path for path in results if path.exists() and path.stat().st_mtime_ns == results[path]]
     assert sorted({path.parts[-3] for path in untouched}) == ["lists", "operators"]
     assert len(untouched) == 4
 
-    # A mark by hand is kept when the probes change again; without it, the mark is that of the latest probes
+    # A manual mark survives another change of the probes; without it, the mark is that of the latest probes
     first, graded_mark = history(staff, term), float(marks(term)["george"]["Derivatives mark"])
-    said = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
-    assert "1 mark changed" in said
+    output = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
+    assert "1 mark changed" in output
     probes.write_text(
         text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=1,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
     )
@@ -171,20 +161,20 @@ def test_a_term(reference: Path, staff: Callable[..., str], tmp_path: Path) -> N
     row = marks(term)
     assert [row["george"]["Derivatives mark"], row["ada"]["Derivatives mark"]] == ["9.5", row["ada"]["Derivatives points"]]
     assert "explained it at the board" in (term / "marks" / "students" / "george.md").read_text(encoding="utf-8")
-    said = staff("override", "george", "1.1", "--reason", "it was somebody else", "--term", str(term))
-    assert "no longer by hand" in said
+    output = staff("override", "george", "1.1", "--reason", "it was somebody else", "--term", str(term))
+    assert "no longer by hand" in output
     latest = float(marks(term)["george"]["Derivatives mark"])
     assert latest < before < graded_mark
-    told = history(staff, term)
-    assert told[: len(first)] == first, "the history is only ever added to"
-    assert [line.split("  ")[1] for line in told[len(first) :]] == [
+    events = history(staff, term)
+    assert events[: len(first)] == first, "the history is only ever added to"
+    assert [line.split("  ")[1] for line in events[len(first) :]] == [
         "override 1.1 9.5",
         "mark Derivatives 9.5 of " + row["ada"]["Derivatives points"],
         "override 1.1 withdrawn",
         f"mark Derivatives {latest:g} of {row['ada']['Derivatives points']}",
     ]
 
-    # By hand, and what the LMS is given
+    # Exports for the LMS
     staff("override", "george", "0.1", "9", "--reason", "the idea is right", "--term", str(term))
     staff("comment", "george", "Ask me about steps", "--task", "1.1", "--term", str(term))
     assert [line.split("  ")[1] for line in history(staff, term) if "  mark Operators" in line] == [

@@ -1,4 +1,4 @@
-"""A term: its policy and roster, whose attempt counts, what lateness costs, and why marks change."""
+"""A term: its policy and roster, which attempt counts, penalties for lateness, and reasons for changed marks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from course.manifest import course
-from course.staff import RequestError, StaffError, cli
+from course.staff import RequestError, StaffError
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 from course.staff.grading.submissions import read
 from course.staff.term import roster
@@ -24,6 +24,8 @@ from course.staff.term.attempts import choose, days_late, find_attempts, free_da
 from course.staff.term.history import History
 from course.staff.term.policy import FILE, Policy, parse_policy
 from course.staff.term.term import mark
+
+from .staff_commands import assert_policy_refused, command_in_folder, replace_grading
 
 TERM = """
 [course]
@@ -69,7 +71,7 @@ def policy(text: str = TERM) -> Policy:
 # The policy
 
 
-def test_a_policy_says_what_stands_in_it() -> None:
+def test_a_policy_has_the_values_of_its_file() -> None:
     found = policy()
     first, second = found.deadlines
     assert (first.name, first.tasks, first.attempts, first.due.isoformat()) == ("First", ("0.1",), 3, "2026-10-05T18:00:00+02:00")
@@ -79,7 +81,7 @@ def test_a_policy_says_what_stands_in_it() -> None:
     assert (found.late.days, found.late.percent, found.late.most, found.late.grace) == (2, 10.0, 4, 10)
 
 
-def test_a_module_stands_for_its_tasks() -> None:
+def test_a_module_is_expanded_to_its_tasks() -> None:
     tasks = policy(TERM.replace('["0.3", "0.4"]', '["1"]')).deadlines[1].tasks
     assert tasks == tuple(task.id for task in course().tasks if task.stage == 1)
 
@@ -114,14 +116,11 @@ def test_a_module_stands_for_its_tasks() -> None:
         ("[late]", "[[late]]", "term.toml: late expected a table, got"),
     ],
 )
-def test_what_cannot_be_is_refused_by_place(old: str, new: str, says: str) -> None:
-    assert old in TERM
-    with pytest.raises(RequestError) as error:
-        policy(TERM.replace(old, new))
-    assert says in str(error.value)
+def test_an_invalid_policy_is_refused_with_the_entry(old: str, new: str, says: str) -> None:
+    assert_policy_refused(TERM, old, new, says)
 
 
-def test_names_that_are_not_there_are_told_with_the_nearest() -> None:
+def test_unknown_names_are_reported_with_the_closest_match() -> None:
     with pytest.raises(RequestError, match="no student 'adda'; did you mean 'ada'"):
         policy().student("adda")
     with pytest.raises(RequestError, match="no deadline 'Frst'; did you mean 'First'"):
@@ -144,7 +143,7 @@ LISTS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A term's folder, without submissions."""
+    """The folder of a term, without submissions."""
     (tmp_path / FILE).write_text(TERM)
     for name in ("first", "second"):
         (tmp_path / "submissions" / name).mkdir(parents=True)
@@ -152,7 +151,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("source", LISTS)
-def test_lists_of_every_lms_are_taken(source: str, folder: Path) -> None:
+def test_student_lists_of_every_lms_are_accepted(source: str, folder: Path) -> None:
     table = folder / "list.csv"
     table.write_text(LISTS[source], encoding="utf-8")
     assert roster.import_roster(folder, table, course()) == roster.ImportResult(2, 0, ())
@@ -173,7 +172,7 @@ def test_lists_of_every_lms_are_taken(source: str, folder: Path) -> None:
         ("", "got: no heading"),
     ],
 )
-def test_a_list_that_does_not_do_changes_nothing(text: str, says: str, folder: Path) -> None:
+def test_an_invalid_list_changes_nothing(text: str, says: str, folder: Path) -> None:
     table = folder / "list.csv"
     table.write_text(text)
     with pytest.raises(RequestError) as error:
@@ -182,15 +181,15 @@ def test_a_list_that_does_not_do_changes_nothing(text: str, says: str, folder: P
     assert (folder / FILE).read_text() == TERM
 
 
-def test_a_list_in_no_known_encoding_and_one_that_is_not_there(folder: Path) -> None:
-    (folder / "list.csv").write_bytes(b"id,name\ns1,G\x81del\n")  # no letter in Windows-1252 either
+def test_a_list_in_an_unknown_encoding_and_a_missing_one_are_refused(folder: Path) -> None:
+    (folder / "list.csv").write_bytes(b"id,name\ns1,G\x81del\n")  # not a letter in Windows-1252 either
     with pytest.raises(RequestError, match="expected a CSV table in UTF-8, got another encoding; save it as UTF-8"):
         roster.import_roster(folder, folder / "list.csv", course())
     with pytest.raises(RequestError, match="there is no"):
         roster.import_roster(folder, folder / "other.csv", course())
 
 
-def test_a_new_term_has_a_deadline_for_every_module_and_is_not_written_over(tmp_path: Path) -> None:
+def test_a_new_term_has_a_deadline_for_every_module_and_is_not_overwritten(tmp_path: Path) -> None:
     path = roster.create_term(tmp_path / "term", course(), "2027-01-31")
     made = parse_policy(path.read_text(), path, course())
     assert [deadline.tasks for deadline in made.deadlines] == [
@@ -210,7 +209,7 @@ DUE = datetime(2026, 10, 5, 16, tzinfo=UTC)
     ("minutes", "days"),
     [(-1000, 0), (0, 0), (10, 0), (11, 1), (10 + 24 * 60, 1), (11 + 24 * 60, 2)],
 )
-def test_begun_days_count_after_the_grace(minutes: int, days: int) -> None:
+def test_each_started_day_counts_after_the_grace_period(minutes: int, days: int) -> None:
     assert days_late(DUE + timedelta(minutes=minutes), DUE, 10) == days
 
 
@@ -218,22 +217,22 @@ def test_begun_days_count_after_the_grace(minutes: int, days: int) -> None:
     ("late", "free"),
     [({"First": 1, "Second": 3}, {"First": 1, "Second": 1}), ({"First": 4}, {"First": 2, "Second": 0}), ({}, {"First": 0, "Second": 0})],
 )
-def test_free_days_are_spent_in_the_order_of_the_deadlines(late: dict[str, int], free: dict[str, int]) -> None:
+def test_free_days_are_used_in_the_order_of_the_deadlines(late: dict[str, int], free: dict[str, int]) -> None:
     assert free_days(late, policy()) == free
 
 
-def hand_in(folder: Path, name: str, deadline: str = "first", code: str = "x = 1") -> Path:
-    """Hand something in."""
+def submit(folder: Path, name: str, deadline: str = "first", code: str = "x = 1") -> Path:
+    """Write a submission."""
     path = folder / "submissions" / deadline / name / "minitorch"
     path.mkdir(parents=True)
     (path / "operators.py").write_text(code + "\n")
     return path.parent
 
 
-def test_whose_a_submission_is_and_when_it_came(folder: Path) -> None:
+def test_the_name_of_a_submission_gives_its_student_and_time(folder: Path) -> None:
     for name in ("ada@2026-10-05T17.00.00", "ADA@20261005T1900", "ada@2026-10-05T16.30.00Z", "lovelaceada_LATE_11_5_me", "eve", "bob@soon"):
-        hand_in(folder, name)
-    hand_in(folder, "=Bob_99_assignsubmission_file_")
+        submit(folder, name)
+    submit(folder, "=Bob_99_assignsubmission_file_")
     seconds = datetime(2026, 10, 4, 10, tzinfo=UTC).timestamp()
     for path in (folder / "submissions" / "first").iterdir():
         os.utime(path, (seconds, seconds))
@@ -250,10 +249,10 @@ def test_whose_a_submission_is_and_when_it_came(folder: Path) -> None:
         find_attempts(folder / "submissions" / "third", policy())
 
 
-def test_the_last_of_those_that_are_taken_counts_if_it_is_not_too_late(folder: Path) -> None:
+def test_the_last_accepted_attempt_counts_unless_it_is_too_late(folder: Path) -> None:
     times = ["10-01T10.00", "10-02T10.00", "10-06T10.00", "10-07T10.00"]
     for time in times:
-        hand_in(folder, f"ada@2026-{time}")
+        submit(folder, f"ada@2026-{time}")
     (first, _), student = policy().deadlines, policy().students["ada"]
     attempts = find_attempts(folder / "submissions" / "first", policy())[0]["ada"]
     choice = choose(attempts, first, student, policy())
@@ -272,11 +271,11 @@ def test_the_last_of_those_that_are_taken_counts_if_it_is_not_too_late(folder: P
 
 
 class Grader:
-    """Takes the place of grading: what a submission earns is what its file says.
+    """Replaces grading: the file of a submission contains its mark.
 
     Attributes:
-        graded: The names of what was graded.
-        bonus: What the probes of the day add to every mark.
+        graded: The names of the graded submissions.
+        bonus: Points that the current probes add to every mark.
     """
 
     def __init__(self) -> None:
@@ -298,24 +297,15 @@ class Grader:
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
-    stand_in = Grader()
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=stand_in.grade))  # type: ignore[arg-type]  # all it needs
-    return stand_in
+    grader = Grader()
+    replace_grading(monkeypatch, grader.grade)
+    return grader
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
-    """Runs the command line in the term's folder; gives its exit code and all that it printed."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    """Runs the command line in the term's folder; returns its exit code and all of its output."""
+    return command_in_folder(folder, monkeypatch, capsys)
 
 
 def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
@@ -329,11 +319,11 @@ def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
     }
 
 
-def test_marks_follow_from_what_counts_and_what_lateness_costs(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
-    hand_in(folder, "ada@2026-10-08T10.00", code="x = 10")  # 3 days late, 2 of them free
-    hand_in(folder, "bob@2026-10-07T10.00", code="x = 10")  # extended
-    hand_in(folder, "ada@2026-10-21T10.00", "second", "x = 5")  # 2 days late, none free
+def test_marks_follow_from_the_counted_attempt_and_the_lateness_penalty(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
+    submit(folder, "ada@2026-10-08T10.00", code="x = 10")  # 3 days late, 2 of them free
+    submit(folder, "bob@2026-10-07T10.00", code="x = 10")  # extended
+    submit(folder, "ada@2026-10-21T10.00", "second", "x = 5")  # 2 days late, none free
     marked = mark(folder)
     assert scores(folder) == {
         ("ada", "First"): ("9", "3", "10"),
@@ -347,11 +337,11 @@ def test_marks_follow_from_what_counts_and_what_lateness_costs(folder: Path, gra
     assert len(grader.graded) == 3, "once"
 
 
-def test_the_final_mark_weighs_deadlines_and_counts_what_is_closed_as_nothing(folder: Path, grader: Grader) -> None:
+def test_the_final_mark_weighs_deadlines_and_missed_ones_count_as_zero(folder: Path, grader: Grader) -> None:
     text = TERM.replace("2026-10-19", "2096-10-19").replace("due = 2026-10-05T18:00:00", "due = 2026-10-05T18:00:00\nweight = 20")
     (folder / FILE).write_text(text)
     points = {"First": course().task("0.1").points, "Second": course().task("0.3").points + course().task("0.4").points}
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 5")
+    submit(folder, "ada@2026-10-01T10.00", code="x = 5")
 
     def final() -> list[str]:
         mark(folder)
@@ -359,27 +349,27 @@ def test_the_final_mark_weighs_deadlines_and_counts_what_is_closed_as_nothing(fo
             return [row["final percent"] for row in csv.DictReader(file)]
 
     assert final() == [f"{100 * 5 / points['First']:g}", "0"], "Bob's first deadline is closed, the second one is not"
-    hand_in(folder, "ada@2096-10-01T10.00", "second", "x = 10")
+    submit(folder, "ada@2096-10-01T10.00", "second", "x = 10")
     assert final()[0] == f"{round(100 * (20 * 5 / points['First'] + 60 * 20 / points['Second']) / 80, 2):g}"
 
 
-def test_no_more_can_be_lost_than_there_is(folder: Path, grader: Grader) -> None:
+def test_a_mark_cannot_become_negative(folder: Path, grader: Grader) -> None:
     (folder / FILE).write_text(TERM.replace("percent = 10", "percent = 60"))
-    hand_in(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late, 2 of them free
+    submit(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late, 2 of them free
     mark(folder)
     assert scores(folder)["ada", "First"] == ("0", "4", "100")
 
 
-def test_another_submission_of_the_same_mark_is_remembered(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_another_submission_with_the_same_mark_is_recorded(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
-    hand_in(folder, "ada@2026-10-02T10.00", code="x = 4")
+    submit(folder, "ada@2026-10-02T10.00", code="x = 4")
     (event,) = mark(folder).changed
     assert (event.score, event.why) == (4.0, ("another submission counts: ada@2026-10-02T10.00.00",))
 
 
-def test_a_regrade_says_what_changed_and_why_and_a_mark_stays_without_it(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_a_regrade_records_each_change_with_its_cause_and_unchanged_marks_stay(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     grader.bonus = 2.0
     assert mark(folder).changed == ()
@@ -387,10 +377,10 @@ def test_a_regrade_says_what_changed_and_why_and_a_mark_stays_without_it(folder:
     assert (event.score, event.why) == (6.0, ("Task 0.1: 4 → 6, regraded with other probes, tasks or versions",))
 
 
-def test_every_cause_of_a_change_is_told(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
-    hand_in(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late
+def test_every_cause_of_a_change_is_recorded(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    submit(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late
     run("mark")
-    hand_in(folder, "ada@2026-10-09T12.00", code="x = 8")
+    submit(folder, "ada@2026-10-09T12.00", code="x = 8")
     run("mark", "First")
     (folder / FILE).write_text(TERM.replace('canvas = "11"', 'canvas = "11"\nextensions = {First = 3}'))
     run("mark")
@@ -419,10 +409,8 @@ def test_every_cause_of_a_change_is_told(folder: Path, grader: Grader, run: Call
     assert "Task 0.1: 9 → 8, no longer by hand" in lines[7]
 
 
-def test_an_override_holds_through_a_regrade_and_without_a_submission(
-    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
-) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_an_override_survives_a_regrade_and_needs_no_submission(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     run("override", "ada", "0.1", "9", "--reason", "its idea is right")
     run("override", "bob", "0.3", "7.5", "--reason", "shown in the lesson")
@@ -435,8 +423,8 @@ def test_an_override_holds_through_a_regrade_and_without_a_submission(
     assert "Task 0.1, by hand: its idea is right" in page
 
 
-def test_a_comment_stands_on_the_students_page(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_a_comment_appears_on_the_student_s_page(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     assert run("comment", "ada", "See <me> on Monday")[0] == 0
     assert run("comment", "ada", "Read PEP 8", "--task", "0.1")[0] == 0
@@ -462,25 +450,25 @@ def test_a_comment_stands_on_the_students_page(folder: Path, grader: Grader, run
         (("term", "."), "term.toml already exists"),
     ],
 )
-def test_wrong_requests_are_told(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]], folder: Path) -> None:
+def test_wrong_requests_are_reported(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]], folder: Path) -> None:
     code, printed = run(*arguments)
     assert code == 2
     assert says in " ".join(printed.split())
     assert not (folder / "history.jsonl").exists()
 
 
-def test_strangers_and_names_without_a_time_are_told(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
-    hand_in(folder, "eve@2026-10-01T10.00")
-    hand_in(folder, "ada")
+def test_unknown_students_and_names_without_a_time_are_reported(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    submit(folder, "eve@2026-10-01T10.00")
+    submit(folder, "ada")
     code, printed = run("mark")
     assert code == 0
     assert "First: no student on the roster matches eve@2026-10-01T10.00; name submissions ID@TIME" in printed
     assert "1 submission has no time in its name (ada): the modification time of the file was used" in printed
 
 
-def test_anonymous_submissions_are_graded_and_shown_under_other_names(folder: Path, grader: Grader) -> None:
+def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder: Path, grader: Grader) -> None:
     (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true"))
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     (name,) = grader.graded
     assert name.startswith("student-")
@@ -494,7 +482,7 @@ def test_anonymous_submissions_are_graded_and_shown_under_other_names(folder: Pa
 
 
 def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The submissions are read as grading reads them; a stand-in gives the verdicts."""
+    """Submissions are read as grading reads them; a stub gives the verdicts."""
     (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
     place = folder / "submissions" / "first"
     (place / "ada@2026-10-01T10.00.zip").write_bytes(b"PK\x03\x04 damaged")
@@ -528,33 +516,33 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
 # For the LMS
 
 
-def rows(path: Path) -> list[list[str]]:
+def read_rows(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 
-def test_canvas_finds_the_columns_of_its_own_export(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_the_canvas_file_has_the_columns_of_canvas_s_own_export(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
-    head, points, ada, bob = rows(folder / "marks" / "canvas.csv")
+    head, points, ada, bob = read_rows(folder / "marks" / "canvas.csv")
     assert head == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "First", "Second"]
     assert points == ["    Points Possible", "", "", "", "", "10", str(course().task("0.3").points + course().task("0.4").points)]
     assert ada == ["Ada Lovelace", "11", "ada", "", "", "4", ""]
     assert bob[0] == "'=Bob", "no formula"
 
 
-def test_moodle_finds_who_it_is_and_a_mark_and_feedback_for_each_deadline(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-06T10.00", code="x = 4")
+def test_the_moodle_file_has_the_student_and_a_mark_and_feedback_for_each_deadline(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-06T10.00", code="x = 4")
     mark(folder)
-    head, ada, _ = rows(folder / "marks" / "moodle.csv")
+    head, ada, _ = read_rows(folder / "marks" / "moodle.csv")
     assert head == ["ID number", "Email address", "Full name", "First", "First feedback", "Second", "Second feedback"]
     assert ada == ["ada", "ada@example.org", "Ada Lovelace", "4", "1 day late (1 free): 0 % penalty", "", ""]
 
 
-def test_the_worksheet_command_fills_in_what_is_marked_and_names_strangers(
+def test_the_worksheet_command_fills_in_marks_and_names_unknown_students(
     folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
 ) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     sheet = "Identifier,Full name,Grade,Last modified (grade)\nParticipant 1,Ada Lovelace,,-\nParticipant 2,Eve [red],,-\n"
     (folder / "sheet.csv").write_text(sheet)
@@ -562,14 +550,14 @@ def test_the_worksheet_command_fills_in_what_is_marked_and_names_strangers(
     assert code == 0
     assert "no unique match on the roster, left unchanged: Eve [red]" in printed
     assert str(Path("marks", "moodle-first.csv")) in printed.splitlines()
-    assert rows(folder / "marks" / "moodle-first.csv")[1:] == [
+    assert read_rows(folder / "marks" / "moodle-first.csv")[1:] == [
         ["Participant 1", "Ada Lovelace", "4", "-"],
         ["Participant 2", "Eve [red]", "", "-"],
     ]
     assert len(grader.graded) == 1
 
 
-def test_the_roster_command_warns_of_an_encoding_that_it_had_to_guess(folder: Path, run: Callable[..., tuple[int, str]]) -> None:
+def test_the_roster_command_warns_about_a_guessed_encoding(folder: Path, run: Callable[..., tuple[int, str]]) -> None:
     (folder / "list.csv").write_bytes("id,name\ns1,Gödel\n".encode("cp1252"))
     code, printed = run("roster", "list.csv")
     assert code == 0
@@ -580,15 +568,13 @@ def test_the_roster_command_warns_of_an_encoding_that_it_had_to_guess(folder: Pa
 # What goes wrong
 
 
-def test_a_line_of_the_history_that_cannot_be_read_stays_and_is_told(
-    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
-) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     path = folder / "history.jsonl"
     before = path.read_bytes()
     path.write_bytes(b'{"kind": "mark", "stu\n' + before + b'{"half a li')
-    hand_in(folder, "bob@2026-10-01T10.00", code="x = 3")
+    submit(folder, "bob@2026-10-01T10.00", code="x = 3")
     code, printed = run("mark")
     assert code == 0
     assert "line 1 cannot be read and was ignored" in printed
@@ -597,18 +583,18 @@ def test_a_line_of_the_history_that_cannot_be_read_stays_and_is_told(
     assert [event.student for event in History(folder).events] == ["ada", "bob"]
 
 
-def test_a_full_disk_loses_nothing_and_is_told(folder: Path, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_a_full_disk_loses_nothing_and_is_reported(folder: Path, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
 
     sync = os.fsync
 
-    def full(number: int) -> None:
+    def raise_disk_full(number: int) -> None:
         if os.readlink(f"/proc/self/fd/{number}").endswith("history.jsonl"):
             raise OSError(28, "No space left on device")
         sync(number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", raise_disk_full)
         with pytest.raises(StaffError, match=r"history\.jsonl could not be written \(No space left on device\)"):
             mark(folder)
     (folder / "history.jsonl").unlink()  # as it never reached the disk
@@ -616,15 +602,15 @@ def test_a_full_disk_loses_nothing_and_is_told(folder: Path, grader: Grader, mon
     assert len(grader.graded) == 1, "what was graded is kept"
 
 
-def test_two_at_once_are_told(folder: Path, grader: Grader) -> None:
+def test_concurrent_commands_are_reported(folder: Path, grader: Grader) -> None:
     from course.staff.grading.journal import Journal
 
     with Journal(folder / "graded").lock(), pytest.raises(RequestError, match="another run is writing to"):
         mark(folder)
 
 
-def test_what_the_history_says_is_json_a_line_each(folder: Path, grader: Grader) -> None:
-    hand_in(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_the_history_prints_one_json_object_per_line(folder: Path, grader: Grader) -> None:
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     (entry,) = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     assert (entry["kind"], entry["student"], entry["about"], entry["score"]) == ("mark", "ada", "First", 4.0)

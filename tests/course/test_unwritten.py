@@ -1,4 +1,4 @@
-"""Tasks that are known to be todo without a run: what the shortcut says is what a run says."""
+"""Tasks that are known to be todo without running tests: the shortcut agrees with a run."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 from .conftest import PYPROJECT, TASK, Workspace
 from .handouts import handout
 
-pytestmark = pytest.mark.usefixtures("clean")
+pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
 WRITE = {
     "0.1": ["one:f", "one:g"],
@@ -58,8 +58,8 @@ def write(workspace: Workspace, written: set[str]) -> None:
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Workspace:
-    """A workspace as handed out: four tasks of six functions in three files."""
+def new_handout(tmp_path: Path) -> Workspace:
+    """A workspace as handed out: four tasks with six functions in three files."""
     workspace = Workspace(tmp_path)
     manifest = '[course]\ntitle = "Tiny"\npackage = "minitorch"\n'
     for number in (0, 1):
@@ -91,11 +91,11 @@ def states_by_running(root: Path, tasks: list[str], monkeypatch: pytest.MonkeyPa
         return run_tasks(tasks, root)
 
 
-def test_a_fresh_workspace_is_todo_without_a_run(fresh: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_workspace_is_todo_without_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "launch", None)
     todo = {id: TaskState(id, "todo") for id in WRITE}
-    assert cached_states(fresh.root) == todo
-    assert run_tasks(WRITE, fresh.root) == todo
+    assert cached_states(new_handout.root) == todo
+    assert run_tasks(WRITE, new_handout.root) == todo
 
 
 def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,67 +108,72 @@ def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(4, 16))])
-def test_the_shortcut_agrees_with_a_run(fresh: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_the_shortcut_agrees_with_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     choice = random.Random(seed)
-    check_subset(fresh, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
+    check_subset(new_handout, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
 
 
-def test_a_task_with_one_written_function_runs(fresh: Workspace) -> None:
-    write(fresh, {"one:f"})
-    assert states_of(run_tasks(WRITE, fresh.root)) == {"0.1": ("todo", ()), "0.2": ("todo", ()), "0.3": ("todo", ()), "1.1": ("todo", ())}
-    assert run_tasks(["0.1"], fresh.root)["0.1"].passed == 1
+def test_a_task_with_one_written_function_runs(new_handout: Workspace) -> None:
+    write(new_handout, {"one:f"})
+    assert states_of(run_tasks(WRITE, new_handout.root)) == {
+        "0.1": ("todo", ()),
+        "0.2": ("todo", ()),
+        "0.3": ("todo", ()),
+        "1.1": ("todo", ()),
+    }
+    assert run_tasks(["0.1"], new_handout.root)["0.1"].passed == 1
 
 
 @pytest.mark.parametrize("line", ["import nothing_of_that_name\n", "def broken(:\n", "# a comment\n"])
-def test_any_change_of_a_file_makes_its_tasks_run(fresh: Workspace, line: str) -> None:
-    fresh.write("minitorch/one.py", line + source("one", set()))
-    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == {"0.2", "1.1"}
+def test_any_change_in_a_file_makes_its_tasks_run(new_handout: Workspace, line: str) -> None:
+    new_handout.write("minitorch/one.py", line + source("one", set()))
+    assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == {"0.2", "1.1"}
 
 
-def test_line_ends_do_not_count_as_a_change(fresh: Workspace) -> None:
-    path = fresh.root / "minitorch" / "one.py"
+def test_line_endings_do_not_count_as_a_change(new_handout: Workspace) -> None:
+    path = new_handout.root / "minitorch" / "one.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == set(WRITE)
+    assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == set(WRITE)
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PK")])
-def test_without_the_copy_of_what_was_handed_out_tasks_run(fresh: Workspace, damage: Callable[[Path], object]) -> None:
-    damage(fresh.root / pristine.PATH)
-    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == set()
-    assert cached_states(fresh.root)["0.1"] == TaskState("0.1")
+def test_without_the_record_of_original_files_tasks_run(new_handout: Workspace, damage: Callable[[Path], object]) -> None:
+    damage(new_handout.root / pristine.PATH)
+    assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == set()
+    assert cached_states(new_handout.root)["0.1"] == TaskState("0.1")
 
 
-def test_a_task_whose_file_is_gone_runs(fresh: Workspace) -> None:
-    (fresh.root / "minitorch" / "two.py").unlink()
-    assert untouched_tasks(fresh.root, progress._manifest(fresh.root)) == {"0.1", "0.3", "1.1"}
+def test_a_task_whose_file_is_missing_runs(new_handout: Workspace) -> None:
+    (new_handout.root / "minitorch" / "two.py").unlink()
+    assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == {"0.1", "0.3", "1.1"}
 
 
-def test_a_task_is_begun_as_soon_as_one_of_its_functions_is_not_as_handed_out(fresh: Workspace) -> None:
-    task = progress._manifest(fresh.root).task("0.1")
-    write(fresh, {"one:j"})  # of another task
-    assert unbegun_tasks(fresh.root, [task]) == {"0.1"}
+def test_a_task_is_started_once_one_of_its_functions_differs_from_the_handout(new_handout: Workspace) -> None:
+    task = progress._manifest(new_handout.root).task("0.1")
+    write(new_handout, {"one:j"})  # of another task
+    assert unbegun_tasks(new_handout.root, [task]) == {"0.1"}
     above = source("one", set()).replace("    raise", "    return x\n    raise", 1)
     for text in (source("one", {"one:g"}), above, source("one", set()).replace("def g", "def h"), "def f(:\n"):
-        fresh.write("minitorch/one.py", text)
-        assert unbegun_tasks(fresh.root, [task]) == set()
+        new_handout.write("minitorch/one.py", text)
+        assert unbegun_tasks(new_handout.root, [task]) == set()
 
 
-def test_a_function_with_code_above_a_stub_that_was_left_is_judged_by_its_tests(fresh: Workspace) -> None:
-    fresh.write("minitorch/two.py", source("two", set()).replace("    raise", "    return 7\n    raise"))
+def test_a_function_with_code_above_the_stub_is_judged_by_its_tests(new_handout: Workspace) -> None:
+    new_handout.write("minitorch/two.py", source("two", set()).replace("    raise", "    return 7\n    raise"))
     write_one = source("one", {"one:f", "one:g"})
-    fresh.write("minitorch/one.py", write_one)
-    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
+    new_handout.write("minitorch/one.py", write_one)
+    assert run_tasks(["0.2"], new_handout.root)["0.2"].state == "failing"
 
 
-def test_a_task_that_is_not_begun_is_todo_although_its_tests_fail_in_another(fresh: Workspace) -> None:
-    write(fresh, {"one:g"})
-    fresh.write(
+def test_an_unstarted_task_is_todo_although_its_tests_fail_in_another_task(new_handout: Workspace) -> None:
+    write(new_handout, {"one:g"})
+    new_handout.write(
         "minitorch/one.py", source("one", {"one:g"}).replace('raise NotImplementedError("Need to implement for Task 0.1")', "1 / 0")
     )
-    fresh.write("minitorch/two.py", "import math\n\n\n" + source("two", set()))
-    assert states_of(run_tasks(["0.1", "0.2"], fresh.root)) == {"0.1": ("failing", ()), "0.2": ("todo", ())}
-    fresh.write("minitorch/two.py", "import nothing_of_that_name\n\n\n" + source("two", set()))
-    assert run_tasks(["0.2"], fresh.root)["0.2"].state == "failing"
+    new_handout.write("minitorch/two.py", "import math\n\n\n" + source("two", set()))
+    assert states_of(run_tasks(["0.1", "0.2"], new_handout.root)) == {"0.1": ("failing", ()), "0.2": ("todo", ())}
+    new_handout.write("minitorch/two.py", "import nothing_of_that_name\n\n\n" + source("two", set()))
+    assert run_tasks(["0.2"], new_handout.root)["0.2"].state == "failing"
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""A newer release takes the place of an older one, and everything that the student wrote is still there."""
+"""A newer release replaces an older one and keeps everything that the student wrote."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from course.staff.handout import rewriter
 from course.workspace import backups, merge, pristine, release, update
 
 from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
-from .releases import release as released
+from .releases import release as make_release
 from .test_reset import ADD, DOUBLE
 
 NEWER_SUMS = (
@@ -42,20 +42,20 @@ def helper(x):
 @pytest.fixture
 def student(tmp_path: Path) -> Student:
     student = Student(tmp_path / "work space")
-    student.mend(
+    student.edit(
         "minitorch/sums.py",
         (ADD, "    # mine\n    return x + y\n    # end\n"),
         (DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half"),
         ("import math\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\n"),
         ("def given", MINE + "def given"),
     )
-    student.mend("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
-    student.mend("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")\n', "    assert x\n"))
+    student.edit("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
+    student.edit("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")\n', "    assert x\n"))
     write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes/ideen für später.txt": "ä".encode()})
     return student
 
 
-def test_a_signature_that_the_student_changed_stays_and_one_that_only_the_release_changed_is_its_own(tmp_path: Path) -> None:
+def test_a_signature_changed_by_the_student_is_kept_and_one_changed_by_the_release_is_updated(tmp_path: Path) -> None:
     old = 'def f(x):\n    """f."""\n    pass\n\n\ndef g(x):\n    pass\n'
     yours = "def f(x, seen=None):\n    return seen\n\n\ndef g(x):\n    return 1\n"
     new = old.replace("def g(x):", "def g(x, y=0):")
@@ -65,16 +65,16 @@ def test_a_signature_that_the_student_changed_stays_and_one_that_only_the_releas
 
 
 def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
-    """Update to a release in a folder; what was told."""
+    """Update to a release in a folder; returns the output."""
     shutil.rmtree(tmp_path / "release", ignore_errors=True)
-    write(tmp_path / "release", released(files))
+    write(tmp_path / "release", make_release(files))
     assert update.run(student.root, student.manifest, student.console, tmp_path / "release") == 0
-    return student.told
+    return student.output
 
 
 def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, tmp_path: Path) -> None:
     tests = student.text("tests/test_sums.py")
-    told = run(student, tmp_path)
+    output = run(student, tmp_path)
     name = backups.names(student.root)[0]
     assert student.text("minitorch/sums.py") == (
         NEWER_SUMS.replace(ADD, "    # mine\n    return x + y\n    # end\n")
@@ -88,7 +88,7 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, t
     assert student.text("minitorch/mine.py") == "MINE = 1\n"
     assert student.text("notes/ideen für später.txt") == "ä"
     assert not (student.root / "minitorch/other.py").exists()
-    assert told == (
+    assert output == (
         "Updated 3 files, removed 1; kept 2 functions of yours.\n"
         f"Your files are backed up. To restore them: course reset --restore {name}\nNext: course status\n"
     )
@@ -109,12 +109,12 @@ def test_restoring_the_backup_undoes_an_update(student: Student, tmp_path: Path)
     assert student.snapshot() == before
 
 
-def test_given_code_that_both_changed_is_the_release_s_and_named(student: Student, tmp_path: Path) -> None:
-    student.mend("minitorch/sums.py", ("    return x\n", "    return x + 1\n"))
-    student.mend("README.md", ("Read me", "My notes"))
-    told = run(student, tmp_path)
+def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student: Student, tmp_path: Path) -> None:
+    student.edit("minitorch/sums.py", ("    return x\n", "    return x + 1\n"))
+    student.edit("README.md", ("Read me", "My notes"))
+    output = run(student, tmp_path)
     assert 'def given(x, z=0):\n    """x."""\n    return x\n' in student.text("minitorch/sums.py")
-    line = next(line for line in told.splitlines() if line.startswith("Changed"))
+    line = next(line for line in output.splitlines() if line.startswith("Changed"))
     assert line == (
         "Changed by you and by the release, whose version stands there now; yours is in the backup: README.md, minitorch/sums.py:given"
     )
@@ -123,58 +123,58 @@ def test_given_code_that_both_changed_is_the_release_s_and_named(student: Studen
     assert kept["README.md"] == b"# My notes\n"
 
 
-def test_a_mistake_that_both_mended_alike_is_no_conflict(student: Student, tmp_path: Path) -> None:
-    student.mend("minitorch/sums.py", ("    return x\n", "    return float(x)\n"))
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
-    assert "Changed by you" not in told
+def test_a_mistake_that_both_fixed_in_the_same_way_is_not_a_conflict(student: Student, tmp_path: Path) -> None:
+    student.edit("minitorch/sums.py", ("    return x\n", "    return float(x)\n"))
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
+    assert "Changed by you" not in output
     assert student.text("minitorch/sums.py").count("return float(x)") == 1
 
 
-def test_a_function_that_is_gone_is_named(student: Student, tmp_path: Path) -> None:
+def test_a_removed_function_is_named(student: Student, tmp_path: Path) -> None:
     toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
-    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in told
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
+    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in output
     assert "return x + y" not in student.text("minitorch/sums.py")
 
 
-def test_a_file_that_is_gone_stays_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
+def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
     files = {path: text for path, text in NEWER.items() if path != "tests/test_sums.py"}
-    told = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
-    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in told
-    assert "tests/test_sums.py:test_own" in told
+    output = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
+    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in output
+    assert "tests/test_sums.py:test_own" in output
     assert "assert x" in student.text("tests/test_sums.py")
 
 
-def test_a_file_that_the_student_deleted_comes_back(student: Student, tmp_path: Path) -> None:
+def test_a_file_that_the_student_deleted_is_restored(student: Student, tmp_path: Path) -> None:
     (student.root / "tests/test_sums.py").unlink()
     assert "Deleted by you, and back: tests/test_sums.py\n" in run(student, tmp_path)
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_a_file_of_the_student_s_in_the_place_of_a_new_one_is_named(student: Student, tmp_path: Path) -> None:
+def test_a_student_s_file_at_the_path_of_a_new_one_is_named(student: Student, tmp_path: Path) -> None:
     write(student.root, {"minitorch/new.py": b"MY = 1\n"})
     assert "yours is in the backup: minitorch/new.py\n" in run(student, tmp_path)
     assert backups.read(student.root, backups.names(student.root)[0]).files["minitorch/new.py"] == b"MY = 1\n"
 
 
-def test_line_ends_of_windows_and_a_byte_order_mark_stay(student: Student, tmp_path: Path) -> None:
+def test_windows_line_endings_and_a_byte_order_mark_are_kept(student: Student, tmp_path: Path) -> None:
     for path in FILES:
         file = student.root / path
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     sums = student.root / "minitorch/sums.py"
     sums.write_bytes(b"\xef\xbb\xbf" + sums.read_bytes())
-    told = run(student, tmp_path)
-    assert "Changed by you" not in told
+    output = run(student, tmp_path)
+    assert "Changed by you" not in output
     data = sums.read_bytes()
     assert data.startswith(b'\xef\xbb\xbf"""Sums and more."""\r\n')
     assert data.count(b"\n") == data.count(b"\r\n")
     assert b"    return x + y\r\n" in data
 
 
-def test_a_file_that_is_no_python_stops_the_update(student: Student, tmp_path: Path) -> None:
-    student.mend("minitorch/sums.py", ("    return x + y\n", "    return (\n"))
+def test_an_invalid_python_file_stops_the_update(student: Student, tmp_path: Path) -> None:
+    student.edit("minitorch/sums.py", ("    return x + y\n", "    return (\n"))
     before = student.snapshot()
-    write(tmp_path / "release", released(NEWER))
+    write(tmp_path / "release", make_release(NEWER))
     with pytest.raises(Problem) as error:
         update.run(student.root, student.manifest, student.console, tmp_path / "release")
     assert str(error.value) == (
@@ -185,8 +185,8 @@ def test_a_file_that_is_no_python_stops_the_update(student: Student, tmp_path: P
     assert backups.names(student.root) == []
 
 
-def test_what_the_student_adds_to_given_code_comes_along_or_is_named(student: Student, tmp_path: Path) -> None:
-    student.mend(
+def test_additions_to_given_code_are_kept_or_named(student: Student, tmp_path: Path) -> None:
+    student.edit(
         "minitorch/sums.py",
         ("from os import path\n", "from os import path, sep\nfrom math import (\n    pi,\n)\n"),
         ('class Box:\n    """A box."""\n', 'class Box:\n    """A box."""\n\n    class Inner:\n        one = 1\n'),
@@ -196,7 +196,7 @@ def test_what_the_student_adds_to_given_code_comes_along_or_is_named(student: St
     path.write_text(path.read_text(encoding="utf-8") + end, encoding="utf-8")
     kept_text = student.text("minitorch/sums.py")
     newer = NEWER_SUMS.replace("import os\n", "from os import path\n") + "\n\ndef theirs():\n    return 'of the release'\n"
-    told = run(student, tmp_path, NEWER | {"minitorch/sums.py": newer})
+    output = run(student, tmp_path, NEWER | {"minitorch/sums.py": newer})
     text = student.text("minitorch/sums.py")
     assert "import math\nfrom os import sep\nfrom math import (\n    pi,\n)\n" in text
     assert '    """A box."""\n\n    class Inner:\n        one = 1\n\n    def double' in text
@@ -205,11 +205,11 @@ def test_what_the_student_adds_to_given_code_comes_along_or_is_named(student: St
     assert "of the release" in text
     assert "my own" not in text
     debug = 1 + kept_text[: kept_text.index("print('debug')")].count("\n")
-    assert f"yours is in the backup: minitorch/sums.py, line {debug}, minitorch/sums.py:theirs\n" in told
+    assert f"yours is in the backup: minitorch/sums.py, line {debug}, minitorch/sums.py:theirs\n" in output
 
 
 @pytest.mark.parametrize("path", ["minitorch/operators.py", "minitorch/tensor_ops.py", "tests/test_operators.py", "project/run_scalar.py"])
-def test_files_of_the_course_take_their_functions_back(path: str) -> None:
+def test_a_newer_release_of_every_course_file_keeps_the_written_functions(path: str) -> None:
     tasks = pristine.task_functions(course())[path]
     reference, is_test = (ROOT / path).read_text(encoding="utf-8"), path.startswith("tests/")
     first, rest = rewriter.stub(reference, tasks, is_test).split("\n", 1)
@@ -220,9 +220,9 @@ def test_files_of_the_course_take_their_functions_back(path: str) -> None:
     assert merged.gone == merged.lost == []
 
 
-def test_a_release_comes_as_a_zip_file_too(student: Student, tmp_path: Path) -> None:
+def test_a_release_may_be_a_zip_file(student: Student, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
-        for path, data in released(NEWER).items():
+        for path, data in make_release(NEWER).items():
             archive.writestr(f"release-2/{path}", data)
         archive.writestr("release-2/notes.txt", "not of the release")
     assert update.run(student.root, student.manifest, student.console, tmp_path / "release.zip") == 0
@@ -230,10 +230,10 @@ def test_a_release_comes_as_a_zip_file_too(student: Student, tmp_path: Path) -> 
     assert not (student.root / "notes.txt").exists()
 
 
-def test_a_release_comes_as_a_git_bundle_too(student: Student, tmp_path: Path) -> None:
+def test_a_release_may_be_a_git_bundle(student: Student, tmp_path: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    folder = write(tmp_path / "release", released(NEWER))
+    folder = write(tmp_path / "release", make_release(NEWER))
     for command in (
         ["init", "--quiet", "--initial-branch=main", "--template="],
         ["add", "--all"],
@@ -245,7 +245,7 @@ def test_a_release_comes_as_a_git_bundle_too(student: Student, tmp_path: Path) -
     assert student.text("minitorch/new.py") == "NEW = 1\n"
 
 
-def test_what_is_no_release_is_refused(student: Student, tmp_path: Path) -> None:
+def test_anything_but_a_release_is_refused(student: Student, tmp_path: Path) -> None:
     def message(source: Path) -> str:
         with pytest.raises(Problem) as error:
             release.read(source)
@@ -257,7 +257,7 @@ def test_what_is_no_release_is_refused(student: Student, tmp_path: Path) -> None
     assert message(text) == f"{text} is not a folder, zip file or git bundle; name one of a release: course update SOURCE"
     folder.mkdir()
     assert message(folder) == f"{folder} is not a release: it has no course/pristine.zip; name one: course update SOURCE"
-    write(folder, released(NEWER))
+    write(folder, make_release(NEWER))
     (folder / "README.md").write_text("changed", encoding="utf-8")
     again = "fetch the release again: course update SOURCE"
     assert message(folder) == f"{folder} is not as it was handed out: it has changes in README.md; {again}"

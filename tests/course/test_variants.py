@@ -1,4 +1,4 @@
-"""Per-student variants: how they are drawn, what a workspace holds, and whose variant an answer carries: `course.staff.variants`."""
+"""Per-student variants: how they are drawn, what a workspace contains, and how copies are recognized: `course.staff.variants`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis.strategies import text
 
 from course.manifest import ROOT, course
-from course.staff import RequestError, StaffError, cli
+from course.staff import StaffError
 from course.staff.grading.results import PART, PASS, TaskResult
 from course.staff.handout.generate import handout_files
 from course.staff.probes.check import run_probes
@@ -32,6 +32,7 @@ from course.staff.variants.roster import roster_of
 from course.staff.variants.variant import RECORD, Variant, draw_variant
 
 from .handouts import handout
+from .staff_commands import assert_policy_refused, command_in_folder
 
 SEED = "a secret of the course"
 
@@ -41,20 +42,20 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: fam
 ids = text("abcdefghij0123456789", min_size=1, max_size=8)
 
 
-def drawn(student: str) -> Variant:
-    """The variant of a student, of all families."""
+def variant_of(student: str) -> Variant:
+    """A student's variant of all families."""
     return draw_variant(SEED, student, list(registry.FAMILIES), 30)
 
 
 def module_of(family: Family, parameters: Parameters) -> dict[str, Any]:
-    """The names of the module that a family adds to, with its solution for these parameters."""
+    """The namespace of the module that a family extends, with its solution for these parameters."""
     names = dict(vars(importlib.import_module(family.after.partition(":")[0])))
     exec(family.fill(family.solution, parameters), names)
     return names
 
 
 def data_sets(family: Family, parameters: Parameters) -> dict[str, Any]:
-    """The data sets of a workspace: functions that the family inserts into minitorch/datasets.py."""
+    """The data sets of a workspace, including those that the family inserts into minitorch/datasets.py."""
     names = dict(vars(sys.modules["minitorch.datasets"]))
     for template in family.insertions.values():
         if "def " in template:
@@ -63,7 +64,7 @@ def data_sets(family: Family, parameters: Parameters) -> dict[str, Any]:
 
 
 def failing_tests(family: Family, tests_of: Parameters, solution_of: Parameters) -> list[str]:
-    """The generated tests of one student that the solution of another student fails."""
+    """The generated tests of one student that fail for the solution of another student."""
     source = re.sub(r"(?m)^from (minitorch|project).*\n", "", family.fill(family.tests, tests_of))
     names = {**module_of(family, solution_of), "datasets": data_sets(family, tests_of)}
     exec(source, names)
@@ -77,7 +78,7 @@ def failing_tests(family: Family, tests_of: Parameters, solution_of: Parameters)
 
 
 def answers_of(family: Family, parameters: Parameters) -> dict[str, list[Any]]:
-    """What a student's solution answers to the examples, as a result holds it."""
+    """The answers of a student's solution to the examples, in the form of a result."""
     names = module_of(family, parameters)
     return {
         question.name: [[list(each), names[question.name.partition(":")[2]](*each)] for each in question.examples]
@@ -85,7 +86,7 @@ def answers_of(family: Family, parameters: Parameters) -> dict[str, list[Any]]:
     }
 
 
-# Drawing
+# Drawing variants
 
 
 def test_parameters_are_an_hmac_of_seed_and_student() -> None:
@@ -97,15 +98,15 @@ def test_parameters_are_an_hmac_of_seed_and_student() -> None:
 
 
 @each_family
-def test_students_and_seeds_draw_differently(family: Family) -> None:
+def test_different_students_and_seeds_get_different_parameters(family: Family) -> None:
     draws = [json.dumps(family.draw(SEED, f"student-{n}")) for n in range(300)]
     assert len(set(draws)) > 250
     assert sum(family.draw("another secret!!", f"student-{n}") != family.draw(SEED, f"student-{n}") for n in range(300)) > 290
 
 
 @each_family
-def test_the_document_of_a_variant_survives_json(family: Family) -> None:
-    assert variant.from_document(json.loads(json.dumps(drawn("ada").document))) == drawn("ada")
+def test_the_document_of_a_variant_round_trips_through_json(family: Family) -> None:
+    assert variant.from_document(json.loads(json.dumps(variant_of("ada").document))) == variant_of("ada")
 
 
 # Families
@@ -133,13 +134,13 @@ def test_the_solution_of_another_student_fails_the_tests_and_the_examples(family
 
 
 def neighbors(family: Family) -> list[tuple[Parameters, Parameters]]:
-    """Pairs of parameters that differ in one of them, by one choice."""
+    """Pairs of parameters that differ by one step in one parameter."""
     first = {name: values[0] for name, values in family.choices.items()}
     return [({**first, name: one}, {**first, name: other}) for name, values in family.choices.items() for one, other in pairwise(values)]
 
 
 @pytest.mark.parametrize("name", ["activation", "reduction", "order"])
-def test_the_nearest_parameters_answer_the_examples_differently(name: str) -> None:
+def test_neighboring_parameters_answer_the_examples_differently(name: str) -> None:
     family = registry.FAMILIES[name]
     for mine, theirs in neighbors(family):
         assert family.distinct(mine, theirs)
@@ -148,7 +149,7 @@ def test_the_nearest_parameters_answer_the_examples_differently(name: str) -> No
         assert not all(q.accepts(mine, arguments, answer) for q in family.questions for arguments, answer in answers[q.name])
 
 
-def test_lines_that_differ_little_are_not_told_apart() -> None:
+def test_lines_that_differ_little_are_not_distinguished() -> None:
     """Two lines that cross in the middle at 2° label about 2/180 of the square differently, at 30° about 30/180."""
     points = registry.FAMILIES["points"]
     assert not points.distinct({"angle": 10, "shift": 0.1}, {"angle": 12, "shift": 0.1})
@@ -156,7 +157,7 @@ def test_lines_that_differ_little_are_not_told_apart() -> None:
     assert points.distinct({"angle": 10, "shift": 0.1}, {"angle": 10, "shift": -0.1})
 
 
-def test_an_order_read_from_the_wrong_end_or_inverted_is_nobodys() -> None:
+def test_a_reversed_or_inverted_order_belongs_to_no_student() -> None:
     assert len(ORDERS) == 9
     for order in ORDERS:
         inverse = [order.index(dim) for dim in range(4)]
@@ -175,7 +176,7 @@ def test_an_order_read_from_the_wrong_end_or_inverted_is_nobodys() -> None:
         ("order", 0, ([1, 2, 3, 4], [2, 3, 4, 5]), 3 + 10 * 119),
     ],
 )
-def test_what_is_right_by_hand(name: str, function: int, arguments: Any, answer: float) -> None:
+def test_solutions_give_the_values_computed_by_hand(name: str, function: int, arguments: Any, answer: float) -> None:
     parameters = {
         "activation": {"slope": 0.125, "ceiling": 4.5},
         "reduction": {"decay": 0.5, "start": 2.0},
@@ -215,8 +216,8 @@ def reduce(fn, start):
 """
 
 
-def put(family: Family, own: Parameters, solution_of: Parameters, folder: Path) -> tuple[bool, TaskResult]:
-    """Put a family's probes to a student's solution: whether all passed, and the result that keeps the answers."""
+def run_family_probes(family: Family, own: Parameters, solution_of: Parameters, folder: Path) -> tuple[bool, TaskResult]:
+    """Run a family's probes on a student's solution: whether all passed, and the result with the answers."""
     file = folder / family.file
     for package in {"minitorch", file.parent.name}:
         (folder / package).mkdir(parents=True)
@@ -231,18 +232,18 @@ def put(family: Family, own: Parameters, solution_of: Parameters, folder: Path) 
 
 
 def result_of(family: Family, own: Parameters, answers: Mapping[str, Any]) -> TaskResult:
-    """A result that keeps these answers."""
+    """A result with these answers."""
     return TaskResult(family.task, PART, 10, 7, variant={**Variant({family.name: own}, 30).document, "answers": answers})
 
 
 @each_family
-def test_the_probes_pass_the_own_solution_and_recognize_a_neighbors(family: Family, tmp_path: Path) -> None:
+def test_the_probes_accept_the_own_solution_and_recognize_a_neighboring_one(family: Family, tmp_path: Path) -> None:
     own, theirs = ({name: values[place] for name, values in family.choices.items()} for place in (0, -1))
     others = {"me": Variant({family.name: own}, 30), "bob": Variant({family.name: theirs}, 30), "cid": Variant({}, 30)}
-    passed, result = put(family, own, own, tmp_path / "own")
+    passed, result = run_family_probes(family, own, own, tmp_path / "own")
     assert passed
     assert matching_students(result, others) == ()
-    passed, result = put(family, own, theirs, tmp_path / "copied")
+    passed, result = run_family_probes(family, own, theirs, tmp_path / "copied")
     assert not passed
     assert matching_students(result, others) == ("bob",)
 
@@ -252,22 +253,22 @@ MINE, THEIRS, THIRD = ({"slope": slope, "ceiling": 4.5} for slope in (0.111, 0.2
 CLASS = {name: Variant({"activation": each}, 30) for name, each in (("me", MINE), ("twin", MINE), ("bob", THEIRS), ("cid", THIRD))}
 
 
-def test_all_students_who_drew_what_the_answers_carry_are_named() -> None:
+def test_all_students_with_the_parameters_of_the_answers_are_named() -> None:
     result = result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS))
     assert matching_students(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
 
 
-def test_nobody_is_named_who_drew_the_same() -> None:
+def test_no_student_with_the_same_parameters_is_named() -> None:
     assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, MINE)), CLASS) == ()
     assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS)), {"me": CLASS["me"], "twin": CLASS["twin"]}) == ()
 
 
-def test_nobody_is_named_for_a_mistake() -> None:
+def test_no_student_is_named_because_of_a_mistake() -> None:
     wrong = {name: [[arguments, 0.0] for arguments, _ in asked] for name, asked in answers_of(ACTIVATION, MINE).items()}
     assert matching_students(result_of(ACTIVATION, MINE, wrong), CLASS) == ()
 
 
-def test_an_answer_that_is_missing_names_nobody() -> None:
+def test_a_missing_answer_names_no_student() -> None:
     answers = answers_of(ACTIVATION, THEIRS)
     missing = {name: [[arguments, None] for arguments, _ in asked] for name, asked in answers.items()}
     assert matching_students(result_of(ACTIVATION, MINE, missing), CLASS) == ()
@@ -275,7 +276,7 @@ def test_an_answer_that_is_missing_names_nobody() -> None:
     assert matching_students(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
 
 
-def test_a_sloppy_line_that_separates_a_near_data_set_names_nobody() -> None:
+def test_an_imprecise_line_that_separates_a_similar_data_set_names_no_student() -> None:
     points = registry.FAMILIES["points"]
     own, near, far = ({"angle": angle, "shift": 0.1} for angle in (10, 12, 40))
     others = {name: Variant({"points": each}, 30) for name, each in (("near", near), ("far", far))}
@@ -304,41 +305,43 @@ ADDED = {RECORD, "tests/test_variant_activation.py", "tests/test_variant_reducti
 
 
 @pytest.fixture(scope="module")
-def adas() -> dict[str, str | bytes]:
+def adas_workspace() -> dict[str, str | bytes]:
     """Ada's workspace of Module 0."""
-    return handout_files(ROOT, course(), 0, variant=drawn("ada"))
+    return handout_files(ROOT, course(), 0, variant=variant_of("ada"))
 
 
-def test_a_variant_changes_its_tasks_alone(adas: dict[str, str | bytes]) -> None:
+def test_a_variant_changes_only_its_tasks(adas_workspace: dict[str, str | bytes]) -> None:
     plain = handout(0)
-    assert set(adas) - set(plain) == ADDED
-    assert {path for path in plain if adas[path] != plain[path]} == CHANGED
+    assert set(adas_workspace) - set(plain) == ADDED
+    assert {path for path in plain if adas_workspace[path] != plain[path]} == CHANGED
     assert not any("bounded_leaky_relu" in str(text) or '"Own"' in str(text) for text in plain.values())
 
 
-def test_a_workspace_has_stubs_tests_and_texts_of_the_variant(adas: dict[str, str | bytes]) -> None:
+def test_a_workspace_has_stubs_tests_and_texts_of_the_variant(adas_workspace: dict[str, str | bytes]) -> None:
     error = 'raise NotImplementedError("Need to implement for Task 0.1")'
     stub = f'    """0.369 · x where x < 0, x where 0 <= x < 4.5, and 4.5 elsewhere."""\n    {error}\n'
-    assert f"def bounded_leaky_relu(x: float) -> float:\n{stub}" in str(adas["minitorch/operators.py"])
-    assert '    raise NotImplementedError("Need to implement for Task 0.5")\n\n\nclass Network' in str(adas["project/run_manual.py"])
-    assert '    "Spiral": spiral,\n    "Own": own,\n}' in str(adas["minitorch/datasets.py"])
-    assert "```{task} 0.1\n```\n\n```{admonition} Your variant\n" in str(adas["docs/module0/operators.md"])
+    assert f"def bounded_leaky_relu(x: float) -> float:\n{stub}" in str(adas_workspace["minitorch/operators.py"])
+    assert '    raise NotImplementedError("Need to implement for Task 0.5")\n\n\nclass Network' in str(
+        adas_workspace["project/run_manual.py"]
+    )
+    assert '    "Spiral": spiral,\n    "Own": own,\n}' in str(adas_workspace["minitorch/datasets.py"])
+    assert "```{task} 0.1\n```\n\n```{admonition} Your variant\n" in str(adas_workspace["docs/module0/operators.md"])
     listed = '"minitorch.operators:relu_back", "minitorch.operators:bounded_leaky_relu", "minitorch.operators:bounded_leaky_relu_back",\n]'
-    assert listed in str(adas["course/tasks.toml"])
-    assert 'write = ["project.run_manual:separating_line", "project.run_manual:own_line"]' in str(adas["course/tasks.toml"])
+    assert listed in str(adas_workspace["course/tasks.toml"])
+    assert 'write = ["project.run_manual:separating_line", "project.run_manual:own_line"]' in str(adas_workspace["course/tasks.toml"])
 
 
-def test_a_workspace_holds_its_own_parameters_and_no_secret(adas: dict[str, str | bytes]) -> None:
-    record = json.loads(str(adas[RECORD]))
-    assert record["parameters"] == {name: drawn("ada").parameters[name] for name in registry.FAMILIES}
+def test_a_workspace_contains_its_own_parameters_and_no_secret(adas_workspace: dict[str, str | bytes]) -> None:
+    record = json.loads(str(adas_workspace[RECORD]))
+    assert record["parameters"] == {name: variant_of("ada").parameters[name] for name in registry.FAMILIES}
     assert set(record) == {"schema", "percent", "parameters"}
-    for path, content in adas.items():
+    for path, content in adas_workspace.items():
         assert SEED not in str(content), path
         assert "variants" not in path, path
 
 
 def test_a_bare_workspace_lists_the_functions_of_the_variant() -> None:
-    files = handout_files(ROOT, course(), 0, style="bare", variant=drawn("ada"))
+    files = handout_files(ROOT, course(), 0, style="bare", variant=variant_of("ada"))
     assert "# - bounded_leaky_relu: 0.369 · x where x < 0" in str(files["minitorch/operators.py"])
 
 
@@ -351,13 +354,13 @@ def test_a_text_that_shows_a_solution_stops_the_handout(family: Family, monkeypa
         handout_files(ROOT, course(), int(family.task[0]), variant=draw_variant(SEED, "ada", [family.name], 30))
 
 
-def test_a_reference_without_the_place_of_a_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_without_the_insertion_point_of_a_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, after="minitorch.operators:gone"))
     with pytest.raises(StaffError, match=r"family activation expected a function minitorch\.operators:gone, found none; change `after`"):
-        handout_files(ROOT, course(), 0, variant=drawn("ada"))
+        handout_files(ROOT, course(), 0, variant=variant_of("ada"))
     monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, insertions={("minitorch/datasets.py", "import "): "x"}))
     with pytest.raises(StaffError, match=r"family activation expected once in minitorch/datasets\.py, found \d+ times: import; change"):
-        handout_files(ROOT, course(), 0, variant=drawn("ada"))
+        handout_files(ROOT, course(), 0, variant=variant_of("ada"))
 
 
 # The policy
@@ -415,14 +418,11 @@ def test_without_the_table_there_are_no_variants() -> None:
         ("percent = 40", "share = 40", "share expected one of seed, families, percent"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(old: str, new: str, says: str) -> None:
-    assert old in TERM
-    with pytest.raises(RequestError) as error:
-        policy(TERM.replace(old, new))
-    assert says in str(error.value)
+def test_an_invalid_table_is_refused(old: str, new: str, says: str) -> None:
+    assert_policy_refused(TERM, old, new, says)
 
 
-def test_students_who_cannot_be_told_apart_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_students_with_the_same_variant_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, choices={"slope": [0.123], "ceiling": [4.5]}))
     roster = roster_of(policy(), str)
     assert roster is not None
@@ -432,7 +432,7 @@ def test_students_who_cannot_be_told_apart_are_known(monkeypatch: pytest.MonkeyP
 # Handouts of a class
 
 
-def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Variant] = []
 
     def files(root: Path, manifest: Any, last: int, style: str, variant: Variant) -> dict[str, str | bytes]:
@@ -443,7 +443,7 @@ def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(batch, "handout_files", files)
     monkeypatch.setattr(batch, "select", lambda root, manifest, last: {"course.py": source})
-    variants, source, stop = {id: drawn(id) for id in ("ada", "bob", "cid")}, "1", 2
+    variants, source, stop = {id: variant_of(id) for id in ("ada", "bob", "cid")}, "1", 2
 
     def run() -> tuple[int, int]:
         done = batch.make_handouts(ROOT, course(), 0, tmp_path / "out", variants)
@@ -457,11 +457,11 @@ def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run() == (0, 3)
     with zipfile.ZipFile(tmp_path / "out" / "bob.zip") as archive:
         assert archive.testzip() is None
-        assert json.loads(archive.read("minitorch/a.txt")) == drawn("bob").document
+        assert json.loads(archive.read("minitorch/a.txt")) == variant_of("bob").document
         assert archive.namelist() == ["minitorch/a.txt", "minitorch/b.bin", "minitorch/.handout.json"]
     (tmp_path / "out" / "bob.zip").write_bytes(b"half of a zip")
     assert run() == (1, 2)
-    variants["ada"] = drawn("another")
+    variants["ada"] = variant_of("another")
     assert run() == (1, 2)
     source = "2"
     assert run() == (3, 0)
@@ -472,21 +472,12 @@ def test_a_stopped_batch_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
-    """Runs the command line in a term's folder; gives its exit code and all that it printed."""
+    """Runs the command line in a term's folder; returns its exit code and all of its output."""
     (tmp_path / FILE).write_text(TERM)
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    return command_in_folder(tmp_path, monkeypatch, capsys)
 
 
-def test_the_variants_of_a_class_are_printed(run: Callable[..., tuple[int, str]]) -> None:
+def test_the_command_prints_the_variants_of_a_class(run: Callable[..., tuple[int, str]]) -> None:
     ada = draw_variant("0123456789abcdef", "ada", ["activation", "order"], 40.0).parameters
     code, printed = run("variants", ".")
     assert code == 0
@@ -509,13 +500,13 @@ def test_the_variants_of_a_class_are_printed(run: Callable[..., tuple[int, str]]
         (("handout", "x", "--term", "."), "expected both --variant-of STUDENT and --term DIR, got --term alone"),
     ],
 )
-def test_requests_that_cannot_be_are_refused(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]]) -> None:
+def test_invalid_requests_are_refused(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]]) -> None:
     code, printed = run(*arguments)
     assert code == 2
     assert says in printed
 
 
-def test_a_term_without_variants_is_told(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_a_term_without_variants_is_reported(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("[[student]]\nid = 'ada'\n")
     code, printed = run("variants", ".")
     assert code == 2

@@ -1,20 +1,17 @@
-"""Submissions marked by their students' variants, and copies that are reported to the teacher: `course-staff mark` and `grade --term`."""
+"""Marking submissions by their students' variants, and reporting copies to the teacher: `course-staff mark` and `grade --term`."""
 
 from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from course.manifest import course
-from course.staff import cli
 from course.staff.grading.bases import complete_workspace
 from course.staff.grading.grader import ClassRun
 from course.staff.grading.grading_env import GradingEnv
@@ -36,6 +33,7 @@ from course.staff.variants.grading import matching_students
 from course.staff.variants.variant import Variant, draw_variant
 
 from . import miniature
+from .staff_commands import command_in_folder, replace_grading
 
 OPERATORS = "minitorch/operators.py"
 
@@ -57,7 +55,7 @@ def scaled(x):
 
 
 def judge(own: Parameters, arguments: Sequence[Any], answer: Any) -> None:
-    """Judge scaled."""
+    """Judge an answer of scaled."""
     close_to(own["factor"] * arguments[0], answer)
 
 
@@ -77,7 +75,7 @@ MINE, THEIRS = (Variant({"scaled": {"factor": factor}}, 25) for factor in (2.5, 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
-    """What is known of the miniature, whose Task 0.1 has one probe, of weight 3."""
+    """The reference of the miniature course, whose Task 0.1 has one probe, of weight 3."""
 
     def relu(p: Any) -> check.Check:
         (got,) = yield [p.find("minitorch.operators:relu")(2.0)]
@@ -95,24 +93,24 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
 
 
 @pytest.fixture
-def marked(reference: Reference) -> Callable[..., TaskResult]:
-    """Marks a student's operators.py, which has a right relu and what a test adds."""
+def mark_added(reference: Reference) -> Callable[..., TaskResult]:
+    """Marks a student's operators.py, which consists of a right relu and the code of the test."""
     task = reference.manifest.task("0.1")
     right = str(complete_workspace(reference.root, reference.manifest, task)[OPERATORS])
 
-    def marked(added: str, variant: Variant | None = MINE) -> TaskResult:
+    def mark_added(added: str, variant: Variant | None = MINE) -> TaskResult:
         return mark_task(reference, Submission("ann", {OPERATORS: (right + added).encode()}), task, [], variant)
 
-    return marked
+    return mark_added
 
 
-def scaled(factor: float) -> str:
-    """A solution."""
+def solution(factor: float) -> str:
+    """A solution with this factor."""
     return SCALED.fill(SCALED.solution, {"factor": factor})
 
 
-def test_the_own_variant_earns_all_points(marked: Callable[..., TaskResult]) -> None:
-    result = marked(scaled(2.5))
+def test_the_student_s_own_variant_earns_all_points(mark_added: Callable[..., TaskResult]) -> None:
+    result = mark_added(solution(2.5))
     assert (result.verdict, result.mark, result.note) == (PASS, 10.0, "")
     assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu", "tests/test_variant_scaled.py::test_scaled"]
     assert [(probe.says, probe.weight) for probe in result.probes] == [("relu(x) is x where x > 0", 3), ("scaled(x) has your factor", 1.0)]
@@ -120,35 +118,35 @@ def test_the_own_variant_earns_all_points(marked: Callable[..., TaskResult]) -> 
     assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ()
 
 
-def test_a_neighbors_variant_loses_the_share_of_the_variant_and_is_recognized(marked: Callable[..., TaskResult]) -> None:
-    result = marked(scaled(3.5))
+def test_another_student_s_variant_loses_the_variant_s_share_and_is_recognized(mark_added: Callable[..., TaskResult]) -> None:
+    result = mark_added(solution(3.5))
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert [test.outcome for test in result.visible] == ["passed", "failed"]
     assert matching_students(result, {"ann": MINE, "ben": THEIRS}) == ("ben",)
 
 
 @pytest.mark.parametrize("added", [STUB, pytest.param("", marks=pytest.mark.exhaustive)])
-def test_a_function_of_the_variant_that_is_not_written_is_named(added: str, marked: Callable[..., TaskResult]) -> None:
-    result = marked(added)
+def test_an_unwritten_function_of_the_variant_is_named(added: str, mark_added: Callable[..., TaskResult]) -> None:
+    result = mark_added(added)
     assert (result.verdict, result.mark) == (PART, 7.5)
     assert "not written: scaled" in result.reason
     assert matching_students(result, {"ben": THEIRS}) == ()
 
 
-def test_nothing_written_earns_nothing_and_lists_the_probe_of_the_variant(reference: Reference) -> None:
+def test_an_unwritten_submission_earns_nothing_and_lists_the_variant_s_probe(reference: Reference) -> None:
     task = reference.manifest.task("0.1")
     result = mark_task(reference, Submission("ann", {}), task, [], MINE)
     assert (result.verdict, result.mark) == (FAIL, 0.0)
     assert [probe.says for probe in result.probes] == ["relu(x) is x where x > 0", "scaled(x) has your factor"]
 
 
-def test_without_a_variant_the_function_is_an_addition_like_any_other(marked: Callable[..., TaskResult]) -> None:
-    result = marked(scaled(2.5), None)
+def test_without_a_variant_the_function_is_an_ordinary_addition(mark_added: Callable[..., TaskResult]) -> None:
+    result = mark_added(solution(2.5), None)
     assert (result.verdict, result.mark, result.variant) == (PASS, 10.0, {})
     assert [test.id for test in result.visible] == ["tests/test_operators.py::test_relu"]
 
 
-def test_another_variant_is_graded_again(tmp_path: Path) -> None:
+def test_a_changed_variant_is_graded_again(tmp_path: Path) -> None:
     submission = Submission("ann", {OPERATORS: b"x = 1\n"})
 
     def place(variants: Mapping[str, Variant]) -> Path:
@@ -159,7 +157,7 @@ def test_another_variant_is_graded_again(tmp_path: Path) -> None:
     assert len({plain, place({"ann": MINE}), place({"ann": THEIRS}), place({"ann": replace(MINE, percent=30)})}) == 4
 
 
-# A term, with something in place of grading
+# A term in which a stub replaces grading
 
 TERM = """
 [course]
@@ -190,16 +188,16 @@ name = "Cid"
 (ACTIVATION,) = (family for family in registry.FAMILIES.values() if family.name == "activation")
 
 
-def of(student: str) -> Variant:
+def variant_of(student: str) -> Variant:
     return draw_variant("0123456789abcdef", student, ["activation"], 30.0)
 
 
 @pytest.fixture
-def grades(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
-    """Takes the place of grading: a submission's file names the student whose variant it solves.
+def requested_variants(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
+    """Replaces grading: the file of a submission names the student whose variant it solves.
 
     Returns:
-        The variants that it was asked to mark by.
+        The variants that were requested.
     """
     asked: dict[str, Variant] = {}
 
@@ -215,9 +213,9 @@ def grades(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
             if variants and name in variants:
                 asked[name] = variants[name]
                 question = ACTIVATION.questions[0]
-                slope, ceiling = of(solver).parameters["activation"].values()
+                slope, ceiling = variant_of(solver).parameters["activation"].values()
                 answers = [[list(each), min(max(each[0], slope * each[0]), ceiling)] for each in question.examples]
-                passed = variants[name] == of(solver)
+                passed = variants[name] == variant_of(solver)
                 kept = {**variants[name].document, "answers": {question.name: answers}}
             task = TaskResult("0.1", PASS if passed else PART, 10.0, 10.0 if passed else 7.0, variant=json.loads(json.dumps(kept)))
             result = Result(name, read(name, path, course()).hash, "", (task,), (), "none", 1, 1.0)
@@ -225,13 +223,13 @@ def grades(monkeypatch: pytest.MonkeyPatch) -> dict[str, Variant]:
             results.append(read_result(out / "results" / f"{name}.json"))
         return results
 
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))  # type: ignore[arg-type]  # all it needs
+    replace_grading(monkeypatch, grade)
     return asked
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A term of three students, in which Cid has handed in what Bob wrote."""
+    """A term with three students; Cid has submitted Bob's solution."""
     (tmp_path / FILE).write_text(TERM)
     for student, solver in {"ada": "ada", "bob": "bob", "cid": "bob"}.items():
         path = tmp_path / "submissions" / "first" / f"{student}@2026-10-01T10.00" / "minitorch"
@@ -243,11 +241,11 @@ def folder(tmp_path: Path) -> Path:
 CID = "cid@2026-10-01T10.00.00"
 
 
-def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder: Path, grades: dict[str, Variant]) -> None:
-    marked = mark(folder)
-    assert grades == {f"{id}@2026-10-01T10.00.00": of(id) for id in ("ada", "bob", "cid")}
-    assert marked.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
-    assert {event.student: event.score for event in marked.changed} == {"ada": 10.0, "bob": 10.0, "cid": 7.0}
+def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder: Path, requested_variants: dict[str, Variant]) -> None:
+    outcome = mark(folder)
+    assert requested_variants == {f"{id}@2026-10-01T10.00.00": variant_of(id) for id in ("ada", "bob", "cid")}
+    assert outcome.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    assert {event.student: event.score for event in outcome.changed} == {"ada": 10.0, "bob": 10.0, "cid": 7.0}
     out = folder / "graded" / "first"
     assert read_result(out / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
     with (out / "class.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -258,53 +256,46 @@ def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder
         assert "bob" not in page.read_text(), page
 
 
-def test_a_copy_is_known_without_grading_again_when_the_roster_changes(folder: Path, grades: dict[str, Variant]) -> None:
+def test_a_copy_is_recognized_without_regrading_when_the_roster_changes(folder: Path, requested_variants: dict[str, Variant]) -> None:
     head, _, rest = TERM.partition('[[student]]\nid = "bob"\nname = "Bob"\n')
     (folder / FILE).write_text(head + rest)
     assert mark(folder).warnings == ()
     (folder / FILE).write_text(TERM)
-    grades.clear()
-    marked = mark(folder)
-    assert marked.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
-    assert list(grades) == ["bob@2026-10-01T10.00.00"]
+    requested_variants.clear()
+    outcome = mark(folder)
+    assert outcome.warnings == (f"{CID}: Task 0.1 carries the variant of bob",)
+    assert list(requested_variants) == ["bob@2026-10-01T10.00.00"]
     assert read_result(folder / "graded" / "first" / "results" / f"{CID}.json").tasks[0].carries == ("bob",)
 
 
-def test_an_anonymous_term_names_nobody(folder: Path, grades: dict[str, Variant]) -> None:
+def test_an_anonymous_term_names_no_student(folder: Path, requested_variants: dict[str, Variant]) -> None:
     (folder / FILE).write_text(TERM.replace("anonymous = false", "anonymous = true"))
     (warning,) = mark(folder).warnings
     copier, copied = warning.split("@")[0], warning.rsplit(" ", 1)[1]
     assert copier.startswith("student-")
     assert copied.startswith("student-")
-    assert sorted(grades)[0].startswith("student-")
+    assert sorted(requested_variants)[0].startswith("student-")
     pages = [*(folder / "graded").rglob("*.html"), *(folder / "graded").rglob("*.csv"), *(folder / "graded").rglob("*.json")]
     assert pages
     assert not any(name in page.read_text() for page in pages for name in ('"bob"', "of bob", "bob@", "cid@"))
 
 
-def test_a_term_without_variants_is_marked_as_before(folder: Path, grades: dict[str, Variant]) -> None:
+def test_a_term_without_variants_is_marked_as_before(folder: Path, requested_variants: dict[str, Variant]) -> None:
     (folder / FILE).write_text(TERM.replace('[variants]\nseed = "0123456789abcdef"\nfamilies = ["activation"]\n', ""))
-    marked = mark(folder)
-    assert (grades, marked.warnings) == ({}, ())
-    assert {event.score for event in marked.changed} == {10.0}
+    outcome = mark(folder)
+    assert (requested_variants, outcome.warnings) == ({}, ())
+    assert {event.score for event in outcome.changed} == {10.0}
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
-    """Runs the command line in the term's folder; gives its exit code and all that it printed."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out + printed.err
-
-    return run
+    """Runs the command line in the term's folder; returns its exit code and all of its output."""
+    return command_in_folder(folder, monkeypatch, capsys)
 
 
-def test_grade_uses_the_variants_of_a_term(run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]) -> None:
+def test_grade_uses_the_variants_of_a_term(
+    run: Callable[..., tuple[int, str]], folder: Path, requested_variants: dict[str, Variant]
+) -> None:
     places = {name: folder / "submissions" / "first" / f"{name}@2026-10-01T10.00" for name in ("ada", "cid")}
     stranger = folder / "eve"
     places["cid"].parent.joinpath(places["cid"].name).rename(stranger.with_name("cid@x"))
@@ -312,14 +303,16 @@ def test_grade_uses_the_variants_of_a_term(run: Callable[..., tuple[int, str]], 
     (stranger / "minitorch" / "operators.py").write_text("ada")
     code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
     assert code == 0
-    assert grades == {places["ada"].name: of("ada"), "cid@x": of("cid")}
+    assert requested_variants == {places["ada"].name: variant_of("ada"), "cid@x": variant_of("cid")}
     assert "eve matches no student and is graded without a variant; name it ID@TIME" in printed
     assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
     assert "cid@x: Task 0.1 carries the variant of bob" in printed
     assert read_result(folder / "graded-alone" / "results" / "cid@x.json").tasks[0].carries == ("bob",)
 
 
-def test_a_stopped_run_is_continued_with_the_term(run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]) -> None:
+def test_the_command_to_continue_a_stopped_run_names_the_term(
+    run: Callable[..., tuple[int, str]], folder: Path, requested_variants: dict[str, Variant]
+) -> None:
     (folder / "stop" / "minitorch").mkdir(parents=True)
     (folder / "stop" / "minitorch" / "operators.py").write_text("ada")
     code, printed = run("grade", "stop", "--out", "out", "--term", ".")
@@ -328,8 +321,8 @@ def test_a_stopped_run_is_continued_with_the_term(run: Callable[..., tuple[int, 
 
 
 @pytest.mark.parametrize("command", ["mark", "regrade"])
-def test_stopped_marking_is_continued_by_the_same_command(
-    command: str, run: Callable[..., tuple[int, str]], folder: Path, grades: dict[str, Variant]
+def test_stopped_marking_continues_with_the_same_command(
+    command: str, run: Callable[..., tuple[int, str]], folder: Path, requested_variants: dict[str, Variant]
 ) -> None:
     (folder / FILE).write_text(TERM.replace('id = "ada"', 'id = "stop"'))
     (folder / "submissions" / "first" / "ada@2026-10-01T10.00").rename(folder / "submissions" / "first" / "stop@2026-10-01T10.00")
@@ -338,7 +331,7 @@ def test_stopped_marking_is_continued_by_the_same_command(
     assert f"next: course-staff {command} First --term . --no-sandbox\n" in printed
 
 
-def test_feedback_does_not_tell_and_the_class_page_lists_each_pair() -> None:
+def test_feedback_does_not_mention_copies_and_the_class_page_lists_each_pair() -> None:
     tasks = [TaskResult("0.1", PART, 10, 7, carries=names) for names in (("bob",), ("bob", "ben"), ())]
     results = [Result(name, "0", "", (task,), (), "none", 1, 1.0) for name, task in zip(("ada", "cid", "dan"), tasks, strict=True)]
     assert [flags(task) for task in tasks] == [["variant"], ["variant"], []]

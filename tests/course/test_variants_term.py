@@ -1,4 +1,4 @@
-"""Variants from end to end, by the commands: handouts of three students, solved, updated, one copied, all marked."""
+"""Variants from end to end, through the commands: the handouts of three students are solved, updated and marked; one is a copy."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from course.staff.variants.variant import Variant, insert_functions
 from course.workspace import pristine
 
 from .conftest import clean_environment
+from .staff_commands import command_in_process
 
 pytestmark = pytest.mark.exhaustive
 
@@ -46,20 +47,12 @@ RIGHT = right_answer(ROOT, course())
 
 @pytest.fixture(scope="module")
 def staff(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs `course-staff`; gives what it printed."""
-    environment = clean_environment() | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "NO_COLOR": "1", "COLUMNS": "200"}
-
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "course.staff", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=900, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
+    """Runs `course-staff`; returns its output."""
+    return command_in_process(ROOT, tmp_path_factory.mktemp("cache"))
 
 
-def student(workspace: Path, *arguments: str) -> tuple[int, str]:
-    """Runs `course` in a workspace; gives its exit code and what it printed."""
+def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:
+    """Run `course` in a workspace; returns its exit code and its output."""
     environment = clean_environment() | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONPATH": str(workspace)}
     command = [sys.executable, "-m", "course", *arguments]
     done = subprocess.run(command, cwd=workspace, env=environment, text=True, capture_output=True, timeout=600, check=False)
@@ -67,22 +60,22 @@ def student(workspace: Path, *arguments: str) -> tuple[int, str]:
 
 
 def solve(workspace: Path, variant: Variant) -> None:
-    """Write right answers into a workspace of Modules 0 to 2, those of a variant with them."""
+    """Write right answers into a workspace of Modules 0 to 2, including those of a variant."""
     files = {path: text.decode() for path, text in RIGHT.items() if (workspace / path).is_file()}
     for family, parameters in variant.families:
         files[family.file] = insert_functions(files[family.file], family, family.fill(family.solution, parameters))
     write_files(workspace, files)
 
 
-def newer(workspace: Path, folder: Path) -> None:
-    """Write a release into a folder that is a workspace's own but for a word in operators.py."""
+def write_newer_release(workspace: Path, folder: Path) -> None:
+    """Write a release into a folder; it differs from the workspace's own in one word of operators.py."""
     old = pristine.read(workspace)
     files = {path: old.files.get(path) or (workspace / path).read_bytes() for path in old.hashes}
     files["minitorch/operators.py"] = files["minitorch/operators.py"].replace(b"Stage 0 - Scalar", b"Stage 0 - Newer scalar", 1)
     write_files(folder, {**files, pristine.PATH: pristine.pack(files, old.files)})
 
 
-def test_three_students_of_whom_one_copies(staff: Callable[..., str], tmp_path: Path) -> None:
+def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., str], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
     (term / "submissions" / "variants").mkdir(parents=True)
     (term / "term.toml").write_text(POLICY)
@@ -102,25 +95,25 @@ def test_three_students_of_whom_one_copies(staff: Callable[..., str], tmp_path: 
     assert ours == theirs
     assert all((alone / path).read_bytes() == (workspaces["ada"] / path).read_bytes() for path in ours if path.name != ".handout.json")
 
-    code, said = student(workspaces["ada"], "test", "0.1")
-    assert (code, "0.1" in said) == (1, True), said
+    code, output = run_course(workspaces["ada"], "test", "0.1")
+    assert (code, "0.1" in output) == (1, True), output
     for id, workspace in workspaces.items():
         solve(workspace, roster.variants["bob" if id == "cid" else id])
     for task in ("0.1", "0.3", "0.5", "2.1"):
-        code, said = student(workspaces["ada"], "test", task)
-        assert code == 0, said
-        code, said = student(workspaces["cid"], "test", task)
-        assert code == 1, said
-        assert "variant" in said or "own_line" in said or "stored_position" in said, said
+        code, output = run_course(workspaces["ada"], "test", task)
+        assert code == 0, output
+        code, output = run_course(workspaces["cid"], "test", task)
+        assert code == 1, output
+        assert "variant" in output or "own_line" in output or "stored_position" in output, output
 
-    newer(workspaces["ada"], tmp_path / "newer")
-    code, said = student(workspaces["ada"], "update", str(tmp_path / "newer"))
-    assert code == 0, said
-    assert "Updated" in said, said
+    write_newer_release(workspaces["ada"], tmp_path / "newer")
+    code, output = run_course(workspaces["ada"], "update", str(tmp_path / "newer"))
+    assert code == 0, output
+    assert "Updated" in output, output
     text = (workspaces["ada"] / "minitorch" / "operators.py").read_text()
     assert text.startswith('"""Stage 0 - Newer scalar')
     assert f"return {roster.variants['ada'].parameters['activation']['slope']} * x" in text
-    assert student(workspaces["ada"], "test", "0.1")[0] == 0
+    assert run_course(workspaces["ada"], "test", "0.1")[0] == 0
 
     for id, workspace in workspaces.items():
         target = term / "submissions" / "variants" / f"{id}@2026-10-01T10.00.00"
@@ -128,14 +121,14 @@ def test_three_students_of_whom_one_copies(staff: Callable[..., str], tmp_path: 
             if (workspace / path).is_file():
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(workspace / path, target / path)
-    said = staff("mark", "--term", str(term), "--workers", "2")
+    output = staff("mark", "--term", str(term), "--workers", "2")
     whole = sum(course().task(id).points for id in ("0.1", "0.3", "0.5", "2.1"))
-    assert f"ada  Variants  {whole} of {whole}" in said, said
-    assert f"bob  Variants  {whole} of {whole}" in said
-    assert f"cid  Variants  {0.7 * whole:g} of {whole}" in said
+    assert f"ada  Variants  {whole} of {whole}" in output, output
+    assert f"bob  Variants  {whole} of {whole}" in output
+    assert f"cid  Variants  {0.7 * whole:g} of {whole}" in output
     for task in ("0.1", "0.3", "0.5", "2.1"):
-        assert f"cid@2026-10-01T10.00.00: Task {task} carries the variant of bob\n" in said
-    assert said.count("carries the variant") == 4
+        assert f"cid@2026-10-01T10.00.00: Task {task} carries the variant of bob\n" in output
+    assert output.count("carries the variant") == 4
     out = term / "graded" / "variants"
     assert "bob" not in (out / "feedback" / "cid@2026-10-01T10.00.00.md").read_text()
     assert "carries the variant of bob" in (out / "class.html").read_text()

@@ -1,4 +1,4 @@
-"""The run of the visible tests: what it loads, and what decides its outcome."""
+"""The run of the visible tests: what it imports, and what decides its outcome."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_property(x):
 """
 
 
-def test_a_pytest_plugin_of_the_machine_is_not_loaded(tmp_path: Path) -> None:
-    """Each would be imported in every run, and every assertion of its package rewritten: all of Hypothesis, for one."""
+def test_pytest_plugins_installed_on_the_machine_are_not_loaded(tmp_path: Path) -> None:
+    """Each plugin would be imported in every run, and all assertions of its package rewritten, for example those of Hypothesis."""
     site, folder = tmp_path / "site", tmp_path / "files"
     (site / "other-1.0.dist-info").mkdir(parents=True)
     (site / "other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")

@@ -1,4 +1,4 @@
-"""`course` in a terminal: what a save, a key and the end of a run do, and what is left behind."""
+"""`course` in a terminal: the effects of a save, a key and the end of a run, and the state of the terminal afterwards."""
 
 import io
 import os
@@ -25,18 +25,18 @@ from course.workspace.record import make_current, read_record
 
 from .conftest import EDITS, Workspace, clean_environment, tasks_toml
 
-pytestmark = pytest.mark.usefixtures("clean")
+pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
 PATIENCE = 120
 
 
 class Terminal:
-    """A watcher whose keys are pressed and whose screen is read by tests.
+    """A watcher; tests press its keys and read its screen.
 
     Args:
         root: The workspace.
-        task: The task to begin with.
-        width: Columns of the terminal.
+        task: The first current task.
+        width: The width of the terminal in columns.
     """
 
     def __init__(self, root: Path, task: str, width: int = 80) -> None:
@@ -46,7 +46,7 @@ class Terminal:
         self.watcher = Watcher(root, manifest, self.console, manifest.task(task), 30)
 
     def settle(self) -> str:
-        """Wait until no run is under way; what the screen shows then."""
+        """Wait until no test run is active; returns the screen."""
         end = time.monotonic() + PATIENCE
         while self.watcher.running is not None:
             assert time.monotonic() < end, "the run does not end"
@@ -60,8 +60,8 @@ class Terminal:
             assert self.watcher.step(key)
         return self.settle()
 
-    def saved(self) -> str:
-        """Wait until a save was noticed and its run has ended."""
+    def wait_for_save(self) -> str:
+        """Wait until a save is noticed and its run has ended."""
         end = time.monotonic() + PATIENCE
         while self.watcher.running is None:
             assert time.monotonic() < end, "the save was not noticed"
@@ -70,7 +70,7 @@ class Terminal:
         return self.settle()
 
     def screen(self) -> str:
-        """What stands there now."""
+        """The current screen."""
         self.watcher._draw()
         self.console.export_text()
         self.watcher._draw()
@@ -79,7 +79,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(workspace: Workspace) -> Iterator[Callable[..., Terminal]]:
-    """Opens the watcher in a terminal of its own."""
+    """Opens the watcher in a simulated terminal."""
     opened = []
 
     def open_it(task: str, width: int = 80) -> Terminal:
@@ -91,7 +91,7 @@ def terminal(workspace: Workspace) -> Iterator[Callable[..., Terminal]]:
         each.watcher.close()
 
 
-def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_save_runs_the_current_task_and_does_not_move_on(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.2")
     screen = seen.settle()
     assert "Smallest input  x = 7\n" in screen
@@ -101,9 +101,9 @@ def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: 
         "h hint  l list  c check all  x reset  q quit",
     ]
     assert "Task 0.2 has not passed yet." in seen.press("n")
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
-    screen = seen.saved()
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    screen = seen.wait_for_save()
     assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests, 3 pass.\n")
     assert screen.splitlines()[-3:] == [
         "█" * 8 + "░" * 32 + "  1 of 5 tasks passed",
@@ -117,7 +117,7 @@ def test_a_save_runs_the_current_task_and_nothing_moves_on_by_itself(workspace: 
     assert not seen.watcher.step("q")
 
 
-def test_only_what_the_task_depends_on_runs_it_again(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_only_changes_in_dependencies_run_the_task_again(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.1")
     seen.settle()
     for name in ("minitorch/module1.py", "tests/test_signs.py", "notes.py", "tests/.hidden"):
@@ -129,9 +129,9 @@ def test_only_what_the_task_depends_on_runs_it_again(workspace: Workspace, termi
     assert seen.watcher.running is not None
 
 
-def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_the_next_save_cancels_a_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     endless = "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
-    workspace.mend("minitorch/sums.py", "    return x + y", endless)
+    workspace.edit("minitorch/sums.py", "    return x + y", endless)
     seen = terminal("0.1")
     pid = workspace.root / "pid"
     end = time.monotonic() + PATIENCE
@@ -140,7 +140,7 @@ def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Cal
         time.sleep(0.02)
     first = seen.watcher.running
     assert first is not None
-    workspace.mend("minitorch/sums.py", endless, "    return y + x")
+    workspace.edit("minitorch/sums.py", endless, "    return y + x")
     while seen.watcher.running is first:
         assert time.monotonic() < end, "the save was not noticed"
         seen.watcher.step("")
@@ -153,16 +153,16 @@ def test_a_run_is_overtaken_by_the_next_save(workspace: Workspace, terminal: Cal
 
 
 @pytest.mark.exhaustive
-def test_the_first_failure_is_shown_while_the_other_tests_still_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_the_first_failure_is_shown_while_other_tests_are_running(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     waits = "import pathlib, time\n\n\ndef wait():\n    while not pathlib.Path('go').exists():\n        time.sleep(0.02)\n\n\n"
     workspace.write("tests/waiting.py", waits)
-    workspace.mend("tests/test_sums.py", "def test_double_of_nothing():\n", "def test_double_of_nothing():\n    wait()\n")
-    workspace.mend("tests/test_sums.py", "from minitorch.sums", "from tests.waiting import wait\nfrom minitorch.sums")
+    workspace.edit("tests/test_sums.py", "def test_double_of_nothing():\n", "def test_double_of_nothing():\n    wait()\n")
+    workspace.edit("tests/test_sums.py", "from minitorch.sums", "from tests.waiting import wait\nfrom minitorch.sums")
     workspace.write("go", "")
     seen = terminal("0.2")
     assert "Smallest input  x = 7\n" in seen.settle()
     (workspace.root / "go").unlink()
-    workspace.mend("minitorch/sums.py", "x < 7", "x < 9")  # test_double fails as before, but stands behind the one that waits
+    workspace.edit("minitorch/sums.py", "x < 7", "x < 9")  # test_double fails as before, but comes after the waiting test
     end = time.monotonic() + PATIENCE
     while seen.watcher.early is None:
         assert time.monotonic() < end, "the failure is not shown"
@@ -193,20 +193,24 @@ def test_hard():
 """
 
 
-def test_a_simpler_failure_is_shown_although_the_last_failure_runs_first(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_simpler_failure_is_shown_although_the_last_failing_test_runs_first(
+    workspace: Workspace, terminal: Callable[..., Terminal]
+) -> None:
     sums = (workspace.root / "minitorch/sums.py").read_text(encoding="utf-8")
     workspace.write("tests/test_signs.py", SIMPLE_AND_HARD)
     workspace.write("minitorch/sums.py", sums + "\n\ndef sign(x):\n    return abs(x)\n")
     seen = terminal("1.2")
     assert "pytest tests/test_signs.py::test_hard\n" in seen.settle()
     workspace.write("minitorch/sums.py", sums + "\n\ndef sign(x):\n    return abs(x) + 1\n")
-    screen = seen.saved()
+    screen = seen.wait_for_save()
     assert "pytest tests/test_signs.py::test_simple\n" in screen
     assert "test_hard" not in screen
     assert "pytest tests/test_signs.py::test_simple\n" in workspace.course("test", "1.2").stdout
 
 
-def test_the_simplest_failure_so_far_is_shown_while_the_others_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(
+    workspace: Workspace, terminal: Callable[..., Terminal]
+) -> None:
     seen = terminal("0.1")
     seen.settle()
     run = watch.Run(workspace.root, [seen.watcher.task], None, watch.launch)
@@ -225,13 +229,13 @@ def test_the_simplest_failure_so_far_is_shown_while_the_others_run(workspace: Wo
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The background runs begin without waiting for the student to do nothing."""
+def no_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background runs begin without waiting for the student to pause."""
     monkeypatch.setattr(watch, "IDLE", 0)
 
 
-def background(seen: Terminal) -> str:
-    """Wait until a background run has begun and ended; what the screen shows then."""
+def wait_for_background(seen: Terminal) -> str:
+    """Wait until a background run has begun and ended; returns the screen."""
     end = time.monotonic() + PATIENCE
     while seen.watcher.background is None:
         assert time.monotonic() < end, "no background run begins"
@@ -244,56 +248,56 @@ def background(seen: Terminal) -> str:
     return begun
 
 
-@pytest.mark.usefixtures("at_once")
-def test_stale_tasks_run_again_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+@pytest.mark.usefixtures("no_idle_time")
+def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return x + y + (x > 99)")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return x + y + (x > 99)")
     seen = terminal("0.2")
     screen = seen.settle()
     assert "1 of 5 tasks passed" in screen  # a stale task counts until it runs again
     card = screen[: screen.index("█")].rstrip()
     assert "Smallest input  x = 7\n" in card
-    begun = background(seen)
+    begun = wait_for_background(seen)
     assert begun.startswith(card)
     assert "Checking Task 0.1 again, which passed before the last change …\n" in begun
     assert seen.watcher.states["0.1"].state == "passed"
     assert seen.screen().startswith(card)
 
-    workspace.mend("minitorch/sums.py", "    return x + y + (x > 99)", "    return x + y - 1")
-    seen.saved()
-    background(seen)
+    workspace.edit("minitorch/sums.py", "    return x + y + (x > 99)", "    return x + y - 1")
+    seen.wait_for_save()
+    wait_for_background(seen)
     screen = seen.screen()
     assert "Task 0.1 Sums no longer passes: course test 0.1\n" in screen
     assert "0 of 5 tasks passed" in screen
     assert screen.startswith("✗ Task 0.2 Products: failing.")
     assert read_record(workspace.root).current == "0.2"
 
-    workspace.mend("minitorch/sums.py", "    return x + y - 1", "    return y + x")
-    seen.saved()
-    background(seen)
+    workspace.edit("minitorch/sums.py", "    return x + y - 1", "    return y + x")
+    seen.wait_for_save()
+    wait_for_background(seen)
     assert "no longer passes" not in seen.screen()
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_idle_time")
 def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
-    workspace.mend("minitorch/sums.py", "    return x + y", "    while x == 1: pass\n    return x + y")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while x == 1: pass\n    return x + y")
     seen = terminal("0.3")
     seen.settle()
     while seen.watcher.background is None:
         seen.watcher.step("")
     first = seen.watcher.background
-    workspace.mend("minitorch/sums.py", "    while x == 1: pass\n", "")
-    assert seen.saved().startswith("○ Task 0.3 Powers: todo.")
+    workspace.edit("minitorch/sums.py", "    while x == 1: pass\n", "")
+    assert seen.wait_for_save().startswith("○ Task 0.3 Powers: todo.")
     assert seen.watcher.background is not first
     first.join(PATIENCE)
     assert not first.is_alive()
     assert first.states == {}
 
 
-def test_nothing_runs_in_the_background_while_the_student_is_at_work(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_no_background_run_starts_while_the_student_is_active(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return y + x")
     seen = terminal("0.3")
     seen.settle()
     seen.press("l")
@@ -304,8 +308,8 @@ def test_nothing_runs_in_the_background_while_the_student_is_at_work(workspace: 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("at_once")
-def test_a_file_that_changes_during_a_background_run_does_not_make_it_repeat_for_ever(
+@pytest.mark.usefixtures("no_idle_time")
+def test_a_file_that_changes_during_a_background_run_does_not_cause_endless_runs(
     workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.course("test", "0.1")
@@ -313,7 +317,7 @@ def test_a_file_that_changes_during_a_background_run_does_not_make_it_repeat_for
     seen = terminal("0.3")
     seen.settle()
     monkeypatch.setattr(seen.watcher.changes, "happened", lambda: False)
-    background(seen)
+    wait_for_background(seen)
     assert seen.watcher.states["0.1"].state == "stale"
     for _ in range(5):
         seen.watcher.step("")
@@ -321,19 +325,19 @@ def test_a_file_that_changes_during_a_background_run_does_not_make_it_repeat_for
 
 
 @pytest.mark.exhaustive
-def test_after_the_last_task_stale_tasks_run_again_and_what_fails_comes_back(
+def test_after_the_last_task_stale_tasks_rerun_and_failing_ones_become_current(
     workspace: Workspace, terminal: Callable[..., Terminal]
 ) -> None:
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
-    workspace.mend("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
-    workspace.mend("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
-    workspace.mend("minitorch/sums.py", "** 0.25", "** 0.0")
+    workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
+    workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
+    workspace.edit("minitorch/sums.py", "** 0.25", "** 0.0")
     assert workspace.course("status").stdout.endswith("Every task has passed. Well done.\n")
     seen = terminal("1.2")
     seen.settle()
     assert "Every task has passed. Well done.\n" in seen.press("n")
-    workspace.mend("minitorch/sums.py", "    return add(x, x)", "    return add(x, x) if x < 7 else 0")
-    assert seen.saved().startswith("✓ Task 1.2 Signs: passed.")
+    workspace.edit("minitorch/sums.py", "    return add(x, x)", "    return add(x, x) if x < 7 else 0")
+    assert seen.wait_for_save().startswith("✓ Task 1.2 Signs: passed.")
     screen = seen.press("n")
     assert "Smallest input  x = 7\n" in screen
     assert "Task 0.2 is failing, so it comes first." in screen
@@ -344,8 +348,8 @@ def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal:
     seen = terminal("0.1")
     seen.settle()
     assert "open after 2 tries, got 1: 1 more try" in " ".join(seen.press("h").split())
-    workspace.mend("minitorch/sums.py", "    return x + y", "    return y + x")
-    seen.saved()
+    workspace.edit("minitorch/sums.py", "    return x + y", "    return y + x")
+    seen.wait_for_save()
     assert "Hint 1 of 2\nA nudge for 0.1.\n" in seen.press("h")
     assert "Hint 2 of 2\nA clue for 0.1.\n" in seen.press("h")
     assert "0.3  Powers" in seen.press("l")
@@ -354,7 +358,7 @@ def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal:
 
 
 @pytest.mark.exhaustive
-def test_reset_asks_first_and_does_nothing_on_any_other_key(
+def test_reset_asks_for_confirmation_and_any_other_key_cancels(
     workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = []
@@ -369,7 +373,7 @@ def test_reset_asks_first_and_does_nothing_on_any_other_key(
 
 
 @pytest.mark.exhaustive
-def test_an_update_may_bring_tasks_while_it_watches(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_an_update_may_add_tasks_while_the_watcher_runs(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.1")
     seen.settle()
     more = (workspace.root / "course" / "tasks.toml").read_text(encoding="utf-8").rpartition("[[task]]")[2].replace("1.2", "1.3")
@@ -378,7 +382,7 @@ def test_an_update_may_bring_tasks_while_it_watches(workspace: Workspace, termin
     assert "1 of 6 tasks passed" in seen.settle()
 
 
-def test_a_manifest_that_is_broken_while_it_watches_is_told(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.1")
     seen.settle()
     workspace.write("course/tasks.toml", "[[task]\n")
@@ -388,7 +392,7 @@ def test_a_manifest_that_is_broken_while_it_watches_is_told(workspace: Workspace
     assert "is not valid TOML" in " ".join(seen.press("c").split())
 
 
-def test_a_narrow_terminal_is_enough(terminal: Callable[..., Terminal]) -> None:
+def test_the_watcher_fits_a_narrow_terminal(terminal: Callable[..., Terminal]) -> None:
     seen = terminal("0.2", width=40)
     screen = seen.settle()
     assert "░" * 18 + "  0 of 5 tasks passed" in screen
@@ -396,12 +400,12 @@ def test_a_narrow_terminal_is_enough(terminal: Callable[..., Terminal]) -> None:
 
 
 @pytest.mark.parametrize(("width", "line"), [(80, "█" * 20 + "░" * 20 + "  1 of 2 tasks passed"), (10, "1 of 2 tasks passed")])
-def test_the_bar_is_as_wide_as_there_is_room(width: int, line: str) -> None:
+def test_the_progress_bar_fills_the_available_width(width: int, line: str) -> None:
     assert progress_line({"0.1": TaskState("0.1", "passed"), "0.2": TaskState("0.2")}, width).plain == line
 
 
-def test_a_file_that_was_saved_is_noticed_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "watchfiles", None)  # as if it were not installed
+def test_a_saved_file_is_noticed_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)  # as if watchdog were not installed
     changes = Changes(workspace.root)
     changes.pause = 0
     assert not changes.happened()
@@ -410,13 +414,13 @@ def test_a_file_that_was_saved_is_noticed_once(workspace: Workspace, monkeypatch
     assert not changes.happened()
 
 
-def test_the_system_tells_of_a_save(workspace: Workspace) -> None:
+def test_file_system_events_report_a_save(workspace: Workspace) -> None:
     pytest.importorskip("watchfiles", reason="watchfiles is not installed, so that files are only looked at")
     changes = Changes(workspace.root)
     changes.pause = 1e9
     end = time.monotonic() + PATIENCE
     number = 0
-    while not changes.happened():  # it may listen a little later
+    while not changes.happened():  # the observer may start a little later
         assert time.monotonic() < end
         number += 1
         workspace.write("minitorch/sums.py", f"# {number}\n")
@@ -424,7 +428,7 @@ def test_the_system_tells_of_a_save(workspace: Workspace) -> None:
     changes.close()
 
 
-def test_what_waits_for_a_run_has_loaded_pytest_and_nothing_of_the_students(workspace: Workspace) -> None:
+def test_the_waiting_process_has_imported_pytest_and_no_student_code(workspace: Workspace) -> None:
     for name in ("minitorch/__init__.py", "tests/conftest.py"):
         workspace.write(name, f"import pathlib\npathlib.Path({name!r} + '.loaded').write_text('')\n")
     command = [sys.executable, "-X", "importtime", "-m", "course.runner.prefork"]
@@ -444,7 +448,7 @@ def test_what_waits_for_a_run_has_loaded_pytest_and_nothing_of_the_students(work
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)])
-def test_the_terminal_is_left_as_it_was(workspace: Workspace, number: int | None, code: int) -> None:
+def test_the_terminal_is_restored(workspace: Workspace, number: int | None, code: int) -> None:
     import pty
     import termios
 

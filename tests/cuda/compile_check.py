@@ -2,7 +2,7 @@
 
     make check-cuda            # or, where requirements.cuda.txt is installed: python -m tests.cuda.compile_check
 
-It fails if a kernel does not compile, or needs local memory: a stack or spilled registers lie in slow global memory.
+It fails if a kernel does not compile, or needs local memory: a stack or spilled registers are in slow global memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TARGETS = ((8, 0), (9, 0))
 PACKAGES = "numba-cuda, nvidia-nvvm, nvidia-nvjitlink: pip install -r requirements.cuda.txt, or make check-cuda"
 
 SHARED_LIMIT = 48 * 1024
-"""Bytes of shared memory that a block has on every card."""
+"""Bytes of shared memory that every GPU provides to a block."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Kernel:
     """A kernel with the types of its arguments.
 
     Attributes:
-        name: Shown in the table.
+        name: The name in the table.
         body: The function in Python.
         args: Types of its arguments.
-        threads: Threads of a block.
+        threads: The number of threads in a block.
         indexed: Whether it has index arrays, which need a stack.
     """
 
@@ -46,8 +46,8 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Use:
-    """What a kernel takes of a multiprocessor."""
+class Resources:
+    """The resources of a multiprocessor that a kernel needs."""
 
     registers: int
     shared: int
@@ -56,7 +56,7 @@ class Use:
 
 
 def kernels() -> Iterator[Kernel]:
-    """All of them: every function of the backend on both kinds of floats, layouts of 1, 2 and 4 dimensions, every tile.
+    """All kernels: every function of the backend for both floating dtypes, layouts of 1, 2 and 4 dimensions, every tile size.
 
     Last come the textbook kernels with index arrays, which need a stack.
     """
@@ -126,33 +126,33 @@ def kernels() -> Iterator[Kernel]:
     for dtype in (float32, float64):
         for dims in (1, 3):
             out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2
-            body = textbook("tensor_map", operators.neg)
+            body = textbook_kernel("tensor_map", operators.neg)
             yield Kernel(f"map of the textbook, {dims}-d, {dtype}", body, (*out, *layouts[0]), threads, indexed=True)
-            body = textbook("tensor_zip", operators.add)
+            body = textbook_kernel("tensor_zip", operators.add)
             yield Kernel(f"zip of the textbook, {dims}-d, {dtype}", body, (*out, *layouts[0], *layouts[1]), threads, indexed=True)
             args = (*out, *layouts[0], int64, float64)
-            body = textbook("tensor_reduce", operators.add)
+            body = textbook_kernel("tensor_reduce", operators.add)
             yield Kernel(f"reduce of the textbook, {dims}-d, {dtype}", body, args, cuda_ops.REDUCE_BLOCK, indexed=True)
 
 
-def textbook(name: str, fn: Callable[..., float]) -> Callable[..., None]:
-    """The body of the kernel that a function of cuda_ops, such as `tensor_map`, makes of fn."""
+def textbook_kernel(name: str, fn: Callable[..., float]) -> Callable[..., None]:
+    """The body of the kernel that a function of cuda_ops, such as `tensor_map`, creates from fn."""
     from minitorch import cuda_ops
     from minitorch.kernels.cuda.device import number_function
 
     return getattr(cuda_ops, name)(number_function(fn)).py_func
 
 
-def compiled(kernel: Kernel, target: tuple[int, int]) -> Use:
-    """Compile a kernel as numba does at its first launch, and link it to machine code for a card."""
+def compile_kernel(kernel: Kernel, target: tuple[int, int]) -> Resources:
+    """Compile a kernel as numba does at its first launch, and link it to machine code for a GPU."""
     from numba import cuda, types
 
     code, _ = cuda.compile(kernel.body, types.void(*kernel.args), cc=target, device=False, abi="numba", output="ltoir")
-    return assembled(code, target)
+    return link_code(code, target)
 
 
-def assembled(code: bytes, target: tuple[int, int]) -> Use:
-    """What the linker says of the machine code."""
+def link_code(code: bytes, target: tuple[int, int]) -> Resources:
+    """Link the code and read the resources from the linker's output."""
     from cuda.bindings import nvjitlink
 
     handle = nvjitlink.create(3, [f"-arch=sm_{target[0]}{target[1]}", "-lto", "-verbose"])
@@ -168,7 +168,7 @@ def assembled(code: bytes, target: tuple[int, int]) -> Use:
     def number(pattern: str) -> int:
         return sum(map(int, re.findall(pattern, text)))
 
-    return Use(
+    return Resources(
         number(r"Used (\d+) registers"),
         number(r"(\d+) bytes smem"),
         number(r"(\d+) bytes stack frame"),
@@ -176,9 +176,9 @@ def assembled(code: bytes, target: tuple[int, int]) -> Use:
     )
 
 
-def problem(kernel: Kernel, use: Use) -> str:
-    """What is wrong with it, or nothing."""
-    table = kernel.name.startswith(("map sin", "map cos"))  # CUDA's own sin and cos have a table there
+def problem(kernel: Kernel, use: Resources) -> str:
+    """A problem with the kernel, or an empty string."""
+    table = kernel.name.startswith(("map sin", "map cos"))  # CUDA's own sin and cos use a table in local memory
     if use.spills or (use.stack and not table and not kernel.indexed):
         return "USES LOCAL MEMORY"
     if use.registers * kernel.threads > 65536 or use.registers == 0:
@@ -187,7 +187,7 @@ def problem(kernel: Kernel, use: Use) -> str:
 
 
 def main() -> int:
-    """Print the table; 1 if a kernel is bad, 2 if nothing can be compiled here."""
+    """Print the table; returns 1 if a kernel is bad, 2 if nothing can be compiled here."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0":
         print("NOT RUN: NUMBA_ENABLE_CUDASIM is set, and the simulator has no compiler; unset it")
         return 2
@@ -200,10 +200,10 @@ def main() -> int:
     bad = 0
     print(f"{'kernel':44} {'target':7} {'threads':>7} {'registers':>9} {'shared':>7} {'stack':>6} {'spills':>6}")
     for target in TARGETS:
-        # A function that a kernel calls asks the current card what it can do; there is none, so this answers.
+        # A function that a kernel calls asks for the current GPU's capability; without a GPU, this answers.
         dispatcher.get_current_device = lambda target=target: SimpleNamespace(compute_capability=target)
         for kernel in kernels():
-            use = compiled(kernel, target)
+            use = compile_kernel(kernel, target)
             wrong = problem(kernel, use)
             bad += bool(wrong)
             card = f"sm_{target[0]}{target[1]}"

@@ -1,4 +1,4 @@
-"""The tests of the GPU's backend: on a GPU, or in numba's simulator, or not at all; which of the three is said at the end.
+"""The tests of the GPU backend run on a GPU, in numba's simulator, or not at all; a line at the end says which.
 
 `make test-cuda-sim` runs them in the simulator, which must be chosen before Python starts.
 """
@@ -18,13 +18,13 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def cuda():
-    """The backend of the GPU."""
+    """The GPU backend."""
     return cuda_backend()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def watched():
-    """In the simulator threads take turns, and it is watched what they do with shared memory."""
+    """In the simulator, run threads in turns and check their accesses to shared memory."""
     if not cuda_device.SIMULATED:
         yield
         return
@@ -33,7 +33,7 @@ def watched():
 
 
 def where():
-    """In whose hands the kernels are."""
+    """Where the kernels run."""
     return "in the simulator" if cuda_device.SIMULATED else f"on a GPU ({cuda_device.device_name()})"
 
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line of verdict."""
+    """Print one line with the verdict."""
     counts = {
         kind: sum("cuda/" in report.nodeid for report in terminalreporter.getreports(kind)) for kind in ("passed", "failed", "skipped")
     }

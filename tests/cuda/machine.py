@@ -1,8 +1,8 @@
-"""What kernels are tested on: memory with guards around it and, in the simulator, threads that take turns and are watched.
+"""A test bench for kernels: memory with guards around it and, in the simulator, threads that run in turns with checked accesses.
 
-numba's simulator lets threads run as the operating system pleases, and so may hide a missing barrier. Here one thread runs after the
-other, each up to the next barrier, and it is noted who touches which cell of shared memory: what one thread writes, no other may touch
-before all have met at a barrier. Memory that nobody has written holds NaN, as it holds anything on a GPU.
+numba's simulator schedules threads as the operating system does, which may hide a missing barrier. Here the threads run one after the
+other, each up to the next barrier, and accesses to shared memory are recorded: no thread may access what another has written before
+all threads have met at a barrier. Uninitialized memory contains NaN, because on a GPU it could contain anything.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ only_the_simulator_counts = pytest.mark.skipif(not SIMULATED, reason="NOT RUN: o
 
 
 def run(kernel, blocks, threads, *args):
-    """Launch a kernel on arrays, which it is given in the GPU's memory.
+    """Launch a kernel on arrays, which are copied to the GPU's memory.
 
     Args:
         kernel: The kernel.
-        blocks: So many blocks are launched,
-        threads: of so many threads.
-        args: The kernel's arguments, arrays of one dimension among them.
+        blocks: The number of blocks.
+        threads: The number of threads per block.
+        args: The kernel's arguments, including one-dimensional arrays.
 
     Returns:
         The memory of each of the arrays, in order.
@@ -47,13 +47,13 @@ class Memory:
     """An array in the GPU's memory.
 
     Args:
-        values: What stands there.
+        values: The initial values.
 
     Attributes:
-        argument: What a kernel is given: in the simulator this object, which counts.
-        reads: How often each block has read each element, by (block, position).
+        argument: The object passed to a kernel: in the simulator this object, which counts accesses.
+        reads: The number of reads of each element by each block, by (block, position).
         readers: The elements that each thread of each block has read.
-        writes: How often each element has been written, by position.
+        writes: The number of writes of each element, by position.
     """
 
     def __init__(self, values):
@@ -69,7 +69,7 @@ class Memory:
             self.argument = self.device[GUARDS:-GUARDS]
 
     def numbers(self):
-        """What stands there now; an AssertionError if a kernel has written beside it."""
+        """The current values; raises an AssertionError if a kernel has written next to the array."""
         if not SIMULATED:
             self.around = self.device.copy_to_host()
         beside = np.flatnonzero(np.r_[self.around[:GUARDS], self.around[-GUARDS:]] != UNTOUCHED)
@@ -99,7 +99,7 @@ class Memory:
 
 
 def assert_holds(memory, expected, tolerance=1e-9):
-    """Fail unless these numbers stand in a memory, and nothing was written beside them."""
+    """Fail unless a memory has these values, and nothing was written next to it."""
     found, expected = memory.numbers(), np.asarray(expected).reshape(-1)
     assert found.shape == expected.shape
     close = np.isclose(found, expected, rtol=tolerance, atol=tolerance)
@@ -112,12 +112,12 @@ def assert_holds(memory, expected, tolerance=1e-9):
 
 
 def here():
-    """The block and the thread that runs, each as (x, y, z)."""
+    """The current block and thread, each as (x, y, z)."""
     thread = threading.current_thread()
     return tuple(thread.blockIdx), tuple(thread.threadIdx)
 
 
-# Shared memory, watched
+# Shared memory with checks
 
 
 class Shared:
@@ -125,9 +125,9 @@ class Shared:
 
     Args:
         values: The numbers.
-        cells: The number of the cell that each of them lies in, of the whole array.
+        cells: For each number, its cell in the whole array.
         whole: The shape of the whole array.
-        log: Who has touched each cell since the last barrier: see `note`.
+        log: The accesses to each cell since the last barrier; see `note`.
     """
 
     def __init__(self, values, cells, whole, log):
@@ -150,17 +150,17 @@ class Shared:
         self.values[index] = value
 
     def _inside(self, index):
-        """A negative index is no place on a GPU; NumPy would count it from the end."""
+        """A negative index is invalid on a GPU; NumPy would count it from the end."""
         for i in index if isinstance(index, tuple) else (index,):
             if not isinstance(i, slice) and operator.index(i) < 0:
                 raise IndexError(f"index {index} of a shared array of shape {self.shape} is negative")
         return index
 
     def note(self, cell, deed):
-        """Note that the running thread reads or writes a cell.
+        """Record that the current thread reads or writes a cell.
 
         Raises:
-            AssertionError: If another thread has written it since the last barrier, or has read it and this one writes.
+            AssertionError: If another thread has written the cell since the last barrier, or has read it and this one writes it.
         """
         me = threading.current_thread()
         if sys._getframe(2).f_code.co_filename.endswith("kernelapi.py"):  # an atomic operation
@@ -178,30 +178,30 @@ class Shared:
 
 
 def named(thread):
-    """A thread by its place in the block, without dimensions that the block lacks."""
+    """The position of a thread in its block, without dimensions that the block lacks."""
     x, y, z = thread.threadIdx
     return f"({x}, {y}, {z})" if z else f"({x}, {y})" if thread.block_dims > 1 else str(x)
 
 
 def nothing(shape, dtype):
-    """Memory as it is found: NaN, or for whole numbers some number."""
+    """Uninitialized memory: NaN, or an arbitrary number for integers."""
     values = np.empty(shape, dtype)
     values[...] = np.nan if values.dtype.kind == "f" else 77
     return values
 
 
-# Threads that take turns
+# Threads that run in turns
 
 
 @contextlib.contextmanager
 def in_turns():
-    """Within it the simulator's threads take turns, its shared memory is watched, and memory that nobody has written is NaN."""
+    """In this context, simulated threads run in turns, accesses to shared memory are checked, and uninitialized memory is NaN."""
     from numba.core import types
     from numba.cuda.simulator import kernel, kernelapi
     from numba.np.numpy_support import as_dtype
 
     class Turn(kernel.BlockThread):
-        """A thread of the GPU that runs when it is its turn, up to the next barrier or to its end."""
+        """A simulated GPU thread that, in its turn, runs up to the next barrier or to its end."""
 
         def __init__(self, manager, block, place, target):
             super().__init__(target, manager, block, place, False)
@@ -247,7 +247,7 @@ def in_turns():
                         f"thread {named(waiting[0])} waits at cuda.syncthreads(), where thread {named(gone)} never comes; "
                         "a barrier must stand where every thread of the block meets it"
                     )
-                    waiting[0].turn()  # it is raised where the thread waits
+                    waiting[0].turn()  # raised where the thread waits
                 running = waiting
         finally:
             for thread in threads:

@@ -1,4 +1,4 @@
-"""The GPU benchmark runs to its end; in the simulator its times mean nothing, but every table is printed."""
+"""The GPU benchmark runs to its end; in the simulator its timings are meaningless, but it prints every table."""
 
 import re
 
@@ -21,13 +21,13 @@ def test_every_table_is_printed(capsys):
         assert re.search(rf"^{re.escape(start)}.*\d", lines, re.MULTILINE), start
 
 
-def test_a_wrong_op_is_named_and_counted(capsys, monkeypatch):
+def test_an_op_with_wrong_results_is_named_and_counted(capsys, monkeypatch):
     monkeypatch.setattr(gpu.np, "allclose", lambda *values, **options: False)
     assert gpu.print_correctness(quick=True) > 0
     assert "WRONG: -x of ((2, 3),)" in capsys.readouterr().out
 
 
-def test_in_the_simulator_nothing_is_measured_unless_asked_for(capsys):
+def test_in_the_simulator_nothing_is_measured_unless_requested(capsys):
     assert gpu.main([]) == gpu.NOT_RUN
     assert capsys.readouterr().out == "NOT RUN: in the simulator times mean nothing\n"
 

@@ -17,7 +17,7 @@ from .test_cuda_convolution import SHAPES, both, convolution, random
     [*SHAPES, ((1, 5, 3, 3), (5, 5, 2, 2)), *([] if SIMULATED else [((3, 20, 40, 37), (19, 20, 3, 5))])],
     ids=str,
 )
-def test_several_channels_a_thread_give_the_same(input, weight, reverse, cuda):
+def test_several_channels_per_thread_give_the_same_result(input, weight, reverse, cuda):
     """Kernels that compute several output channels per thread: more channels and taps than one iteration handles, and fewer."""
     (a, x), (b, y) = both(input, cuda), both(weight, cuda, (1, 0, *range(2, len(weight))))
     shape = (input[0], weight[0], *input[2:])
@@ -25,7 +25,7 @@ def test_several_channels_a_thread_give_the_same(input, weight, reverse, cuda):
 
 
 @pytest.mark.parametrize(("input", "weight", "size"), [((2, 5, 6), (3, 5, 6), (2,)), ((2, 3, 5, 4), (5, 3, 4, 4), (3, 2))], ids=str)
-def test_threads_share_a_sum_where_the_window_is_larger_than_the_result(input, weight, size, cuda):
+def test_threads_share_a_sum_if_the_window_is_larger_than_the_result(input, weight, size, cuda):
     """As in the gradient of weights: few results, each a sum over a window that extends past the input."""
     (a, x), (b, y) = both(input, cuda, (1, 0, *range(2, len(input)))), both(weight, cuda)
     out = convolve(f"conv{x.dims - 2}d", x, y, (input[0], weight[0], *size))

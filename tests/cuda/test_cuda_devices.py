@@ -10,7 +10,7 @@ from minitorch.kernels.cuda.array_interface import context
 from minitorch.nn import Linear
 
 
-def test_every_name_of_the_gpu_leads_there(cuda):
+def test_every_name_of_the_gpu_selects_it(cuda):
     x = tensor([1.0, 2.0])
     for moved in (x.cuda(), x.to("cuda"), x.to("cuda:0"), x.to(device="cuda:0"), minitorch.tensor([1.0, 2.0], backend="cuda:0")):
         assert (moved.backend, moved.device, moved.tolist()) == (cuda, "cuda", [1.0, 2.0])
@@ -27,7 +27,7 @@ def test_gradients_flow_back_through_a_move_to_the_gpu(cuda):
 
 
 def test_a_model_and_its_optimizer_move_together(cuda):
-    def trained(move):
+    def train(move):
         minitorch.manual_seed(0)
         layer = Linear(2, 1)
         optimizer = SGD(layer.parameters(), lr=0.1, momentum=0.9)
@@ -40,16 +40,16 @@ def test_a_model_and_its_optimizer_move_together(cuda):
             optimizer.step()
         return layer
 
-    stayed, moved = trained(False), trained(True)
+    stayed, moved = train(False), train(True)
     assert {parameter.value.backend for parameter in moved.parameters()} == {cuda}
     for one, other in zip(stayed.parameters(), moved.parameters(), strict=True):
         np.testing.assert_allclose(other.value.to_numpy(), one.value.to_numpy(), rtol=1e-12)
 
 
-# A storage that another library knows of; in the simulator it is told of by hand
+# A storage that another library can access; in the simulator it is registered by hand
 
 
-def test_what_another_library_writes_on_the_gpu_is_seen_every_time(cuda):
+def test_writes_of_another_library_on_the_gpu_are_always_visible(cuda):
     x = tensor([1.0, 2.0, 3.0], backend=cuda)
     theirs = x._tensor.cell.on_device()
     x._tensor.cell.shared = True
@@ -65,17 +65,17 @@ def test_what_another_library_writes_on_the_gpu_is_seen_every_time(cuda):
 
 
 @pytest.mark.skipif(not cuda_device.SIMULATED, reason="NOT RUN: only in the simulator is there no such place")
-def test_the_simulator_has_no_places_on_a_gpu(cuda):
+def test_in_the_simulator_tensors_have_no_gpu_address(cuda):
     assert not hasattr(tensor([1.0], backend=cuda), "__cuda_array_interface__")
 
 
-def test_a_tensor_that_records_gradients_tells_nobody_where_it_lies(cuda):
+def test_a_tensor_that_records_gradients_does_not_export_its_address(cuda):
     with pytest.raises(RuntimeError, match=r"^a tensor that records gradients cannot be exported; export x\.detach\(\)$"):
         _ = tensor([1.0], backend=cuda, requires_grad=True).__cuda_array_interface__
 
 
 @pytest.mark.skipif(cuda_device.SIMULATED, reason="NOT RUN: numba's simulator has no __cuda_array_interface__")
-def test_another_library_finds_every_view_where_it_lies(cuda):
+def test_the_exported_address_of_every_view_is_right(cuda):
     x = tensor(np.arange(12.0).reshape(3, 4), backend=cuda)
     for view in (x, x.permute(1, 0), x[1:], x[:, 1:2], x[1, 2:3].view(()), x[3:]):
         theirs = cuda_device.cuda.as_cuda_array(view)
@@ -84,10 +84,10 @@ def test_another_library_finds_every_view_where_it_lies(cuda):
     assert x[0, 0] == 50.0
 
 
-# Arrays below tensors
+# Arrays used by tensors
 
 
-def test_an_array_of_the_gpu_is_filled_by_a_kernel_and_read_back(cuda):
+def test_a_gpu_array_can_be_filled_by_a_kernel_and_read_back(cuda):
     ctx = context("cuda")
     array = ctx.empty((500, 200), float32)
     assert ctx.fill(array, 1) is array

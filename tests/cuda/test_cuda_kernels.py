@@ -29,7 +29,7 @@ HALF = 0.5
 # Map and zip
 
 
-def test_functions_of_ones_own_run_on_the_gpu_with_their_constants_in_either_float(cuda):
+def test_user_defined_functions_run_on_the_gpu_in_both_floating_dtypes(cuda):
     x = np.array([0.0, 1.0, 2.0])
     for dtype in (np.float64, np.float32):
         out = cuda.zip(at_most)(tensor(x.astype(dtype), backend=cuda), tensor(np.full(3, 0.6, dtype), backend=cuda))
@@ -56,7 +56,7 @@ def test_float32_stays_float32_inside_a_function():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_infinity_and_nan_come_as_from_hardware(cuda):
+def test_infinity_and_nan_are_those_of_the_hardware(cuda):
     values = np.array([0.0, -1.0, 1000.0, -1000.0, math.inf, -math.inf, math.nan])
     x = tensor(values, backend=cuda)
     with np.errstate(all="ignore"):
@@ -82,7 +82,7 @@ def test_tensors_of_no_elements_launch_nothing(cuda):
 
 @pytest.mark.parametrize("length", [1, 2, 4, 5, 8, 9, 16, 17, 33, 127, 128, 129, 257])
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_reduce_folds_any_length_in_any_layout(outputs, length):
+def test_reduce_handles_any_length_in_any_layout(outputs, length):
     values = np.random.default_rng(length).standard_normal((outputs, length))
     x = tensor(values).to("cuda")
     turned = tensor(values.T.copy()).to("cuda").permute(1, 0)
@@ -94,7 +94,7 @@ def test_reduce_folds_any_length_in_any_layout(outputs, length):
     "fold", [ReduceLayout(1, 8, True), ReduceLayout(2, 8, True), ReduceLayout(2, 8, False), ReduceLayout(4, 1, False)], ids=str
 )
 @pytest.mark.parametrize("length", [0, 1, 3, 7, 8, 9, 11, 40])
-def test_however_threads_share_a_fold_they_take_nothing_in_that_is_not_there(length, fold):
+def test_no_division_of_a_reduction_includes_nonexistent_elements(length, fold):
     """The maximum of negative numbers and a product reveal what a sum of zeros would hide."""
     values = -1.0 - np.arange(3 * length).reshape(3, length) / 7
     source = DeviceData.of(TensorData(values.reshape(-1), values.shape))
@@ -108,20 +108,20 @@ def test_however_threads_share_a_fold_they_take_nothing_in_that_is_not_there(len
 
 
 @pytest.mark.parametrize("length", [1000, 1024, 1025, 5000])
-def test_a_long_sum_is_whole(length, cuda):
+def test_a_long_sum_is_complete(length, cuda):
     """Beyond 1,024 elements, a reduction by a single block would return partial sums."""
     values = np.arange(length, dtype=float)
     assert tensor(values, backend=cuda).sum().item() == length * (length - 1) / 2
     assert tensor(values, backend=cuda).sum().shape == (1,)
 
 
-def test_the_number_to_begin_with_is_folded_in_once(cuda):
+def test_the_initial_value_is_used_once(cuda):
     for length in (0, 1, 5, 300):
         x = minitorch.zeros((2, length), backend=cuda) + 1
         assert cuda.reduce(operators.add, 10.0)(x, 1).tolist() == [[10.0 + length]] * 2
 
 
-def test_whole_numbers_are_summed_exactly(cuda):
+def test_integers_are_summed_exactly(cuda):
     values = np.full((2, 50), 2**53 + 1)
     assert tensor(values, backend=cuda).sum(1).tolist() == [[50 * (2**53 + 1)]] * 2
     assert tensor(np.full(100, 2**30, np.int32), backend=cuda).sum().item() == 100 * 2**30
@@ -131,7 +131,7 @@ def test_whole_numbers_are_summed_exactly(cuda):
 @pytest.mark.parametrize("outputs", [1, 3, 100])
 @pytest.mark.parametrize("length", [1, 15, 16, 17, 100, 1000, 4097, 131073])
 @pytest.mark.parametrize("along", [True, False])
-def test_no_cell_of_a_reduction_is_without_elements(outputs, length, along, monkeypatch):
+def test_every_partial_result_of_a_reduction_has_elements(outputs, length, along, monkeypatch):
     monkeypatch.setattr(cuda_kernels, "ENOUGH_BLOCKS", 1024)
     cells = cuda_kernels.Reduce(operators.add).cells(outputs, length, along)
     chunk = math.ceil(length / cells)
@@ -156,16 +156,16 @@ def test_more_elements_than_the_kernels_can_count_are_refused():
 # Practice
 
 
-def test_sum_practice_takes_views_and_tensors_of_the_cpu():
+def test_sum_practice_accepts_views_and_cpu_tensors():
     x = tensor([1.0, 2.0, 3.0, 4.0])[::2]
     assert sum_practice(x)._storage[0] == 4.0
     assert sum_practice(Tensor(TensorData([1.0, 2.0, 3.0], (2,), (2,)), backend=cuda_backend()))._storage[0] == 4.0
 
 
-# The published way to make the backend
+# The published way to create the backend
 
 
-def test_a_backend_made_of_the_ops_is_the_gpus():
+def test_a_backend_created_from_cuda_ops_is_the_gpu_backend():
     backend = TensorBackend(CudaOps)
     assert backend.cuda
     assert backend.name == "cuda"

@@ -22,7 +22,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_compute_what_plain_loops_do(name, cuda):
+def test_layers_give_the_results_of_plain_loops(name, cuda):
     make, shape = LAYERS[name]
     values, results, state = np.random.default_rng(0).standard_normal(shape), [], {}
     for backend in (SimpleBackend, cuda):

@@ -10,7 +10,7 @@ START = np.array([[1.0, -2.0, 0.5]])
 GRADIENTS = np.array([[[0.3, -1.0, 2.0]], [[-0.1, 4.0, 0.0]]])
 
 
-def moved(rule, settings, backend):
+def parameters_after_steps(rule, settings, backend):
     p = Parameter(tensor(START, backend))
     optimizer, leaf = rule([p], **settings), p.value
     for gradient in GRADIENTS:
@@ -35,9 +35,9 @@ def moved(rule, settings, backend):
     ],
     ids=lambda part: getattr(part, "__name__", ""),
 )
-def test_steps_on_the_gpu_are_those_on_the_cpu(rule, settings, cuda):
-    there, kept_there = moved(rule, settings, cuda)
-    here, kept_here = moved(rule, settings, SimpleBackend)
+def test_optimizer_steps_on_the_gpu_equal_those_on_the_cpu(rule, settings, cuda):
+    there, kept_there = parameters_after_steps(rule, settings, cuda)
+    here, kept_here = parameters_after_steps(rule, settings, SimpleBackend)
     np.testing.assert_allclose(there, here, rtol=1e-12)
     assert kept_there.keys() == kept_here.keys()
     for name, kept in kept_here.items():

@@ -1,4 +1,4 @@
-"""Storages on the GPU: what stays there, what is copied and when, and that neither copy is ever out of date."""
+"""Storages on the GPU: data stays there, is copied only when needed, and no copy is ever out of date."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ def copies(monkeypatch):
     return counts
 
 
-def test_numbers_stay_on_the_gpu_between_operations(cuda, copies):
+def test_data_stays_on_the_gpu_between_operations(cuda, copies):
     x = tensor(np.ones((3, 4)), backend=cuda, requires_grad=True)
     y = tensor(np.ones((4, 2)), backend=cuda, requires_grad=True)
     loss = ((x @ y).relu() * x.sum(1)).permute(1, 0).contiguous().view(6).sum()
@@ -52,7 +52,7 @@ def test_the_result_of_a_kernel_is_not_filled_with_zeros_first(cuda, copies):
     assert copies == {"to the host": 1, "to the GPU": 0}
 
 
-def test_what_is_written_on_the_host_is_seen_on_the_gpu(cuda):
+def test_host_writes_are_visible_on_the_gpu(cuda):
     x = tensor(np.arange(6.0).reshape(2, 3), backend=cuda)
     row = x[1]
     x[1, 0] = 10.0
@@ -61,7 +61,7 @@ def test_what_is_written_on_the_host_is_seen_on_the_gpu(cuda):
     assert (x * 2).tolist() == [[14.0] * 3, [20.0, 8.0, 10.0]]
 
 
-def test_what_a_kernel_writes_is_seen_on_the_host(cuda):
+def test_kernel_writes_are_visible_on_the_host(cuda):
     x = minitorch.zeros((4,), backend=cuda)
     assert x.tolist() == [0.0] * 4
     cuda.id_map(tensor(np.ones(2), backend=cuda), x[1:3])
@@ -70,7 +70,7 @@ def test_what_a_kernel_writes_is_seen_on_the_host(cuda):
     assert x[1] == -1.0
 
 
-def test_zeros_that_stand_nowhere_yet_are_zeros_around_what_a_kernel_writes(cuda, monkeypatch):
+def test_lazily_created_zeros_are_zeros_around_a_kernel_s_writes(cuda, monkeypatch):
     def full_of_sevens(length, dtype):
         return numba_cuda.to_device(np.full(length, 7, dtype))
 
@@ -83,7 +83,7 @@ def test_zeros_that_stand_nowhere_yet_are_zeros_around_what_a_kernel_writes(cuda
     assert (y + 0).tolist() == [[0.0], [1.0]]
 
 
-def test_storages_on_the_gpu_are_not_seen_from_arrays_and_arrays_cannot_be_written(cuda):
+def test_gpu_storages_copy_arrays_and_export_read_only_ones(cuda):
     values = np.ones(3)
     x = minitorch.from_numpy(values, backend=cuda)
     values[0] = 5.0
@@ -107,7 +107,7 @@ def test_to_moves_both_ways_and_copies(cuda):
     assert back.tolist() == [[1.0, 8.0], [2.0, 4.0]]
 
 
-def test_only_the_stretch_that_a_view_lies_in_is_moved():
+def test_only_the_range_that_a_view_covers_is_copied():
     x = minitorch.arange(1000).view(10, 100)[3:5, :2].to("cuda")
     assert x._tensor.cell.length == 102
     assert x.tolist() == [[300.0, 301.0], [400.0, 401.0]]
@@ -120,12 +120,12 @@ def test_gradients_flow_through_moves():
     assert x.grad.tolist() == [3.0, 3.0]
 
 
-def test_tensors_of_two_devices_do_not_mix(cuda):
+def test_tensors_on_two_devices_cannot_be_combined(cuda):
     with pytest.raises(RuntimeError, match=r"Add expected tensors of one backend, got cuda and simple; move one of them: x\.to\("):
         tensor([1.0], backend=cuda) + tensor([1.0])
 
 
-def test_a_change_of_a_saved_tensor_is_noticed(cuda):
+def test_a_change_of_a_saved_tensor_is_detected(cuda):
     x = tensor([1.0, 2.0], backend=cuda, requires_grad=True)
     y = x.exp()
     with minitorch.no_grad():
@@ -134,13 +134,13 @@ def test_a_change_of_a_saved_tensor_is_noticed(cuda):
         y.sum().backward()
 
 
-def test_the_gradient_of_elements_picked_twice_is_theirs_twice(cuda):
+def test_the_gradient_of_elements_selected_twice_is_doubled(cuda):
     x = tensor([1.0, 2.0, 3.0], backend=cuda, requires_grad=True)
     (x[[0, 2, 0]] * tensor([1.0, 10.0, 100.0], backend=cuda)).sum().backward()
     assert (x.grad + 0).tolist() == [101.0, 0.0, 10.0]
 
 
-def test_copies_and_pickles_come_back_on_the_gpu(cuda):
+def test_copied_and_unpickled_tensors_are_on_the_gpu(cuda):
     x = tensor([1.0, 2.0], backend=cuda, requires_grad=True)
     for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.clone().detach()):
         assert y.device == "cuda"
@@ -154,7 +154,7 @@ def test_views_share_their_storage(cuda):
         assert view._tensor.cell is x._tensor.cell
 
 
-def test_a_storage_of_no_elements_works(cuda):
+def test_an_empty_storage_works(cuda):
     x = minitorch.zeros((0,), backend=cuda)
     assert x.tolist() == []
     assert tensor([], backend=cuda).to("cpu").tolist() == []

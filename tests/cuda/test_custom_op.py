@@ -18,13 +18,13 @@ def test_values_and_gradients_equal_those_of_the_composition(cuda, shape, monkey
     check(BiasSiLUFunction.apply, BiasSiLUFunction.composed, shape, shape[1:], backend=cuda)
 
 
-def test_a_layer_of_the_gpu_stays_there(cuda):
+def test_a_layer_on_the_gpu_stays_there(cuda):
     layer = BiasSiLU(3, cuda)
     out = layer(tensor(np.ones((2, 3)), cuda))
     assert out.backend is cuda
     np.testing.assert_allclose(out.to_numpy(), 1 / (1 + np.exp(-1)))
 
 
-def test_the_linear_layer_says_that_its_kernel_is_for_the_cpu(cuda):
+def test_the_linear_layer_reports_that_its_kernel_is_for_the_cpu(cuda):
     with pytest.raises(ValueError, match=r"on the CPU, got \(2, 3\) and float64 on cuda; give it such input, or use nn\.Linear$"):
         MyLinear(3, 2, backend=cuda)(tensor(np.ones((2, 3)), cuda))

@@ -10,27 +10,27 @@ from minitorch import Tensor, float32, float64, int64
 
 from ..op_table import OPS, sample, samples, tensor_in
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the simulator's threads compute with NumPy, which warns of inf and NaN
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the simulator uses NumPy, which warns about inf and NaN
 
 
-def expected(op, arrays):
+def numpy_result(op, arrays):
     """NumPy's result, computed in float64 (masks stay masks)."""
     return np.asarray(op.numpy(*[array if d == "mask" else array.astype(float64) for d, array in zip(op.domains, arrays, strict=True)]))
 
 
-def one_of(options, op, i):
+def choose(options, op, i):
     """A choice that differs between ops and trials, but is always the same for one of them."""
     return options[(crc32(op.name.encode()) + i) % len(options)]
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_an_op_gives_numpys_values_on_the_gpu(op, cuda):
+def test_an_op_equals_numpy_on_the_gpu(op, cuda):
     """Each trial uses one layout and one floating-point dtype."""
     for i, shapes in enumerate(op.shapes):
-        layout, dtype = one_of(op.layouts, op, i), one_of((float64, float64, float32), op, i)
+        layout, dtype = choose(op.layouts, op, i), choose((float64, float64, float32), op, i)
         pairs = [tensor_in(values, layout) for values in samples(op, shapes, [dtype] * len(shapes))]
         out = op.ours(*[x.to(cuda) for x, _ in pairs])
-        array = expected(op, [array for _, array in pairs])
+        array = numpy_result(op, [array for _, array in pairs])
         if isinstance(out, Tensor):
             assert out.backend is cuda or "backend" in op.name
             assert out.dtype == op.result(*[minitorch.bool_ if d == "mask" else dtype for d in op.domains])
@@ -43,16 +43,16 @@ def test_an_op_gives_numpys_values_on_the_gpu(op, cuda):
     "op", [op for op in OPS if op.name in ("x + y", "x * y", "-x", "x < y", "x.sum(0, keepdim=True)", "x.relu()")], ids=lambda op: op.name
 )
 @pytest.mark.parametrize("dtype", [int64, minitorch.int32, minitorch.bool_], ids=lambda dtype: dtype.name)
-def test_an_op_takes_whole_numbers_and_truth_values(op, dtype, cuda):
+def test_an_op_accepts_integers_and_bools(op, dtype, cuda):
     shapes = op.shapes[0]
     arrays = samples(op, shapes, [dtype] * len(shapes))
     out = op.ours(*[minitorch.tensor(array).to(cuda) for array in arrays])
     assert out.dtype == op.result(*[dtype] * len(shapes))
-    np.testing.assert_array_equal(out.to_numpy(), expected(op, arrays).astype(out.dtype))
+    np.testing.assert_array_equal(out.to_numpy(), numpy_result(op, arrays).astype(out.dtype))
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.gradient], ids=lambda op: op.name)
-def test_a_gradient_is_that_of_the_simple_backend(op, cuda):
+def test_a_gradient_equals_that_of_the_simple_backend(op, cuda):
     """Those of the simple backend are checked against finite differences elsewhere."""
     shapes = op.shapes[0]
     arrays = samples(op, shapes)

@@ -1,4 +1,4 @@
-"""Activations: values from Python's mathematics, gradients against differences, far out, and against PyTorch where that is installed."""
+"""Activations: values from Python's math module, gradients from finite differences, extreme inputs, and a comparison with PyTorch."""
 
 import math
 import re
@@ -15,7 +15,7 @@ BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=
 POINTS = [-6.0, -3.5, -1.25, -0.5, -1e-3, 0.0, 1e-3, 0.75, 2.0, 5.5]
 ROOT = math.sqrt(2 / math.pi)
 
-CURVES = {  # each as its paper says
+CURVES = {  # each formula as in its paper
     "relu": (relu, lambda x: max(x, 0.0)),
     "leaky_relu": (lambda x: leaky_relu(x, 0.2), lambda x: x if x > 0 else 0.2 * x),
     "gelu": (gelu, lambda x: x * 0.5 * math.erfc(-x / math.sqrt(2))),
@@ -28,32 +28,32 @@ EACH = pytest.mark.parametrize("name", CURVES)
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 @EACH
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_every_element_is_what_the_paper_says(name, backend, dtype):
-    ours, said = CURVES[name]
+def test_every_element_follows_the_formula_of_the_paper(name, backend, dtype):
+    ours, formula = CURVES[name]
     points = np.array(POINTS, dtype)
     y = ours(tensor(points, backend))
     assert y.dtype == dtype
-    np.testing.assert_allclose(y.to_numpy(), [said(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
+    np.testing.assert_allclose(y.to_numpy(), [formula(float(x)) for x in points], rtol=1e-13 if dtype == float64 else 2e-6, atol=1e-14)
 
 
 @pytest.mark.exhaustive
 @EACH
 @BACKENDS
-def test_gradients_are_those_of_differences(name, backend):
+def test_gradients_agree_with_finite_differences(name, backend):
     factors = tensor(np.linspace(-2, 3, 9), backend)
     grad_check(lambda x: CURVES[name][0](x) * factors, tensor([x for x in POINTS if x], backend))
 
 
 @EACH
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_compiled_gradients_are_those_of_plain_loops(name, dtype):
+def test_compiled_gradients_equal_those_of_plain_loops(name, dtype):
     points, given = np.linspace(-9, 9, 2500).astype(dtype), np.linspace(-2, 2, 2500).astype(dtype)
     found = []
     for backend, kind in ((SimpleBackend, float64), (FastBackend, dtype)):
@@ -67,7 +67,7 @@ def test_compiled_gradients_are_those_of_plain_loops(name, dtype):
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize("name", ["gelu", "gelu of tanh", "silu"])
-def test_far_out_they_are_zero_or_the_number_itself(name, backend, dtype):
+def test_extreme_inputs_give_zero_or_the_input(name, backend, dtype):
     far = np.array([-math.inf, -1e30, -1000, 1000, 1e30, math.inf], dtype)
     x = tensor(far, backend, requires_grad=True)
     y = CURVES[name][0](x)
@@ -80,7 +80,7 @@ def test_far_out_they_are_zero_or_the_number_itself(name, backend, dtype):
 
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_small_values_keep_their_digits(backend, dtype):
+def test_small_values_keep_their_precision(backend, dtype):
     points = np.array([-11.0, -9.0, -7.0], dtype)
     y = gelu(tensor(points, backend)).to_numpy()
     np.testing.assert_allclose(
@@ -89,7 +89,7 @@ def test_small_values_keep_their_digits(backend, dtype):
 
 
 @BACKENDS
-def test_relu_keeps_what_is_no_number_and_lets_nothing_through_at_0(backend):
+def test_relu_keeps_nan_and_has_gradient_zero_at_0(backend):
     x = tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0], backend, requires_grad=True)
     y = relu(x)
     np.testing.assert_array_equal(y.to_numpy(), [math.nan, math.inf, 0, 0, 0, 1])
@@ -97,7 +97,7 @@ def test_relu_keeps_what_is_no_number_and_lets_nothing_through_at_0(backend):
     assert x.grad.tolist() == [1, 2, 0, 0, 0, 6]
 
 
-def test_the_slope_of_leaky_relu_at_0_is_that_below_it():
+def test_the_gradient_of_leaky_relu_at_0_is_the_negative_slope():
     x = tensor([0.0, 1.0, -1.0], requires_grad=True)
     leaky_relu(x, 0.25).sum().backward()
     assert x.grad.tolist() == [0.25, 1, 0.25]
@@ -113,12 +113,12 @@ def test_gradients_have_gradients(name, backend):
 
 @pytest.mark.exhaustive
 @BACKENDS
-def test_they_take_any_layout(backend):
+def test_activations_accept_any_layout(backend):
     values = np.arange(-6.0, 6.0).reshape(3, 4)
-    ours, said = CURVES["silu"]
+    ours, formula = CURVES["silu"]
     x = tensor(values, backend, requires_grad=True)
     y = ours(x.t()[1:])
-    np.testing.assert_allclose(y.to_numpy(), np.vectorize(said)(values.T[1:]), rtol=1e-12)
+    np.testing.assert_allclose(y.to_numpy(), np.vectorize(formula)(values.T[1:]), rtol=1e-12)
     y.sum().backward()
     assert not x.grad.to_numpy()[:, 0].any()
 
@@ -145,7 +145,7 @@ def test_layers_call_their_functions():
     assert repr(LogSoftmax(-1)) == "LogSoftmax(dim=-1)"
 
 
-def test_what_is_no_tensor_of_floats_is_refused():
+def test_anything_but_a_floating_tensor_is_refused():
     with raises(TypeError, "gelu expected a Tensor of floats, got list; make one with tensor(...)"):
         gelu([1.0])
     with raises(TypeError, "silu expected a Tensor of floats, got int64; make one with tensor(...)"):
@@ -156,7 +156,7 @@ def test_what_is_no_tensor_of_floats_is_refused():
         GELU(None)
 
 
-def test_activations_are_pytorchs():
+def test_activations_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     functional = torch.nn.functional
     theirs = {

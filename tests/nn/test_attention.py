@@ -1,4 +1,4 @@
-"""Attention: by hand and from NumPy, gradients against differences, and layers against PyTorch where that is installed."""
+"""Attention: by hand and from NumPy, gradients from finite differences, and a comparison of layers with PyTorch."""
 
 import math
 import pickle
@@ -16,11 +16,11 @@ BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-def numbers(shape, seed=0):
+def random(shape, seed=0):
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
@@ -28,8 +28,8 @@ def leaf(values, backend=SimpleBackend):
     return tensor(values, backend, requires_grad=True)
 
 
-def by_hand(query, key, value, seen=None, added=0.0, scale=None):
-    """What the paper says; seen and added broadcast to the scores."""
+def expected_attention(query, key, value, seen=None, added=0.0, scale=None):
+    """The paper's formula; seen and added broadcast to the scores."""
     scores = query @ np.swapaxes(key, -1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale) + added
     powers = np.exp(scores) * (1 if seen is None else seen)
     sums = powers.sum(-1, keepdims=True)
@@ -40,7 +40,7 @@ def by_hand(query, key, value, seen=None, added=0.0, scale=None):
 
 
 @BACKENDS
-def test_a_query_gets_the_mean_of_values_by_how_well_their_keys_fit(backend):
+def test_a_query_gets_the_mean_of_values_weighted_by_key_similarity(backend):
     key = tensor([[0.0, 1.0], [0.0, -1.0]], backend)
     value = tensor([[10.0], [20.0]], backend)
     same = scaled_dot_product_attention(tensor([[5.0, 0.0]], backend), key, value)
@@ -54,30 +54,30 @@ def test_a_query_gets_the_mean_of_values_by_how_well_their_keys_fit(backend):
     "sizes", [((2, 3, 4), (2, 5, 4), (2, 5, 2)), ((2, 1, 3, 2), (3, 3, 2), (3, 3, 2)), ((4, 2), (2, 2), (2, 3))], ids=str
 )
 def test_masks_hide_keys_or_add_to_their_scores(backend, sizes):
-    query, key, value = (numbers(shape, i) for i, shape in enumerate(sizes))
+    query, key, value = (random(shape, i) for i, shape in enumerate(sizes))
     scores = (sizes[0][-2], sizes[1][-2])
-    seen, added = numbers(scores, 3) > -0.5, numbers(scores, 4)
+    seen, added = random(scores, 3) > -0.5, random(scores, 4)
     seen[:, 0] = True
     q, k, v = (tensor(x, backend) for x in (query, key, value))
     triangle = np.tri(*scores, dtype=bool)
     for settings, expected in [
-        ({}, by_hand(query, key, value)),
-        ({"scale": 2.0}, by_hand(query, key, value, scale=2.0)),
-        ({"attn_mask": tensor(seen, backend)}, by_hand(query, key, value, seen)),
-        ({"attn_mask": tensor(added, backend)}, by_hand(query, key, value, added=added)),
-        ({"is_causal": True}, by_hand(query, key, value, triangle)),
-        ({"is_causal": True, "attn_mask": tensor(seen, backend)}, by_hand(query, key, value, seen & triangle)),
+        ({}, expected_attention(query, key, value)),
+        ({"scale": 2.0}, expected_attention(query, key, value, scale=2.0)),
+        ({"attn_mask": tensor(seen, backend)}, expected_attention(query, key, value, seen)),
+        ({"attn_mask": tensor(added, backend)}, expected_attention(query, key, value, added=added)),
+        ({"is_causal": True}, expected_attention(query, key, value, triangle)),
+        ({"is_causal": True, "attn_mask": tensor(seen, backend)}, expected_attention(query, key, value, seen & triangle)),
     ]:
         np.testing.assert_allclose(scaled_dot_product_attention(q, k, v, **settings).to_numpy(), expected, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.exhaustive
 @BACKENDS
-def test_a_query_that_sees_no_key_gets_zeros_and_no_gradient(backend):
-    query, key, value = (leaf(numbers((3, 2), i), backend) for i in range(3))
+def test_a_query_without_keys_gets_zeros_and_no_gradient(backend):
+    query, key, value = (leaf(random((3, 2), i), backend) for i in range(3))
     seen = np.array([[True, False, True], [False, False, False], [False, True, False]])
     out = scaled_dot_product_attention(query, key, value, tensor(seen, backend))
-    np.testing.assert_allclose(out.to_numpy(), by_hand(query.to_numpy(), key.to_numpy(), value.to_numpy(), seen), rtol=1e-12)
+    np.testing.assert_allclose(out.to_numpy(), expected_attention(query.to_numpy(), key.to_numpy(), value.to_numpy(), seen), rtol=1e-12)
     assert out.tolist()[1] == [0, 0]
     out.sum().backward()
     assert query.grad.tolist()[1] == [0, 0]
@@ -87,10 +87,10 @@ def test_a_query_that_sees_no_key_gets_zeros_and_no_gradient(backend):
 
 
 @BACKENDS
-def test_gradients_are_those_of_differences(backend):
-    query, key, value, added = numbers((1, 3, 2)), numbers((2, 3, 2), 1), numbers((2, 3, 2), 2), numbers((3, 3), 3)
+def test_gradients_agree_with_finite_differences(backend):
+    query, key, value, added = random((1, 3, 2)), random((2, 3, 2), 1), random((2, 3, 2), 2), random((3, 3), 3)
     tensors = [tensor(x, backend) for x in (query, key, value)]
-    factors = tensor(numbers((2, 3, 2), 4), backend)
+    factors = tensor(random((2, 3, 2), 4), backend)
     grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True) * factors, *tensors)
     grad_check(lambda q, k, v, m: scaled_dot_product_attention(q, k, v, m) * factors, *tensors, tensor(added, backend))
     seen = tensor(np.array([[True, False, True], [True, True, False], [False, True, True]]), backend)
@@ -99,14 +99,14 @@ def test_gradients_are_those_of_differences(backend):
 
 @BACKENDS
 def test_gradients_have_gradients(backend):
-    shapes = [numbers((2, 2), i) for i in range(3)]
+    shapes = [random((2, 2), i) for i in range(3)]
     assert_second_derivatives(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), shapes, backend)
 
 
 @pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_scores_of_a_thousand_are_exact_behind_a_causal_mask(backend, dtype):
+def test_scores_of_a_thousand_are_exact_with_a_causal_mask(backend, dtype):
     query, key = tensor(np.full((3, 1), 1000.0, dtype), backend), tensor(np.array([[1.0], [-1.0], [1.0]], dtype), backend)
     value = tensor(np.array([[1.0], [2.0], [4.0]], dtype), backend)
     out = scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -125,8 +125,8 @@ def test_dropped_weights_keep_the_mean(backend):
     assert not scaled_dot_product_attention(same, same, value, dropout_p=1.0).to_numpy().any()
 
 
-def test_what_does_not_fit_is_refused():
-    op, x = "scaled_dot_product_attention", tensor(numbers((3, 2)))
+def test_incompatible_arguments_are_refused():
+    op, x = "scaled_dot_product_attention", tensor(random((3, 2)))
     with raises(TypeError, f"{op} expected a Tensor of floats as key, got int64; make one with tensor(...)"):
         scaled_dot_product_attention(x, tensor(np.ones((3, 2), int)), x)
     with raises(ValueError, f"{op} expected value of at least 2 dimensions, got shape (2,)"):
@@ -147,17 +147,17 @@ def test_what_does_not_fit_is_refused():
 # The layers
 
 
-def test_one_head_of_unit_matrices_is_plain_attention():
+def test_one_head_with_identity_matrices_is_plain_attention():
     layer = MultiheadAttention(2, 1, bias=False, batch_first=True)
     layer.in_proj_weight.update(tensor(np.tile(np.eye(2), (3, 1))))
     layer.out_proj.weight.update(tensor(np.eye(2)))
-    query, key, value = numbers((2, 3, 2)), numbers((2, 4, 2), 1), numbers((2, 4, 2), 2)
+    query, key, value = random((2, 3, 2)), random((2, 4, 2), 1), random((2, 4, 2), 2)
     out, weights = layer(tensor(query), tensor(key), tensor(value))
-    np.testing.assert_allclose(out.to_numpy(), by_hand(query, key, value), rtol=1e-12)
-    np.testing.assert_allclose(weights.to_numpy(), by_hand(query, key, np.eye(4)), rtol=1e-12)
+    np.testing.assert_allclose(out.to_numpy(), expected_attention(query, key, value), rtol=1e-12)
+    np.testing.assert_allclose(weights.to_numpy(), expected_attention(query, key, np.eye(4)), rtol=1e-12)
 
 
-def test_weights_begin_as_glorot_says_with_pytorchs_names():
+def test_initial_weights_follow_glorot_and_have_pytorch_names():
     manual_seed(0)
     layer = MultiheadAttention(20, 4, backend=FastBackend, dtype=float32)
     shapes = [("in_proj_weight", (60, 20)), ("in_proj_bias", (60,)), ("out_proj.weight", (20, 20)), ("out_proj.bias", (20,))]
@@ -172,14 +172,14 @@ def test_weights_begin_as_glorot_says_with_pytorchs_names():
     assert repr(layer).splitlines()[1] == "  20, num_heads=4, dropout=0.0, batch_first=False"
 
 
-def test_operations_are_counted():
-    x, other = tensor(numbers((2, 3, 4))), tensor(numbers((2, 5, 4)))
+def test_the_summary_counts_operations():
+    x, other = tensor(random((2, 3, 4))), tensor(random((2, 5, 4)))
     layer = MultiheadAttention(4, 2, batch_first=True)
     assert layer.flops((x, x, x), None) == 3 * 2 * 24 * 4 + 2 * (2 * 2 * 3 * 3 * 4)  # three projections, scores and sums of values
     assert layer.flops((x, other, other), None) == 2 * (24 + 40 + 40) * 4 + 2 * (2 * 2 * 3 * 5 * 4)
 
 
-def test_layers_refuse_what_does_not_fit():
+def test_layers_refuse_incompatible_arguments():
     name = "MultiheadAttention"
     with raises(ValueError, f"{name} expected num_heads that divides embed_dim, 6, got 4"):
         MultiheadAttention(6, 4)
@@ -191,7 +191,7 @@ def test_layers_refuse_what_does_not_fit():
         MultiheadAttention(6, 2, kdim=0)
     with raises(TypeError, f"{name} expected embed_dim and num_heads as integers, got '6', 2"):
         MultiheadAttention("6", 2)
-    layer, x = MultiheadAttention(2, 1), tensor(numbers((3, 4, 2)))
+    layer, x = MultiheadAttention(2, 1), tensor(random((3, 4, 2)))
     shapes = f"{name} expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got"
     with raises(ValueError, f"{shapes} (3, 4, 2), (3, 2, 2) and (3, 2, 2)"):
         layer(x, x[:, :2], x[:, :2])
@@ -208,16 +208,16 @@ def test_layers_refuse_what_does_not_fit():
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_a_block_comes_out_of_a_pickle_as_it_went_in(activation):
+def test_a_block_survives_pickling(activation):
     block = TransformerBlock(4, 2, 8, activation=activation).eval()
-    x = tensor(numbers((1, 3, 4)))
+    x = tensor(random((1, 3, 4)))
     assert pickle.loads(pickle.dumps(block))(x).tolist() == block(x).tolist()
 
 
-def test_an_element_of_a_block_sees_nothing_behind_it():
+def test_an_element_of_a_causal_block_ignores_later_elements():
     manual_seed(0)
     block = TransformerBlock(4, 2, 8, 0.0, backend=FastBackend)
-    x = numbers((1, 5, 4))
+    x = random((1, 5, 4))
     before = block(tensor(x, FastBackend)).to_numpy()
     x[0, 3:] += 1
     after = block(tensor(x, FastBackend)).to_numpy()
@@ -225,10 +225,10 @@ def test_an_element_of_a_block_sees_nothing_behind_it():
     assert (after[0, 3:] != before[0, 3:]).all()
 
 
-def test_dropout_is_for_training():
+def test_dropout_is_active_only_in_training():
     manual_seed(0)
     block = TransformerBlock(4, 2, 8, 0.5)
-    x = tensor(numbers((1, 3, 4)))
+    x = tensor(random((1, 3, 4)))
     assert block(x).tolist() != block(x).tolist()
     block.eval()
     assert block(x).tolist() == block(x).tolist()
@@ -237,7 +237,7 @@ def test_dropout_is_for_training():
 # Against PyTorch
 
 
-def compared(ours, theirs, call, inputs, backend, tolerance):
+def compare_layers(ours, theirs, call, inputs, backend, tolerance):
     """Compare results, and gradients of inputs and parameters, of two layers with the same weights."""
     torch = pytest.importorskip("torch")
     ours.load_state_dict(theirs.state_dict())
@@ -249,7 +249,7 @@ def compared(ours, theirs, call, inputs, backend, tolerance):
     results = call(ours, a, lambda x: tensor(x, backend)), call(theirs, b, torch.tensor)
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance)
-    given = numbers(results[0][0].shape, 9).astype(inputs[0].dtype)
+    given = random(results[0][0].shape, 9).astype(inputs[0].dtype)
     results[0][0].backward(tensor(given, backend)), results[1][0].backward(torch.tensor(given))
     pairs = [*zip(a, b, strict=True), *zip([p.value for p in ours.parameters()], theirs.parameters(), strict=True)]
     for got, expected in pairs:
@@ -262,10 +262,10 @@ HIDDEN = np.triu(np.ones((3, 3), bool), 1)
 
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_heads_are_pytorchs(backend, dtype):
+def test_multi_head_attention_agrees_with_pytorch(backend, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     kind, tolerance = getattr(torch, dtype.name), 1e-10 if dtype == float64 else 1e-5
-    first, last = numbers((2, 3, 4)).astype(dtype), numbers((3, 2, 4)).astype(dtype)
+    first, last = random((2, 3, 4)).astype(dtype), random((3, 2, 4)).astype(dtype)
     torch.manual_seed(0)
 
     def pair(**settings):
@@ -279,40 +279,40 @@ def test_heads_are_pytorchs(backend, dtype):
         return layer(xs[0], xs[0], xs[0], **{name: made(mask) for name, mask in masks.items()})
 
     trials = [{}, {"key_padding_mask": PADDING}, {"attn_mask": HIDDEN}, {"key_padding_mask": PADDING, "attn_mask": HIDDEN}]
-    trials += [{"attn_mask": numbers((4, 3, 3)).astype(dtype)}]
+    trials += [{"attn_mask": random((4, 3, 3)).astype(dtype)}]
     for masks in trials:
-        compared(*pair(batch_first=True), lambda *args, masks=masks: to_itself(*args, **masks), [first], backend, tolerance)
-    others = [numbers((5, 2, size), size).astype(dtype) for size in (3, 6)]
-    compared(*pair(kdim=3, vdim=6), lambda layer, xs, _: layer(*xs, average_attn_weights=False), [last, *others], backend, tolerance)
-    alike = [numbers((5, 2, 4), seed).astype(dtype) for seed in (1, 2)]
-    compared(*pair(bias=False), lambda layer, xs, _: layer(*xs), [last, *alike], backend, tolerance)
-    compared(*pair(), lambda layer, xs, _: layer(*xs), [x[:, 0] for x in (last, *alike)], backend, tolerance)
+        compare_layers(*pair(batch_first=True), lambda *args, masks=masks: to_itself(*args, **masks), [first], backend, tolerance)
+    others = [random((5, 2, size), size).astype(dtype) for size in (3, 6)]
+    compare_layers(*pair(kdim=3, vdim=6), lambda layer, xs, _: layer(*xs, average_attn_weights=False), [last, *others], backend, tolerance)
+    alike = [random((5, 2, 4), seed).astype(dtype) for seed in (1, 2)]
+    compare_layers(*pair(bias=False), lambda layer, xs, _: layer(*xs), [last, *alike], backend, tolerance)
+    compare_layers(*pair(), lambda layer, xs, _: layer(*xs), [x[:, 0] for x in (last, *alike)], backend, tolerance)
 
 
 @BACKENDS
 @pytest.mark.parametrize("settings", [{}, {"activation": "gelu", "bias": False}, {"norm_first": False, "layer_norm_eps": 0.1}], ids=str)
-def test_blocks_are_pytorchs(backend, settings):
+def test_transformer_blocks_agree_with_pytorch(backend, settings):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     norm_first = {"norm_first": True} | settings
     for dtype, tolerance in ((float64, 1e-10), (float32, 1e-5)):
         torch.manual_seed(0)
         theirs = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dtype=getattr(torch, dtype.name), **norm_first)
         ours = TransformerBlock(4, 2, 8, backend=backend, dtype=dtype, **settings)
-        x = numbers((2, 3, 4)).astype(dtype)
+        x = random((2, 3, 4)).astype(dtype)
 
         def call(layer, xs, made):
             if isinstance(layer, TransformerBlock):
                 return [layer(xs[0])]
             return [layer(xs[0], src_mask=torch.tensor(HIDDEN), is_causal=True)]
 
-        compared(ours, theirs, call, [x], backend, tolerance)
+        compare_layers(ours, theirs, call, [x], backend, tolerance)
 
 
-def test_attention_is_pytorchs():
+def test_attention_agrees_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     theirs = torch.nn.functional.scaled_dot_product_attention
-    values = [numbers((2, 2, 4, 3), i) for i in range(3)]
-    for settings in ({}, {"is_causal": True}, {"scale": 0.3}, {"attn_mask": np.tri(4, dtype=bool)}, {"attn_mask": numbers((4, 4), 5)}):
+    values = [random((2, 2, 4, 3), i) for i in range(3)]
+    for settings in ({}, {"is_causal": True}, {"scale": 0.3}, {"attn_mask": np.tri(4, dtype=bool)}, {"attn_mask": random((4, 4), 5)}):
         b = [torch.tensor(x, requires_grad=True) for x in values]
         expected = theirs(*b, **{k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()})
         expected.backward(torch.tensor(values[1]))

@@ -1,4 +1,4 @@
-"""Containers: modules in order, in lists, in dictionaries."""
+"""Containers: sequences, lists and dictionaries of modules."""
 
 import re
 from collections import OrderedDict
@@ -10,12 +10,12 @@ from minitorch.nn import Linear, Module, ModuleDict, ModuleList, ReLU, Sequentia
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 class Plus(Module):
-    """Adds a number, so that order shows."""
+    """Adds a number, so that the order matters."""
 
     def __init__(self, number):
         super().__init__()
@@ -25,7 +25,7 @@ class Plus(Module):
         return x * 2.0 + self.number
 
 
-def test_a_sequence_runs_in_order_is_indexed_cut_and_extended():
+def test_a_sequence_runs_in_order_and_can_be_indexed_sliced_and_extended():
     sequence = Sequential(Plus(1.0), Plus(10.0))
     assert sequence(tensor([1.0])).tolist() == [16.0]
     assert sequence.append(Plus(100.0)) is sequence
@@ -43,7 +43,7 @@ def test_a_sequence_runs_in_order_is_indexed_cut_and_extended():
             use()
 
 
-def test_what_is_put_behind_the_end_of_a_part_takes_the_place_of_none():
+def test_appending_to_a_slice_replaces_no_module():
     part = Sequential(Plus(1.0), Plus(2.0), Plus(3.0))[1:].append(Plus(4.0))
     assert [(name, module.number) for name, module in part.named_children()] == [("1", 2.0), ("2", 3.0), ("3", 4.0)]
     assert [module.number for module in Sequential(OrderedDict(a=Plus(1.0))).extend([Plus(2.0), Plus(3.0)])] == [1.0, 2.0, 3.0]
@@ -56,12 +56,12 @@ def test_a_sequence_of_named_modules_keeps_names_and_order():
     assert sequence.b is sequence[0]
 
 
-def test_an_empty_sequence_gives_what_came_in():
+def test_an_empty_sequence_returns_its_input():
     x = tensor([1.0])
     assert Sequential()(x) is x
 
 
-def test_a_list_of_modules_behaves_as_a_list_and_names_by_place():
+def test_a_list_of_modules_behaves_like_a_list_and_names_by_position():
     modules = ModuleList([Plus(0.0)])
     modules.extend([Plus(1.0), Plus(2.0)])
     modules.insert(0, Plus(-1.0))
@@ -75,7 +75,7 @@ def test_a_list_of_modules_behaves_as_a_list_and_names_by_place():
         modules[-4]
 
 
-def test_a_list_of_modules_stays_as_it_is_where_something_does_not_fit():
+def test_a_failed_change_leaves_a_list_of_modules_unchanged():
     modules = ModuleList([Plus(1.0), Plus(2.0)])
     for change in (lambda: modules.insert(0, abs), lambda: modules.extend([Plus(3.0), abs]), lambda: modules.__setitem__(0, abs)):
         with pytest.raises(TypeError, match=r"^ModuleList expected Modules, got builtin_function_or_method as '[01]'; call"):
@@ -85,7 +85,7 @@ def test_a_list_of_modules_stays_as_it_is_where_something_does_not_fit():
         ModuleList(ReLU())
 
 
-def test_a_dictionary_of_modules_behaves_as_a_dictionary():
+def test_a_dictionary_of_modules_behaves_like_a_dictionary():
     modules = ModuleDict({"one": Plus(1.0)})
     modules["two"] = Plus(2.0)
     modules.update({"one": Plus(11.0)})
@@ -99,14 +99,14 @@ def test_a_dictionary_of_modules_behaves_as_a_dictionary():
 
 
 @pytest.mark.parametrize("container", [lambda: Sequential(abs), lambda: ModuleList([ReLU(), abs]), lambda: ModuleDict({"a": abs})])
-def test_what_is_no_module_is_refused(container):
+def test_anything_but_a_module_is_refused(container):
     with pytest.raises(
         TypeError, match=r"^(Sequential|ModuleList|ModuleDict) expected Modules, got builtin_function_or_method as '.*'; call"
     ):
         container()
 
 
-def test_names_must_be_usable():
+def test_names_must_be_valid_attributes():
     for name in ("", "a.b", "training", "forward"):
         with raises(ValueError, f"ModuleDict expected a name without a dot that is no attribute of it, got {name!r}; choose another"):
             ModuleDict({name: ReLU()})

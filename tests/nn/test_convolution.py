@@ -1,4 +1,4 @@
-"""Convolution beyond the course: its kernels on any geometry, on one thread and on several, nn.conv1d and nn.conv2d, and their errors."""
+"""Convolution after the course: its kernels on any geometry, on one thread and several; nn.conv1d and nn.conv2d; errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK = settings(max_examples=80, deadline=None, database=None)
 
 
 def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
-    """Other constants for the kernels' plans, which are made anew."""
+    """Set other constants for the kernels' plans, which are then created again."""
     for module in (conv_loops, conv_products):
         for name, value in limits.items():
             if hasattr(module, name):
@@ -32,8 +32,8 @@ def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
 
 
 @pytest.fixture(params=["one thread", "several threads", "small bands", "one product"])
-def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """However little the work, it is done by one thread, or shared; pictures are cut into bands of four rows; all is one product."""
+def kernel_plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run on one thread or several however small the work, in bands of four rows, or as a single product."""
     least = 1 if request.param == "one product" else 1 << 60
     for name, limit in (("MAX_MATMUL_WIDTH", 1 << 60), ("MIN_MATMUL_WINDOW", least), ("MIN_MATMUL_WINDOW_1X1", least)):
         monkeypatch.setattr(convolution, name, limit)
@@ -46,70 +46,72 @@ def launched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def windows(image: np.ndarray, taps: Any, stride: Any, padding: Any, dilation: Any) -> np.ndarray:
-    """What each tap meets: shape (B, C, taps down, taps across, H, W) of the result."""
+    """The elements under each tap: shape (B, C, taps down, taps across, H, W) of the result."""
     padded = np.pad(image, [(0, 0), (0, 0), *((p, p) for p in padding)])
     sizes = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(padded.shape[2:], taps, stride, dilation, strict=True)]
     rows, columns = (d * np.arange(k).reshape(-1, 1) + s * np.arange(n) for n, k, s, d in zip(sizes, taps, stride, dilation, strict=True))
     return padded[:, :, rows[:, None, :, None], columns[None, :, None, :]]
 
 
-def by_numpy(image: np.ndarray, weight: np.ndarray, stride: Any, padding: Any, dilation: Any, groups: int) -> np.ndarray:
+def numpy_convolution(image: np.ndarray, weight: np.ndarray, stride: Any, padding: Any, dilation: Any, groups: int) -> np.ndarray:
     """The convolution of arrays, group by group."""
     met = windows(image, weight.shape[2:], stride, padding, dilation)
     parts = zip(np.split(met, groups, 1), np.split(weight, groups), strict=True)
     return np.concatenate([np.einsum("bcklhw,ockl->bohw", a, b) for a, b in parts], 1)
 
 
-def numbers(*shape: int, seed: int = 0) -> np.ndarray:
-    """Small whole numbers, so that sums are exact."""
+def integers(*shape: int, seed: int = 0) -> np.ndarray:
+    """Small integers, so that sums are exact."""
     return np.random.default_rng(seed).integers(-9, 10, shape).astype(float)
 
 
 def in_layout(array: np.ndarray, order: Any, backend: TensorBackend = FastBackend) -> Tensor:
-    """A leaf with an array's elements, its dimensions lying in this order."""
+    """A leaf with an array's elements, with its dimensions in this order in memory."""
     made = from_numpy(np.ascontiguousarray(array.transpose(order)), backend=backend).requires_grad_()
     return made.permute(*np.argsort(order).tolist())
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Pictures, weights and settings that fit together."""
+    """Images, weights and settings that fit together."""
     groups = draw(st.sampled_from([1, 1, 2, 3]))
     batch, inner, outer = (draw(st.integers(1, 3)) for _ in range(3))
     taps, stride, dilation = ([draw(st.integers(1, 3)) for _ in range(2)] for _ in range(3))
     padding = [draw(st.integers(0, 3)) for _ in range(2)]
     least = [max(1, d * (k - 1) + 1 - 2 * p) for d, k, p in zip(dilation, taps, padding, strict=True)]
     size = [n + draw(st.integers(0, 8)) for n in least]
-    image, weight = numbers(batch, inner * groups, *size), numbers(outer * groups, inner, *taps, seed=1)
+    image, weight = integers(batch, inner * groups, *size), integers(outer * groups, inner, *taps, seed=1)
     return image, weight, tuple(stride), tuple(padding), tuple(dilation), groups
 
 
-def case(image: Any, weight: Any, stride: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1) -> tuple[Any, ...]:
-    """One of given shapes."""
-    return numbers(*image), numbers(*weight, seed=1), stride, padding, dilation, groups
+def make_case(
+    image: Any, weight: Any, stride: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1
+) -> tuple[Any, ...]:
+    """A case of the given shapes."""
+    return integers(*image), integers(*weight, seed=1), stride, padding, dilation, groups
 
 
 LARGE = [
-    case((2, 3, 40, 21), (5, 3, 3, 3), padding=(1, 1)),  # more columns than one piece has
-    case((3, 20, 6, 7), (4, 20, 2, 2)),  # more taps than are added at a time
-    case((1, 2, 33, 400), (3, 2, 3, 5), (2, 3), (1, 2)),
-    case((40, 3, 3, 4), (5, 3, 2, 2)),  # small pictures, put together
-    case((9, 4, 5, 5), (6, 2, 3, 3), (2, 2), (1, 1), groups=2),
-    case((2, 6, 9, 9), (6, 1, 3, 3), padding=(2, 2), dilation=(2, 2), groups=6),
-    case((2, 2, 7, 7), (3, 2, 1, 1), (3, 3)),  # strides beyond the kernel: some of the input is not looked at
-    case((2, 1, 2, 2), (2, 1, 5, 5), padding=(4, 4)),  # kernels larger than pictures
+    make_case((2, 3, 40, 21), (5, 3, 3, 3), padding=(1, 1)),  # more columns than one chunk has
+    make_case((3, 20, 6, 7), (4, 20, 2, 2)),  # more taps than are added at a time
+    make_case((1, 2, 33, 400), (3, 2, 3, 5), (2, 3), (1, 2)),
+    make_case((40, 3, 3, 4), (5, 3, 2, 2)),  # small images, processed together
+    make_case((9, 4, 5, 5), (6, 2, 3, 3), (2, 2), (1, 1), groups=2),
+    make_case((2, 6, 9, 9), (6, 1, 3, 3), padding=(2, 2), dilation=(2, 2), groups=6),
+    make_case((2, 2, 7, 7), (3, 2, 1, 1), (3, 3)),  # strides larger than the kernel: parts of the input are unused
+    make_case((2, 1, 2, 2), (2, 1, 5, 5), padding=(4, 4)),  # kernels larger than the images
 ]
 
 
 def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))) -> None:
-    """That result and gradients are those of the products written out."""
+    """Check that result and gradients equal the products written out."""
     image, weight, stride, padding, dilation, groups = given_case
-    bias = numbers(len(weight), seed=2)
+    bias = integers(len(weight), seed=2)
     x, w, b = in_layout(image, orders[0]), in_layout(weight, orders[1]), from_numpy(bias, backend=FastBackend).requires_grad_()
     out = conv2d(x, w, b, stride, padding, dilation, groups)
-    expected = by_numpy(image, weight, stride, padding, dilation, groups) + bias.reshape(-1, 1, 1)
+    expected = numpy_convolution(image, weight, stride, padding, dilation, groups) + bias.reshape(-1, 1, 1)
     np.testing.assert_array_equal(out.to_numpy(), expected)
-    factors = numbers(*expected.shape, seed=3)
+    factors = integers(*expected.shape, seed=3)
     grads: dict[str, np.ndarray] = {}
     for name, leaf in (("x", x), ("w", w)):
         leaf.register_hook(lambda grad, name=name: grads.update({name: grad.to_numpy()}))
@@ -119,7 +121,7 @@ def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3)
     met = windows(image, weight.shape[2:], stride, padding, dilation)
     pairs = zip(np.split(met, groups, 1), np.split(factors, groups, 1), strict=True)
     np.testing.assert_array_equal(grads["w"], np.concatenate([np.einsum("bcklhw,bohw->ockl", a, f) for a, f in pairs]))
-    # each element's number, seen as a picture, says to which window and tap it went; 0 is the padding
+    # an image of element numbers shows to which window and tap each element went; 0 is the padding
     places = windows(1 + np.arange(image.size).reshape(image.shape), weight.shape[2:], stride, padding, dilation)
     pairs = zip(np.split(weight, groups), np.split(factors, groups, 1), strict=True)
     sent = np.concatenate([np.einsum("ockl,bohw->bcklhw", a, f) for a, f in pairs], 1)
@@ -127,44 +129,44 @@ def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3)
     np.testing.assert_array_equal(grads["x"], sums.reshape(image.shape))
 
 
-@pytest.mark.usefixtures("launched")
+@pytest.mark.usefixtures("kernel_plan")
 class TestKernels:
     @pytest.mark.exhaustive
     @QUICK
     @given(cases(), st.data())
-    def test_conv2d_and_its_gradients_are_the_sums_of_products_whatever_the_settings_and_layouts(self, one: Any, data: Any) -> None:
+    def test_conv2d_and_its_gradients_equal_sums_of_products_for_all_settings_and_layouts(self, one: Any, data: Any) -> None:
         check(one, [data.draw(st.permutations(range(4))) for _ in range(3)])
 
     @pytest.mark.exhaustive
     @pytest.mark.parametrize("one", LARGE, ids=lambda one: f"{one[0].shape} {one[1].shape}")
-    def test_conv2d_and_its_gradients_beyond_one_piece_one_block_of_taps_one_picture(self, one: Any) -> None:
+    def test_conv2d_and_its_gradients_with_several_chunks_tap_blocks_and_images(self, one: Any) -> None:
         check(one)
 
 
 @pytest.mark.parametrize(("channels", "size", "taps", "times"), [(57, 8, 3, 1), (56, 8, 3, 0), (57, 9, 3, 0), (64, 8, 1, 1), (63, 8, 1, 0)])
-def test_narrow_results_of_long_windows_are_one_product(
+def test_a_narrow_result_of_a_long_window_is_one_product(
     monkeypatch: pytest.MonkeyPatch, channels: int, size: int, taps: int, times: int
 ) -> None:
     calls = []
     whole = convolution.conv_matmul
     monkeypatch.setattr(convolution, "conv_matmul", lambda *args: calls.append(args) or whole(*args))
-    image, weight = numbers(2, channels, size, size), numbers(3, channels, taps, taps, seed=1)
-    bias = numbers(3, seed=2)
+    image, weight = integers(2, channels, size, size), integers(3, channels, taps, taps, seed=1)
+    bias = integers(3, seed=2)
     out = conv2d(*(from_numpy(array, backend=FastBackend) for array in (image, weight, bias)), padding=taps // 2)
-    expected = by_numpy(image, weight, (1, 1), (taps // 2,) * 2, (1, 1), 1) + bias.reshape(3, 1, 1)
+    expected = numpy_convolution(image, weight, (1, 1), (taps // 2,) * 2, (1, 1), 1) + bias.reshape(3, 1, 1)
     np.testing.assert_array_equal(out.to_numpy(), expected)
     assert len(calls) == times
 
 
-def test_in_one_product_too_same_puts_the_odd_zero_behind() -> None:
-    image, weight = numbers(1, 128, 4, 4), numbers(2, 128, 2, 2, seed=1)
+def test_same_padding_in_one_product_puts_the_odd_zero_at_the_end() -> None:
+    image, weight = integers(1, 128, 4, 4), integers(2, 128, 2, 2, seed=1)
     out = conv2d(from_numpy(image, backend=FastBackend), from_numpy(weight, backend=FastBackend), padding="same")
     behind = np.pad(image, ((0, 0), (0, 0), (0, 1), (0, 1)))
-    np.testing.assert_array_equal(out.to_numpy(), by_numpy(behind, weight, (1, 1), (0, 0), (1, 1), 1))
+    np.testing.assert_array_equal(out.to_numpy(), numpy_convolution(behind, weight, (1, 1), (0, 0), (1, 1), 1))
 
 
 @pytest.mark.exhaustive
-def test_results_and_gradients_are_the_same_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_and_gradients_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     image, weight = (random.standard_normal(shape).astype(np.float32) for shape in ((20, 3, 14, 15), (5, 3, 3, 3)))
     found = []
@@ -180,22 +182,22 @@ def test_results_and_gradients_are_the_same_for_any_number_of_threads(monkeypatc
         np.testing.assert_array_equal(one, other)
 
 
-def test_float32_stays_float32_and_is_as_exact_as_its_digits_allow() -> None:
+def test_float32_stays_float32_with_full_precision() -> None:
     random = np.random.default_rng(0)
     image, weight = random.standard_normal((3, 4, 9, 10)), random.standard_normal((5, 4, 3, 3))
     x, w = (from_numpy(array.astype(np.float32), backend=FastBackend).requires_grad_() for array in (image, weight))
     out = conv2d(x, w, padding=1)
     assert out.dtype == np.float32
-    np.testing.assert_allclose(out.to_numpy(), by_numpy(image, weight, (1, 1), (1, 1), (1, 1), 1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(out.to_numpy(), numpy_convolution(image, weight, (1, 1), (1, 1), (1, 1), 1), rtol=1e-5, atol=1e-5)
     out.sum().backward()
     assert x.grad is not None
     assert x.grad.dtype == np.float32
 
 
 @pytest.mark.parametrize("function", [Conv2dFun.apply, conv2d], ids=["published", "nn"])
-def test_dtypes_promote_and_gradients_have_that_of_their_tensor(function: Any) -> None:
-    x = from_numpy(numbers(1, 1, 3, 3).astype(np.float32)).requires_grad_()
-    w = from_numpy(numbers(1, 1, 2, 2)).requires_grad_()
+def test_dtypes_promote_and_gradients_have_the_dtype_of_their_tensor(function: Any) -> None:
+    x = from_numpy(integers(1, 1, 3, 3).astype(np.float32)).requires_grad_()
+    w = from_numpy(integers(1, 1, 2, 2)).requires_grad_()
     out = function(x, w)
     assert out.dtype == np.float64
     out.sum().backward()
@@ -206,8 +208,8 @@ def test_dtypes_promote_and_gradients_have_that_of_their_tensor(function: Any) -
 
 
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
-def test_conv1d_of_both_kinds_by_hand(backend: TensorBackend) -> None:
-    """0 1 2 3 by 1 2 3: published, 8 14 8 3; PyTorch's kind has only the windows that fit, 8 14; by every second, with zeros: 3 14 3."""
+def test_both_kinds_of_conv1d_equal_results_by_hand(backend: TensorBackend) -> None:
+    """0 1 2 3 by 1 2 3: the course's convolution gives 8 14 8 3; PyTorch's only windows that fit, 8 14; stride 2 and zeros: 3 14 3."""
     x, w = (from_numpy(np.array([[values]], float), backend=backend) for values in ([0, 1, 2, 3], [1, 2, 3]))
     bias = from_numpy(np.array([100.0]), backend=backend)
     assert Conv1dFun.apply(x, w).to_numpy().tolist() == [[[8, 14, 8, 3]]]
@@ -218,13 +220,13 @@ def test_conv1d_of_both_kinds_by_hand(backend: TensorBackend) -> None:
     assert conv1d(x, w[:, :, :2], dilation=3).to_numpy().tolist() == [[[6]]]
     assert conv1d(x, w[:, :, :2], padding="same").to_numpy().tolist() == [
         [[2, 5, 8, 3]]
-    ]  # of an odd number of zeros, one more at the right
+    ]  # of an odd number of zeros, one more is on the right
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_not_finite_stays_in_the_windows_that_meet_it(value: float) -> None:
-    """Also where a window reaches over the end of a row, and the next row begins with it."""
-    image = numbers(1, 1, 4, 5)
+def test_non_finite_values_affect_only_their_windows(value: float) -> None:
+    """Also if a window extends past the end of a row, next to the start of the following row."""
+    image = integers(1, 1, 4, 5)
     image[0, 0, 2, 0] = value
     for taps in ((1, 2), (1, 3), (3, 3), (2, 1)):
         out = Conv2dFun.apply(from_numpy(image), from_numpy(np.ones((1, 1, *taps)))).to_numpy()
@@ -236,7 +238,7 @@ def test_what_is_not_finite_stays_in_the_windows_that_meet_it(value: float) -> N
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 4, 4), (2, 0, 4, 4)], ids=str)
-def test_without_pictures_or_channels_gradients_are_zeros(shape: tuple[int, ...]) -> None:
+def test_gradients_are_zeros_without_images_or_channels(shape: tuple[int, ...]) -> None:
     x, w = zeros(shape, FastBackend, requires_grad=True), zeros((3, shape[1], 2, 2), FastBackend, requires_grad=True)
     for function in (Conv2dFun.apply, conv2d):
         function(x, w).sum().backward()
@@ -250,7 +252,7 @@ def test_only_gradients_that_are_needed_are_computed(monkeypatch: pytest.MonkeyP
     for name in ("correlate", "accumulate_weight_gradient"):
         kernel = getattr(conv_products, name)
         monkeypatch.setattr(conv_products, name, lambda *args, name=name, kernel=kernel: (calls.append(name), kernel(*args)))
-    x, w = from_numpy(numbers(1, 1, 6, 6)), from_numpy(numbers(1, 1, 2, 2)).requires_grad_()
+    x, w = from_numpy(integers(1, 1, 6, 6)), from_numpy(integers(1, 1, 2, 2)).requires_grad_()
     Conv2dFun.apply(x, w).sum().backward()
     assert calls == ["correlate", "accumulate_weight_gradient"]
     calls.clear()
@@ -277,7 +279,7 @@ def message(call: Any, error: type[Exception] = ValueError) -> str:
 
 
 @pytest.mark.parametrize("function", [Conv1dFun.apply, conv1d], ids=["published", "nn"])
-def test_the_number_of_dimensions_must_fit(function: Any) -> None:
+def test_a_wrong_number_of_dimensions_is_refused(function: Any) -> None:
     assert message(lambda: function(zeros((2, 5)), zeros((3, 2, 2)))) == (
         "conv1d expected an input of shape (B, C, W) and a weight of shape (O, C, K), got (2, 5) and (3, 2, 2); "
         "view puts in a dimension of size 1"
@@ -292,7 +294,7 @@ def test_images_have_four_dimensions(function: Any) -> None:
     )
 
 
-def test_the_channels_must_fit() -> None:
+def test_a_wrong_number_of_channels_is_refused() -> None:
     assert message(lambda: Conv2dFun.apply(zeros((1, 2, 5, 5)), zeros((4, 3, 2, 2)))) == (
         "conv2d expected input with 3 channels (weight (4, 3, 2, 2)), got 2 (input (1, 2, 5, 5)); "
         "pass input of shape (B, 3, H, W) or weight of shape (O, 2, KH, KW)"
@@ -343,7 +345,7 @@ def test_a_device_may_register_its_own_convolution(monkeypatch: pytest.MonkeyPat
         ),
     ],
 )
-def test_settings_that_do_not_fit_are_named(settings: dict[str, Any], error: type[Exception], expected: str) -> None:
+def test_invalid_settings_are_named(settings: dict[str, Any], error: type[Exception], expected: str) -> None:
     assert message(lambda: conv2d(zeros((1, 2, 5, 5)), zeros((3, 2, 3, 3)), **settings), error) == expected
 
 
@@ -352,23 +354,23 @@ def test_a_kernel_without_taps_is_refused() -> None:
     assert message(lambda: conv1d(zeros((1, 2, 5)), zeros((3, 2, 0)))) == expected
 
 
-# PyTorch's
+# Against PyTorch
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 @QUICK
 @given(cases(), st.booleans())
 @example(LARGE[0], True)
-def test_conv2d_and_its_gradients_are_pytorchs(one: Any, biased: bool) -> None:
+def test_conv2d_and_its_gradients_agree_with_pytorch(one: Any, biased: bool) -> None:
     import torch
 
     image, weight, *settings = one
-    bias = numbers(len(weight), seed=2) if biased else None
+    bias = integers(len(weight), seed=2) if biased else None
     ours = [None if array is None else from_numpy(array, backend=FastBackend).requires_grad_() for array in (image, weight, bias)]
     theirs = [None if array is None else torch.tensor(array, requires_grad=True) for array in (image, weight, bias)]
     out, expected = conv2d(*ours, *settings), torch.nn.functional.conv2d(*theirs, *settings)
     np.testing.assert_array_equal(out.to_numpy(), expected.detach().numpy())
-    factors = numbers(*out.shape, seed=3)
+    factors = integers(*out.shape, seed=3)
     out.backward(from_numpy(factors, backend=FastBackend))
     expected.backward(torch.from_numpy(factors))
     for x, y in zip(ours, theirs, strict=True):

@@ -1,4 +1,4 @@
-"""Embeddings: rows by number, and gradients that add up over repeated rows."""
+"""Embeddings: rows selected by index, and gradients summed over repeated rows."""
 
 import re
 
@@ -13,7 +13,7 @@ TABLE = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -21,13 +21,13 @@ def leaf(values, backend=SimpleBackend, dtype=None):
     return tensor(values, backend, requires_grad=True, dtype=dtype)
 
 
-def numbers(values, backend=SimpleBackend, dtype=None):
+def index_tensor(values, backend=SimpleBackend, dtype=None):
     return tensor(np.array(values, np.int64), backend, dtype=dtype)
 
 
 @BACKENDS
 def test_every_index_becomes_its_row(backend):
-    assert embedding(numbers([2, 0, 2], backend), tensor(TABLE, backend)).tolist() == [[3, 30], [1, 10], [3, 30]]
+    assert embedding(index_tensor([2, 0, 2], backend), tensor(TABLE, backend)).tolist() == [[3, 30], [1, 10], [3, 30]]
 
 
 @BACKENDS
@@ -47,25 +47,25 @@ def test_indices_may_have_any_shape(backend, shape):
 
 
 @BACKENDS
-def test_the_gradient_of_a_row_is_the_sum_of_those_of_its_copies(backend):
+def test_the_gradient_of_a_row_is_the_sum_over_its_copies(backend):
     weight = leaf(TABLE, backend)
-    out = embedding(numbers([[2, 0], [2, 2]], backend), weight)
+    out = embedding(index_tensor([[2, 0], [2, 2]], backend), weight)
     out.backward(tensor([[[1.0, 2.0], [3.0, 4.0]], [[10.0, 20.0], [100.0, 200.0]]], backend))
     assert weight.grad.tolist() == [[3, 4], [0, 0], [111, 222]]
 
 
 @BACKENDS
-def test_gradients_are_those_of_differences(backend):
-    indices = numbers([[2, 0], [2, 2]], backend)
+def test_gradients_agree_with_finite_differences(backend):
+    indices = index_tensor([[2, 0], [2, 2]], backend)
     grad_check(lambda weight: embedding(indices, weight) * embedding(indices, weight), tensor(TABLE, backend))
 
 
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_tables_indices_and_gradients_may_lie_in_any_layout(backend, dtype):
+def test_tables_indices_and_gradients_may_have_any_layout(backend, dtype):
     wide = tensor(np.arange(24.0).reshape(2, 12), backend, requires_grad=True, dtype=dtype)
     table = wide[:, 1::3].permute(1, 0)  # rows (1, 13), (4, 16), (7, 19), (10, 22)
-    indices = numbers([[3, 9, 1], [0, 9, 3]], backend, int32)[:, ::2].permute(1, 0)
+    indices = index_tensor([[3, 9, 1], [0, 9, 3]], backend, int32)[:, ::2].permute(1, 0)
     out = embedding(indices, table)
     assert out.dtype == dtype
     assert out.tolist() == [[[10, 22], [1, 13]], [[4, 16], [10, 22]]]
@@ -79,15 +79,15 @@ def test_tables_indices_and_gradients_may_lie_in_any_layout(backend, dtype):
 @pytest.mark.parametrize("padding", [1, -2])
 def test_no_gradient_flows_into_the_padding_row(backend, padding):
     weight = leaf(TABLE, backend)
-    out = embedding(numbers([1, 0, 1], backend), weight, padding_idx=padding)
+    out = embedding(index_tensor([1, 0, 1], backend), weight, padding_idx=padding)
     assert out.tolist() == [[2, 20], [1, 10], [2, 20]]
     out.sum().backward()
     assert weight.grad.tolist() == [[1, 1], [0, 0], [0, 0]]
 
 
 @BACKENDS
-def test_what_is_written_into_the_indices_later_does_not_move_the_gradient(backend):
-    indices, weight = numbers([0, 0], backend), leaf(TABLE, backend)
+def test_later_changes_of_the_indices_do_not_affect_the_gradient(backend):
+    indices, weight = index_tensor([0, 0], backend), leaf(TABLE, backend)
     out = embedding(indices, weight)
     indices[0] = 2
     out.sum().backward()
@@ -95,41 +95,41 @@ def test_what_is_written_into_the_indices_later_does_not_move_the_gradient(backe
 
 
 @BACKENDS
-def test_the_rows_are_a_copy(backend):
+def test_the_result_is_a_copy(backend):
     weight = tensor(TABLE, backend)
-    out = embedding(numbers([0, 1, 2], backend), weight)
+    out = embedding(index_tensor([0, 1, 2], backend), weight)
     out[0, 0] = 77.0
     assert weight.tolist() == TABLE.tolist()
 
 
 @BACKENDS
 def test_a_table_without_gradients_gives_a_constant(backend):
-    assert embedding(numbers([0], backend), tensor(TABLE, backend)).is_constant()
+    assert embedding(index_tensor([0], backend), tensor(TABLE, backend)).is_constant()
 
 
 @BACKENDS
 @pytest.mark.parametrize("wrong", [3, -1])
-def test_an_index_without_a_row_is_named(backend, wrong):
+def test_an_index_out_of_range_is_named(backend, wrong):
     for indices in ([wrong], [[0, wrong], [9, 9]]):
         with raises(IndexingError, f"embedding expected indices from 0 to 2 for a table of 3 rows, got {wrong}"):
-            embedding(numbers(indices, backend), tensor(TABLE, backend))
+            embedding(index_tensor(indices, backend), tensor(TABLE, backend))
 
 
-def test_indices_and_table_are_checked():
+def test_invalid_indices_and_tables_are_refused():
     weight = tensor(TABLE)
     with raises(TypeError, "embedding expected a Tensor as indices, got list; make one with tensor(...)"):
         embedding([0], weight)
     with raises(TypeError, "embedding expected a Tensor as weight, got ndarray; make one with tensor(...)"):
-        embedding(numbers([0]), TABLE)
+        embedding(index_tensor([0]), TABLE)
     with raises(TypeError, "embedding expected indices of int64 or int32, got float64; convert them: indices.to(int64)"):
         embedding(tensor([0.0]), weight)
     with raises(ValueError, "embedding expected weight of shape (V, D), a row for each word, got (2,)"):
-        embedding(numbers([0]), weight[0])
+        embedding(index_tensor([0]), weight[0])
     with raises(IndexingError, "embedding expected padding_idx from -3 to 2 for 3 rows, got 3"):
-        embedding(numbers([0]), weight, padding_idx=3)
+        embedding(index_tensor([0]), weight, padding_idx=3)
 
 
-def test_embeddings_are_pytorchs():
+def test_embeddings_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     rng = np.random.default_rng(0)
     table, indices, gradient = rng.standard_normal((7, 5)), rng.integers(0, 7, (4, 6)), rng.standard_normal((4, 6, 5))

@@ -1,4 +1,4 @@
-"""Initial weights: bounds and spread as their papers say, written in place, the same for the same seed."""
+"""Initial weights: bounds and spread from their papers, written in place, reproducible for a seed."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from minitorch.nn import Linear, Parameter, init
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -20,14 +20,14 @@ UNIFORM = [
     (init.xavier_uniform_, 0.0, math.sqrt(6 / (300 * 4 + 200 * 4))),
     (lambda x: init.xavier_uniform_(x, 2.0), 0.0, 2 * math.sqrt(6 / 2000)),
     (init.kaiming_uniform_, 0.0, math.sqrt(6 / 800)),
-    (lambda x: init.kaiming_uniform_(x, math.sqrt(5)), 0.0, 1 / math.sqrt(800)),  # PyTorch's own layers begin so
+    (lambda x: init.kaiming_uniform_(x, math.sqrt(5)), 0.0, 1 / math.sqrt(800)),  # PyTorch's own layers are initialized like this
     (lambda x: init.kaiming_uniform_(x, mode="fan_out", nonlinearity="relu"), 0.0, math.sqrt(6 / 1200)),
     (lambda x: init.kaiming_uniform_(x, nonlinearity="tanh"), 0.0, math.sqrt(3) * 5 / 3 / math.sqrt(800)),
 ]
 
 
 @pytest.mark.parametrize(("fill", "middle", "bound"), UNIFORM)
-def test_uniform_weights_fill_their_range(fill, middle, bound):
+def test_uniform_weights_cover_their_range(fill, middle, bound):
     manual_seed(1)
     values = fill(zeros((300, 200, 2, 2))).to_numpy()
     assert abs(values - middle).max() <= bound
@@ -44,7 +44,7 @@ def test_uniform_weights_fill_their_range(fill, middle, bound):
         (lambda x: init.kaiming_normal_(x, mode="fan_out"), 0.0, math.sqrt(2 / 1200)),
     ],
 )
-def test_normal_weights_have_their_mean_and_spread(fill, mean, std):
+def test_normal_weights_have_the_given_mean_and_standard_deviation(fill, mean, std):
     manual_seed(1)
     values = fill(zeros((300, 200, 2, 2))).to_numpy()
     assert values.mean() == pytest.approx(mean, abs=0.02 * std)
@@ -52,7 +52,7 @@ def test_normal_weights_have_their_mean_and_spread(fill, mean, std):
     assert abs(values - mean).max() > 4 * std
 
 
-def test_constants_fill_everything():
+def test_constants_fill_the_whole_tensor():
     assert init.constant_(zeros((2, 2)), 5.0).tolist() == [[5.0, 5.0], [5.0, 5.0]]
     assert init.ones_(zeros((2,))).tolist() == [1.0, 1.0]
     assert init.zeros_(init.ones_(zeros((2,)))).tolist() == [0.0, 0.0]
@@ -75,14 +75,14 @@ def test_a_network_is_initialized_by_apply():
     np.testing.assert_array_equal(network.weight.value.to_numpy(), np.full((2, 3), 0.5))
 
 
-def test_gains_are_pytorchs():
+def test_gains_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for name in (*init.GAINS, "leaky_relu"):
         assert init.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name)), name
     assert init.calculate_gain("leaky_relu", 0.2) == pytest.approx(torch.nn.init.calculate_gain("leaky_relu", 0.2))
 
 
-def test_what_is_unknown_is_refused():
+def test_unknown_names_are_refused():
     message = "initial weights expected a Tensor or a Parameter of one, got {}; pass layer.weight"
     for fill in (init.zeros_, init.uniform_, init.xavier_uniform_, init.kaiming_normal_):
         for wrong in (None, np.zeros((2, 2)), Parameter(1.0)):

@@ -1,4 +1,4 @@
-"""Layers: that they call their functions with their parameters, what these begin as, and whole networks against PyTorch where installed."""
+"""Layers: calls of their functions, initial parameters, and whole networks compared with PyTorch."""
 
 import math
 import re
@@ -24,11 +24,11 @@ from minitorch.nn.losses import cross_entropy
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-def names(module):
+def parameter_shapes(module):
     return [(name, parameter.value.shape) for name, parameter in module.named_parameters()]
 
 
@@ -49,8 +49,8 @@ def names(module):
         (lambda: Sequential(Dropout(), Flatten(), MaxPool2d(2), AvgPool2d(2)), []),
     ],
 )
-def test_parameters_have_pytorchs_names_and_shapes(make, parameters):
-    assert names(make()) == parameters
+def test_parameters_have_the_names_and_shapes_of_pytorch(make, parameters):
+    assert parameter_shapes(make()) == parameters
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_parameters_have_pytorchs_names_and_shapes(make, parameters):
         (lambda **k: Conv2d(8, 100, 5, groups=2, **k), 100),
     ],
 )
-def test_weights_begin_uniform_as_he_says_and_biases_as_zeros(make, fan_in):
+def test_initial_weights_are_he_uniform_and_biases_zero(make, fan_in):
     manual_seed(0)
     layer = make()
     weight, bound = layer.weight.value.to_numpy(), math.sqrt(6 / fan_in)
@@ -85,7 +85,7 @@ def test_linear_multiplies_and_adds():
     assert layer(tensor([[1.0, 1.0], [2.0, 0.0]])).tolist() == [[13, 19, 33], [12, 20, 36]]
 
 
-def test_convolutions_pass_on_what_they_were_built_with():
+def test_convolutions_pass_their_settings_on():
     layer = Conv1d(2, 2, 2, stride=2, padding=1, dilation=2, groups=2)
     layer.weight.update(tensor([[[1.0, 10.0]], [[100.0, 1000.0]]]))
     layer.bias.update(tensor([0.5, 0.25]))
@@ -99,7 +99,7 @@ def test_convolutions_pass_on_what_they_were_built_with():
     assert layer(tensor([[[[1.0, 2.0, 3.0]]]])).tolist() == [[[[21, 32, 3]]]]
 
 
-def test_an_embedding_begins_normal_and_its_padding_stays_zero():
+def test_an_embedding_is_initialized_normally_and_its_padding_stays_zero():
     manual_seed(0)
     layer = Embedding(200, 50, padding_idx=3, backend=FastBackend)
     weight = layer.weight.value.to_numpy()
@@ -112,7 +112,7 @@ def test_an_embedding_begins_normal_and_its_padding_stays_zero():
     assert layer.weight.value.grad[5].tolist() == [1.0] * 50
 
 
-def test_dropout_keeps_the_mean_in_training_and_everything_in_evaluation():
+def test_dropout_keeps_the_mean_in_training_and_every_element_in_evaluation():
     manual_seed(0)
     layer, x = Dropout(0.75), tensor(np.ones(20000), requires_grad=True)
     y = layer(x)
@@ -127,7 +127,7 @@ def test_dropout_keeps_the_mean_in_training_and_everything_in_evaluation():
     assert layer(x) is not x
 
 
-def test_dropout_of_nothing_and_of_everything():
+def test_dropout_rates_0_and_1_drop_nothing_and_everything():
     x = tensor([1.0, 2.0])
     assert Dropout(0.0)(x).tolist() == [1, 2]
     assert Dropout(1.0)(x).tolist() == [0, 0]
@@ -163,7 +163,7 @@ def test_a_sequence_runs_its_modules_in_order_and_switches_all_to_evaluation():
 
 
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
-def test_a_network_learns_to_tell_two_pictures_apart(backend):
+def test_a_network_learns_to_distinguish_two_images(backend):
     manual_seed(1)
     model = Sequential(Conv2d(1, 2, 2, backend=backend), ReLU(), MaxPool2d(2), Flatten(), Dropout(0.1), Linear(2, 2, backend=backend))
     x = tensor(np.array([np.eye(3), np.eye(3)[::-1]])[:, None], backend)
@@ -206,7 +206,7 @@ def test_wrong_sizes_are_refused():
         Sequential(ReLU(), lambda x: x)
 
 
-def test_layers_refuse_at_once_what_their_functions_would():
+def test_layers_refuse_invalid_settings_at_construction():
     for layer, setting in ((Conv1d, 1), (Conv2d, 1), (MaxPool2d, None), (AvgPool2d, None)):
         before = () if setting is None else (1, 1)
         with raises(ValueError, f"{layer.__name__} expected stride of at least 1, got 0"):
@@ -233,7 +233,7 @@ def test_layers_refuse_at_once_what_their_functions_would():
             layer(x)
 
 
-def test_a_network_computes_what_pytorchs_does():
+def test_a_network_agrees_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     nn, backend = torch.nn, FastBackend
     layers = [Conv2d(2, 4, 3, stride=2, padding=1, backend=backend), ReLU(), AvgPool2d(2, 1), MaxPool2d(2), Flatten()]

@@ -1,4 +1,4 @@
-"""Every layer and function of networks beside PyTorch's of that name: values, all gradients, and states both ways, edges among them."""
+"""Every layer and function of networks against PyTorch's of the same name: values, gradients, and states in both directions."""
 
 import inspect
 
@@ -10,31 +10,31 @@ from minitorch import FastBackend, nn, tensor
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
 EDGES = np.array([-np.inf, -1e300, -745.0, -20.0, -1.0, -1e-310, -0.0, 0.0, 1e-310, 0.5, 1.0, 20.0, 745.0, 1e300, np.inf, np.nan])
-"""Where curves end, turn or are not known: infinities, numbers whose exponential is none, and those below the smallest normal one."""
+"""Extreme inputs: infinities, numbers whose exponential overflows, and subnormal numbers."""
 
 FINITE = EDGES[~np.isinf(EDGES)]
-"""For curves of which PyTorch has NaN at the infinities, in values or slopes, where ours are the limits."""
+"""Inputs for functions for which PyTorch gives NaN at infinity, in values or gradients, where ours are the limits."""
 
-OTHER_NAMES = {"logsoftmax": "log_softmax", "avgpool2d": "avg_pool2d", "maxpool2d": "max_pool2d"}  # those that the course published
+OTHER_NAMES = {"logsoftmax": "log_softmax", "avgpool2d": "avg_pool2d", "maxpool2d": "max_pool2d"}  # those published by the course
 
 
 def x(*shape, seed=0):
-    """Normal numbers, all different."""
+    """Normal random numbers, all different."""
     return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
-def shares(*shape, seed=0):
-    """Numbers from 0 to 1."""
+def uniform(*shape, seed=0):
+    """Uniform random numbers between 0 and 1."""
     return np.random.default_rng([seed, *shape]).random(shape)
 
 
-def whole(below, *shape):
-    """Whole numbers from 0 to below - 1."""
+def random_integers(below, *shape):
+    """Integers from 0 to below - 1."""
     return np.random.default_rng([below, *shape]).integers(0, below, shape)
 
 
 def row(name, *args, on, **settings):
-    """A name, with what it is built with (a function: what it is called with after its inputs), and the inputs."""
+    """A name, the constructor arguments (for a function: the arguments after its inputs), and the inputs."""
     return pytest.param(name, args, settings, on, id=f"{name}{list(args) or ''}{settings or ''}"[:70])
 
 
@@ -43,7 +43,7 @@ CURVES = ("ReLU", "SiLU", "Sigmoid", "Tanh", "LeakyReLU", "GELU")
 INFINITE = np.array([[0.0, np.inf, -np.inf], [-np.inf, -np.inf, -np.inf], [np.nan, 0.0, 1.0], [1e300, -1e300, 0.0]])
 IMAGE = x(2, 4, 7, 6)
 WITH_NAN = IMAGE.copy()
-WITH_NAN[1, 2, 3, 3] = np.nan  # of two in one window PyTorch takes the last, we the first
+WITH_NAN[1, 2, 3, 3] = np.nan  # of two equal elements in a window, PyTorch takes the last and we take the first
 
 LAYERS = [
     *[row(name, on=[values]) for name in CURVES for values in (x(2, 3, 4), x(0, 3))],
@@ -52,7 +52,7 @@ LAYERS = [
     row("LeakyReLU", 0.3, on=[EDGES]),
     row("LeakyReLU", 0.0, on=[EDGES]),
     row("LeakyReLU", -0.5, on=[x(7)]),
-    row("GELU", "tanh", on=[EDGES[2:-3]]),  # from 1e300 on PyTorch's slope is NaN
+    row("GELU", "tanh", on=[EDGES[2:-3]]),  # from 1e300 on, PyTorch's gradient is NaN
     *[row(name, dim, on=[x(2, 3, 4)]) for name in ("Softmax", "LogSoftmax") for dim in (0, 1, -1)],
     *[row(name, 1, on=[INFINITE]) for name in ("Softmax", "LogSoftmax")],
     row("Flatten", on=[x(2, 3, 4)]),
@@ -79,7 +79,7 @@ LAYERS = [
     row("AvgPool2d", (3, 2), (1, 2), (1, 0), on=[IMAGE]),
     row("AvgPool2d", 3, 2, 1, on=[np.where(IMAGE > 1.5, np.inf, IMAGE)]),
     *[row("AdaptiveAvgPool2d", size, on=[IMAGE]) for size in (1, 3, (2, None), (7, 6), (9, 4))],
-    row("Embedding", 5, 3, on=[whole(5, 2, 4)]),
+    row("Embedding", 5, 3, on=[random_integers(5, 2, 4)]),
     row("Embedding", 5, 3, padding_idx=2, on=[np.array([2, 0, 2, 4])]),
     row("Embedding", 5, 3, padding_idx=-1, on=[np.array([[4, 4], [0, 1]])]),
     row("BatchNorm1d", 3, on=[x(5, 3)]),
@@ -109,7 +109,7 @@ FUNCTIONS = [
     *[row(name, dim, on=[values]) for name in ("softmax", "logsoftmax") for dim, values in ((0, x(3, 2)), (1, INFINITE))],
     row("linear", on=[x(5, 4), x(3, 4), x(3)]),
     row("linear", on=[x(2, 5, 4), x(3, 4)]),
-    row("embedding", on=[whole(5, 2, 4), x(5, 3)]),
+    row("embedding", on=[random_integers(5, 2, 4), x(5, 3)]),
     row("conv1d", on=[x(2, 4, 9), x(6, 4, 3), x(6)]),
     row("conv1d", None, 2, 2, 2, 2, on=[x(2, 4, 9), x(6, 2, 3)]),
     row("conv2d", on=[IMAGE, x(3, 4, 2, 3), x(3)]),
@@ -122,7 +122,7 @@ FUNCTIONS = [
     row("avgpool2d", (7, 3), on=[IMAGE]),
     row("adaptive_avg_pool2d", (3, 5), on=[IMAGE]),
     row("batch_norm", training=True, on=[x(5, 3), None, None, x(3), x(3, seed=1)]),
-    row("batch_norm", eps=0.2, on=[x(5, 3, 2), x(3), shares(3), x(3, seed=1), x(3, seed=2)]),
+    row("batch_norm", eps=0.2, on=[x(5, 3, 2), x(3), uniform(3), x(3, seed=1), x(3, seed=2)]),
     row("layer_norm", (4,), on=[x(2, 3, 4)]),
     row("group_norm", 2, on=[x(2, 4, 3)]),
     row("rms_norm", (4,), eps=1e-3, on=[x(2, 3, 4)]),
@@ -130,23 +130,27 @@ FUNCTIONS = [
     row("scaled_dot_product_attention", on=[x(2, 5, 4), x(2, 3, 4, seed=1), x(2, 3, 6)]),
     row("scaled_dot_product_attention", is_causal=True, scale=0.3, on=[x(2, 4, 4), x(2, 4, 4, seed=1), x(2, 4, 4, seed=2)]),
     *[row(name, reduction=how, on=[x(4, 3), x(4, 3, seed=1)]) for name in ("mse_loss", "l1_loss", "smooth_l1_loss") for how in REDUCTIONS],
-    *[row(name, reduction="none", on=[EDGES[:-1], x(15)]) for name in ("l1_loss", "smooth_l1_loss")],  # of NaN PyTorch's slope is 0
+    *[row(name, reduction="none", on=[EDGES[:-1], x(15)]) for name in ("l1_loss", "smooth_l1_loss")],  # for NaN, PyTorch's gradient is 0
     row("smooth_l1_loss", beta=0.0, on=[x(4), x(4, seed=1)]),
     row("smooth_l1_loss", beta=2.5, on=[x(4), x(4, seed=1)]),
-    *[row("binary_cross_entropy", reduction=how, on=[shares(4, 3), shares(4, 3, seed=1)]) for how in REDUCTIONS],
-    *[row("binary_cross_entropy_with_logits", reduction=how, on=[30 * x(4, 3), shares(4, 3)]) for how in REDUCTIONS],
-    *[row("nll_loss", reduction=how, on=[x(6, 4), whole(4, 6)]) for how in REDUCTIONS],
-    *[row("cross_entropy", reduction=how, on=[1e3 * x(6, 4), target]) for how in REDUCTIONS for target in (whole(4, 6), shares(6, 4))],
-    row("cross_entropy", ignore_index=1, label_smoothing=0.2, on=[x(6, 4), whole(4, 6)]),
+    *[row("binary_cross_entropy", reduction=how, on=[uniform(4, 3), uniform(4, 3, seed=1)]) for how in REDUCTIONS],
+    *[row("binary_cross_entropy_with_logits", reduction=how, on=[30 * x(4, 3), uniform(4, 3)]) for how in REDUCTIONS],
+    *[row("nll_loss", reduction=how, on=[x(6, 4), random_integers(4, 6)]) for how in REDUCTIONS],
+    *[
+        row("cross_entropy", reduction=how, on=[1e3 * x(6, 4), target])
+        for how in REDUCTIONS
+        for target in (random_integers(4, 6), uniform(6, 4))
+    ],
+    row("cross_entropy", ignore_index=1, label_smoothing=0.2, on=[x(6, 4), random_integers(4, 6)]),
     row("cross_entropy", on=[np.array([[0.0, -np.inf, 1.0]]), np.array([2])]),
 ]
 
 LOSSES = [
     *[row(name, reduction=how, on=[x(4, 3), x(4, 3, seed=1)]) for name in ("MSELoss", "L1Loss", "SmoothL1Loss") for how in REDUCTIONS],
-    row("BCELoss", on=[shares(4, 3), shares(4, 3, seed=1)]),
-    row("BCEWithLogitsLoss", on=[x(4, 3), shares(4, 3)]),
-    row("NLLLoss", on=[x(6, 4), whole(4, 6)]),
-    row("CrossEntropyLoss", on=[x(6, 4), whole(4, 6)]),
+    row("BCELoss", on=[uniform(4, 3), uniform(4, 3, seed=1)]),
+    row("BCEWithLogitsLoss", on=[x(4, 3), uniform(4, 3)]),
+    row("NLLLoss", on=[x(6, 4), random_integers(4, 6)]),
+    row("CrossEntropyLoss", on=[x(6, 4), random_integers(4, 6)]),
 ]
 
 
@@ -154,21 +158,21 @@ LOSSES = [
 
 
 def leaves(arrays):
-    """The arrays as our tensors and as PyTorch's, floats among them as leaves."""
+    """The arrays as our tensors and as PyTorch's; floating ones are leaves."""
     ours = [None if a is None else tensor(a, FastBackend, requires_grad=a.dtype.kind == "f") for a in arrays]
     theirs = [None if a is None else torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     return ours, theirs
 
 
-def assert_equal(ours, theirs, said):
-    """The same shape and values, where PyTorch's number without dimensions is one in one dimension here."""
+def assert_equal(ours, theirs, message):
+    """Check shapes and values; PyTorch's tensor without dimensions equals ours with one dimension."""
     values, expected = ours.to_numpy(), theirs.detach().numpy()
-    assert values.shape == (expected.shape or values.shape[:1]), said
-    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-10, atol=1e-10, err_msg=said)
+    assert values.shape == (expected.shape or values.shape[:1]), message
+    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-10, atol=1e-10, err_msg=message)
 
 
 def assert_same_gradients(ours, theirs, inputs, others):
-    """The values, and what the same numbers, sent back from both, make of the gradients of all inputs."""
+    """Check the values, and the gradients of all inputs for the same random gradient of the result."""
     assert_equal(ours, theirs, "the value")
     if not theirs.requires_grad:
         return
@@ -181,7 +185,7 @@ def assert_same_gradients(ours, theirs, inputs, others):
 
 
 def pair(name, args, settings):
-    """Our layer and PyTorch's, which has drawn its parameters, with one state."""
+    """Our layer and PyTorch's, with the same state."""
     kinds = getattr(nn, name), getattr(torch.nn, name)
     places = {"backend": FastBackend}, {"dtype": torch.float64}
     ours, theirs = [
@@ -196,13 +200,13 @@ def pair(name, args, settings):
 
 
 @pytest.mark.parametrize(("name", "args", "settings", "inputs"), LAYERS + LOSSES)
-def test_a_layer_is_pytorchs(name, args, settings, inputs):
+def test_a_layer_agrees_with_pytorch(name, args, settings, inputs):
     ours, theirs = pair(name, args, settings)
-    for mode in (True, False):  # training, where some keep statistics; then evaluation, where some use them
+    for mode in (True, False):  # first training, in which some layers update statistics; then evaluation, in which they use them
         ours.train(mode), theirs.train(mode), ours.zero_grad(), theirs.zero_grad()
         a, b = leaves(inputs)
         if name.endswith("Loss"):
-            b[1].requires_grad_(False)  # of some PyTorch has no gradient by the target
+            b[1].requires_grad_(False)  # for some functions PyTorch has no gradient with respect to the target
         assert_same_gradients(ours(*a), theirs(*b), a, b)
         parameters = dict(theirs.named_parameters())
         assert [key for key, _ in ours.named_parameters()] == list(parameters)
@@ -215,7 +219,7 @@ def test_a_layer_is_pytorchs(name, args, settings, inputs):
 
 
 @pytest.mark.parametrize(("name", "args", "settings", "inputs"), FUNCTIONS)
-def test_a_function_is_pytorchs(name, args, settings, inputs):
+def test_a_function_agrees_with_pytorch(name, args, settings, inputs):
     a, b = leaves(inputs)
     if name.endswith(("_loss", "entropy", "logits")):
         b[1].requires_grad_(False)

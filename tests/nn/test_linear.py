@@ -1,4 +1,4 @@
-"""Linear functions and relu behind a bias: values from NumPy, gradients against differences, and against PyTorch where it is installed."""
+"""Linear functions and fused bias and relu: values from NumPy, gradients from finite differences, and a comparison with PyTorch."""
 
 import re
 
@@ -14,7 +14,7 @@ X, WEIGHT, BIAS = RNG.standard_normal((2, 4, 3)), RNG.standard_normal((5, 3)), R
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -24,7 +24,7 @@ def leaf(values, backend=SimpleBackend, dtype=None):
 
 @BACKENDS
 @pytest.mark.parametrize("x", [X, X[0], X[0, 0], X[:, :0]], ids=lambda x: str(x.shape))
-def test_linear_is_the_product_with_the_rows_of_weight_and_the_bias(backend, x):
+def test_linear_is_the_product_with_the_rows_of_weight_plus_the_bias(backend, x):
     out = linear(tensor(x, backend), tensor(WEIGHT, backend), tensor(BIAS, backend))
     assert out.shape == (*x.shape[:-1], 5)
     np.testing.assert_allclose(out.to_numpy(), x @ WEIGHT.T + BIAS, rtol=1e-12)
@@ -32,14 +32,14 @@ def test_linear_is_the_product_with_the_rows_of_weight_and_the_bias(backend, x):
 
 
 @BACKENDS
-def test_gradients_of_linear_are_those_of_differences(backend):
+def test_gradients_of_linear_agree_with_finite_differences(backend):
     def square(*operands):
         return linear(*operands) * linear(*operands)
 
     grad_check(square, tensor(X, backend), tensor(WEIGHT, backend), tensor(BIAS, backend))
 
 
-def test_linear_of_no_features_is_the_bias():
+def test_linear_without_features_is_the_bias():
     out = linear(tensor(np.zeros((3, 4, 0))), tensor(np.zeros((2, 0))), tensor([1.0, 2.0]))
     assert out.shape == (3, 4, 2)
     assert out[1, 3].tolist() == [1.0, 2.0]
@@ -62,7 +62,7 @@ def test_shapes_of_linear_are_checked():
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize(("shape", "bias"), [((40, 37), (37,)), ((2, 4, 3), (3,)), ((2, 3, 4, 5), (3, 1, 1)), ((3, 2), (1,)), ((4,), ())])
-def test_bias_relu_is_relu_of_the_sum_and_so_are_its_gradients(backend, dtype, shape, bias):
+def test_bias_relu_and_its_gradients_equal_relu_of_the_sum(backend, dtype, shape, bias):
     rng = np.random.default_rng(1)
     values, biases, gradient = (rng.standard_normal(size).astype(dtype) for size in (shape, bias, shape))
     x, b = leaf(values, backend), leaf(biases, backend)
@@ -77,7 +77,7 @@ def test_bias_relu_is_relu_of_the_sum_and_so_are_its_gradients(backend, dtype, s
 
 
 @BACKENDS
-def test_where_the_sum_is_0_nothing_flows_and_nan_stays_nan(backend):
+def test_the_gradient_is_0_where_the_sum_is_0_and_nan_propagates(backend):
     x, b = leaf([[1.0, -2.0, np.nan], [1.5, 3.0, 1.0]], backend), leaf([-1.0, 2.0, 0.0], backend)
     y = bias_relu(x, b)
     np.testing.assert_array_equal(y.to_numpy(), [[0, 0, np.nan], [0.5, 5, 1]])
@@ -87,7 +87,7 @@ def test_where_the_sum_is_0_nothing_flows_and_nan_stays_nan(backend):
 
 
 @BACKENDS
-def test_operands_and_gradients_may_lie_in_any_layout(backend):
+def test_operands_and_gradients_may_have_any_layout(backend):
     wide, biases = np.arange(24.0).reshape(4, 6) - 12, np.arange(8.0) - 4
     x, b = leaf(wide, backend), leaf(biases, backend)
     y = bias_relu(x.permute(1, 0)[1:5], b[::2])
@@ -101,20 +101,20 @@ def test_operands_and_gradients_may_lie_in_any_layout(backend):
 
 
 @BACKENDS
-def test_no_rows_give_a_bias_no_gradient(backend):
+def test_an_empty_input_gives_the_bias_a_zero_gradient(backend):
     x, b = leaf(np.zeros((0, 3)), backend), leaf([1.0, 2.0, 3.0], backend)
     bias_relu(x, b).backward(tensor(np.zeros((0, 3)), backend))
     assert (x.grad.shape, b.grad.tolist()) == ((0, 3), [0, 0, 0])
 
 
 @pytest.mark.parametrize("bias", [(4,), (2, 1), (1, 3)])
-def test_a_bias_must_fit_into_the_input(bias):
-    said = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; insert dimensions of size 1 with view"
-    with raises(ValueError, said):
+def test_a_bias_must_match_the_input(bias):
+    message = f"bias_relu expected a bias that broadcasts to the shape of input, (3,), got {bias}; insert dimensions of size 1 with view"
+    with raises(ValueError, message):
         bias_relu(tensor(np.zeros(3)), tensor(np.zeros(bias)))
 
 
-def test_linear_and_relu_are_pytorchs():
+def test_linear_and_relu_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     theirs = [torch.tensor(values, requires_grad=True) for values in (X, WEIGHT, BIAS)]
     expected = torch.relu(torch.nn.functional.linear(*theirs)) + torch.relu(theirs[0] @ theirs[1].T + theirs[2])

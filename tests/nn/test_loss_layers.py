@@ -1,4 +1,4 @@
-"""Losses by distance, weights of classes and elements, samples that do not count, and losses as layers; against PyTorch where installed."""
+"""Distance losses, weights of classes and elements, ignored samples, and losses as layers; compared with PyTorch."""
 
 import math
 import re
@@ -17,20 +17,20 @@ CLASSES = np.array([2, 0, 1, 1])
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-def surprises(logits):
+def negative_log_softmax(logits):
     """-ln softmax."""
     return np.log(np.exp(logits).sum(1, keepdims=True)) - logits
 
 
-# By distance
+# Distance losses
 
 
 @BACKENDS
-def test_l1_loss_is_the_distance(backend):
+def test_l1_loss_is_the_absolute_difference(backend):
     x, t = tensor([1.0, 2.0, -3.0], backend, requires_grad=True), tensor([3.0, 2.0, -4.0], backend, requires_grad=True)
     assert l1_loss(x, t, "none").tolist() == [2, 0, 1]
     assert l1_loss(x, t).tolist() == [1]
@@ -40,7 +40,7 @@ def test_l1_loss_is_the_distance(backend):
 
 
 @BACKENDS
-def test_smooth_l1_loss_is_a_parabola_near_0(backend):
+def test_smooth_l1_loss_is_quadratic_near_0(backend):
     x, t = tensor([0.5, -0.5, 2.0, 1.0, 0.0], backend), tensor([0.0, 0.0, -1.0, 0.0, 0.0], backend)
     assert smooth_l1_loss(x, t, "none").tolist() == [0.125, 0.125, 2.5, 0.5, 0]
     assert smooth_l1_loss(x, t, "none", beta=0.25).tolist() == [0.375, 0.375, 2.875, 0.875, 0]
@@ -51,19 +51,19 @@ def test_smooth_l1_loss_is_a_parabola_near_0(backend):
         assert_second_derivatives(lambda a, b, loss=loss: loss(a * a, b * b, "none"), [x.to_numpy() for x in near], backend)
 
 
-# Classes that count more or less
+# Weighted classes
 
 
 @pytest.mark.exhaustive
 @BACKENDS
-def test_classes_count_by_their_weights(backend):
+def test_classes_are_weighted(backend):
     weights = np.array([1.0, 0.5, 4.0])
     target, weight = tensor(CLASSES, backend), tensor(weights, backend)
-    each = surprises(LOGITS)[range(4), CLASSES] * weights[CLASSES]
+    each = negative_log_softmax(LOGITS)[range(4), CLASSES] * weights[CLASSES]
     for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / weights[CLASSES].sum()])):
         got = cross_entropy(tensor(LOGITS, backend), target, reduction=reduction, weight=weight)
         np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
-        got = nll_loss(tensor(-surprises(LOGITS), backend), target, reduction=reduction, weight=weight)
+        got = nll_loss(tensor(-negative_log_softmax(LOGITS), backend), target, reduction=reduction, weight=weight)
         np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
     grad_check(lambda x: cross_entropy(x, target, weight=weight, label_smoothing=0.2), tensor(LOGITS, backend))
 
@@ -73,10 +73,10 @@ def test_classes_count_by_their_weights(backend):
 def test_ignored_samples_do_not_count(backend, ignored):
     classes = np.array([2, ignored, 0, ignored])
     x, target = tensor(LOGITS, backend, requires_grad=True), tensor(classes, backend)
-    each = np.where([True, False, True, False], surprises(LOGITS)[range(4), [2, 0, 0, 0]], 0)
+    each = np.where([True, False, True, False], negative_log_softmax(LOGITS)[range(4), [2, 0, 0, 0]], 0)
     for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / 2])):
         np.testing.assert_allclose(cross_entropy(x, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
-        logs = tensor(-surprises(LOGITS), backend)
+        logs = tensor(-negative_log_softmax(LOGITS), backend)
         np.testing.assert_allclose(nll_loss(logs, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
     cross_entropy(x, target, ignore_index=ignored).backward()
     assert not x.grad.to_numpy()[[1, 3]].any()
@@ -85,9 +85,9 @@ def test_ignored_samples_do_not_count(backend, ignored):
 
 
 @BACKENDS
-def test_smoothing_spreads_a_part_of_the_truth(backend):
+def test_label_smoothing_distributes_a_part_of_the_target(backend):
     spread = np.full((4, 3), 0.1) + 0.7 * np.eye(3)[CLASSES]
-    expected = (spread * surprises(LOGITS)).sum(1)
+    expected = (spread * negative_log_softmax(LOGITS)).sum(1)
     x = tensor(LOGITS, backend)
     got = cross_entropy(x, tensor(CLASSES, backend), reduction="none", label_smoothing=0.3)
     np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
@@ -102,7 +102,7 @@ def test_a_class_without_weight_may_be_impossible(backend):
 
 
 @BACKENDS
-def test_elements_and_yeses_count_by_their_weights(backend):
+def test_elements_and_positive_targets_are_weighted(backend):
     x, t, w = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 0.25]), np.array([1.0, 2.0, 0.5])
     yes, no = np.log1p(np.exp(-x)), np.log1p(np.exp(x))
     logits, truth, weight = (tensor(v, backend) for v in (x, t, w))
@@ -115,7 +115,7 @@ def test_elements_and_yeses_count_by_their_weights(backend):
     grad_check(lambda a: binary_cross_entropy_with_logits(a, truth, weight=weight, pos_weight=tensor([3.0], backend)), logits)
 
 
-def test_what_does_not_fit_is_refused():
+def test_incompatible_arguments_are_refused():
     x, target = tensor(LOGITS), tensor(CLASSES)
     with raises(ValueError, "cross_entropy expected as weight a Tensor of shape (3,), one element per class, got (4,)"):
         cross_entropy(x, target, weight=tensor(np.ones(4)))
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused():
 # Layers
 
 
-def test_layers_keep_weights_as_buffers_and_say_how_they_reduce():
+def test_layers_store_weights_as_buffers_and_show_their_reduction():
     layer = CrossEntropyLoss(tensor([1.0, 2.0, 3.0]), label_smoothing=0.1)
     assert list(layer.state_dict()) == ["weight"]
     assert layer.to(float32).weight.dtype == float32
@@ -165,13 +165,13 @@ def test_layers_keep_weights_as_buffers_and_say_how_they_reduce():
     assert list(BCEWithLogitsLoss(pos_weight=tensor([2.0])).state_dict()) == ["pos_weight"]
 
 
-def test_layers_are_pytorchs():
+def test_loss_layers_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     rng = np.random.default_rng(0)
     x, other, weights = rng.standard_normal((6, 4)), rng.standard_normal((6, 4)), rng.random(4)
     classes, probabilities, truth = rng.integers(0, 4, 6), rng.random((6, 4)), rng.dirichlet(np.ones(4), 6)
     some = np.where([True, False, True, True, True, False], classes, -100)
-    logs = -surprises(x)
+    logs = -negative_log_softmax(x)
     trials = [
         *[(name, settings, x, other) for name in ("MSELoss", "L1Loss", "SmoothL1Loss") for settings in ({}, {"reduction": "sum"})],
         ("SmoothL1Loss", {"beta": 0.25, "reduction": "none"}, x, other),

@@ -1,4 +1,4 @@
-"""Losses: values by hand and from NumPy, gradients against differences, and against PyTorch where that is installed."""
+"""Losses: values by hand and from NumPy, gradients from finite differences, and a comparison with PyTorch."""
 
 import math
 import re
@@ -18,7 +18,7 @@ CLASSES = np.array([2, 0, 1, 1])
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -26,8 +26,8 @@ def leaf(values, backend=SimpleBackend, dtype=None):
     return tensor(values, backend, requires_grad=True, dtype=dtype)
 
 
-def reduced(losses, reduction):
-    """What a loss must give, from the losses by themselves."""
+def reduce_losses(losses, reduction):
+    """The expected loss, from the losses of the elements."""
     return {"mean": np.array([losses.mean()]), "sum": np.array([losses.sum()]), "none": losses}[reduction]
 
 
@@ -36,21 +36,21 @@ def softmax(logits):
     return powers / powers.sum(1, keepdims=True)
 
 
-# Several classes
+# Multiclass classification
 
 
 @BACKENDS
 @REDUCED
-def test_cross_entropy_is_minus_the_logarithm_of_the_right_classs_probability(backend, reduction):
+def test_cross_entropy_is_the_negative_log_probability_of_the_right_class(backend, reduction):
     losses = -np.log(softmax(LOGITS)[range(4), CLASSES])
     got = cross_entropy(tensor(LOGITS, backend), tensor(CLASSES, backend), reduction=reduction)
-    assert got.shape == reduced(losses, reduction).shape
-    np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
+    assert got.shape == reduce_losses(losses, reduction).shape
+    np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
 
 
 @BACKENDS
-def test_the_mean_is_taken_unless_another_reduction_is_named(backend):
-    """Two rows without a preference among two and among four equals."""
+def test_the_default_reduction_is_the_mean(backend):
+    """Two rows with equal logits, for two and for four classes."""
     two = cross_entropy(tensor([[5.0, 5.0], [1.0, 1.0]], backend), tensor(np.array([0, 1]), backend))
     assert two.item() == pytest.approx(math.log(2), rel=1e-15)
     four = cross_entropy(tensor([[5.0] * 4], backend), tensor(np.array([3]), backend))
@@ -71,7 +71,7 @@ def test_logits_of_a_thousand_are_exact(backend, dtype):
 
 @BACKENDS
 @REDUCED
-def test_the_gradient_of_cross_entropy_is_softmax_without_the_truth(backend, reduction):
+def test_the_gradient_of_cross_entropy_is_softmax_minus_the_target(backend, reduction):
     logits = leaf(LOGITS, backend)
     loss = cross_entropy(logits, tensor(CLASSES, backend), reduction=reduction)
     weights = np.array([1.0, -2.0, 0.5, 3.0]) if reduction == "none" else np.array([3.0])
@@ -82,7 +82,7 @@ def test_the_gradient_of_cross_entropy_is_softmax_without_the_truth(backend, red
 
 
 @BACKENDS
-def test_the_gradient_of_cross_entropy_is_that_of_differences(backend):
+def test_the_gradient_of_cross_entropy_agrees_with_finite_differences(backend):
     target = tensor(CLASSES, backend)
     grad_check(lambda x: cross_entropy(x, target, reduction="sum"), tensor(LOGITS, backend))
     grad_check(lambda x: cross_entropy(x, target, reduction="none") * cross_entropy(x, target, reduction="none"), tensor(LOGITS, backend))
@@ -100,7 +100,7 @@ def test_a_backward_that_keeps_the_graph_can_be_repeated(backend):
 
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_logits_and_classes_may_lie_in_any_layout(backend, dtype):
+def test_logits_and_classes_may_have_any_layout(backend, dtype):
     wide = np.asarray(np.random.default_rng(0).standard_normal((2, 3, 8)), dtype)
     numbers = np.array([0, 9, 2, 9, 1, 9, 2, 9], np.int32)
     logits = tensor(wide, backend)[1, :, ::2].permute(1, 0)
@@ -110,7 +110,7 @@ def test_logits_and_classes_may_lie_in_any_layout(backend, dtype):
 
 
 @BACKENDS
-def test_one_class_holds_no_surprise_and_no_samples_have_no_mean(backend):
+def test_one_class_has_loss_0_and_an_empty_batch_has_no_mean(backend):
     assert cross_entropy(tensor([[7.0], [-7.0]], backend), tensor(np.array([0, 0]), backend), reduction="none").tolist() == [0.0, 0.0]
     nothing = tensor(np.zeros((0, 3)), backend), tensor(np.zeros(0, np.int64), backend)
     assert cross_entropy(*nothing, reduction="sum").tolist() == [0.0]
@@ -131,7 +131,7 @@ def test_an_impossible_class_has_an_infinite_loss_and_nan_stays_nan(backend):
 @example(1, 300, 0)
 @example(300, 1, 0)
 @example(3, 5000, 0)
-def test_cross_entropy_of_any_size_is_the_same_on_both_backends(samples, classes, seed):
+def test_cross_entropy_of_any_size_agrees_on_both_backends(samples, classes, seed):
     rng = np.random.default_rng(seed)
     logits, target = rng.normal(0, 5, (samples, classes)), rng.integers(0, classes, samples)
     values = []
@@ -148,17 +148,17 @@ def test_cross_entropy_of_any_size_is_the_same_on_both_backends(samples, classes
 
 @BACKENDS
 @REDUCED
-def test_probabilities_as_targets_count_each_class_by_its_share(backend, reduction):
+def test_targets_may_be_probabilities_of_classes(backend, reduction):
     shares = np.array([[0.5, 0.25, 0.25], [1, 0, 0], [0, 0, 1], [0.1, 0.2, 0.7]])
     losses = -(shares * np.log(softmax(LOGITS))).sum(1)
     got = cross_entropy(tensor(LOGITS, backend), tensor(shares, backend), reduction=reduction)
-    np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
+    np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
     grad_check(lambda x, t: cross_entropy(x, t), tensor(LOGITS, backend), tensor(0.8 * shares + 0.05, backend))
 
 
 @BACKENDS
 @REDUCED
-def test_nll_loss_is_minus_what_stands_at_the_right_class(backend, reduction):
+def test_nll_loss_is_the_negative_input_at_the_right_class(backend, reduction):
     logs = np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
     target = tensor(np.array([2, 0]), backend)
     got = nll_loss(tensor(logs, backend), target, reduction=reduction)
@@ -168,16 +168,16 @@ def test_nll_loss_is_minus_what_stands_at_the_right_class(backend, reduction):
     assert x.grad.tolist() == [[0, 0, -1], [-1, 0, 0]]
 
 
-# Yes or no
+# Binary classification
 
 
 @BACKENDS
 @REDUCED
-def test_binary_cross_entropy_is_minus_the_logarithm_of_the_truths_probability(backend, reduction):
+def test_binary_cross_entropy_is_the_negative_log_probability_of_the_target(backend, reduction):
     p, t = np.array([[0.25, 0.5], [0.9, 0.1]]), np.array([[1.0, 0.0], [1.0, 0.25]])
     losses = -(t * np.log(p) + (1 - t) * np.log(1 - p))
     got = binary_cross_entropy(tensor(p, backend), tensor(t, backend), reduction=reduction)
-    np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
+    np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
     grad_check(lambda x, y: binary_cross_entropy(x, y, reduction=reduction), tensor(p, backend), tensor(0.5 * t + 0.2, backend))
 
 
@@ -191,18 +191,18 @@ def test_a_probability_of_0_costs_100_and_has_a_finite_gradient(backend):
 
 
 @BACKENDS
-def test_a_small_probability_loses_no_digits(backend):
+def test_a_small_probability_keeps_its_precision(backend):
     assert binary_cross_entropy(tensor([1e-20], backend), tensor([0.0], backend)).item() == pytest.approx(1e-20, rel=1e-12, abs=0)
 
 
 @BACKENDS
 @REDUCED
-def test_with_logits_it_is_that_of_their_sigmoid(backend, reduction):
+def test_the_loss_of_logits_is_that_of_their_sigmoid(backend, reduction):
     x, t = np.array([[0.0, 2.0], [-3.0, 0.5]]), np.array([[1.0, 0.0], [0.0, 0.25]])
     p = 1 / (1 + np.exp(-x))
     losses = -(t * np.log(p) + (1 - t) * np.log(1 - p))
     got = binary_cross_entropy_with_logits(tensor(x, backend), tensor(t, backend), reduction=reduction)
-    np.testing.assert_allclose(got.to_numpy(), reduced(losses, reduction), rtol=1e-13)
+    np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
     grad_check(lambda x, y: binary_cross_entropy_with_logits(x, y, reduction=reduction), tensor(x, backend), tensor(0.5 * t + 0.2, backend))
 
 
@@ -215,7 +215,7 @@ def test_binary_logits_of_a_thousand_are_exact(backend):
     assert x.grad.tolist() == [0.0, 1.0, -1.0, 0.0, -0.5]
 
 
-# Numbers
+# Regression
 
 
 @BACKENDS
@@ -227,13 +227,13 @@ def test_mse_loss_is_the_squared_difference(backend, reduction):
     grad_check(lambda a, b: mse_loss(a, b, reduction), tensor(x, backend), tensor(t, backend))
 
 
-# All of them
+# All losses
 
 PAIRS = [binary_cross_entropy, binary_cross_entropy_with_logits, mse_loss]
 
 
 @pytest.mark.parametrize("loss", PAIRS, ids=lambda loss: loss.__name__)
-def test_targets_of_whole_numbers_and_truth_values_take_the_dtype_of_the_input(loss):
+def test_integer_and_bool_targets_take_the_dtype_of_the_input(loss):
     x = tensor([0.25, 0.5], FastBackend, dtype=float32)
     for target in ([1, 0], [True, False]):
         got = loss(x, tensor(np.array(target), FastBackend))
@@ -241,7 +241,7 @@ def test_targets_of_whole_numbers_and_truth_values_take_the_dtype_of_the_input(l
 
 
 @pytest.mark.parametrize("loss", PAIRS, ids=lambda loss: loss.__name__)
-def test_losses_of_pairs_need_one_shape(loss):
+def test_elementwise_losses_need_equal_shapes(loss):
     message = f"{loss.__name__} expected input and target of the same shape, got (2, 1) and (2,); view one as the other"
     with raises(ValueError, message):
         loss(tensor([[0.5], [0.5]]), tensor([1.0, 0.0]))
@@ -249,7 +249,7 @@ def test_losses_of_pairs_need_one_shape(loss):
 
 @pytest.mark.parametrize("loss", [cross_entropy, nll_loss], ids=lambda loss: loss.__name__)
 @BACKENDS
-def test_rows_and_classes_are_checked(loss, backend):
+def test_invalid_rows_and_classes_are_refused(loss, backend):
     name, x = loss.__name__, tensor(LOGITS, backend)
     with raises(ValueError, f"{name} expected input of shape (N, C) with at least one class, got (3,)"):
         loss(x[0], tensor(np.array([1]), backend))
@@ -266,7 +266,7 @@ def test_rows_and_classes_are_checked(loss, backend):
 
 
 @pytest.mark.parametrize("loss", [cross_entropy, nll_loss, *PAIRS], ids=lambda loss: loss.__name__)
-def test_what_is_no_tensor_of_floats_and_unknown_reductions_are_refused(loss):
+def test_non_floating_inputs_and_unknown_reductions_are_refused(loss):
     name, x = loss.__name__, tensor([[0.5, 0.5]])
     target = tensor([[1.0, 0.0]]) if loss in PAIRS else tensor(np.array([0]))
     with raises(TypeError, f"{name} expected a Tensor as input, got list; make one with tensor(...)"):
@@ -280,7 +280,7 @@ def test_what_is_no_tensor_of_floats_and_unknown_reductions_are_refused(loss):
 
 
 @pytest.mark.parametrize("wrong", [-0.25, 1.5, math.nan])
-def test_probabilities_beyond_0_and_1_are_refused(wrong):
+def test_probabilities_outside_0_and_1_are_refused(wrong):
     x, bad = tensor([[0.5, 0.5]]), tensor([[0.5, wrong]])
     with raises(ValueError, f"binary_cross_entropy expected probabilities from 0 to 1 as input, got {wrong}"):
         binary_cross_entropy(bad, x)
@@ -289,7 +289,7 @@ def test_probabilities_beyond_0_and_1_are_refused(wrong):
             loss(x, bad)
 
 
-def test_losses_are_pytorchs():
+def test_losses_agree_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     functional, rng = torch.nn.functional, np.random.default_rng(0)
     logits, shares = rng.normal(0, 3, (6, 5)), rng.random((6, 5))
@@ -310,4 +310,4 @@ def test_losses_are_pytorchs():
                 np.testing.assert_allclose(got.to_numpy().reshape(expected.shape), expected.detach().numpy(), rtol=1e-12)
                 (got * got).sum().backward()
                 (expected * expected).sum().backward()
-                np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-8, atol=1e-12)  # its 1e-12 is that of float32
+                np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-8, atol=1e-12)  # its 1e-12 is a float32

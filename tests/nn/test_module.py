@@ -1,4 +1,4 @@
-"""Modules after the course: the tree, buffers, states, moves, hooks, texts."""
+"""Modules after the course: the tree, buffers, states, moves, hooks, text representation."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ from minitorch.nn import Conv2d, Dropout, Linear, Module, ModuleDict, ModuleList
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -34,8 +34,8 @@ class Scaled(Module):
         return self.linear(x) * self.scale.value * self.mask
 
 
-class OfTheCourse(minitorch.Module):
-    """A module of the course's kind among the others."""
+class CourseModule(minitorch.Module):
+    """A module of the course among the others."""
 
     def __init__(self):
         super().__init__()
@@ -46,7 +46,7 @@ class OfTheCourse(minitorch.Module):
 # The tree
 
 
-def test_the_tree_is_walked_from_the_root_each_module_once():
+def test_the_tree_is_traversed_from_the_root_visiting_each_module_once():
     shared = ReLU()
     tree = Sequential(Linear(1, 1), shared, Sequential(shared, Dropout()))
     assert [name for name, _ in tree.named_modules()] == ["", "0", "1", "2", "2.1"]
@@ -68,21 +68,21 @@ def test_a_shared_parameter_is_listed_once_and_saved_under_both_names():
     assert tied.load_state_dict({}, strict=False).missing_keys == ["0.weight", "1.weight"]
 
 
-def test_modules_of_the_course_take_part():
-    tree = Sequential(OfTheCourse())
+def test_modules_of_the_course_are_included():
+    tree = Sequential(CourseModule())
     assert [name for name, _ in tree.named_parameters()] == ["0.slope", "0.inner.weight", "0.inner.bias"]
     assert list(tree.state_dict()) == ["0.slope", "0.inner.weight", "0.inner.bias"]
     assert not tree.eval()[0].inner.training
 
 
-def test_apply_meets_children_before_their_parents_and_returns_the_module():
+def test_apply_visits_children_before_parents_and_returns_the_module():
     tree = Sequential(Linear(1, 1), Sequential(ReLU()))
     met = []
     assert tree.apply(lambda module: met.append(type(module).__name__)) is tree
     assert met == ["Linear", "ReLU", "Sequential", "Sequential"]
 
 
-def test_train_and_eval_reach_all_and_return_the_module():
+def test_train_and_eval_reach_all_modules_and_return_the_module():
     tree = Sequential(Sequential(Dropout()))
     assert tree.eval() is tree
     assert not any(module.training for module in tree.modules())
@@ -90,7 +90,7 @@ def test_train_and_eval_reach_all_and_return_the_module():
     assert all(module.training for module in tree.modules())
 
 
-def test_a_module_that_defines_train_anew_is_asked():
+def test_an_overridden_train_is_called():
     class Frozen(Sequential):
         def train(self, mode=True):
             return super().train(False)
@@ -101,7 +101,7 @@ def test_a_module_that_defines_train_anew_is_asked():
         Dropout().train("eval")
 
 
-def test_gradients_are_forgotten_and_parameters_stand_still():
+def test_gradients_can_be_cleared_and_parameters_frozen():
     layer = Linear(2, 1)
     layer(tensor([[1.0, 2.0]])).sum().backward()
     layer.zero_grad()
@@ -123,18 +123,18 @@ def test_gradients_are_forgotten_and_parameters_stand_still():
     ],
     ids=["list", "lists", "dict", "tuple"],
 )
-def test_what_a_plain_list_or_dictionary_hides_is_told(hidden, message):
+def test_modules_hidden_in_a_plain_list_or_dictionary_cause_a_warning(hidden, message):
     class Net(Module):
         def __init__(self):
             super().__init__()
             self.layers = hidden
 
-    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as told:
+    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as caught:
         Net().parameters()
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
 
 
-def test_lists_of_other_things_and_module_lists_draw_no_warning():
+def test_other_lists_and_module_lists_cause_no_warning():
     class Net(Module):
         def __init__(self):
             super().__init__()
@@ -150,7 +150,7 @@ def test_lists_of_other_things_and_module_lists_draw_no_warning():
 # Buffers
 
 
-def test_buffers_are_found_moved_and_saved_unless_told_otherwise():
+def test_buffers_are_listed_moved_and_saved_unless_not_persistent():
     module = Scaled()
     assert [name for name, _ in module.named_buffers()] == ["calls", "mask"]
     assert list(module.state_dict()) == ["scale", "calls", "linear.weight", "linear.bias"]
@@ -162,7 +162,7 @@ def test_buffers_are_found_moved_and_saved_unless_told_otherwise():
     assert [name for name, _ in module.named_buffers()] == ["calls", "later"]
 
 
-def test_buffers_need_a_name_of_their_own():
+def test_buffers_need_a_unique_name():
     module = Scaled()
     with raises(ValueError, "register_buffer expected a name without a dot, got 'a.b'"):
         module.register_buffer("a.b", None)
@@ -170,7 +170,7 @@ def test_buffers_need_a_name_of_their_own():
         module.register_buffer("linear", None)
 
 
-def test_a_buffer_is_a_tensor_until_the_name_is_that_of_a_parameter():
+def test_a_buffer_must_be_a_tensor_and_can_be_replaced_by_a_parameter():
     module = Scaled()
     with raises(TypeError, "Scaled.mean expected a Tensor or None as a buffer, got float"):
         module.register_buffer("mean", 0.5)
@@ -183,7 +183,7 @@ def test_a_buffer_is_a_tensor_until_the_name_is_that_of_a_parameter():
     assert (module.buffers(), list(module.state_dict())) == ([], ["scale", "calls", "linear.weight", "linear.bias"])
 
 
-def test_a_module_whose_init_has_not_run_says_so():
+def test_a_missing_super_init_is_an_error_that_says_so():
     class Net(Module):
         def __init__(self):
             pass
@@ -198,7 +198,7 @@ def test_a_module_whose_init_has_not_run_says_so():
 # States
 
 
-def test_a_state_is_taken_over_as_copies_in_the_modules_own_dtype_and_backend():
+def test_a_state_is_copied_into_the_module_s_dtype_and_backend():
     source, target = Scaled(), Scaled().to("cpu", float32)
     source(tensor([[1.0, 2.0]]))
     state = source.state_dict()
@@ -217,14 +217,14 @@ def test_a_state_shares_storage_with_the_module():
     assert module.bias.value.tolist() == [7.0]
 
 
-def test_parameters_that_stand_still_stay_so():
+def test_frozen_parameters_stay_frozen():
     module = Linear(2, 2).requires_grad_(False)
     module.load_state_dict(Linear(2, 2).state_dict())
     module.to(float32)
     assert not any(parameter.value.requires_grad for parameter in module.parameters())
 
 
-def test_a_state_that_does_not_fit_is_refused_with_everything_that_is_wrong_and_nothing_is_taken():
+def test_an_invalid_state_is_refused_with_all_errors_and_nothing_is_loaded():
     module = Scaled()
     before = module.scale.value.tolist()
     state = {"scale": np.full(3, 9.0), "linear.weight": np.zeros((3, 3)), "calls": np.array([0.5]), "linear.wieght": np.zeros(1)}
@@ -237,7 +237,7 @@ def test_a_state_that_does_not_fit_is_refused_with_everything_that_is_wrong_and_
     assert module.scale.value.tolist() == before
 
 
-def test_what_holds_no_numbers_or_numbers_out_of_range_is_listed_too():
+def test_non_numeric_and_out_of_range_entries_are_listed():
     module = Module()
     module.weight, module.bias = Parameter(tensor([1.0, 2.0])), Parameter(tensor([0.0]))
     module.register_buffer("pixels", tensor([1, 2], dtype="uint8"))
@@ -253,7 +253,7 @@ def test_what_holds_no_numbers_or_numbers_out_of_range_is_listed_too():
         module.load_state_dict([1.0])
 
 
-def test_without_strictness_names_may_differ_but_shapes_may_not():
+def test_without_strict_names_may_differ_but_shapes_may_not():
     module = Linear(2, 1)
     assert module.load_state_dict({"bias": [4.0], "other": [1.0]}, strict=False) == (["weight"], ["other"])
     assert module.bias.value.tolist() == [4.0]
@@ -262,7 +262,7 @@ def test_without_strictness_names_may_differ_but_shapes_may_not():
         module.load_state_dict({"bias": [4.0, 5.0]}, strict=False)
 
 
-def test_pytorchs_states_are_taken():
+def test_a_state_of_pytorch_can_be_loaded():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     theirs = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1, groups=2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 3))
     ours = Sequential(Conv2d(2, 4, 3, padding=1, groups=2), ReLU(), minitorch.nn.Flatten(), Linear(64, 3)).to("cpu", float32)
@@ -273,7 +273,7 @@ def test_pytorchs_states_are_taken():
 
 
 @pytest.mark.parametrize("kind", ["half", "bfloat16", "double"])
-def test_pytorchs_states_of_every_width_are_taken(kind):
+def test_a_state_of_pytorch_in_every_dtype_can_be_loaded(kind):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     theirs = getattr(torch.nn.Linear(3, 2), kind)()
     ours = Linear(3, 2, dtype=float32)
@@ -284,7 +284,7 @@ def test_pytorchs_states_of_every_width_are_taken(kind):
 # Moves
 
 
-def test_a_module_moves_with_its_gradients_and_buffers_and_leaves_whole_numbers_alone():
+def test_a_module_moves_gradients_and_buffers_and_keeps_integers():
     module = Scaled()
     module(tensor([[1.0, 2.0]])).sum().backward()
     gradient = module.scale.value.grad.tolist()
@@ -303,7 +303,7 @@ def test_a_module_moves_with_its_gradients_and_buffers_and_leaves_whole_numbers_
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["half", "bfloat16"])
-def test_halves_and_back_with_the_memories_of_an_optimizer(kind):
+def test_converting_to_half_precision_and_back_keeps_the_optimizer_state(kind):
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
     module = Linear(2, 1, backend=FastBackend)
     optimizer = minitorch.Adam(module.parameters())
@@ -316,7 +316,7 @@ def test_halves_and_back_with_the_memories_of_an_optimizer(kind):
     assert kept == {{"half": "float16"}.get(kind, kind): {float32}, "float64": {float64}}
 
 
-def test_a_move_to_what_keeps_no_gradients_is_refused_and_nothing_is_moved():
+def test_a_move_to_an_integer_dtype_is_refused_and_nothing_is_moved():
     module = Scaled()
     for target in (int64, "bool"):
         name = np.dtype(target).name
@@ -325,7 +325,7 @@ def test_a_move_to_what_keeps_no_gradients_is_refused_and_nothing_is_moved():
     assert module.scale.value.backend is SimpleBackend
 
 
-def test_a_move_to_where_it_is_changes_nothing():
+def test_a_move_to_the_current_place_changes_nothing():
     module = Linear(2, 2)
     before = module.weight.value
     module.to("simple", float64)
@@ -352,7 +352,7 @@ def test_hooks_see_and_may_replace_arguments_and_output_until_they_are_removed()
             register(None)
 
 
-def test_a_hook_may_remove_itself_and_a_copy_has_hooks_of_its_own():
+def test_a_hook_may_remove_itself_and_a_copy_has_its_own_hooks():
     module, calls = ReLU(), []
 
     def once(module, args, output):
@@ -370,7 +370,7 @@ def test_a_hook_may_remove_itself_and_a_copy_has_hooks_of_its_own():
     assert (module(tensor([3.0])).tolist(), twin(tensor([3.0])).tolist()) == ([3.0], [-3.0])
 
 
-# Copies and texts
+# Copies and text representation
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))], ids=["deepcopy", "pickle"])
@@ -386,7 +386,7 @@ def test_a_copy_computes_the_same_and_shares_nothing(copied):
     assert module[0].weight.value.grad is None
 
 
-def test_the_text_of_a_network_shows_sizes():
+def test_the_repr_of_a_network_shows_sizes():
     network = Sequential(Conv2d(1, 4, (3, 5), padding=1, bias=False), Dropout(0.25), ModuleDict({"head": Linear(4, 2)}))
     assert repr(network) == (
         "Sequential(\n"

@@ -1,4 +1,4 @@
-"""Normalization: values from NumPy, gradients against differences, and values, gradients and states against PyTorch where installed."""
+"""Normalization: values from NumPy, gradients from finite differences, and a comparison of values, gradients and states with PyTorch."""
 
 import re
 from itertools import product
@@ -16,11 +16,11 @@ BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-def numbers(shape, seed=0):
+def random(shape, seed=0):
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
@@ -28,8 +28,8 @@ def leaf(values, backend=SimpleBackend, dtype=None):
     return tensor(values, backend, requires_grad=True, dtype=dtype)
 
 
-def normal(x, axes, eps=1e-5):
-    """What the papers say."""
+def normalize(x, axes, eps=1e-5):
+    """The formula of the papers."""
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
@@ -37,7 +37,7 @@ def normal(x, axes, eps=1e-5):
 
 
 @BACKENDS
-def test_two_numbers_of_a_channel_become_minus_one_and_one(backend):
+def test_two_values_of_a_channel_become_minus_one_and_one(backend):
     x = tensor([[1.0, 10.0], [3.0, 50.0]], backend)
     assert batch_norm(x, None, None, training=True, eps=0.0).tolist() == [[-1, -1], [1, 1]]
     assert layer_norm(x, 2, eps=0.0).tolist() == [[-1, 1], [-1, 1]]
@@ -46,26 +46,26 @@ def test_two_numbers_of_a_channel_become_minus_one_and_one(backend):
 
 
 SHORT = [(5, 3), (4, 3, 1), (2, 3, 4, 5)]
-LONG = [(1, 3, 1, 40), (2, 3, 2, 1100)]  # of which the loops add up blocks
+LONG = [(1, 3, 1, 40), (2, 3, 2, 1100)]  # more than the loops add at once
 
 
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize(("backend", "shape"), [*product([SimpleBackend, FastBackend], SHORT), *product([FastBackend], LONG)], ids=str)
 def test_a_batch_is_normalized_channel_by_channel(backend, dtype, shape):
-    values, weight, bias = (100 + numbers(shape)).astype(dtype), numbers((3,), 1), numbers((3,), 2)
+    values, weight, bias = (100 + random(shape)).astype(dtype), random((3,), 1), random((3,), 2)
     y = batch_norm(tensor(values, backend), None, None, *(tensor(x, backend, dtype=dtype) for x in (weight, bias)), training=True)
     along = [1, 3] + [1] * (len(shape) - 2)
-    expected = normal(values.astype(float), (0, *range(2, len(shape)))) * weight.reshape(along) + bias.reshape(along)
+    expected = normalize(values.astype(float), (0, *range(2, len(shape)))) * weight.reshape(along) + bias.reshape(along)
     assert (y.shape, y.dtype) == (shape, dtype)
     np.testing.assert_allclose(y.to_numpy(), expected, atol=1e-9 if dtype == float64 else 1e-4)
 
 
 @BACKENDS
 def test_groups_of_channels_are_normalized_sample_by_sample(backend):
-    values, weight, bias = numbers((2, 6, 5)), numbers((6,), 1), numbers((6,), 2)
+    values, weight, bias = random((2, 6, 5)), random((6,), 1), random((6,), 2)
     for groups in (1, 2, 3, 6):
         y = group_norm(tensor(values, backend), groups, tensor(weight, backend), tensor(bias, backend))
-        expected = normal(values.reshape(2, groups, -1), 2).reshape(2, 6, 5) * weight[:, None] + bias[:, None]
+        expected = normalize(values.reshape(2, groups, -1), 2).reshape(2, 6, 5) * weight[:, None] + bias[:, None]
         np.testing.assert_allclose(y.to_numpy(), expected, atol=1e-12)
 
 
@@ -74,22 +74,22 @@ def test_groups_of_channels_are_normalized_sample_by_sample(backend):
 def test_the_last_dimensions_are_normalized(backend, shape):
     for dims in range(1, len(shape) + 1):
         last, axes = shape[-dims:], tuple(range(-dims, 0))
-        values, weight, bias = numbers(shape), numbers(last, 1), numbers(last, 2)
+        values, weight, bias = random(shape), random(last, 1), random(last, 2)
         x, w, b = (tensor(v, backend) for v in (values, weight, bias))
-        np.testing.assert_allclose(layer_norm(x, last, w, b).to_numpy(), normal(values, axes) * weight + bias, atol=1e-12)
+        np.testing.assert_allclose(layer_norm(x, last, w, b).to_numpy(), normalize(values, axes) * weight + bias, atol=1e-12)
         root = np.sqrt((values**2).mean(axes, keepdims=True) + 1e-5)
         np.testing.assert_allclose(rms_norm(x, last, w, 1e-5).to_numpy(), values / root * weight, atol=1e-12)
 
 
-def test_rows_longer_than_a_block_keep_float32s_digits():
-    values = (1000 + numbers((3, 5000))).astype(np.float32)
+def test_rows_longer_than_a_block_keep_float32_precision():
+    values = (1000 + random((3, 5000))).astype(np.float32)
     y = layer_norm(tensor(values, FastBackend), 5000)
-    np.testing.assert_allclose(y.to_numpy(), normal(values.astype(float), 1), atol=1e-4)
+    np.testing.assert_allclose(y.to_numpy(), normalize(values.astype(float), 1), atol=1e-4)
 
 
-def back(x, d, axes, eps=1e-5):
-    """The gradient of `normal`, as the papers have it."""
-    y = normal(x, axes, eps)
+def normalize_backward(x, d, axes, eps=1e-5):
+    """The gradient of `normal`, by the formula of the papers."""
+    y = normalize(x, axes, eps)
     factor = 1 / np.sqrt(x.var(axes, keepdims=True) + eps)
     return factor * (d - d.mean(axes, keepdims=True) - y * (d * y).mean(axes, keepdims=True))
 
@@ -101,29 +101,29 @@ NORMS = {
     "group": (lambda x: group_norm(x.view(1, *x.shape), 1).view(*x.shape), (3, 50), None),
     "rows": (lambda x: layer_norm(x, x.shape[1]), (3, 1100), 1),
 }
-"""On the compiled backend, each with numbers enough for several blocks or tasks."""
+"""On the compiled backend, each with enough elements for several blocks or tasks."""
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("far", [0.0, 1e4])
 @pytest.mark.parametrize("name", NORMS)
-def test_numbers_far_from_zero_lose_nothing_that_float32_holds_of_them(name, far):
+def test_values_far_from_zero_keep_float32_precision(name, far):
     run, shape, axes = NORMS[name]
     for dtype, tolerance in ((float64, 1e-11 if far else 1e-12), (float32, 5e-6)):
-        values, gradient = (far + numbers(shape)).astype(dtype), numbers(shape, 1).astype(dtype)
+        values, gradient = (far + random(shape)).astype(dtype), random(shape, 1).astype(dtype)
         x = leaf(values, FastBackend)
         y = run(x)
         y.backward(tensor(gradient, FastBackend))
         exact = values.astype(float)
-        np.testing.assert_allclose(y.to_numpy(), normal(exact, axes), rtol=0, atol=tolerance)
-        np.testing.assert_allclose(x.grad.to_numpy(), back(exact, gradient.astype(float), axes), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(y.to_numpy(), normalize(exact, axes), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(x.grad.to_numpy(), normalize_backward(exact, gradient.astype(float), axes), rtol=0, atol=tolerance)
 
 
 @BACKENDS
 @pytest.mark.parametrize("shape", [(6, 3), (2, 3, 20)], ids=str)
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_reaches_its_own_channel_and_sample_alone(backend, shape, strange):
-    values = numbers(shape)
+def test_nan_affects_only_its_channel_and_sample(backend, shape, strange):
+    values = random(shape)
     plain = batch_norm(tensor(values, backend), None, None, training=True).to_numpy()
     values[1, 2] = strange
     x = tensor(values, backend)
@@ -137,8 +137,8 @@ def test_what_is_no_number_reaches_its_own_channel_and_sample_alone(backend, sha
 
 
 @pytest.mark.parametrize("shape", [(6, 3), (2, 3, 20)], ids=str)
-def test_in_evaluation_an_infinite_number_stays_one_and_its_gradient_is_as_ever(shape):
-    values, mean, var = numbers(shape), np.array([0.5, 1.0, -1.0]), np.array([1.0, 4.0, 0.25])
+def test_in_evaluation_infinity_stays_infinite_with_a_regular_gradient(shape):
+    values, mean, var = random(shape), np.array([0.5, 1.0, -1.0]), np.array([1.0, 4.0, 0.25])
     values[1, 2] = np.inf
     x = leaf(values, FastBackend)
     y = batch_norm(x, tensor(mean, FastBackend), tensor(var, FastBackend), eps=0.0)
@@ -149,18 +149,18 @@ def test_in_evaluation_an_infinite_number_stays_one_and_its_gradient_is_as_ever(
 
 
 @BACKENDS
-def test_equal_numbers_become_zeros_and_rms_norm_of_zeros_stays(backend):
+def test_equal_values_become_zeros_and_rms_norm_of_zeros_is_zero(backend):
     same = tensor(np.full((4, 3), 0.1), backend)
     for y in (batch_norm(same, None, None, training=True), layer_norm(same, 3), group_norm(same, 1), rms_norm(same * 0, 3)):
         np.testing.assert_allclose(y.to_numpy(), 0, atol=1e-12)
 
 
 @BACKENDS
-def test_input_and_gradient_may_lie_in_any_layout(backend):
-    values = numbers((5, 4, 3, 2))
+def test_input_and_gradient_may_have_any_layout(backend):
+    values = random((5, 4, 3, 2))
     results = []
     for x in (leaf(values, backend), leaf(values.transpose(1, 3, 0, 2).copy(), backend)):
-        gradient = tensor(numbers((3, 2, 4, 4), 1), backend).permute(2, 3, 0, 1)
+        gradient = tensor(random((3, 2, 4, 4), 1), backend).permute(2, 3, 0, 1)
         for run in (lambda v: batch_norm(v, None, None, training=True), lambda v: group_norm(v, 2), lambda v: layer_norm(v, (3, 2))):
             run((x if x.shape == (5, 4, 3, 2) else x.permute(2, 0, 3, 1))[1:]).backward(gradient)
         results.append(x.grad.to_numpy())
@@ -169,17 +169,17 @@ def test_input_and_gradient_may_lie_in_any_layout(backend):
 
 
 @pytest.mark.exhaustive
-def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypatch):
+def test_the_number_of_threads_does_not_affect_the_result(monkeypatch):
     results = []
     for smallest in (pool.PARALLEL_THRESHOLD, 1):
         monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", smallest)
-        x, weight, bias = (leaf(v, FastBackend) for v in (numbers((3, 4, 5, 6)), numbers((4,), 1), numbers((4,), 2)))
-        last = leaf(numbers((6,), 3), FastBackend)
+        x, weight, bias = (leaf(v, FastBackend) for v in (random((3, 4, 5, 6)), random((4,), 1), random((4,), 2)))
+        last = leaf(random((6,), 3), FastBackend)
         y = batch_norm(x, None, None, weight, bias, True) + group_norm(x, 2, weight, bias) + layer_norm(x, 6, last)
-        y.backward(tensor(numbers((3, 4, 5, 6), 4), FastBackend))
-        wide = leaf(numbers((3, 600)), FastBackend)  # three tasks
+        y.backward(tensor(random((3, 4, 5, 6), 4), FastBackend))
+        wide = leaf(random((3, 600)), FastBackend)  # three tasks
         z = batch_norm(wide, None, None, training=True)
-        z.backward(tensor(numbers((3, 600), 1), FastBackend))
+        z.backward(tensor(random((3, 600), 1), FastBackend))
         results.append([t.tolist() for t in (y, x.grad, weight.grad, bias.grad, last.grad, z, wide.grad)])
     assert results[0] == results[1]
 
@@ -188,39 +188,39 @@ def test_planes_and_rows_are_shared_among_threads_without_a_difference(monkeypat
 
 
 @pytest.mark.parametrize(("backend", "shape"), [(SimpleBackend, (3, 2, 2)), (FastBackend, (4, 2)), (FastBackend, (2, 2, 4, 4))], ids=str)
-def test_gradients_of_a_batch_are_those_of_differences(backend, shape):
-    factors, weight, bias = tensor(numbers(shape, 1), backend), tensor(numbers((2,), 2), backend), tensor(numbers((2,), 3), backend)
+def test_gradients_of_batch_statistics_agree_with_finite_differences(backend, shape):
+    factors, weight, bias = tensor(random(shape, 1), backend), tensor(random((2,), 2), backend), tensor(random((2,), 3), backend)
     mean, var = tensor([0.5, -1.0], backend), tensor([2.0, 0.5], backend)
-    grad_check(lambda x, w, b: batch_norm(x, None, None, w, b, True) * factors, tensor(numbers(shape), backend), weight, bias)
-    grad_check(lambda x, w, b: batch_norm(x, mean, var, w, b, False) * factors, tensor(numbers(shape), backend), weight, bias)
-    grad_check(lambda x: batch_norm(x, None, None, training=True) * factors, tensor(numbers(shape), backend))
+    grad_check(lambda x, w, b: batch_norm(x, None, None, w, b, True) * factors, tensor(random(shape), backend), weight, bias)
+    grad_check(lambda x, w, b: batch_norm(x, mean, var, w, b, False) * factors, tensor(random(shape), backend), weight, bias)
+    grad_check(lambda x: batch_norm(x, None, None, training=True) * factors, tensor(random(shape), backend))
 
 
 @BACKENDS
-def test_gradients_of_a_sample_are_those_of_differences(backend):
+def test_gradients_of_sample_statistics_agree_with_finite_differences(backend):
     shape = (2, 4, 2)
-    factors = tensor(numbers(shape, 1), backend)
-    weight, bias = tensor(numbers((4,), 2), backend), tensor(numbers((4,), 3), backend)
-    wide, wide_bias = tensor(numbers((4, 2), 4), backend), tensor(numbers((4, 2), 5), backend)
-    grad_check(lambda x, w, b: group_norm(x, 2, w, b) * factors, tensor(numbers(shape), backend), weight, bias)
-    grad_check(lambda x, w, b: layer_norm(x, (4, 2), w, b) * factors, tensor(numbers(shape), backend), wide, wide_bias)
-    grad_check(lambda x, b: layer_norm(x, (4, 2), None, b) * factors, tensor(numbers(shape), backend), wide_bias)
-    grad_check(lambda x, w: rms_norm(x, (4, 2), w) * factors, tensor(numbers(shape), backend), wide)
-    grad_check(lambda x: rms_norm(x, 2) * factors + layer_norm(x, 2, eps=0.1) * factors, tensor(numbers(shape), backend))
+    factors = tensor(random(shape, 1), backend)
+    weight, bias = tensor(random((4,), 2), backend), tensor(random((4,), 3), backend)
+    wide, wide_bias = tensor(random((4, 2), 4), backend), tensor(random((4, 2), 5), backend)
+    grad_check(lambda x, w, b: group_norm(x, 2, w, b) * factors, tensor(random(shape), backend), weight, bias)
+    grad_check(lambda x, w, b: layer_norm(x, (4, 2), w, b) * factors, tensor(random(shape), backend), wide, wide_bias)
+    grad_check(lambda x, b: layer_norm(x, (4, 2), None, b) * factors, tensor(random(shape), backend), wide_bias)
+    grad_check(lambda x, w: rms_norm(x, (4, 2), w) * factors, tensor(random(shape), backend), wide)
+    grad_check(lambda x: rms_norm(x, 2) * factors + layer_norm(x, 2, eps=0.1) * factors, tensor(random(shape), backend))
 
 
 @pytest.mark.parametrize("frozen", [0, 1, 2])
-def test_what_keeps_no_gradient_gets_none_and_takes_none_from_the_others(frozen):
+def test_frozen_operands_get_no_gradient_and_the_others_keep_theirs(frozen):
     def gradients(freeze):
-        leaves = [leaf(v, FastBackend) for v in (numbers((3, 4, 20)), numbers((4,), 1), numbers((4,), 2))]
-        rows = [leaf(v, FastBackend) for v in (numbers((3, 4)), numbers((4,), 1), numbers((4,), 2))]
+        leaves = [leaf(v, FastBackend) for v in (random((3, 4, 20)), random((4,), 1), random((4,), 2))]
+        rows = [leaf(v, FastBackend) for v in (random((3, 4)), random((4,), 1), random((4,), 2))]
         for i in range(3):
             if i == freeze:
                 leaves[i].requires_grad_(False), rows[i].requires_grad_(False)
         x, weight, bias = leaves
         y = batch_norm(x, tensor(np.zeros(4), FastBackend), tensor(np.ones(4), FastBackend), weight, bias)
         (y * y).sum().backward()
-        (layer_norm(rows[0], 4, *rows[1:]) * tensor(numbers((3, 4), 5), FastBackend)).sum().backward()
+        (layer_norm(rows[0], 4, *rows[1:]) * tensor(random((3, 4), 5), FastBackend)).sum().backward()
         return [None if t.grad is None else t.grad.tolist() for t in leaves + rows]
 
     got, full = gradients(frozen), gradients(None)
@@ -232,7 +232,7 @@ def test_what_keeps_no_gradient_gets_none_and_takes_none_from_the_others(frozen)
 def test_gradients_have_gradients():
     backend = FastBackend
     mean, var = tensor([0.5, -1.0], backend), tensor([2.0, 0.5], backend)
-    shapes = numbers((3, 2, 2)), numbers((2,), 1), numbers((2,), 2)
+    shapes = random((3, 2, 2)), random((2,), 1), random((2,), 2)
     assert_second_derivatives(lambda x, w, b: batch_norm(x, None, None, w, b, True), shapes, backend)
     assert_second_derivatives(lambda x, w, b: batch_norm(x, mean, var, w, b), shapes, backend)
     assert_second_derivatives(lambda x, w, b: group_norm(x, 2, w, b), shapes, backend)
@@ -243,16 +243,16 @@ def test_gradients_have_gradients():
 @pytest.mark.exhaustive
 @BACKENDS
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_halves_are_normalized_in_float32(backend, dtype):
+def test_half_precision_is_normalized_in_float32(backend, dtype):
     if dtype == "bfloat16":
         pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
     step = 2.0**-10 if dtype == "float16" else 2.0**-7
-    values = tensor(numbers((4, 6)), backend).to(dtype)
+    values = tensor(random((4, 6)), backend).to(dtype)
     exact = values.to(float64).to_numpy()
     for run, expected in (
-        (lambda x: layer_norm(x, 6), normal(exact, 1)),
-        (lambda x: batch_norm(x, None, None, training=True), normal(exact, 0)),
-        (lambda x: group_norm(x, 2), normal(exact.reshape(4, 2, 3), 2).reshape(4, 6)),
+        (lambda x: layer_norm(x, 6), normalize(exact, 1)),
+        (lambda x: batch_norm(x, None, None, training=True), normalize(exact, 0)),
+        (lambda x: group_norm(x, 2), normalize(exact.reshape(4, 2, 3), 2).reshape(4, 6)),
         (lambda x: rms_norm(x, 6), exact / np.sqrt((exact**2).mean(1, keepdims=True) + step)),
     ):
         y = run(values)
@@ -264,41 +264,41 @@ def test_halves_are_normalized_in_float32(backend, dtype):
 
 
 @BACKENDS
-def test_training_moves_the_running_numbers_and_evaluation_uses_them(backend):
+def test_training_updates_the_running_statistics_and_evaluation_uses_them(backend):
     layer = BatchNorm1d(2, backend=backend)
     mean, var = np.zeros(2), np.ones(2)
     for step in range(3):
-        batch = numbers((4, 2), step)
+        batch = random((4, 2), step)
         layer(tensor(batch, backend))
         mean, var = 0.9 * mean + 0.1 * batch.mean(0), 0.9 * var + 0.1 * batch.var(0, ddof=1)
     np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
     np.testing.assert_allclose(layer.running_var.to_numpy(), var, rtol=1e-12)
     assert layer.num_batches_tracked.item() == 3
     layer.eval()
-    one = numbers((1, 2), 9)
+    one = random((1, 2), 9)
     np.testing.assert_allclose(layer(tensor(one, backend)).to_numpy(), (one - mean) / np.sqrt(var + 1e-5), rtol=1e-12)
     assert layer.num_batches_tracked.item() == 3
     np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
 
 
-def test_without_momentum_the_running_numbers_are_the_mean_over_all_batches():
+def test_without_momentum_the_running_statistics_are_means_over_all_batches():
     layer = BatchNorm2d(2, momentum=None, backend=FastBackend)
-    batches = [numbers((3, 2, 4, 5), seed) for seed in range(4)]
+    batches = [random((3, 2, 4, 5), seed) for seed in range(4)]
     for batch in batches:
         layer(tensor(batch, FastBackend))
     np.testing.assert_allclose(layer.running_mean.to_numpy(), np.mean([b.mean((0, 2, 3)) for b in batches], 0), rtol=1e-12)
     np.testing.assert_allclose(layer.running_var.to_numpy(), np.mean([b.var((0, 2, 3), ddof=1) for b in batches], 0), rtol=1e-12)
 
 
-def test_without_running_numbers_the_batch_counts_in_evaluation_too():
+def test_without_running_statistics_evaluation_uses_the_batch():
     layer = BatchNorm1d(2, track_running_stats=False)
     layer.eval()
     assert sorted(layer.state_dict()) == ["bias", "weight"]
-    values = numbers((5, 2))
-    np.testing.assert_allclose(layer(tensor(values)).to_numpy(), normal(values, 0), atol=1e-12)
+    values = random((5, 2))
+    np.testing.assert_allclose(layer(tensor(values)).to_numpy(), normalize(values, 0), atol=1e-12)
 
 
-def test_layers_begin_as_plain_normalization_with_pytorchs_names():
+def test_initial_layers_are_plain_normalization_with_pytorch_names():
     layer = BatchNorm2d(3, backend=FastBackend, dtype=float32)
     state = layer.state_dict()
     assert list(state) == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
@@ -315,18 +315,18 @@ def test_layers_begin_as_plain_normalization_with_pytorchs_names():
     assert layer.running_var.dtype == float64
 
 
-def test_layers_are_told_by_their_settings():
+def test_the_repr_of_a_layer_shows_its_settings():
     assert repr(BatchNorm1d(3, momentum=None)) == "BatchNorm1d(3, eps=1e-05, momentum=None, affine=True, track_running_stats=True)"
     assert repr(LayerNorm(3, bias=False)) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"
     assert repr(GroupNorm(2, 4, affine=False)) == "GroupNorm(2, 4, eps=1e-05, affine=False)"
     assert repr(RMSNorm((3, 2))) == "RMSNorm((3, 2), eps=None, elementwise_affine=True)"
 
 
-# What is refused
+# Invalid arguments
 
 
 @BACKENDS
-def test_one_number_for_a_channel_is_refused_in_training(backend):
+def test_one_value_per_channel_is_refused_in_training(backend):
     layer = BatchNorm1d(2, backend=backend)
     x = tensor([[1.0, 2.0]], backend)
     message = "batch_norm expected more than one number for each channel in training, got input of shape (1, 2); "
@@ -338,7 +338,7 @@ def test_one_number_for_a_channel_is_refused_in_training(backend):
 
 
 @BACKENDS
-def test_no_samples_give_none_and_are_refused_in_training(backend):
+def test_an_empty_batch_gives_an_empty_result_and_is_refused_in_training(backend):
     layer, x = BatchNorm1d(2, backend=backend), tensor(np.zeros((0, 2)), backend)
     with raises(
         ValueError,
@@ -351,19 +351,19 @@ def test_no_samples_give_none_and_are_refused_in_training(backend):
         assert y.shape == (0, 2)
 
 
-def test_layers_refuse_other_shapes():
+def test_layers_refuse_wrong_shapes():
     with raises(ValueError, "BatchNorm1d expected input of shape (N, 2) or (N, 2, L), got (3, 4)"):
-        BatchNorm1d(2)(tensor(numbers((3, 4))))
+        BatchNorm1d(2)(tensor(random((3, 4))))
     with raises(ValueError, "BatchNorm1d expected input of shape (N, 2) or (N, 2, L), got (3, 2, 4, 4)"):
-        BatchNorm1d(2)(tensor(numbers((3, 2, 4, 4))))
+        BatchNorm1d(2)(tensor(random((3, 2, 4, 4))))
     with raises(ValueError, "BatchNorm2d expected input of shape (N, 2, H, W), got (3, 2, 4)"):
-        BatchNorm2d(2)(tensor(numbers((3, 2, 4))))
+        BatchNorm2d(2)(tensor(random((3, 2, 4))))
     with raises(ValueError, "layer_norm expected input of shape (…, 3) for normalized_shape (3,), got (3, 4)"):
-        LayerNorm(3)(tensor(numbers((3, 4))))
+        LayerNorm(3)(tensor(random((3, 4))))
     with raises(ValueError, "rms_norm expected input of shape (…, 2, 3) for normalized_shape (2, 3), got (3,)"):
-        rms_norm(tensor(numbers((3,))), (2, 3))
+        rms_norm(tensor(random((3,))), (2, 3))
     with raises(ValueError, "group_norm expected num_groups that divides the number of channels, 4, got 3"):
-        group_norm(tensor(numbers((2, 4))), 3)
+        group_norm(tensor(random((2, 4))), 3)
     with raises(ValueError, "GroupNorm expected num_groups that divides the number of channels, 4, got 3"):
         GroupNorm(3, 4)
     with raises(ValueError, "GroupNorm expected num_groups of at least 1, got 0"):
@@ -373,15 +373,15 @@ def test_layers_refuse_other_shapes():
     with raises(ValueError, "LayerNorm expected normalized_shape as the sizes of at least one dimension, got ()"):
         LayerNorm(())
     with raises(ValueError, "group_norm expected input of shape (N, C) or (N, C, …), got (4,)"):
-        group_norm(tensor(numbers((4,))), 2)
+        group_norm(tensor(random((4,))), 2)
 
 
-def test_functions_refuse_what_does_not_fit():
-    x, good, bad = tensor(numbers((3, 4))), tensor(np.ones(4)), tensor(np.ones(3))
+def test_functions_refuse_incompatible_arguments():
+    x, good, bad = tensor(random((3, 4))), tensor(np.ones(4)), tensor(np.ones(3))
     with raises(TypeError, "layer_norm expected a Tensor of floats as input, got int64; make one with tensor(...)"):
         layer_norm(tensor(np.ones((2, 2), int)), 2)
     with raises(TypeError, "batch_norm expected a Tensor of floats as input, got ndarray; make one with tensor(...)"):
-        batch_norm(numbers((3, 4)), None, None)
+        batch_norm(random((3, 4)), None, None)
     with raises(TypeError, "batch_norm expected a Tensor of floats as weight, got list; make one with tensor(...)"):
         batch_norm(x, None, None, [1, 1, 1, 1])
     with raises(ValueError, "batch_norm expected bias of shape (4,) for input of shape (3, 4), got (3,)"):
@@ -417,7 +417,7 @@ LAYERS = [
 
 @BACKENDS
 @pytest.mark.parametrize(("name", "args", "settings", "shape"), LAYERS)
-def test_layers_are_pytorchs(backend, name, args, settings, shape):
+def test_normalization_layers_agree_with_pytorch(backend, name, args, settings, shape):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     import minitorch.nn as nn
 
@@ -425,12 +425,12 @@ def test_layers_are_pytorchs(backend, name, args, settings, shape):
         theirs = getattr(torch.nn, name)(*args, **settings, dtype=getattr(torch, dtype.name))
         with torch.no_grad():
             for i, parameter in enumerate(theirs.parameters()):
-                parameter.copy_(torch.tensor(numbers(tuple(parameter.shape), i)))
+                parameter.copy_(torch.tensor(random(tuple(parameter.shape), i)))
         ours = getattr(nn, name)(*args, **settings, backend=backend, dtype=dtype)
         ours.load_state_dict(theirs.state_dict())
         for seed, training in ((0, True), (1, True), (2, False)):
             ours.train(training), theirs.train(training)
-            values, gradient = numbers(shape, seed).astype(dtype), numbers(shape, seed + 10).astype(dtype)
+            values, gradient = random(shape, seed).astype(dtype), random(shape, seed + 10).astype(dtype)
             a, b = leaf(values, backend), torch.tensor(values, requires_grad=True)
             ours.zero_grad(), theirs.zero_grad()
             y, expected = ours(a), theirs(b)

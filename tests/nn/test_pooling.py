@@ -1,4 +1,4 @@
-"""Pooling with stride and padding: by hand, against a plain loop, and against PyTorch where that is installed."""
+"""Pooling with stride and padding: by hand, against a plain loop, and against PyTorch."""
 
 import math
 import re
@@ -21,11 +21,11 @@ SIZES = [  # shape, kernel_size, stride, padding
     ((2, 1, 3, 3), 2, 3, 1),
     ((1, 1, 2, 3), (2, 3), (1, 2), (1, 1)),
 ]
-"""Apart, overlapping, with gaps; images that windows do not fill, and windows that reach over both edges at once."""
+"""Windows that are adjacent, overlapping or spaced; that do not divide the image; and that extend past two edges at once."""
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -34,7 +34,7 @@ def leaf(values, backend=SimpleBackend, dtype=None):
 
 
 def distinct(shape, seed=0):
-    """Numbers of which no two are equal or nearly so, many of them negative."""
+    """Numbers that are all clearly different, many of them negative."""
     size = math.prod(shape)
     return (np.random.default_rng(seed).permutation(size).reshape(shape) - 0.7 * size) / 4
 
@@ -43,8 +43,8 @@ def pair(x):
     return (x, x) if isinstance(x, int) else x
 
 
-def by_hand(x, kernel, stride, padding, of_window, edge):
-    """Pooling as it is said: lay the image within an edge, and go from window to window."""
+def expected_pooling(x, kernel, stride, padding, of_window, edge):
+    """Pooling by its definition: pad the image, and go from window to window."""
     (kh, kw), (sh, sw), (ph, pw) = pair(kernel), pair(kernel if stride is None else stride), pair(padding)
     padded = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)), constant_values=edge)
     rows, columns = range(0, padded.shape[2] - kh + 1, sh), range(0, padded.shape[3] - kw + 1, sw)
@@ -52,7 +52,7 @@ def by_hand(x, kernel, stride, padding, of_window, edge):
 
 
 @BACKENDS
-def test_the_largest_and_the_mean_of_windows_side_by_side(backend):
+def test_max_and_mean_of_adjacent_windows(backend):
     x = tensor(IMAGE, backend)
     assert max_pool2d(x, 2).tolist() == [[[[5, 8], [0, 6]]]]
     assert avg_pool2d(x, 2).tolist() == [[[[3.25, 4.25], [-2, 6]]]]
@@ -63,26 +63,26 @@ def test_the_largest_and_the_mean_of_windows_side_by_side(backend):
 @BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
-def test_windows_of_any_size_stride_and_padding(backend, dtype, shape, kernel, stride, padding):
+def test_windows_may_have_any_size_stride_and_padding(backend, dtype, shape, kernel, stride, padding):
     values = distinct(shape).astype(dtype)
     x = tensor(values, backend)
     largest = max_pool2d(x, kernel, stride, padding)
     mean = avg_pool2d(x, kernel, stride, padding)
     assert (largest.dtype, mean.dtype) == (dtype, dtype)
-    np.testing.assert_array_equal(largest.to_numpy(), by_hand(values, kernel, stride, padding, np.max, -np.inf))
-    np.testing.assert_allclose(mean.to_numpy(), by_hand(values, kernel, stride, padding, np.mean, 0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(largest.to_numpy(), expected_pooling(values, kernel, stride, padding, np.max, -np.inf))
+    np.testing.assert_allclose(mean.to_numpy(), expected_pooling(values, kernel, stride, padding, np.mean, 0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.exhaustive
 @BACKENDS
 @POOLS
 @pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
-def test_gradients_are_those_of_differences(backend, pool, shape, kernel, stride, padding):
+def test_gradients_agree_with_finite_differences(backend, pool, shape, kernel, stride, padding):
     grad_check(lambda x: pool(x, kernel, stride, padding) * pool(x, kernel, stride, padding), tensor(distinct(shape) / 20, backend))
 
 
 @BACKENDS
-def test_the_gradient_goes_to_the_first_of_several_row_by_row(backend):
+def test_in_a_tie_the_gradient_goes_to_the_first_element_in_row_major_order(backend):
     x = leaf([[[[1.0, 1.0, 0.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]], backend)
     max_pool2d(x, 2).backward(tensor([[[[5.0, 7.0]]]], backend))
     assert x.grad.tolist() == [[[[5, 0, 0, 7], [0, 0, 0, 0]]]]
@@ -92,7 +92,7 @@ def test_the_gradient_goes_to_the_first_of_several_row_by_row(backend):
 
 
 @BACKENDS
-def test_padding_never_wins_though_all_numbers_are_negative(backend):
+def test_padding_is_never_the_maximum_of_negative_numbers(backend):
     x = leaf([[[[-3.0, -1.0], [-2.0, -4.0]]]], backend)
     out = max_pool2d(x, 2, padding=1)
     assert out.tolist() == [[[[-3, -1], [-2, -4]]]]
@@ -101,7 +101,7 @@ def test_padding_never_wins_though_all_numbers_are_negative(backend):
 
 
 @BACKENDS
-def test_padding_counts_in_the_mean(backend):
+def test_padding_counts_toward_the_mean(backend):
     x = leaf([[[[4.0, 8.0], [12.0, 16.0]]]], backend)
     out = avg_pool2d(x, 2, padding=1)
     assert out.tolist() == [[[[1, 2], [3, 4]]]]
@@ -110,7 +110,7 @@ def test_padding_counts_in_the_mean(backend):
 
 
 @BACKENDS
-def test_nan_is_the_largest_and_infinity_is_larger_than_numbers(backend):
+def test_nan_is_the_maximum_and_infinity_exceeds_all_numbers(backend):
     x = leaf([[[[1.0, math.nan, -math.inf, math.inf], [math.nan, 5.0, 1.0, 2.0]]]], backend)
     out = max_pool2d(x, 2)
     assert math.isnan(out[0, 0, 0, 0])
@@ -121,12 +121,14 @@ def test_nan_is_the_largest_and_infinity_is_larger_than_numbers(backend):
 
 @BACKENDS
 @POOLS
-def test_images_and_gradients_may_lie_in_any_layout(backend, pool):
+def test_images_and_gradients_may_have_any_layout(backend, pool):
     values = distinct((4, 7, 2, 1))
     x = leaf(values, backend)
     out = pool(x.permute(3, 2, 0, 1)[:, :, :, 1:], 2)  # shape (1, 2, 4, 6)
     of_window = np.max if pool is max_pool2d else np.mean
-    np.testing.assert_allclose(out.to_numpy(), by_hand(values.transpose(3, 2, 0, 1)[:, :, :, 1:], 2, None, 0, of_window, 0), rtol=1e-12)
+    np.testing.assert_allclose(
+        out.to_numpy(), expected_pooling(values.transpose(3, 2, 0, 1)[:, :, :, 1:], 2, None, 0, of_window, 0), rtol=1e-12
+    )
     y = leaf(np.ascontiguousarray(values.transpose(3, 2, 0, 1)[:, :, :, 1:]), backend)
     gradient = tensor(distinct((1, 3, 2, 2), seed=1), backend).permute(0, 3, 2, 1)
     out.backward(gradient)
@@ -137,7 +139,7 @@ def test_images_and_gradients_may_lie_in_any_layout(backend, pool):
 
 @pytest.mark.exhaustive
 @POOLS
-def test_planes_are_shared_among_threads_without_a_difference(pool, monkeypatch):
+def test_the_number_of_threads_does_not_affect_the_result(pool, monkeypatch):
     x = distinct((3, 5, 4, 6))
     gradient = tensor(distinct((3, 5, 2, 3), seed=1), FastBackend)
     results = []
@@ -152,7 +154,7 @@ def test_planes_are_shared_among_threads_without_a_difference(pool, monkeypatch)
 
 @BACKENDS
 @POOLS
-def test_no_images_give_none(backend, pool):
+def test_an_empty_batch_gives_an_empty_result(backend, pool):
     x = leaf(np.zeros((0, 2, 4, 4)), backend)
     out = pool(x, 2)
     assert out.shape == (0, 2, 2, 2)
@@ -202,12 +204,12 @@ def test_sequences_have_three_dimensions(pool):
         pool(tensor(IMAGE), 2)
 
 
-def test_pooling_is_pytorchs():
+def test_pooling_agrees_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     functional = torch.nn.functional
     for shape, kernel, stride, padding in [*SIZES, ((2, 2, 5, 6), 2, 1, 1), ((1, 1, 6, 6), (2, 3), (3, 2), (1, 1))]:
         for ours, theirs in ((max_pool2d, functional.max_pool2d), (avg_pool2d, functional.avg_pool2d)):
-            for values in (distinct(shape), np.round(distinct(shape) % 2), np.zeros(shape)):  # the second and third are full of equals
+            for values in (distinct(shape), np.round(distinct(shape) % 2), np.zeros(shape)):  # two with many equal elements
                 b = torch.tensor(values, requires_grad=True)
                 expected = theirs(b, kernel, stride, padding)
                 weights = distinct(tuple(expected.shape), seed=1)
@@ -224,8 +226,8 @@ def test_pooling_is_pytorchs():
 # Windows that fill the image
 
 
-def filling(x, size):
-    """Adaptive pooling as it is said: window i of n from ⌊i · H / n⌋ to ⌈(i + 1) · H / n⌉."""
+def adaptive_pooling(x, size):
+    """Adaptive pooling by its definition: window i of n is from ⌊i · H / n⌋ to ⌈(i + 1) · H / n⌉."""
     (rows, columns), (height, width) = size, x.shape[2:]
     high = [slice(math.floor(i * height / rows), math.ceil((i + 1) * height / rows)) for i in range(rows)]
     wide = [slice(math.floor(j * width / columns), math.ceil((j + 1) * width / columns)) for j in range(columns)]
@@ -234,13 +236,13 @@ def filling(x, size):
 
 @BACKENDS
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 2), (4, 6), (5, 7), (3, 1)], ids=str)
-def test_means_of_windows_that_fill_the_image(backend, size):
+def test_adaptive_windows_are_averaged(backend, size):
     values = distinct((2, 3, 4, 6))
-    np.testing.assert_allclose(adaptive_avg_pool2d(tensor(values, backend), size).to_numpy(), filling(values, size), rtol=1e-12)
+    np.testing.assert_allclose(adaptive_avg_pool2d(tensor(values, backend), size).to_numpy(), adaptive_pooling(values, size), rtol=1e-12)
 
 
 @BACKENDS
-def test_one_size_serves_both_and_none_stays(backend):
+def test_a_single_size_counts_for_both_dimensions_and_none_keeps_the_input_size(backend):
     x = tensor(distinct((1, 2, 4, 6)), backend)
     np.testing.assert_array_equal(adaptive_avg_pool2d(x, 2).to_numpy(), adaptive_avg_pool2d(x, (2, 2)).to_numpy())
     assert adaptive_avg_pool2d(x, None).tolist() == x.tolist()
@@ -249,11 +251,11 @@ def test_one_size_serves_both_and_none_stays(backend):
 
 
 @BACKENDS
-def test_gradients_of_windows_that_overlap_are_those_of_differences(backend):
+def test_gradients_of_overlapping_windows_agree_with_finite_differences(backend):
     grad_check(lambda x: adaptive_avg_pool2d(x, (2, 3)) * adaptive_avg_pool2d(x, (2, 3)), tensor(distinct((1, 2, 3, 4)) / 5, backend))
 
 
-def test_windows_that_fill_nothing_are_refused():
+def test_invalid_output_sizes_are_refused():
     name, x = "adaptive_avg_pool2d", tensor(IMAGE)
     with raises(ValueError, f"{name} expected input of shape (B, C, H, W), got (1, 4, 4)"):
         adaptive_avg_pool2d(x[0], 1)
@@ -267,7 +269,7 @@ def test_windows_that_fill_nothing_are_refused():
         adaptive_avg_pool2d(x[:, :, :0], 1)
 
 
-def test_windows_that_fill_the_image_are_pytorchs():
+def test_adaptive_pooling_agrees_with_pytorch():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for size in (1, 3, (2, None), (4, 5), (7, 7)):
         b = torch.tensor(distinct((2, 2, 5, 6)), requires_grad=True)

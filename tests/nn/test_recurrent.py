@@ -1,4 +1,4 @@
-"""Recurrent networks: single steps by hand, gradients against differences, and layers and cells against PyTorch where that is installed."""
+"""Recurrent networks: single steps by hand, gradients from finite differences, and a comparison of layers and cells with PyTorch."""
 
 import math
 import re
@@ -16,11 +16,11 @@ EACH = pytest.mark.parametrize("kind", KINDS)
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-def numbers(shape, seed=0):
+def random(shape, seed=0):
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
@@ -38,7 +38,7 @@ def set_all(layer, value):
 
 
 @BACKENDS
-def test_one_step_of_each_cell_is_what_its_formula_says(backend):
+def test_one_step_of_each_cell_follows_its_formula(backend):
     x, h, c = np.array([[1.0, 2.0]]), np.array([[0.5]]), np.array([[-0.25]])
     a, state, cell = (tensor(v, backend) for v in (x, h, c))
     for nonlinearity, f in (("tanh", np.tanh), ("relu", lambda v: np.maximum(v, 0))):
@@ -60,11 +60,11 @@ def test_one_step_of_each_cell_is_what_its_formula_says(backend):
 
 @EACH
 @BACKENDS
-def test_gradients_are_those_of_differences(kind, backend):
+def test_gradients_agree_with_finite_differences(kind, backend):
     made = KINDS[kind]
-    given, weight, bias = numbers((3, 2, made.gates * 2)), numbers((made.gates * 2, 2), 1), numbers((made.gates * 2,), 2)
-    states = [numbers((2, 2), 3 + i) for i in range(made.states)]
-    factors = tensor(numbers((3, made.states, 2, 2), 5), backend)
+    given, weight, bias = random((3, 2, made.gates * 2)), random((made.gates * 2, 2), 1), random((made.gates * 2,), 2)
+    states = [random((2, 2), 3 + i) for i in range(made.states)]
+    factors = tensor(random((3, made.states, 2, 2), 5), backend)
     tensors = [tensor(x, backend) for x in (given, weight, bias, *states)]
     grad_check(lambda g, w, b, *s: recurrence(g, w, b, kind, s) * factors, *tensors)
     if backend is FastBackend:
@@ -72,14 +72,14 @@ def test_gradients_are_those_of_differences(kind, backend):
 
 
 @EACH
-def test_compiled_steps_are_those_of_plain_loops(kind):
+def test_compiled_steps_equal_those_of_plain_loops(kind):
     made, results = KINDS[kind], []
     for backend in (SimpleBackend, FastBackend):
-        arrays = [numbers((4, 3, made.gates * 5)), numbers((made.gates * 5, 5), 1), numbers((made.gates * 5,), 2)]
-        arrays += [numbers((3, 5), 3 + i) for i in range(made.states)]
+        arrays = [random((4, 3, made.gates * 5)), random((made.gates * 5, 5), 1), random((made.gates * 5,), 2)]
+        arrays += [random((3, 5), 3 + i) for i in range(made.states)]
         leaves = [tensor(x, backend, requires_grad=True) for x in arrays]
         out = recurrence(*leaves[:3], kind, tuple(leaves[3:]))
-        out.backward(tensor(numbers(out.shape, 9), backend))
+        out.backward(tensor(random(out.shape, 9), backend))
         results.append([out.to_numpy(), *(x.grad.to_numpy() for x in leaves)])
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -88,14 +88,14 @@ def test_compiled_steps_are_those_of_plain_loops(kind):
 @EACH
 def test_gradients_have_gradients(kind):
     made = KINDS[kind]
-    arrays = [numbers((2, 1, made.gates)), numbers((made.gates, 1), 1), numbers((made.gates,), 2)]
-    arrays += [numbers((1, 1), 3 + i) for i in range(made.states)]
+    arrays = [random((2, 1, made.gates)), random((made.gates, 1), 1), random((made.gates,), 2)]
+    arrays += [random((1, 1), 3 + i) for i in range(made.states)]
     assert_second_derivatives(lambda g, w, b, *s: recurrence(g, w, b, kind, s), arrays, FastBackend, 1e-5)
 
 
-def test_what_is_written_into_the_result_is_noticed_before_it_makes_a_gradient_wrong():
-    weight = tensor(numbers((2, 2)), FastBackend, requires_grad=True)
-    out = recurrence(tensor(numbers((3, 1, 2)), FastBackend), weight, None, "tanh", (tensor(numbers((1, 2)), FastBackend),))
+def test_a_write_into_the_result_is_detected_in_the_backward_pass():
+    weight = tensor(random((2, 2)), FastBackend, requires_grad=True)
+    out = recurrence(tensor(random((3, 1, 2)), FastBackend), weight, None, "tanh", (tensor(random((1, 2)), FastBackend),))
     out.detach()[0, 0, 0, 0] = 7.0
     with pytest.raises(RuntimeError, match="has been written into since"):
         out.sum().backward()
@@ -105,11 +105,11 @@ def test_what_is_written_into_the_result_is_noticed_before_it_makes_a_gradient_w
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_a_layer_is_its_cell_step_after_step(name):
+def test_a_layer_applies_its_cell_step_by_step(name):
     manual_seed(0)
     layer, cell = getattr(nn, name)(3, 2), getattr(nn, f"{name}Cell")(3, 2)
     cell.load_state_dict({key.removesuffix("_l0"): value for key, value in layer.state_dict().items()})
-    x, state, outputs = tensor(numbers((4, 2, 3))), None, []
+    x, state, outputs = tensor(random((4, 2, 3))), None, []
     for t in range(4):
         state = cell(x[t], state)
         outputs.append((state[0] if name == "LSTM" else state).tolist())
@@ -118,7 +118,7 @@ def test_a_layer_is_its_cell_step_after_step(name):
     np.testing.assert_allclose((final[0] if name == "LSTM" else final).to_numpy(), [outputs[-1]], rtol=1e-12)
 
 
-def test_weights_begin_uniform_with_pytorchs_names():
+def test_initial_weights_are_uniform_with_pytorch_names():
     manual_seed(0)
     layer = LSTM(3, 100, num_layers=2, bidirectional=True, backend=FastBackend, dtype=float32)
     names = [f"{part}_l{i}{end}" for i in (0, 1) for end in ("", "_reverse") for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
@@ -133,22 +133,22 @@ def test_weights_begin_uniform_with_pytorchs_names():
     assert list(GRU(2, 1, bias=False).state_dict()) == ["weight_ih_l0", "weight_hh_l0"]
 
 
-def test_layers_are_told_by_their_settings():
+def test_the_repr_of_a_layer_shows_its_settings():
     assert repr(LSTM(3, 4, 2, dropout=0.5)) == "LSTM(3, 4, num_layers=2, dropout=0.5)"
     assert repr(RNN(3, 4, batch_first=True)) == "RNN(3, 4, batch_first=True)"
     assert repr(GRUCell(3, 4, bias=False)) == "GRUCell(3, 4, bias=False)"
 
 
-def test_operations_are_counted():
-    x = tensor(numbers((5, 2, 3)))
+def test_the_summary_counts_operations():
+    x = tensor(random((5, 2, 3)))
     assert LSTM(3, 4).flops((x,), None) == 2 * 10 * 16 * (3 + 4)
     assert GRUCell(3, 4).flops((x[0],), None) == 2 * 2 * 12 * (3 + 4)
 
 
-def test_dropout_between_layers_is_for_training():
+def test_dropout_between_layers_is_active_only_in_training():
     manual_seed(0)
     layer = GRU(2, 20, 2, dropout=0.5, backend=FastBackend)
-    x = tensor(numbers((3, 1, 2)), FastBackend)
+    x = tensor(random((3, 1, 2)), FastBackend)
     assert layer(x)[0].tolist() != layer(x)[0].tolist()
     layer.eval()
     assert layer(x)[0].tolist() == layer(x)[0].tolist()
@@ -156,22 +156,22 @@ def test_dropout_between_layers_is_for_training():
     assert one(x)[0].tolist() == one(x)[0].tolist()
 
 
-def test_what_does_not_fit_is_refused():
-    layer, x = LSTM(3, 2), tensor(numbers((4, 2, 3)))
+def test_incompatible_arguments_are_refused():
+    layer, x = LSTM(3, 2), tensor(random((4, 2, 3)))
     with raises(ValueError, "LSTM expected input of shape (L, N, 3) or (L, 3), got (4, 3, 2)"):
-        layer(tensor(numbers((4, 3, 2))))
+        layer(tensor(random((4, 3, 2))))
     with raises(ValueError, "GRU expected input of shape (N, L, 3) or (L, 3), got (3,)"):
         GRU(3, 2, batch_first=True)(x[0, 0])
     with raises(ValueError, "RNNCell expected input of shape (N, 3) or (3,), got (4, 2, 3)"):
         RNNCell(3, 2)(x)
     with raises(TypeError, "LSTM expected a Tensor of floats as input, got ndarray; make one with tensor(...)"):
-        layer(numbers((4, 2, 3)))
+        layer(random((4, 2, 3)))
     with raises(TypeError, "LSTM expected hx as a pair of Tensors, hidden state and cell, got Tensor"):
-        layer(x, tensor(numbers((1, 2, 2))))
+        layer(x, tensor(random((1, 2, 2))))
     with raises(ValueError, "LSTM expected hx of shape (1, 2, 2), got (1, 3, 2)"):
-        layer(x, (tensor(numbers((1, 2, 2))), tensor(numbers((1, 3, 2)))))
+        layer(x, (tensor(random((1, 2, 2))), tensor(random((1, 3, 2)))))
     with raises(ValueError, "GRUCell expected hx of shape (2, 2), got (2,)"):
-        GRUCell(3, 2)(x[0], tensor(numbers((2,))))
+        GRUCell(3, 2)(x[0], tensor(random((2,))))
     with raises(ValueError, "LSTM expected sequences of at least one element, got input of shape (0, 2, 3)"):
         layer(x[:0])
     with raises(ValueError, 'RNN expected nonlinearity "tanh" or "relu", got \'sigmoid\''):
@@ -192,21 +192,21 @@ SETTINGS = [
 
 
 def assert_same(pairs, tolerance):
-    """Fail unless tensors are those of PyTorch."""
+    """Fail unless the tensors equal PyTorch's."""
     for got, expected in pairs:
         assert got.shape == tuple(expected.shape)
         np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance)
 
 
-def flat(results):
+def flatten(results):
     """All tensors of nested tuples."""
-    return [x for part in results for x in (flat(part) if isinstance(part, tuple) else [part])]
+    return [x for part in results for x in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
 @BACKENDS
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-def test_layers_are_pytorchs(backend, name, settings):
+def test_layers_agree_with_pytorch(backend, name, settings):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     torch.manual_seed(0)
     settings = settings | ({"nonlinearity": "relu"} if name == "RNN" and settings.get("bidirectional") else {})
@@ -217,19 +217,17 @@ def test_layers_are_pytorchs(backend, name, settings):
         assert list(ours.state_dict()) == list(theirs.state_dict())
         places = settings.get("num_layers", 1) * (1 + settings.get("bidirectional", False))
         for x, hx in (((4, 2, 3), None), ((4, 2, 3), (places, 4 if settings.get("batch_first") else 2, 2)), ((4, 3), (places, 2))):
-            values = [numbers(x).astype(dtype)] + (
-                [] if hx is None else [numbers(hx, i).astype(dtype) for i in range(1 + (name == "LSTM"))]
-            )
+            values = [random(x).astype(dtype)] + ([] if hx is None else [random(hx, i).astype(dtype) for i in range(1 + (name == "LSTM"))])
             a = [tensor(v, backend, requires_grad=True) for v in values]
             b = [torch.tensor(v, requires_grad=True) for v in values]
             results = []
             for layer, leaves in ((ours, a), (theirs, b)):
                 layer.zero_grad()
                 state = [] if hx is None else [tuple(leaves[1:])] if name == "LSTM" else leaves[1:]
-                results.append(flat(layer(leaves[0], *state)))
+                results.append(flatten(layer(leaves[0], *state)))
             assert_same(zip(*results, strict=True), tolerance)
             for i, (got, expected) in enumerate(zip(*results, strict=True)):
-                given = numbers(got.shape, 7 + i).astype(dtype)
+                given = random(got.shape, 7 + i).astype(dtype)
                 got.backward(tensor(given, backend), retain_graph=True)
                 expected.backward(torch.tensor(given), retain_graph=True)
             pairs = [(p.value.grad, q.grad) for p, q in zip(ours.parameters(), theirs.parameters(), strict=True)]
@@ -238,16 +236,16 @@ def test_layers_are_pytorchs(backend, name, settings):
 
 @BACKENDS
 @pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
-def test_cells_are_pytorchs(backend, name):
+def test_cells_agree_with_pytorch(backend, name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     theirs = getattr(torch.nn, name)(3, 2, dtype=torch.float64)
     ours = getattr(nn, name)(3, 2, backend=backend, dtype=float64)
     ours.load_state_dict(theirs.state_dict())
     assert list(ours.state_dict()) == list(theirs.state_dict())
     for lead in ((4,), ()):
-        values, states = numbers((*lead, 3)), [numbers((*lead, 2), i) for i in range(1 + (name == "LSTMCell"))]
+        values, states = random((*lead, 3)), [random((*lead, 2), i) for i in range(1 + (name == "LSTMCell"))]
         results = []
         for layer, made in ((ours, lambda v: tensor(v, backend)), (theirs, torch.tensor)):
             pair = tuple(made(v) for v in states)
-            results.append(flat((layer(made(values), pair if len(pair) == 2 else pair[0]), layer(made(values)))))
+            results.append(flatten((layer(made(values), pair if len(pair) == 2 else pair[0]), layer(made(values)))))
         assert_same(zip(*results, strict=True), 1e-10)

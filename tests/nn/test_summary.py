@@ -1,4 +1,4 @@
-"""The table of a network: shapes, parameters and work counted by hand, and everything left as it was."""
+"""The table of a network: shapes, parameters and operations counted by hand; the network stays unchanged."""
 
 import re
 
@@ -11,11 +11,11 @@ from minitorch.nn import Conv2d, Dropout, Embedding, Flatten, Linear, Module, Pa
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
-class Doubled(Module):
+class CallsTwice(Module):
     """Calls its layer twice, counts the calls in a buffer, and has a parameter of its own."""
 
     def __init__(self):
@@ -34,7 +34,7 @@ class Doubled(Module):
         return {"a": self.drop(self.linear(self.linear(x)) * self.scale.value), "b": [rand((1,)), "text"]}
 
 
-def test_the_table_of_a_network_is_this():
+def test_the_table_of_a_network_is_pinned():
     model = Sequential(Conv2d(1, 2, 3), Flatten(), Linear(8, 3))
     model[2].bias.value.requires_grad_(False)
     # Conv2d: 2 · 9 weights and 2 biases, 2 · 9 FLOPs for each of 5 · 2 · 2 · 2 elements. Linear: 8 · 3 + 3, and 2 · 8 for each of 5 · 3.
@@ -53,9 +53,9 @@ def test_the_table_of_a_network_is_this():
 
 
 def test_calls_add_up_and_a_shared_parameter_counts_once():
-    lines = summary(Doubled(), (4, 2)).splitlines()
+    lines = summary(CallsTwice(), (4, 2)).splitlines()
     assert [line.split() for line in lines[2:6]] == [
-        ["Doubled", "(4,", "2),", "(1,)", "2", "-"],
+        ["CallsTwice", "(4,", "2),", "(1,)", "2", "-"],
         ["linear", "Linear", "2×", "(4,", "2)", "4", "64"],  # in each call 2 · 2 for each of 4 · 2 elements
         ["tied", "Linear", "-", "2", "-"],
         ["drop", "Dropout", "(4,", "2)", "-", "-"],
@@ -67,8 +67,8 @@ def test_calls_add_up_and_a_shared_parameter_counts_once():
     ]
 
 
-def test_modes_buffers_hooks_gradients_and_random_numbers_stay_as_they_were():
-    model = Doubled()
+def test_modes_buffers_hooks_gradients_and_the_random_state_are_unchanged():
+    model = CallsTwice()
     model.drop.training = False
     calls, seen = model.calls, model.seen
     seen[0] = 5.0
@@ -85,7 +85,7 @@ def test_modes_buffers_hooks_gradients_and_random_numbers_stay_as_they_were():
     assert all(not module._hooks for module in model.modules())
 
 
-def test_a_network_that_fails_is_left_as_it_was():
+def test_a_failing_network_is_unchanged():
     model = Sequential(Linear(2, 3), Linear(2, 3))
     with pytest.raises(ValueError, match=r"^linear expected"):
         summary(model, (4, 2))
@@ -93,7 +93,7 @@ def test_a_network_that_fails_is_left_as_it_was():
     assert all(not module._hooks for module in model.modules())
 
 
-def test_what_goes_in_has_the_dtype_and_backend_of_the_network_or_the_dtype_that_is_asked_for():
+def test_the_input_has_the_network_s_dtype_and_backend_or_the_requested_dtype():
     class Checked(Module):
         def __init__(self):
             super().__init__()
@@ -110,8 +110,8 @@ def test_what_goes_in_has_the_dtype_and_backend_of_the_network_or_the_dtype_that
     assert "Parameters: 0, of which 0 are trained" in summary(Flatten(), (2, 3, 4))
 
 
-def test_modules_of_the_courses_kind_stand_in_the_table_with_their_children():
-    class OfTheCourse(minitorch.Module):
+def test_modules_of_the_course_are_in_the_table_with_their_children():
+    class CourseModule(minitorch.Module):
         def __init__(self):
             super().__init__()
             self.inner = Linear(2, 3)
@@ -119,8 +119,8 @@ def test_modules_of_the_courses_kind_stand_in_the_table_with_their_children():
         def forward(self, x):
             return self.inner(x)
 
-    lines = summary(OfTheCourse(), (4, 2)).splitlines()
-    assert [line.split() for line in lines[2:4]] == [["OfTheCourse", "-", "-", "-"], ["inner", "Linear", "(4,", "3)", "9", "48"]]
+    lines = summary(CourseModule(), (4, 2)).splitlines()
+    assert [line.split() for line in lines[2:4]] == [["CourseModule", "-", "-", "-"], ["inner", "Linear", "(4,", "3)", "9", "48"]]
 
 
 def test_every_line_fits_80_characters_and_has_no_color():
@@ -135,7 +135,7 @@ def test_every_line_fits_80_characters_and_has_no_color():
     assert (row[:30], len(row)) == ("a_rather_long_…ong_name Linear", 80)
 
 
-def test_what_is_no_network_and_no_shape_is_refused():
+def test_invalid_networks_and_shapes_are_refused():
     with raises(TypeError, "summary expected a module whose parameters are tensors, got list; pass the network itself"):
         summary([], (1,))
     scalars = minitorch.Module()

@@ -1,4 +1,4 @@
-"""The pages that train classifiers, as their tests read them, and a program that ends at once."""
+"""Helpers for the tests of pages that train classifiers: reading a page, waiting for a run, and a fake program."""
 
 import time
 
@@ -8,22 +8,22 @@ from project.lab.training import job as training_job
 
 
 def texts(elements):
-    """What they say, without the signs that keep Markdown from reading it as such."""
+    """The texts of the elements, without the backslashes that escape Markdown."""
     return [element.value.replace("\\", "") for element in elements]
 
 
-def everything(app):
-    """All that stands on the page, as one text."""
+def page_text(app):
+    """All text on the page."""
     return "\n".join(texts([*app.markdown, *app.caption, *app.info, *app.error]))
 
 
-def pictures(app):
-    """The markup of small pictures."""
+def picture_markup(app):
+    """The markup of the small pictures."""
     return "\n".join(block.proto.body for block in app.get("html"))
 
 
 def until_done(app, prefix):
-    """Look again and again until the run has ended."""
+    """Rerun the page until the training run has ended."""
     end = time.monotonic() + 240
     while not app.button(key=f"{prefix}_stop").disabled:
         assert time.monotonic() < end
@@ -33,8 +33,8 @@ def until_done(app, prefix):
 
 
 @pytest.fixture
-def nothing_runs(monkeypatch):
-    """Makes a program that says these lines and then ends, by an error if one is given."""
+def fake_program(monkeypatch):
+    """A function that replaces the training program by one that prints these lines and ends, or fails with the given error."""
 
     def make(lines=(), error=None):
         class Ended:

@@ -1,4 +1,4 @@
-"""Every page of the app: with finished code, with code that is not written, and with code that is broken."""
+"""Every page of the app, with finished, unwritten and broken code."""
 
 import ast
 
@@ -8,14 +8,10 @@ from streamlit.testing.v1 import AppTest
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState
 from project.lab import registry
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
 from tests.project.workspace import copy, show, turn_optimized_kernels_off
 
 PAGES = [row.name for row in registry.VIEWS]
-
-
-def texts(elements):
-    return [element.value for element in elements]
 
 
 def stub(monkeypatch, target, task, static=False):
@@ -37,12 +33,12 @@ def test_a_page_shows_finished_code_without_a_notice_of_trouble(name):
     assert not [text for text in texts(app.info) if "not written" in text]
 
 
-def test_the_app_starts_with_the_board():
+def test_the_app_opens_the_board_first():
     app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60).run()
     assert texts(app.title) == ["MiniTorch"]
 
 
-# Code that is not written yet: the page says so, and where to begin
+# Code that is not written yet: the page says so, and where to start
 
 STUBS = [
     ("m0_operators", "minitorch.operators.sigmoid", "0.1", "minitorch/operators.py", {}),
@@ -69,7 +65,7 @@ STUBS = [
 
 @pytest.mark.parametrize(("page", "target", "task", "file", "query"), STUBS)
 def test_unwritten_code_becomes_a_card_with_task_file_hint_and_command(monkeypatch, page, target, task, file, query):
-    open_page(page)  # what is patched must have been imported
+    open_page(page)  # a test can only patch imported modules
     stub(monkeypatch, target, task, static=".forward" in target and "Linear" not in target)
     app = open_page(page, **query)
     cards = [text for text in texts(app.info) if "not written yet" in text]
@@ -83,7 +79,7 @@ def test_unwritten_code_becomes_a_card_with_task_file_hint_and_command(monkeypat
     assert not app.error
 
 
-def test_train_and_eval_that_are_not_written_leave_the_tree_standing(monkeypatch):
+def test_the_module_tree_is_shown_although_train_and_eval_are_unwritten(monkeypatch):
     stub(monkeypatch, "minitorch.module.Module.eval", "0.4")
     app = open_page("m0_modules")
     app.segmented_control(key="mode").set_value("eval()").run()
@@ -102,7 +98,7 @@ def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch
     assert "Task 1\\.4 is not written yet" in app.info[0].value
 
 
-# Code that is wrong
+# Broken code
 
 
 def test_a_page_shows_the_students_frame_and_inputs_when_their_code_raises(monkeypatch):
@@ -114,13 +110,13 @@ def test_a_page_shows_the_students_frame_and_inputs_when_their_code_raises(monke
     assert "with `x = 1.0`" in app.error[0].value
 
 
-def test_a_forgotten_return_is_named_on_the_page(monkeypatch):
+def test_a_missing_return_is_named_on_the_page(monkeypatch):
     monkeypatch.setattr("minitorch.operators.sigmoid", lambda x: None)
     app = open_page("m0_operators")
     assert "is the return missing" in app.error[0].value
 
 
-def test_a_forgotten_return_in_training_is_named(monkeypatch):
+def test_a_missing_return_in_training_is_named(monkeypatch):
     open_page("m1_training")
     monkeypatch.setattr("minitorch.scalar.Scalar.log", lambda self: None)
     app = open_page("m1_training")
@@ -129,22 +125,22 @@ def test_a_forgotten_return_in_training_is_named(monkeypatch):
 
 
 @pytest.mark.exhaustive
-def test_every_page_survives_a_syntax_error_and_names_the_line(tmp_path):
+def test_every_page_handles_a_syntax_error_and_names_the_line(tmp_path):
     folder = copy(tmp_path)
     source = (folder / "minitorch" / "operators.py").read_text()
     (folder / "minitorch" / "operators.py").write_text("def broken(:\n" + source)
     for name, page in show(folder, PAGES).items():
         assert page["exceptions"] == []
-        if name not in ("home", "m3_tiling", "m3_grid"):  # those run no code of the student's
+        if name not in ("home", "m3_tiling", "m3_grid"):  # these pages run no student code
             assert "minitorch/operators.py, line 1: invalid syntax" in page["notices"][0].replace("\\", ""), name
 
 
 WHEN_STARTED = ("m3_speed", "m4_images", "m4_sentiment")
-"""Pages that run student code when Start is pressed, in a process of its own."""
+"""Pages that run student code in a separate process when Start is pressed."""
 
 
 @pytest.mark.exhaustive
-def test_every_page_survives_a_fresh_workspace_in_which_nothing_is_written(tmp_path):
+def test_every_page_handles_a_workspace_in_which_nothing_is_written(tmp_path):
     folder = copy(tmp_path)
     for task in course().tasks:
         for name in task.write:
@@ -164,7 +160,7 @@ def test_every_page_survives_a_fresh_workspace_in_which_nothing_is_written(tmp_p
 
 
 def without_body(source, qualified, body):
-    """The source with another body for one function."""
+    """The source with the body of one function replaced."""
     tree = ast.parse(source)
     node = tree
     for part in qualified.split("."):
@@ -180,7 +176,7 @@ def states(**known):
     return {task.id: known.get(f"t{task.id.replace('.', '_')}", TaskState(task.id)) for task in course().tasks}
 
 
-def test_the_board_says_that_the_tests_have_not_run(monkeypatch):
+def test_the_board_says_if_the_tests_have_not_run(monkeypatch):
     monkeypatch.setattr("course.runner.progress.cached_states", lambda: states())
     app = open_page("home")
     assert "The tests have not run on these files yet" in app.info[0].value
@@ -202,7 +198,7 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
     assert "Next: Task 0.2, Testing and debugging." in app.info[0].value
 
 
-def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
+def test_the_board_distinguishes_untested_tasks_from_open_ones(monkeypatch):
     monkeypatch.setattr("course.runner.progress.cached_states", lambda: states(t0_3=TaskState("0.3", "passed", passed=5, total=5)))
     app = open_page("home")
     assert "All tasks tested so far pass" in app.info[0].value
@@ -210,7 +206,7 @@ def test_the_board_does_not_take_untested_tasks_for_open_ones(monkeypatch):
     assert app.get("progress")[0].proto.text == "10 of 410 points; 26 of 27 tasks not tested since the last change"
 
 
-def test_the_board_celebrates_when_all_has_passed(monkeypatch):
+def test_the_board_congratulates_when_every_task_has_passed(monkeypatch):
     monkeypatch.setattr("course.runner.progress.cached_states", lambda: {task.id: TaskState(task.id, "passed") for task in course().tasks})
     assert "All tasks pass" in open_page("home").success[0].value
 
@@ -223,7 +219,7 @@ def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
     assert ran == [[task.id for task in course().tasks]]
 
 
-# What the pages do
+# What the pages show
 
 
 def test_the_operator_page_computes_with_lists():
@@ -241,7 +237,7 @@ def test_eval_on_a_child_reaches_its_subtree_only():
     assert "5 modules, 2 in training mode, 3 in evaluation mode." in texts(app.caption)
 
 
-def test_the_manual_page_counts_and_writes_the_line():
+def test_the_manual_page_counts_errors_and_shows_the_code_of_the_line():
     app = open_page("m0_manual")
     app.slider(key="weight_1").set_value(-10.0).run()
     app.slider(key="weight_2").set_value(0.0).run()
@@ -250,11 +246,11 @@ def test_the_manual_page_counts_and_writes_the_line():
     assert app.code[0].value == "return (-10.0, 0.0, 5.0)"
 
 
-def test_the_manual_page_begins_with_a_line_that_does_not_separate():
+def test_the_manual_page_starts_with_a_line_that_does_not_separate_the_points():
     assert open_page("m0_manual").metric[0].value != "50 / 50"
 
 
-def test_the_derivative_page_compares_both_ways():
+def test_the_derivative_page_compares_the_analytic_and_the_numerical_derivative():
     app = open_page("m1_derivative", fx="x ** 3")
     app.slider(key="at").set_value(2.0).run()
     app.select_slider(key="epsilon").set_value(0.1).run()
@@ -264,7 +260,7 @@ def test_the_derivative_page_compares_both_ways():
     assert float(difference) == pytest.approx(0.01)
 
 
-def test_the_error_curve_leaves_out_steps_that_leave_the_domain():
+def test_the_error_curve_omits_steps_outside_the_domain():
     app = open_page("m1_derivative", fx="sqrt(x)")
     app.slider(key="at").set_value(0.05).run()
     app.select_slider(key="epsilon").set_value(0.001).run()
@@ -272,14 +268,14 @@ def test_the_error_curve_leaves_out_steps_that_leave_the_domain():
     assert any("Error of the central difference against epsilon" in text for text in texts(app.caption))
 
 
-def test_an_infinite_curve_is_a_gap():
+def test_an_infinite_value_is_a_gap_in_the_curve():
     app = open_page("m1_derivative", fx="x * 1e308 * 1e308")
     specs = [element.proto.spec for element in app.get("vega_lite_chart")]
     assert specs
     assert not any("NaN" in spec or "Infinity" in spec for spec in specs)
 
 
-def test_a_point_outside_the_domain_is_named():
+def test_a_point_outside_the_domain_is_reported():
     app = open_page("m1_derivative", fx="sqrt(x - 3)")
     assert "The function is undefined at x = 1" in app.warning[0].value
     app.slider(key="at").set_value(3.0).run()
@@ -287,7 +283,7 @@ def test_a_point_outside_the_domain_is_named():
 
 
 @pytest.mark.parametrize(("page", "field"), [("m1_graph", "f"), ("m1_derivative", "fx"), ("m1_trace", "trace_f")])
-def test_typed_code_is_refused_in_words(page, field):
+def test_typed_code_is_refused_with_a_message(page, field):
     app = open_page(page)
     app.text_input(key=field).set_value('__import__("os")').run()
     assert "unknown function" in app.error[0].value
@@ -309,7 +305,7 @@ def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
     assert "8 nodes" in app.caption[0].value
 
 
-def test_backpropagation_is_stepped_forward_and_back():
+def test_backpropagation_can_be_stepped_forward_and_back():
     app = open_page("m1_graph", f="x * y")
     assert "The backward pass has not started" in app.info[0].value
     app.button(key="forward").click().run()
@@ -319,7 +315,7 @@ def test_backpropagation_is_stepped_forward_and_back():
     assert app.button(key="back").disabled
 
 
-def test_a_shorter_expression_keeps_the_step_within_its_graph():
+def test_the_step_is_clamped_to_the_graph_of_a_shorter_expression():
     app = open_page("m1_graph")
     app.slider(key="moment").set_value(8).run()
     assert app.button(key="forward").disabled
@@ -344,10 +340,6 @@ def test_the_trace_page_shows_the_worked_example():
 # Training
 
 
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
-
-
 def test_step_trains_one_epoch():
     app = open_page("m1_training")
     assert epoch(app) == 0
@@ -357,7 +349,7 @@ def test_step_trains_one_epoch():
     assert epoch(app) == 2
 
 
-def test_start_trains_pause_stops_and_reset_forgets():
+def test_start_trains_pause_stops_and_reset_starts_over():
     app = open_page("m1_training", points="10")
     app.button(key="start").click().run()
     assert app.button(key="start").disabled
@@ -383,14 +375,14 @@ def test_training_ends_after_the_last_epoch():
     assert app.button(key="pause").disabled
 
 
-def test_the_address_holds_the_setting_and_the_command_repeats_it():
+def test_the_address_contains_the_setting_and_the_command_repeats_it():
     app = open_page("m1_training", dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
     assert app.code[0].value == "python project/run_scalar.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
     app.number_input(key="hidden").set_value(6).run()
     assert "--hidden 6" in app.code[0].value
 
 
-def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
+def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not():
     app = open_page("m1_training", points="10")
     app.button(key="step").click().run()
     app.number_input(key="rate").set_value(0.25).run()
@@ -401,7 +393,7 @@ def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
     assert not any("The learning rate was changed" in text for text in texts(app.caption))
 
 
-def test_a_rate_that_is_changed_before_the_first_step_is_the_rate_of_the_run():
+def test_a_rate_changed_before_the_first_step_applies_to_the_whole_run():
     app = open_page("m1_training", points="10")
     app.number_input(key="rate").set_value(2.0).run()
     app.button(key="step").click().run()
@@ -409,9 +401,9 @@ def test_a_rate_that_is_changed_before_the_first_step_is_the_rate_of_the_run():
     assert not any("The learning rate was changed" in text for text in texts(app.caption))
 
 
-def test_a_saved_file_begins_a_new_run(monkeypatch):
+def test_saving_a_file_starts_a_new_run(monkeypatch):
     app = open_page("m1_training", points="10")
     app.button(key="step").click().run()
-    app.session_state["made_from"] = None  # as if a file had another time of change
+    app.session_state["made_from"] = None  # as if the file had another modification time
     app.run()
     assert epoch(app) == 0

@@ -1,4 +1,4 @@
-"""The app in a browser: train Xor by clicking, follow saved files, reach every page, pick cells of a tensor."""
+"""The app in a browser: training Xor by clicking, reloading saved files, opening every page, and selecting cells of a tensor."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ FLAGS = [
     "--disable-sync",
 ]
 RUN = [sys.executable, "-m", "streamlit", "run"]
-PATIENCE = 60_000  # milliseconds; a busy machine is slow
+PATIENCE = 60_000  # milliseconds; generous for a busy machine
 
 pytestmark = [
     pytest.mark.exhaustive,
@@ -42,7 +42,7 @@ def free_port():
 
 @pytest.fixture
 def start_server(tmp_path):
-    """Starts the app from another directory, as a user would who never ran Streamlit before; what it starts, it stops."""
+    """Starts the app from another directory, for a user who never ran Streamlit before, and stops it afterwards."""
     servers = []
 
     def start(*arguments, root=ROOT):
@@ -81,7 +81,7 @@ def start_server(tmp_path):
 
 @pytest.fixture
 def page():
-    """A page of a browser with a fresh profile; it remembers to which hosts it spoke."""
+    """A browser page with a new profile; it records every host that it contacts."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -99,19 +99,19 @@ def button(page, key):
 
 
 def epoch(page):
-    """What the page says, which may just be redrawing itself."""
+    """The epoch on the page, which may be redrawing itself."""
     text = page.get_by_test_id("stMetricValue").first.inner_text()
     return int(text.split("/")[0])
 
 
 def boundary(page):
-    """The colours of the cells of the heat map, as they are drawn."""
+    """The colors of the cells of the heat map, as drawn."""
     cells = page.get_by_test_id("stVegaLiteChart").first.locator(".mark-rect.role-mark path")
     return cells.evaluate_all("cells => cells.map(cell => cell.getAttribute('fill'))")
 
 
 def wait_until(page, condition):
-    """Until it holds, for a minute at most."""
+    """Wait until the condition holds, for at most a minute."""
     end = time.monotonic() + PATIENCE / 1000
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -148,7 +148,7 @@ def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):
     assert "Traceback" not in log.read_text()
 
 
-def test_an_argument_opens_its_module_without_a_question_on_the_terminal(start_server, page):
+def test_a_module_argument_opens_its_page_without_a_prompt_on_the_terminal(start_server, page):
     address, log = start_server("1")
     page.goto(address)
     page.get_by_role("heading", name="Derivatives").wait_for()
@@ -157,7 +157,7 @@ def test_an_argument_opens_its_module_without_a_question_on_the_terminal(start_s
     assert "statistics" not in log.read_text().lower()
 
 
-def test_the_page_follows_what_is_saved_even_after_a_syntax_error(start_server, page, tmp_path):
+def test_the_page_reloads_saved_files_even_after_a_syntax_error(start_server, page, tmp_path):
     root = copy(tmp_path / "workspace")
     file = root / "minitorch" / "operators.py"
     finished = file.read_text()
@@ -171,7 +171,7 @@ def test_the_page_follows_what_is_saved_even_after_a_syntax_error(start_server, 
     page.get_by_text("0.25", exact=True).first.wait_for()
 
 
-def test_every_page_is_reached_by_its_address_and_stays_on_this_machine(start_server, page):
+def test_every_page_has_an_address_and_contacts_no_other_machine(start_server, page):
     from project.lab import registry
 
     address, _ = start_server()
@@ -182,7 +182,7 @@ def test_every_page_is_reached_by_its_address_and_stays_on_this_machine(start_se
     assert page.hosts == {"127.0.0.1"}
 
 
-def test_the_stride_explorer_answers_a_changed_shape_and_a_clicked_cell(start_server, page):
+def test_the_stride_explorer_reacts_to_a_new_shape_and_a_clicked_cell(start_server, page):
     address, log = start_server()
     page.goto(f"{address}/m2_strides?shape=2, 3&steps=x.permute(1, 0)")
     page.locator('[data-pick="cell:2,1"]').click()
@@ -204,7 +204,7 @@ def test_the_stride_explorer_answers_a_changed_shape_and_a_clicked_cell(start_se
     assert "Traceback" not in log.read_text()
 
 
-def test_a_matrix_product_plays_until_pause_and_keeps_its_settings_in_the_address(start_server, page):
+def test_the_matrix_product_plays_until_paused_and_keeps_its_settings_in_the_address(start_server, page):
     address, log = start_server()
     page.goto(f"{address}/m3_tiling?n=3&tile=2")
     button(page, "play").click()
@@ -223,7 +223,7 @@ def test_a_matrix_product_plays_until_pause_and_keeps_its_settings_in_the_addres
     assert "Traceback" not in log.read_text()
 
 
-def test_a_convolution_goes_to_the_clicked_cell_and_a_changed_weight_changes_it(start_server, page):
+def test_a_convolution_jumps_to_a_clicked_cell_and_uses_an_edited_weight(start_server, page):
     address, log = start_server()
     page.goto(f"{address}/m4_convolution?conv_image_2=one dot")
     page.locator('[data-pick="0,1,0"]').click()
@@ -242,7 +242,7 @@ def test_a_convolution_goes_to_the_clicked_cell_and_a_changed_weight_changes_it(
     assert "Traceback" not in log.read_text()
 
 
-def test_a_digit_is_drawn_with_the_mouse_and_with_the_keyboard(start_server, page):
+def test_a_digit_can_be_drawn_with_the_mouse_and_with_the_keyboard(start_server, page):
     address, log = start_server()
     page.goto(f"{address}/m4_pooling?pool_image_2=draw")
     pad = page.get_by_role("application")
@@ -262,7 +262,7 @@ def test_a_digit_is_drawn_with_the_mouse_and_with_the_keyboard(start_server, pag
     page.get_by_role("heading", name="Pooling", exact=True).wait_for()
     page.locator(".st-key-pool_image_2 input").click()
     page.get_by_role("option", name="draw").click()
-    column.wait_for()  # it is kept
+    column.wait_for()  # the drawing is kept
 
     page.get_by_role("button", name="Clear").click()
     page.get_by_text("Draw a digit on the pad").wait_for()
@@ -299,7 +299,7 @@ def test_the_pages_with_pictures_fit_a_phone(start_server, page):
         assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
 
 
-def test_a_network_is_trained_on_images_and_says_what_a_drawn_digit_is_on_a_phone(start_server, page):
+def test_a_network_trains_on_images_and_classifies_a_drawn_digit_on_a_phone(start_server, page):
     address, log = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{address}/m4_images?images_limit=48&images_epochs=2&images_batch=48")

@@ -1,4 +1,4 @@
-"""The pages of Module 3 that measure: training, speed-up and parallel loops, with finished code and with code that is not written."""
+"""The pages of Module 3 on training, speed-up and parallel loops, with finished and with unwritten code."""
 
 import json
 import re
@@ -13,26 +13,22 @@ from project.lab import sources
 from project.lab.training import jobs
 from project.lab.training.jobs import Failed, Job
 from tests.project import workspace
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
 
 
 def texts(elements):
-    """What they say, without the signs that keep Markdown from reading it as such."""
-    return [unescaped(element.value) for element in elements]
+    """The texts of the elements, without the backslashes that escape Markdown."""
+    return [unescape(element.value) for element in elements]
 
 
-def unescaped(text):
+def unescape(text):
     return text.replace("\\", "")
-
-
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
 
 
 # Training
 
 
-def test_the_training_page_trains_and_says_what_compiling_took():
+def test_the_training_page_trains_and_shows_the_compile_time():
     app = open_page("m3_training", points="20", hidden="4")
     app.button(key="step").click().run()
     assert epoch(app) == 1
@@ -42,8 +38,8 @@ def test_the_training_page_trains_and_says_what_compiling_took():
     )
 
 
-def test_the_training_page_says_that_it_compiles_while_it_does_so_and_before_the_first_click(monkeypatch):
-    open_page("m3_training", points="20", hidden="4")  # what is patched must have been imported
+def test_the_training_page_announces_compilation_before_and_while_it_happens(monkeypatch):
+    open_page("m3_training", points="20", hidden="4")  # a test can only patch imported modules
     seen = []
 
     @contextmanager
@@ -65,7 +61,7 @@ def test_the_learning_rate_can_be_lowered_from_its_default_by_a_click(page):
     assert rate.min <= rate.value - rate.step < rate.value
 
 
-def test_the_gpu_is_refused_with_the_way_out_where_there_is_none(monkeypatch):
+def test_without_a_gpu_the_gpu_backend_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(cuda_device, "available", lambda: False)
     app = open_page("m3_training", backend="gpu")
     assert "the cuda backend expected an NVIDIA GPU" in texts(app.error)[0]
@@ -73,7 +69,7 @@ def test_the_gpu_is_refused_with_the_way_out_where_there_is_none(monkeypatch):
     assert not app.metric
 
 
-def test_a_hidden_size_too_large_for_the_next_page_is_lowered():
+def test_a_hidden_size_is_reduced_to_the_limit_of_the_next_page():
     app = open_page("m3_training", hidden="120", points="10")
     assert "--hidden 120" in app.code[0].value
     app.switch_page("views/m2_training.py").run()
@@ -82,7 +78,7 @@ def test_a_hidden_size_too_large_for_the_next_page_is_lowered():
 
 
 def test_an_unwritten_layer_becomes_a_card_on_the_training_page(monkeypatch):
-    open_page("m3_training")  # what is patched must have been imported
+    open_page("m3_training")  # a test can only patch imported modules
 
     def unwritten(self, inputs):
         raise NotImplementedError("Need to implement for Task 3.5")
@@ -92,22 +88,22 @@ def test_an_unwritten_layer_becomes_a_card_on_the_training_page(monkeypatch):
     assert any("Task 3.5 is not written yet: open project/run_fast_tensor.py" in text for text in texts(app.info))
 
 
-# A run is kept while what it is made from stays the same
+# A run is kept until the files that it depends on change
 
 
 @pytest.fixture
-def _same_modules_afterwards():
-    """What a test imports anew is forgotten: other tests hold on to what was there."""
+def _restore_modules():
+    """Restore the modules that a test imports again; other tests refer to the original ones."""
     before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in sources.FORGOTTEN}
     yield
     sys.modules.update(before)
 
 
-@pytest.mark.usefixtures("_same_modules_afterwards")
-def test_a_run_goes_on_when_another_file_is_saved_and_begins_anew_when_its_own_is(monkeypatch):
+@pytest.mark.usefixtures("_restore_modules")
+def test_a_run_restarts_only_when_one_of_its_own_files_is_saved(monkeypatch):
     app = open_page("m1_training", points="5")
     app.button(key="step").click().run()
-    monkeypatch.setattr(sources, "stamp", lambda: (("project/views/home.py", 1, 1),))  # everything is imported again
+    monkeypatch.setattr(sources, "stamp", lambda: (("project/views/home.py", 1, 1),))  # every module is imported again
     app.run()
     assert epoch(app) == 1
     monkeypatch.setattr(sources, "digest", lambda program: "another")
@@ -115,7 +111,7 @@ def test_a_run_goes_on_when_another_file_is_saved_and_begins_anew_when_its_own_i
     assert epoch(app) == 0
 
 
-def test_a_run_is_made_from_the_package_its_program_and_the_trainers(monkeypatch, tmp_path):
+def test_a_run_depends_on_the_package_its_program_and_the_trainers(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     names = ["minitorch/scalar.py", "project/run_scalar.py", "project/lab/training/scalar_trainer.py"]
     others = ["project/run_tensor.py", "project/views/home.py", "course/tasks.toml", "project/lab/charts/charts.py"]
@@ -133,12 +129,12 @@ def test_a_run_is_made_from_the_package_its_program_and_the_trainers(monkeypatch
         (tmp_path / name).write_text("1\n")
 
 
-# A job
+# Background jobs
 
 
 @pytest.fixture
 def program(monkeypatch, tmp_path):
-    """Makes a program of project/ from a source."""
+    """A function that writes a program of project/."""
     monkeypatch.setattr(jobs, "ROOT", tmp_path)
     (tmp_path / "project").mkdir()
 
@@ -157,13 +153,13 @@ def finish(job):
     return job.lines
 
 
-def test_a_job_gives_its_lines_as_they_come(program):
+def test_a_job_returns_lines_as_they_arrive(program):
     job = Job(program("import sys, json\nfor i in range(3): print(json.dumps({'i': i, 'got': sys.argv[1:]}), flush=True)\n"), "--x", "1")
     assert finish(job) == [{"i": i, "got": ["--x", "1"]} for i in range(3)]
     assert not job.running
 
 
-def test_half_a_line_waits_for_its_rest(program, tmp_path):
+def test_an_incomplete_line_waits_for_the_rest(program, tmp_path):
     source = "import time, pathlib\nprint('{\"a\":', end='', flush=True)\npathlib.Path('half').touch()\n"
     job = Job(program(source + "while not pathlib.Path('go').exists(): time.sleep(0.01)\nprint('1}')\n"))
     while not (tmp_path / "half").exists():
@@ -174,7 +170,7 @@ def test_half_a_line_waits_for_its_rest(program, tmp_path):
     assert finish(job) == [{"a": 1}]
 
 
-def test_a_job_is_stopped_at_once_and_keeps_what_it_said(program):
+def test_a_job_stops_immediately_and_keeps_its_output(program):
     job = Job(program("import time\nprint('{\"a\": 1}', flush=True)\nwhile True: time.sleep(1)\n"))
     while not job.lines:
         job.read()
@@ -184,14 +180,14 @@ def test_a_job_is_stopped_at_once_and_keeps_what_it_said(program):
     assert job.lines == [{"a": 1}]
 
 
-def test_a_job_that_nobody_holds_any_more_is_ended(program):
+def test_a_job_without_references_is_ended(program):
     job = Job(program("while True: pass\n"))
     process = job._process
     del job
     assert process.poll() is not None
 
 
-def test_unwritten_code_and_other_errors_are_told_apart(program):
+def test_unwritten_code_and_other_errors_are_distinguished(program):
     with pytest.raises(NotImplementedError, match=r"^Need to implement for Task 3\.2$"):
         finish(Job(program("import sys\nsys.exit('timing.py: Need to implement for Task 3.2: f in x.py, line 3')\n")))
     with pytest.raises(Failed, match="ZeroDivisionError"):
@@ -200,7 +196,7 @@ def test_unwritten_code_and_other_errors_are_told_apart(program):
         finish(Job(program("import sys\nsys.exit(3)\n")))
 
 
-def test_a_verdict_in_the_exit_status_is_no_error(program):
+def test_an_exit_status_that_reports_a_verdict_is_not_an_error(program):
     assert finish(Job(program("import sys\nprint('{}')\nsys.exit(1)\n"))) == [{}]
 
 
@@ -236,7 +232,7 @@ def test_the_speed_up_page_measures_and_draws(monkeypatch):
     assert not app.button(key="start").disabled
 
 
-def test_stop_ends_the_measurement_and_keeps_the_page():
+def test_stop_ends_the_measurement_and_keeps_the_results():
     app = open_page("m3_speed")
     app.button(key="start").click().run()
     job = app.session_state["speed_job"]
@@ -250,7 +246,7 @@ def test_stop_ends_the_measurement_and_keeps_the_page():
 # Parallel loops
 
 
-def test_the_page_on_parallel_loops_shows_verdict_loops_and_source(monkeypatch):
+def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(monkeypatch):
     report = {
         "function": "matmul",
         "parallel": True,
@@ -310,7 +306,7 @@ print(json.dumps([alert.value for alert in [*app.info, *app.error]]))
 
 
 @pytest.fixture(scope="module")
-def stub(tmp_path_factory):
+def unwritten_workspace(tmp_path_factory):
     """A workspace whose kernels are not written."""
     root = workspace.copy(tmp_path_factory.mktemp("stub"))
     file = root / "minitorch" / "fast_ops.py"
@@ -325,15 +321,15 @@ def stub(tmp_path_factory):
 
 
 @pytest.mark.exhaustive
-def test_pages_of_unwritten_kernels_show_cards_and_no_exceptions(stub):
-    shown = workspace.show(stub, ["m3_diagnostics", "m3_speed", "m3_training"])
+def test_pages_with_unwritten_kernels_show_cards_instead_of_exceptions(unwritten_workspace):
+    shown = workspace.show(unwritten_workspace, ["m3_diagnostics", "m3_speed", "m3_training"])
     assert [page["exceptions"] for page in shown.values()] == [[], [], []]
-    assert any("Task 3.1 is not written yet" in unescaped(notice) for notice in shown["m3_diagnostics"]["notices"])
-    assert any("is not written yet: open minitorch/fast_ops.py" in unescaped(notice) for notice in shown["m3_training"]["notices"])
+    assert any("Task 3.1 is not written yet" in unescape(notice) for notice in shown["m3_diagnostics"]["notices"])
+    assert any("is not written yet: open minitorch/fast_ops.py" in unescape(notice) for notice in shown["m3_training"]["notices"])
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes that do not block are asked for in another way there")
-def test_measuring_an_unwritten_kernel_ends_in_its_card(stub):
-    notices = json.loads(workspace.execute(stub, PRESS_START).splitlines()[-1])
-    assert any("Task 3.2 is not written yet: open minitorch/fast_ops.py" in unescaped(notice) for notice in notices)
+def test_measuring_an_unwritten_kernel_ends_in_its_card(unwritten_workspace):
+    notices = json.loads(workspace.execute(unwritten_workspace, PRESS_START).splitlines()[-1])
+    assert any("Task 3.2 is not written yet: open minitorch/fast_ops.py" in unescape(notice) for notice in notices)

@@ -1,4 +1,4 @@
-"""The page that trains on images: a run from start to report, and what it shows where code is unwritten or fails."""
+"""The page that trains on images: a complete run, and its messages for unwritten or failing code."""
 
 import time
 
@@ -14,14 +14,14 @@ from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
 from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
-from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.classifier_pages import fake_program, page_text, picture_markup, texts, until_done  # noqa: F401  the fixture is used by name
+from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
 
 SMALL = {"images_limit": "48", "images_epochs": "2", "images_batch": "48"}
 
 
 @pytest.mark.exhaustive
-def test_a_run_from_start_to_what_the_network_sees():
+def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     app = open_page("m4_images", **SMALL)
     assert "Press **Start** to train" in app.info[0].value
     command = "python project/run_mnist_multiclass.py --dataset digits --epochs 2 --rate 0.1 --batch 48 --seed 0 --momentum 0.0"
@@ -30,11 +30,11 @@ def test_a_run_from_start_to_what_the_network_sees():
     until_done(app, "images")
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
-    assert "on 48 training examples and " in everything(app)
-    assert "of 12 predictions are wrong" in everything(app) or "All 12 predictions are correct" in everything(app)
-    assert "After epoch 2, the network predicts" in everything(app)
+    assert "on 48 training examples and " in page_text(app)
+    assert "of 12 predictions are wrong" in page_text(app) or "All 12 predictions are correct" in page_text(app)
+    assert "After epoch 2, the network predicts" in page_text(app)
     assert "conv2: 4 input and 8 output channels, kernel size 3×3" in texts(app.caption)
-    shown = pictures(app)
+    shown = picture_markup(app)
     assert shown.count('title="conv1, input channel 0') == 4
     assert shown.count('title="conv2, input channel') == 32
     assert shown.count('title="channel') == 4 + 8
@@ -49,9 +49,9 @@ def test_a_run_from_start_to_what_the_network_sees():
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
     probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
-    said = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
-    assert said in everything(app)
-    assert 'title="your drawing in 8 by 8 pixels"' in pictures(app)
+    prediction = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
+    assert prediction in page_text(app)
+    assert 'title="your drawing in 8 by 8 pixels"' in picture_markup(app)
 
     app.number_input(key="images_epochs").set_value(3).run()
     assert not app.button(key="images_resume").disabled
@@ -59,16 +59,16 @@ def test_a_run_from_start_to_what_the_network_sees():
     assert app.button(key="images_resume").disabled
     assert any("other settings" in text for text in texts(app.caption))
 
-    def other(side, pool):
+    def incompatible_network(side, pool):
         network = Network(side, pool)
         network.linear2 = network.conv1
         return network
 
     with pytest.raises(WrongResult, match="the parameters of your Network differ from those of the trained one; press Start"):
-        learned_network.image_network(run, other, 8)
+        learned_network.image_network(run, incompatible_network, 8)
 
 
-def test_stop_ends_the_program_at_once():
+def test_stop_ends_the_program_immediately():
     app = open_page("m4_images", **SMALL)
     app.button(key="images_start").click().run()
     run = app.session_state["images_run"]
@@ -77,14 +77,14 @@ def test_stop_ends_the_program_at_once():
     run.stop()
     stopped = time.monotonic() - begun
     assert process.poll() is not None
-    assert stopped < 5  # a kill, not the end of the training
+    assert stopped < 5  # a kill ended the program before the training did
     app.run()
     assert not app.exception
     assert not app.button(key="images_start").disabled
 
 
-def test_an_unwritten_network_becomes_a_card(nothing_runs):  # noqa: F811  the fixture
-    nothing_runs(error=NotImplementedError("Need to implement for Task 4.5"))
+def test_an_unwritten_network_becomes_a_card(fake_program):  # noqa: F811  the fixture
+    fake_program(error=NotImplementedError("Need to implement for Task 4.5"))
     app = open_page("m4_images")
     app.button(key="images_start").click().run()
     assert any("Task 4.5 is not written yet: open project/run_mnist_multiclass.py" in text for text in texts(app.info))
@@ -93,7 +93,7 @@ def test_an_unwritten_network_becomes_a_card(nothing_runs):  # noqa: F811  the f
 
 
 @pytest.mark.parametrize("page", ["m4_images", "m4_sentiment"])
-def test_a_program_that_is_not_written_has_its_card_before_it_is_started(monkeypatch, page):
+def test_an_unwritten_program_shows_its_card_before_it_starts(monkeypatch, page):
     stub = 'class Network:\n    def forward(self, x):\n        raise NotImplementedError("Need to implement for Task 4.5")\n'
     monkeypatch.setattr(task_source, "source", lambda name: stub)
     app = open_page(page)
@@ -101,18 +101,18 @@ def test_a_program_that_is_not_written_has_its_card_before_it_is_started(monkeyp
     assert "Need to implement for Task 4.5" in texts(app.code)[-1]
 
 
-def test_what_fails_in_the_program_is_shown(nothing_runs):  # noqa: F811  the fixture
-    nothing_runs(error=Failed("ValueError: shapes do not match"))
+def test_an_error_in_the_program_is_shown(fake_program):  # noqa: F811  the fixture
+    fake_program(error=Failed("ValueError: shapes do not match"))
     app = open_page("m4_images")
     app.button(key="images_start").click().run()
     assert texts(app.error) == ["Training failed."]
     assert "ValueError: shapes do not match" in texts(app.code)
 
 
-def test_a_loss_that_is_no_number_is_named(nothing_runs):  # noqa: F811  the fixture
+def test_a_loss_of_nan_is_reported(fake_program):  # noqa: F811  the fixture
     facts = {"setting": {}, "command": "", "about": "", "parameters": 1, "train": 8, "valid": 2}
     numbers = {"train_accuracy": 0.5, "valid_accuracy": 0.5, "seconds": 1.0}
-    nothing_runs([facts, {"epoch": 1, "loss": None, **numbers}])
+    fake_program([facts, {"epoch": 1, "loss": None, **numbers}])
     app = open_page("m4_images")
     app.button(key="images_start").click().run()
     assert "The loss is not a number (NaN). The learning rate is too high, or a gradient is wrong." in texts(app.caption)
@@ -120,9 +120,9 @@ def test_a_loss_that_is_no_number_is_named(nothing_runs):  # noqa: F811  the fix
     assert not app.exception
 
 
-def test_the_buttons_know_of_epochs_that_were_told_after_the_end(monkeypatch, nothing_runs):  # noqa: F811  the fixture
+def test_epochs_reported_after_the_end_update_the_buttons(monkeypatch, fake_program):  # noqa: F811  the fixture
     facts = {"setting": {}, "command": "", "about": "", "parameters": 1, "train": 8, "valid": 2}
-    nothing_runs([facts, {"epoch": 1, "loss": 0.5, "train_accuracy": 0.5, "valid_accuracy": 0.5, "seconds": 1.0}])
+    fake_program([facts, {"epoch": 1, "loss": 0.5, "train_accuracy": 0.5, "valid_accuracy": 0.5, "seconds": 1.0}])
     monkeypatch.setattr(Run, "resumable", lambda self, setting: len(self.history) < setting.epochs)
     app = open_page("m4_images", images_epochs="1")
     app.button(key="images_start").click().run()
@@ -130,7 +130,7 @@ def test_the_buttons_know_of_epochs_that_were_told_after_the_end(monkeypatch, no
     assert app.button(key="images_resume").disabled
 
 
-def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):
+def test_missing_data_sets_are_not_offered(monkeypatch, tmp_path):
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
     assert found_data.image_sets() == ["digits"]
     assert found_data.sentence_sets() == ["sentences"]
@@ -151,32 +151,32 @@ def test_data_sets_that_are_not_here_are_not_offered(monkeypatch, tmp_path):
     assert "glove" in found_data.word_vectors()
 
 
-def test_the_page_says_which_data_set_is_missing_and_refuses_none(monkeypatch, tmp_path):
+def test_the_page_names_missing_data_sets_and_offers_the_others(monkeypatch, tmp_path):
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
     app = open_page("m4_images")
     assert any("MNIST is not installed" in text for text in texts(app.caption))
     assert list(app.selectbox(key="images_dataset").options) == ["digits"]
 
 
-def test_a_network_that_gives_something_else_is_refused():
+def test_a_network_with_an_invalid_output_is_rejected():
     network = Network(8, 2)
     with pytest.raises(WrongResult, match=r"expected to return shape \(1, 10\) for one image, got another type"):
-        learned_network.predict(Odd(network, lambda out: None), np.zeros((8, 8)))
+        learned_network.predict(ChangedOutput(network, lambda out: None), np.zeros((8, 8)))
     with pytest.raises(WrongResult, match=r"got shape \(10,\)"):
-        learned_network.predict(Odd(network, lambda out: out.view(10)), np.zeros((8, 8)))
+        learned_network.predict(ChangedOutput(network, lambda out: out.view(10)), np.zeros((8, 8)))
 
 
-class Odd:
-    """A network that gives something else."""
+class ChangedOutput:
+    """A network whose output is changed by a function."""
 
-    def __init__(self, network, odd):
-        self.network, self.odd, self.parameters = network, odd, network.parameters
+    def __init__(self, network, change):
+        self.network, self.change, self.parameters = network, change, network.parameters
 
     def __call__(self, x):
-        return self.odd(self.network(x))
+        return self.change(self.network(x))
 
 
-def test_the_controls_stand_for_every_field_of_the_setting():
+def test_every_field_of_the_setting_has_a_control():
     app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64")
     assert "--rate 0.25" in app.code[0].value
     assert "--momentum 0.5" in app.code[0].value

@@ -1,4 +1,4 @@
-"""The pages on convolution, pooling, softmax and dropout: what they answer, and what they show of code that is not written or wrong."""
+"""The pages on convolution, pooling, softmax and dropout: their results, and their messages for unwritten or wrong code."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import minitorch
 from course.manifest import ROOT
 from minitorch.nn import functional
 from project.lab.widgets import image_choice
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import forward, ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 
 CASES = [
     ("m4_convolution", {}),
@@ -22,17 +22,7 @@ CASES = [
 ]
 
 
-def words(app):
-    """All that the page says, without the signs that keep Markdown from reading it."""
-    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
-    return "\n".join(element.value for element in elements).replace("\\", "")
-
-
-def forward(app):
-    return app.button(key="forward").click().run()
-
-
-# Finished, unwritten, raising and wrong code
+# Finished, unwritten, failing and wrong code
 
 
 @pytest.mark.parametrize(("page", "query"), CASES)
@@ -45,7 +35,7 @@ def test_a_page_shows_finished_code_without_a_notice_of_trouble(page, query):
     assert app.expander[0].label == "Your code"
 
 
-STUDENTS = [  # page, settings, what the student writes, its task, its file
+STUDENTS = [  # page, settings, the student's function, its task, its file
     ("m4_convolution", {"conv_dims": "1D"}, "minitorch.conv1d", "4.1", "minitorch/fast_conv.py"),
     ("m4_convolution", {}, "minitorch.conv2d", "4.2", "minitorch/fast_conv.py"),
     ("m4_pooling", {"pool_kind": "average"}, "minitorch.nn.functional.tile", "4.3", "minitorch/nn/functional.py"),
@@ -55,16 +45,16 @@ STUDENTS = [  # page, settings, what the student writes, its task, its file
 ]
 
 
-def written(body, file):
-    """A function as if it stood in the student's file."""
+def student_function(body, file):
+    """A function that appears to be in the student's file."""
     names = {}
     exec(compile(f"def student(*inputs, **options):\n    {body}", str(ROOT / file), "exec"), names)
     return names["student"]
 
 
 @pytest.mark.parametrize(("page", "query", "target", "task", "file"), STUDENTS)
-def test_unwritten_code_becomes_one_card_and_the_page_goes_on(monkeypatch, page, query, target, task, file):
-    monkeypatch.setattr(target, written(f'raise NotImplementedError("Need to implement for Task {task}")', file))
+def test_unwritten_code_becomes_one_card_and_the_page_continues(monkeypatch, page, query, target, task, file):
+    monkeypatch.setattr(target, student_function(f'raise NotImplementedError("Need to implement for Task {task}")', file))
     app = open_page(page, **query)
     (card,) = [info.value.replace("\\", "") for info in app.info]
     assert card.startswith(f"**Task {task} is not written yet: open {file}")
@@ -81,8 +71,8 @@ RAISING = [
 
 
 @pytest.mark.parametrize(("page", "query", "target", "file"), RAISING)
-def test_code_that_raises_is_shown_with_its_file_and_line(monkeypatch, page, query, target, file):
-    monkeypatch.setattr(target, written("return 1 / 0", file))
+def test_an_error_is_shown_with_its_file_and_line(monkeypatch, page, query, target, file):
+    monkeypatch.setattr(target, student_function("return 1 / 0", file))
     app = open_page(page, **query)
     (card,) = [error.value.replace("\\", "") for error in app.error]
     assert card.startswith(f"**{file}, line 2: ZeroDivisionError: division by zero**")
@@ -131,18 +121,18 @@ def test_code_that_raises_is_shown_with_its_file_and_line(monkeypatch, page, que
         ),
     ],
 )
-def test_a_wrong_result_is_called_wrong_and_the_page_goes_on(monkeypatch, page, query, target, body, says):
-    monkeypatch.setattr(target, written(body, "minitorch/other.py"))
+def test_a_wrong_result_is_reported_and_the_page_continues(monkeypatch, page, query, target, body, says):
+    monkeypatch.setattr(target, student_function(body, "minitorch/other.py"))
     app = open_page(page, **query)
     assert len(app.error) == 1
-    assert says in words(app)
+    assert says in page_text(app)
     assert app.expander[0].label == "Your code"
 
 
 def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
     drawn = []
     monkeypatch.setattr("project.lab.charts.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
-    monkeypatch.setattr("minitorch.conv2d", written("return inputs[0]", "minitorch/other.py"))
+    monkeypatch.setattr("minitorch.conv2d", student_function("return inputs[0]", "minitorch/other.py"))
     forward(open_page("m4_convolution"))
     assert "out[0, 0, 0] = 0; expected 15; wrong" in drawn[-1]
 
@@ -150,9 +140,9 @@ def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
 # Convolution
 
 
-def test_a_convolution_is_stepped_with_its_arithmetic():
+def test_stepping_a_convolution_shows_its_arithmetic():
     app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]")
-    assert "The result will have shape (1, 2, 2)" in words(app)
+    assert "The result will have shape (1, 2, 2)" in page_text(app)
     assert app.code[0].value == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
     forward(app)
     assert app.code[0].value == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
@@ -161,7 +151,7 @@ def test_a_convolution_is_stepped_with_its_arithmetic():
     assert app.code[0].value == "channel 0, row 0: 2·5 + 1·6 = 16\nout[0, 0, 1] = 16"
 
 
-def test_a_convolution_plays_until_pause():
+def test_a_convolution_plays_until_paused():
     app = open_page("m4_convolution")
     app.button(key="play").click().run()
     app.run()
@@ -171,56 +161,56 @@ def test_a_convolution_plays_until_pause():
     assert app.slider(key="conv_step").value == 2
 
 
-def test_a_kernel_is_taken_from_the_list_or_typed():
+def test_a_kernel_can_be_selected_or_typed():
     app = open_page("m4_convolution", conv_image_2="one dot")
     app.selectbox(key="conv_weight_2_example").set_value("difference").run()
     assert app.text_input(key="conv_weight_2").value == "[[-1, 1]]"
     app.text_input(key="conv_weight_2").set_value("[[[[1]], [[2]]]]").run()
-    assert "expected a weight with 1 input channels, as in the image, got 2 (weight of shape (1, 2, 1, 1))" in words(app)
+    assert "expected a weight with 1 input channels, as in the image, got 2 (weight of shape (1, 2, 1, 1))" in page_text(app)
     assert len(app.error) == 1
     app.text_input(key="conv_weight_2").set_value("[[1], [2]").run()
-    assert "expected numbers in brackets" in words(app)
+    assert "expected numbers in brackets" in page_text(app)
 
 
-def test_one_kernel_for_all_channels_is_said():
-    assert "The weight has one channel, which is repeated for all 3 channels of the image." in words(
+def test_using_one_kernel_for_all_channels_is_mentioned():
+    assert "The weight has one channel, which is repeated for all 3 channels of the image." in page_text(
         open_page("m4_convolution", conv_image_2="three colors")
     )
-    assert "serves all" not in words(open_page("m4_convolution"))
+    assert "serves all" not in page_text(open_page("m4_convolution"))
 
 
-def test_the_general_form_has_stride_padding_and_dilation_and_says_what_is_lost():
+def test_the_general_form_has_stride_padding_and_dilation_and_names_uncovered_elements():
     app = open_page("m4_convolution", conv_form="general", conv_stride="3", conv_padding="0", conv_weight_2="[[1]]", conv_image_2="a slope")
-    said = words(app)
-    assert "The result will have shape (1, 2, 2)" in said
-    assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in said
+    text = page_text(app)
+    assert "The result will have shape (1, 2, 2)" in text
+    assert "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image" in text
     app.number_input(key="conv_dilation").set_value(3).run()
     app.text_input(key="conv_weight_2").set_value("[[1], [1], [1]]").run()
-    assert "expected a window smaller than the padded image" in words(app)
+    assert "expected a window smaller than the padded image" in page_text(app)
 
 
-def test_the_numbers_are_those_of_the_arithmetic_until_the_code_is_written(monkeypatch):
-    assert "The result comes from your conv2d" in words(open_page("m4_convolution")).replace("`", "")
+def test_values_come_from_the_arithmetic_until_the_code_is_written(monkeypatch):
+    assert "The result comes from your conv2d" in page_text(open_page("m4_convolution")).replace("`", "")
     monkeypatch.setattr(
-        "minitorch.conv2d", written('raise NotImplementedError("Need to implement for Task 4.2")', "minitorch/fast_conv.py")
+        "minitorch.conv2d", student_function('raise NotImplementedError("Need to implement for Task 4.2")', "minitorch/fast_conv.py")
     )
     app = open_page("m4_convolution")
-    assert "computed by this page until your own code returns one" in words(app)
+    assert "computed by this page until your own code returns one" in page_text(app)
     assert app.get("bidi_component")
 
 
 @pytest.mark.parametrize("typed", ["[[1, 2], [3]]", "[[1]] * 99", "[[[1]], [[1]], [[1]], [[1]]]"])
-def test_other_numbers_are_refused_in_words(typed):
+def test_invalid_numbers_are_refused_with_a_message(typed):
     app = open_page("m4_dropout", drop_image_2="typed", drop_typed_2=typed)
     assert len(app.error) == 1
-    assert "expected" in words(app)
-    assert "Enter numbers such as" in words(app)
+    assert "expected" in page_text(app)
+    assert "Enter numbers such as" in page_text(app)
 
 
-# The pad
+# The drawing pad
 
 
-def test_without_a_drawing_the_pad_waits_for_one():
+def test_the_empty_pad_asks_for_a_drawing():
     app = open_page("m4_pooling", pool_image_2="draw")
     assert [info.value for info in app.info] == ["Draw a digit on the pad. It is converted to an image of 8 by 8 pixels."]
     assert app.get("bidi_component")
@@ -230,24 +220,24 @@ def test_a_drawing_becomes_an_image_and_is_kept(monkeypatch):
     app = open_page("m4_convolution", conv_image_2="draw")
     app.session_state["conv_pad_strokes"] = [[[0.5, 0.1], [0.5, 0.9]]]
     app.run()
-    assert "The result will have shape (1, 8, 8)" in words(app)
+    assert "The result will have shape (1, 8, 8)" in page_text(app)
     app.switch_page("views/m4_pooling.py").run()
     app.switch_page("views/m4_convolution.py").run()
     app.selectbox(key="conv_image_2").set_value("draw").run()
     assert not app.info
 
 
-def test_a_digit_of_the_data_set_has_its_label_and_whole_numbers():
+def test_a_digit_of_the_data_set_has_its_label_and_integer_pixels():
     images, labels = image_choice.digits()
     assert images.shape == (len(labels), 1, 8, 8)
     assert set(np.unique(images)) == set(range(17))
-    assert "label 6" in words(open_page("m4_pooling", pool_image_2="a digit", pool_digit="6"))
+    assert "label 6" in page_text(open_page("m4_pooling", pool_image_2="a digit", pool_digit="6"))
 
 
 # Pooling
 
 
-def test_pooling_is_stepped_forward_and_back():
+def test_pooling_can_be_stepped_forward_and_back():
     app = forward(open_page("m4_pooling"))
     assert app.code[0].value == "out[0, 0] = max(0, 1, 1, 2) = 2"
     app.segmented_control(key="pool_kind").set_value("average").run()
@@ -256,31 +246,31 @@ def test_pooling_is_stepped_forward_and_back():
     assert app.code[0].value == "out.grad[0, 0] = 1\nvalues    0, 1, 1, 2\ngradients 0.25, 0.25, 0.25, 0.25"
 
 
-def test_ties_are_counted_and_the_rule_of_the_students_code_is_named(monkeypatch):
+def test_ties_are_counted_and_the_student_s_rule_is_named(monkeypatch):
     app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")
-    assert "In 5 of 9 windows, several values are equal to the maximum: your code gives each of them the whole gradient." in words(app)
+    assert "In 5 of 9 windows, several values are equal to the maximum: your code gives each of them the whole gradient." in page_text(app)
     first = "from minitorch.nn.functional import tile; t, h, w = tile(*inputs); return t.max(4).view(1, 1, h, w)"
-    monkeypatch.setattr("minitorch.nn.functional.maxpool2d", written(first, "minitorch/other.py"))
+    monkeypatch.setattr("minitorch.nn.functional.maxpool2d", student_function(first, "minitorch/other.py"))
     app = open_page("m4_pooling", pool_direction="backward", pool_image_2="a box")
     assert not app.error
-    assert "your code gives the gradient to one of them" in words(app)
+    assert "your code gives the gradient to one of them" in page_text(app)
 
 
-def test_windows_that_do_not_fill_the_image_are_said_to_be_refused_and_those_too_large_are():
+def test_windows_that_do_not_divide_the_image_are_explained_and_larger_ones_refused():
     app = open_page("m4_pooling", pool_rows="3")
     assert (
         "A window of 3 by 2 does not divide an image of 4 by 6, so tile must raise an error. This page crops the image to 3 by 6."
-        in words(app).replace("`", "")
+        in page_text(app).replace("`", "")
     )
     assert not app.error
     app.number_input(key="pool_rows").set_value(5).run()
-    assert "expected a window of at most 4 by 6, got 5 by 2" in words(app)
+    assert "expected a window of at most 4 by 6, got 5 by 2" in page_text(app)
 
 
 # Softmax
 
 
-def test_the_temperature_sharpens_until_the_powers_overflow():
+def test_a_low_temperature_sharpens_until_the_exponentials_overflow():
     app = open_page("m4_softmax")
     assert app.table[0].value["softmax"].tolist() == ["0.6439", "0.2369", "0.08714", "0.03206"]
     assert app.table[0].value["gradient"].tolist() == ["-0.3561", "0.2369", "0.08714", "0.03206"]
@@ -288,10 +278,10 @@ def test_the_temperature_sharpens_until_the_powers_overflow():
     assert app.table[0].value["softmax"].tolist() == ["1", "0", "0", "0"]
     assert app.table[1].value["probability"].tolist() == ["nan", "nan", "0", "0"]
     assert app.table[2].value["probability"].tolist() == ["1", "0", "0", "0"]
-    assert "for x > 709.8, e^x overflows in float64" in words(app)
+    assert "for x > 709.8, e^x overflows in float64" in page_text(app)
 
 
-def test_a_logit_and_the_right_class_change_the_table():
+def test_editing_a_logit_or_the_right_class_updates_the_table():
     app = open_page("m4_softmax", softmax_classes="2")
     app.slider(key="softmax_z0").set_value(1.0).run()
     app.number_input(key="softmax_target").set_value(1).run()
@@ -302,28 +292,28 @@ def test_a_logit_and_the_right_class_change_the_table():
 # Dropout
 
 
-def test_dropout_keeps_what_the_seed_says():
+def test_the_seed_determines_what_dropout_keeps():
     minitorch.manual_seed(3)
     kept = int(np.count_nonzero(functional.dropout(minitorch.ones((4, 6)), 0.5).to_numpy()))
-    assert f"{kept} of 24 values are kept, {24 - kept} dropped" in words(open_page("m4_dropout", drop_seed="3", drop_rate="0.5"))
+    assert f"{kept} of 24 values are kept, {24 - kept} dropped" in page_text(open_page("m4_dropout", drop_seed="3", drop_rate="0.5"))
 
 
-def test_in_use_nothing_is_dropped():
+def test_in_evaluation_mode_nothing_is_dropped():
     app = open_page("m4_dropout", drop_mode="evaluation")
-    assert "24 of 24 values are kept, 0 dropped. The sum changes from 96 to 96." in words(app)
-    assert "In evaluation there is no mask" in words(app)
+    assert "24 of 24 values are kept, 0 dropped. The sum changes from 96 to 96." in page_text(app)
+    assert "In evaluation there is no mask" in page_text(app)
 
 
-def test_the_sums_are_those_of_many_masks():
+def test_the_page_shows_the_sums_over_many_masks():
     app = open_page("m4_dropout", drop_rate="0.5")
-    assert "in theory 48 and 11" in words(app)
+    assert "in theory 48 and 11" in page_text(app)
     app.toggle(key="drop_rescaled").set_value(True).run()
-    assert "in theory 96 and 22" in words(app)
+    assert "in theory 96 and 22" in page_text(app)
 
 
-def test_a_mask_that_the_seed_does_not_govern_is_said(monkeypatch):
+def test_a_mask_that_ignores_the_seed_is_reported(monkeypatch):
     body = "import numpy, minitorch; x = inputs[0].to_numpy(); return minitorch.tensor((x * (numpy.random.rand(*x.shape) > 0.5)).tolist())"
-    monkeypatch.setattr("minitorch.nn.functional.dropout", written(body, "minitorch/other.py"))
+    monkeypatch.setattr("minitorch.nn.functional.dropout", student_function(body, "minitorch/other.py"))
     app = open_page("m4_dropout")
-    assert "Your code returns a different mask for the same seed" in words(app)
+    assert "Your code returns a different mask for the same seed" in page_text(app)
     assert not app.error

@@ -1,18 +1,18 @@
-"""The page that trains on sentences: a run from start to telling words, and what it shows where code is unwritten or fails."""
+"""The page that trains on sentences: a run up to the most influential words, and its messages for unwritten or failing code."""
 
 import pytest
 
 from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
 from project.lab.training.jobs import Failed
-from tests.project.classifier_pages import everything, nothing_runs, pictures, texts, until_done  # noqa: F401  the fixture is used by name
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.classifier_pages import fake_program, page_text, picture_markup, texts, until_done  # noqa: F401  the fixture is used by name
+from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
 
 SMALL = {"sentiment_train": "20", "sentiment_valid": "10", "sentiment_epochs": "2", "sentiment_batch": "20"}
 
 
 @pytest.mark.exhaustive
-def test_a_run_from_start_to_the_most_telling_words():
+def test_a_run_shows_results_from_the_start_to_the_most_influential_words():
     app = open_page("m4_sentiment", **SMALL)
     assert app.code[0].value == (
         "python project/run_sentiment.py --dataset sentences --epochs 2 --rate 0.01 --batch 20 --seed 0 --embeddings drawn --train 20 "
@@ -26,7 +26,7 @@ def test_a_run_from_start_to_the_most_telling_words():
 
     from minitorch.data import Sentences
 
-    kept = Sentences()[20:30]  # what comes after those that are trained on
+    kept = Sentences()[20:30]  # the sentences after those in the training set
     table = app.dataframe[0].value
     assert set(table["sentence"]) == set(kept.sentences)
     truth = {sentence: int(label) for sentence, label in zip(kept.sentences, kept.labels, strict=True)}
@@ -44,8 +44,8 @@ def test_a_run_from_start_to_the_most_telling_words():
     probability = float(reader.read(["a wonderful <b>xyzzy</b> film"])[0])
     answer = "positive" if probability > 0.5 else "negative"
     prediction = f"After epoch 2, the network predicts {answer}: the probability of positive is {probability:.3f}."
-    assert prediction in everything(app)
-    assert "&lt;b&gt;xyzzy&lt;/b&gt;" in pictures(app)
+    assert prediction in page_text(app)
+    assert "&lt;b&gt;xyzzy&lt;/b&gt;" in picture_markup(app)
     assert any("Not in the training data:" in text and "<b>xyzzy</b>" in text for text in texts(app.caption))
 
     app.text_input(key="sentiment_typed").set_value("  ").run()
@@ -53,18 +53,18 @@ def test_a_run_from_start_to_the_most_telling_words():
     assert "Enter a sentence." in texts(app.info)
 
 
-def test_unwritten_and_failing_programs_become_cards(nothing_runs):  # noqa: F811  the fixture
-    nothing_runs(error=NotImplementedError("Need to implement for Task 4.5"))
+def test_unwritten_and_failing_programs_become_cards(fake_program):  # noqa: F811  the fixture
+    fake_program(error=NotImplementedError("Need to implement for Task 4.5"))
     app = open_page("m4_sentiment")
     app.button(key="sentiment_start").click().run()
     assert any("Task 4.5 is not written yet" in text for text in texts(app.info))
-    nothing_runs(error=Failed("KeyError: 'word'"))
+    fake_program(error=Failed("KeyError: 'word'"))
     app.button(key="sentiment_start").click().run()
     assert "KeyError: 'word'" in texts(app.code)
     assert not app.exception
 
 
-def test_another_number_of_probabilities_is_refused():
+def test_a_wrong_number_of_probabilities_is_rejected():
     class One:
         def read(self, sentences):
             return [0.5]

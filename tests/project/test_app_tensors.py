@@ -1,4 +1,4 @@
-"""The pages of tensor functions and tensor graphs: with finished code, unwritten code, broken code, and shapes that do not fit."""
+"""The pages on tensor functions and tensor graphs: with finished, unwritten and broken code, and with incompatible shapes."""
 
 import pkgutil
 import sys
@@ -8,14 +8,10 @@ import pytest
 from course.manifest import ROOT
 from project.lab.cards import plain
 from project.lab.explorers import tensor_graph, tensor_sandbox
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
 
 PAGES = ("m2_functions", "m2_graph")
-assert tensor_graph, tensor_sandbox  # imported here, so that every test patches what the pages use
-
-
-def texts(elements):
-    return [element.value for element in elements]
+assert tensor_graph, tensor_sandbox  # imported here, so that every test patches the modules that the pages use
 
 
 def html(app):
@@ -58,7 +54,7 @@ def test_a_page_shows_finished_code_without_a_notice_of_trouble(page, query):
     assert not [text for text in texts(app.info) if "not written" in text]
 
 
-def test_one_tensor_is_drawn_with_its_gradient_and_its_differences():
+def test_one_tensor_is_drawn_with_its_gradient_and_finite_differences():
     app = open_page("m2_functions", one="MathTest.square(x)")
     (row,) = table(app)
     assert row == {"x": "1", "value": "1", "backward": "2", "central difference": "2"}
@@ -67,7 +63,7 @@ def test_one_tensor_is_drawn_with_its_gradient_and_its_differences():
     assert "class Mul(Function)" in app.code[0].value
 
 
-def test_a_curve_has_gaps_where_there_is_no_value():
+def test_a_curve_has_gaps_where_its_value_is_undefined():
     app = open_page("m2_functions", one="x.sqrt()")
     assert not app.warning
     assert not any("NaN" in spec or "Infinity" in spec for spec in specs(app))
@@ -81,31 +77,31 @@ def test_two_tensors_are_drawn_with_both_partial_derivatives():
     assert any("At x = 1, y = 2, the value is **2**" in text for text in texts(app.markdown))
 
 
-def test_a_reduction_folds_the_dimension_that_is_chosen():
+def test_a_reduction_reduces_the_selected_dimension():
     app = open_page("m2_functions", kind="Reduction", shape="2, 3")
     assert "<b>x.sum()</b> <span style='opacity:.75'>shape (1,)" in html(app)
     app.selectbox(key="dim").set_value("1").run()
     assert "<b>x.sum(1)</b> <span style='opacity:.75'>shape (2, 1)" in html(app)
     app.toggle(key="keepdim").set_value(False).run()
     assert "<b>x.sum(1, keepdim=False)</b> <span style='opacity:.75'>shape (2,)" in html(app)
-    app.text_input(key="shape").set_value("4").run()  # which has no dimension 1
+    app.text_input(key="shape").set_value("4").run()  # the other example has no dimension 1
     assert "<b>x.sum(keepdim=False)</b> <span style='opacity:.75'>shape ()" in html(app)
 
 
-def test_the_gradient_of_the_result_can_be_counted():
+def test_the_gradient_of_the_result_can_be_set_to_increasing_numbers():
     app = open_page("m2_functions", kind="Layout", layout="x.permute(1, 0)", shape="2, 2", flow="1, 2, 3 …")
     after = html(app).split("gradient of x, backward", 1)[1]
     assert [part.split("</td>")[0].split(">")[-1] for part in after.split("<td")[1:5]] == ["1", "3", "2", "4"]
 
 
-def test_an_example_of_a_layout_replaces_the_method():
+def test_selecting_a_layout_example_replaces_the_method():
     app = open_page("m2_functions", kind="Layout")
     app.selectbox(key="layout_example").set_value("x.flatten()").run()
     assert app.text_input(key="layout").value == "x.flatten()"
     assert "shape (6,)" in html(app)
 
 
-def test_the_graph_tells_shapes_and_where_a_gradient_is_summed():
+def test_the_graph_shows_shapes_and_where_a_gradient_is_summed():
     app = open_page("m2_graph")
     assert "The backward pass has not started" in app.info[0].value
     app.button(key="forward").click().run()
@@ -120,7 +116,7 @@ def test_the_graph_tells_shapes_and_where_a_gradient_is_summed():
     assert app.button(key="forward").disabled is False
 
 
-def test_a_shorter_expression_keeps_the_step_within_its_graph():
+def test_the_step_is_clamped_to_the_graph_of_a_shorter_expression():
     app = open_page("m2_graph")
     app.slider(key="step").set_value(5).run()
     assert app.button(key="forward").disabled
@@ -128,7 +124,7 @@ def test_a_shorter_expression_keeps_the_step_within_its_graph():
     assert app.slider(key="step").value == 3
 
 
-def test_an_example_brings_its_shapes():
+def test_selecting_an_example_sets_its_shapes():
     app = open_page("m2_graph")
     app.selectbox(key="tensor_example").set_value("A layer without a matrix product").run()
     assert [app.text_input(key=f"shape_{name}").value for name in "xyz"] == ["2, 3", "3, 2", "2"]
@@ -145,7 +141,7 @@ def test_every_example_works():
         assert not app.warning
 
 
-def test_of_large_inputs_no_differences_are_taken():
+def test_large_inputs_have_no_finite_differences():
     app = open_page("m2_graph", tf="x * y", shape_x="8, 8", shape_y="8")
     assert not app.table
     assert any("Central differences are omitted" in text for text in texts(app.caption))
@@ -156,7 +152,7 @@ def test_a_constant_expression_is_explained():
         assert any("nothing is recorded" in text for text in texts(open_page(page, **query).info))
 
 
-# Shapes that do not fit, and what is no shape at all
+# Incompatible and invalid shapes
 
 
 @pytest.mark.parametrize(
@@ -178,7 +174,7 @@ def test_a_constant_expression_is_explained():
         ),
     ],
 )
-def test_shapes_that_do_not_fit_give_the_message_of_the_library(page, query, message):
+def test_incompatible_shapes_show_the_message_of_the_library(page, query, message):
     app = open_page(page, **query)
     assert message in app.warning[0].value.replace("\\", "")
     assert not app.error
@@ -196,7 +192,7 @@ def test_shapes_that_do_not_fit_give_the_message_of_the_library(page, query, mes
         ("m2_graph", {"tf": "x.numpy()"}, "unknown method 'numpy'"),
     ],
 )
-def test_typed_code_is_refused_in_words(page, query, message):
+def test_typed_code_is_refused_with_a_message(page, query, message):
     app = open_page(page, **query)
     assert message in app.error[0].value.replace("\\", "")
 
@@ -204,15 +200,15 @@ def test_typed_code_is_refused_in_words(page, query, message):
 # Code that is not written yet
 
 
-def students(source, file):
-    """A function as if it stood in a file of the student."""
+def student_function(source, file):
+    """A function that appears to be in a file of the student."""
     names = {}
     exec(compile(source, str(ROOT / file), "exec"), names)
     return names["f"]
 
 
 def unwritten(task, file):
-    return students(f'def f(*args, **kwargs):\n    raise NotImplementedError("Need to implement for Task {task}")', file)
+    return student_function(f'def f(*args, **kwargs):\n    raise NotImplementedError("Need to implement for Task {task}")', file)
 
 
 FUNCTIONS = "minitorch.tensor_functions"
@@ -251,7 +247,7 @@ def test_unwritten_code_becomes_a_card_with_task_file_hint_and_command(monkeypat
     assert not app.warning
 
 
-def test_values_are_shown_before_gradients_are_written(monkeypatch):
+def test_values_are_shown_while_backward_is_unwritten(monkeypatch):
     monkeypatch.setattr(f"{FUNCTIONS}.Mul.backward", staticmethod(unwritten("2.4", "minitorch/tensor_functions.py")))
     (row,) = table(open_page("m2_functions", one="MathTest.square(x)"))
     assert row == {"x": "1", "value": "1", "central difference": "2"}
@@ -261,12 +257,12 @@ def test_values_are_shown_before_gradients_are_written(monkeypatch):
     assert "5 nodes" in app.caption[0].value
 
 
-# Code that is wrong
+# Broken code
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_the_students_frame_when_their_code_raises(monkeypatch, page):
-    broken = students("def f(ctx, a, b):\n    return a.f.mul_zip(a, b) + missing", "minitorch/tensor_functions.py")
+    broken = student_function("def f(ctx, a, b):\n    return a.f.mul_zip(a, b) + missing", "minitorch/tensor_functions.py")
     monkeypatch.setattr(f"{FUNCTIONS}.Mul.forward", staticmethod(broken))
     app = open_page(page, kind="Two tensors")
     assert "minitorch/tensor_functions.py, line 2: NameError" in app.error[0].value.replace("\\", "")
@@ -274,14 +270,14 @@ def test_a_page_shows_the_students_frame_when_their_code_raises(monkeypatch, pag
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_the_students_frame_when_their_backward_raises(monkeypatch, page):
-    broken = students("def f(ctx, grad_output):\n    return missing", "minitorch/tensor_functions.py")
+    broken = student_function("def f(ctx, grad_output):\n    return missing", "minitorch/tensor_functions.py")
     monkeypatch.setattr(f"{FUNCTIONS}.Mul.backward", staticmethod(broken))
     app = open_page(page, kind="Two tensors")
     assert "minitorch/tensor_functions.py, line 2: NameError" in app.error[0].value.replace("\\", "")
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_forgotten_return_in_forward_is_named(monkeypatch, page):
+def test_a_missing_return_in_forward_is_named(monkeypatch, page):
     monkeypatch.setattr(f"{FUNCTIONS}.Mul.forward", staticmethod(lambda ctx, a, b: None))
     app = open_page(page, kind="Two tensors")
     assert "Mul.forward expected to return a Tensor, got None" in app.error[0].value.replace("\\", "")
@@ -301,7 +297,7 @@ def test_an_operator_that_returns_nothing_is_named(monkeypatch, page):
     assert "x * y expected to return a Tensor, got NoneType; is the return missing?" in app.error[0].value.replace("\\", "")
 
 
-def test_a_wrong_backward_is_seen_beside_the_central_difference(monkeypatch):
+def test_a_wrong_backward_differs_visibly_from_the_central_difference(monkeypatch):
     monkeypatch.setattr(f"{FUNCTIONS}.Sum.backward", staticmethod(lambda ctx, grad_output: (grad_output * 2).expand(*ctx.saved_values[0])))
     app = open_page("m2_functions", kind="Reduction")
     assert "The gradients differ" in app.warning[0].value

@@ -1,4 +1,4 @@
-"""The tiling page and the grid explorer: what they answer, and what they show of code that is not written."""
+"""The tiling page and the grid explorer: their results, and their messages for unwritten code."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from course.manifest import course
 from project.lab import task_source
 from project.lab.explorers.tree_reduction import MISSING
-from tests.project.pages import files_stand_still, open_page  # noqa: F401  the fixture works by being here
+from tests.project.pages import forward, ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 
 CASES = [
     ("m3_tiling", {}),
@@ -21,19 +21,9 @@ CASES = [
 ]
 
 
-def words(app):
-    """All that the page says, without the signs that keep Markdown from reading it."""
-    elements = [*app.markdown, *app.caption, *app.info, *app.warning, *app.error, *app.code]
-    return "\n".join(element.value for element in elements).replace("\\", "")
-
-
-def field(app, key, value):
+def set_number(app, key, value):
     app.number_input(key=key).set_value(value).run()
     return app
-
-
-def forward(app):
-    return app.button(key="forward").click().run()
 
 
 # Finished and unwritten code
@@ -87,53 +77,53 @@ def test_a_syntax_error_is_named_below_the_picture(tmp_path, monkeypatch):
     monkeypatch.setattr(task_source, "ROOT", tmp_path)
     monkeypatch.setattr("project.lab.cards.ROOT", tmp_path)
     app = open_page("m3_grid")
-    assert "minitorch/cuda_ops.py, line 1: invalid syntax" in words(app)
+    assert "minitorch/cuda_ops.py, line 1: invalid syntax" in page_text(app)
     assert app.get("bidi_component")
 
 
 # Tiling
 
 
-def test_the_product_is_stepped_with_its_counts_and_its_arithmetic():
+def test_stepping_the_product_shows_its_counts_and_its_arithmetic():
     app = open_page("m3_tiling", n="4", tile="2")
-    assert "Nothing has been read yet" in words(app)
-    assert "So far 0 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in words(app)
+    assert "Nothing has been read yet" in page_text(app)
+    assert "So far 0 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in page_text(app)
     forward(app)
-    assert "Block (0, 0) loads tile (0, 0) of A and tile (0, 0) of B: 8 reads" in words(app)
-    assert "So far 8 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in words(app)
+    assert "Block (0, 0) loads tile (0, 0) of A and tile (0, 0) of B: 8 reads" in page_text(app)
+    assert "So far 8 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in page_text(app)
     assert re.fullmatch(r"a_tile\[0, 0\] = A\[0, 0\] = \d\nb_tile\[0, 0\] = B\[0, 0\] = \d", app.code[0].value)
-    field(forward(app), "thread_column", 1)
+    set_number(forward(app), "thread_column", 1)
     assert app.code[0].value.startswith("sum for C[0, 1] = 0 + ")
-    assert "16 of 128 shared reads" in words(app)
+    assert "16 of 128 shared reads" in page_text(app)
 
 
-def test_the_totals_of_both_orders_stand_side_by_side():
+def test_the_totals_of_both_orders_are_side_by_side():
     app = open_page("m3_tiling", n="8", tile="4")
     rows = app.table[0].value.to_dict("records")
     assert [rows[0]["whole product"], rows[0]["element by element"]] == ["256", "1,024"]
     assert "4× fewer" in app.code[1].value
 
 
-@pytest.mark.parametrize("value", [2, 3, 6, 16])  # the least and the usual one among them
-def test_the_address_says_which_numbers_are_chosen(value):
+@pytest.mark.parametrize("value", [2, 3, 6, 16])  # including the smallest and the usual sizes
+def test_the_address_contains_the_chosen_numbers(value):
     app = open_page("m3_tiling", n=str(value), tile="2")
     assert (app.number_input(key="n").value, app.number_input(key="tile").value) == (value, 2)
 
 
-def test_a_smaller_matrix_keeps_tile_thread_and_step_within_it():
+def test_tile_thread_and_step_are_clamped_to_a_smaller_matrix():
     app = open_page("m3_tiling", n="8", tile="8")
-    field(app, "thread_row", 7)
+    set_number(app, "thread_row", 7)
     app.slider(key="tiling_step").set_value(3).run()
-    field(app, "n", 4)
+    set_number(app, "n", 4)
     assert app.number_input(key="tile").value == 4
     assert app.number_input(key="thread_row").value == 3
-    field(app, "tile", 2)
+    set_number(app, "tile", 2)
     app.slider(key="tiling_step").set_value(20).run()
-    field(app, "tile", 4)
+    set_number(app, "tile", 4)
     assert app.slider(key="tiling_step").value == 3
 
 
-def test_play_goes_on_until_pause():
+def test_play_continues_until_paused():
     app = open_page("m3_tiling")
     app.button(key="play").click().run()
     app.run()
@@ -146,24 +136,24 @@ def test_play_goes_on_until_pause():
 # Grid, block and thread
 
 
-def test_a_picked_thread_has_its_formula_in_every_kernel():
-    app = field(field(open_page("m3_grid", grid_shape="4, 5"), "grid_block", 2), "grid_thread", 3)
+def test_a_selected_thread_shows_its_formula_in_every_kernel():
+    app = set_number(set_number(open_page("m3_grid", grid_shape="4, 5"), "grid_block", 2), "grid_thread", 3)
     assert "= 2 · 8 + 3\n  = 19" in app.code[0].value
     app.segmented_control(key="grid_kernel").set_value("reduce").run()
     forward(app)
     assert "19 < 20: block[3] = a[19] = 20" in app.code[0].value
     app.segmented_control(key="grid_kernel").set_value("matmul").run()
-    field(field(app, "block_x", 1), "thread_y", 2)
+    set_number(set_number(app, "block_x", 1), "thread_y", 2)
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6" in app.code[0].value
     app.segmented_control(key="grid_ahead").set_value("rows").run()
     assert "row    = blockIdx.x · BLOCK_DIM + threadIdx.x = 1 · 4 + 0 = 4" in app.code[0].value
-    assert "a row of out apart" in words(app)
+    assert "a row of out apart" in page_text(app)
 
 
-def test_fewer_blocks_keep_the_picked_thread_within_them():
-    app = field(field(open_page("m3_grid", grid_shape="20"), "grid_block", 2), "grid_thread", 7)
+def test_the_selected_thread_is_clamped_to_fewer_blocks():
+    app = set_number(set_number(open_page("m3_grid", grid_shape="20"), "grid_block", 2), "grid_thread", 7)
     app.text_input(key="grid_shape").set_value("5").run()
-    field(app, "grid_threads", 5)
+    set_number(app, "grid_threads", 5)
     assert (app.number_input(key="grid_block").value, app.number_input(key="grid_thread").value) == (0, 4)
 
 
@@ -177,7 +167,7 @@ def test_fewer_blocks_keep_the_picked_thread_within_them():
         ("reduce", MISSING[3], "computed from uninitialized memory"),
     ],
 )
-def test_what_happens_without_guard_or_barrier_is_a_warning_to_learn_from(kernel, missing, says):
+def test_a_kernel_without_guard_or_barrier_shows_a_warning_with_the_effect(kernel, missing, says):
     app = open_page("m3_grid", grid_kernel=kernel)
     app.selectbox(key="grid_missing").set_value(missing).run()
     (warning,) = app.warning
@@ -186,7 +176,7 @@ def test_what_happens_without_guard_or_barrier_is_a_warning_to_learn_from(kernel
     assert not app.exception
 
 
-def test_what_a_kernel_cannot_leave_out_is_forgotten_with_the_kernel():
+def test_omitted_parts_are_reset_when_another_kernel_is_selected():
     app = open_page("m3_grid", grid_kernel="reduce")
     app.selectbox(key="grid_missing").set_value("all barriers").run()
     app.segmented_control(key="grid_kernel").set_value("map").run()
@@ -194,18 +184,18 @@ def test_what_a_kernel_cannot_leave_out_is_forgotten_with_the_kernel():
     assert app.selectbox(key="grid_missing").value == "nothing"
 
 
-def test_the_tree_is_stepped_to_the_sums():
+def test_stepping_the_tree_reaches_the_sums():
     app = open_page("m3_grid", grid_kernel="reduce", grid_size="6", tree_threads="4")
     app.slider(key="tree_step").set_value(4).run()
-    field(app, "grid_block", 1)
+    set_number(app, "grid_block", 1)
     assert app.code[0].value.endswith("out[1] = block[0] = 11")
     assert app.button(key="forward").disabled
 
 
 @pytest.mark.parametrize(("typed", "says"), [("2, x", "expected integers"), ("9, 9", "expected at most 64 elements"), ("()", "1 to 4 dim")])
-def test_other_shapes_are_refused_in_words(typed, says):
+def test_invalid_shapes_are_refused_with_a_message(typed, says):
     app = open_page("m3_grid", grid_shape=typed)
-    assert says in words(app)
+    assert says in page_text(app)
     assert len(app.error) == 1
 
 

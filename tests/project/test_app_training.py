@@ -1,4 +1,4 @@
-"""The training page of Module 2: what its buttons do, and what it shows of code that is not written or wrong."""
+"""The training page of Module 2: its buttons, and its messages for unwritten or wrong code."""
 
 import re
 
@@ -6,14 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
-from project.lab import sources
-
-
-@pytest.fixture(autouse=True)
-def _files_stand_still(monkeypatch):
-    """A file that is saved during a test would be imported again, without what the test has patched."""
-    monkeypatch.setattr(sources, "stamp", tuple)
-    monkeypatch.setattr(sources, "_imported", ())
+from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
 
 
 def open_page(name="m2_training", app=None, **query):
@@ -27,18 +20,10 @@ def open_page(name="m2_training", app=None, **query):
     return app
 
 
-def texts(elements):
-    return [element.value for element in elements]
-
-
-def epoch(app):
-    return int(app.metric[0].value.split(" / ")[0])
-
-
 # Finished code
 
 
-def test_step_trains_one_epoch_and_pictures_follow():
+def test_step_trains_one_epoch_and_updates_the_pictures():
     app = open_page(points="10")
     assert epoch(app) == 0
     assert len(app.get("vega_lite_chart")) == 1  # no curves yet
@@ -48,7 +33,7 @@ def test_step_trains_one_epoch_and_pictures_follow():
     assert any("After 1 epochs" in text for text in texts(app.caption))
 
 
-def test_start_trains_pause_stops_and_reset_forgets():
+def test_start_trains_pause_stops_and_reset_starts_over():
     app = open_page(points="10", hidden="2")
     app.button(key="start").click().run()
     assert app.button(key="start").disabled
@@ -65,7 +50,7 @@ def test_start_trains_pause_stops_and_reset_forgets():
     assert not app.button(key="start").disabled
 
 
-def test_training_ends_after_the_last_epoch_and_has_a_time_for_each():
+def test_training_ends_after_the_last_epoch_and_shows_the_time_of_each():
     app = open_page(points="4", epochs="2")
     app.button(key="start").click().run()
     app.run()
@@ -76,19 +61,19 @@ def test_training_ends_after_the_last_epoch_and_has_a_time_for_each():
     assert app.button(key="pause").disabled
 
 
-def test_the_command_is_that_of_the_tensor_program_with_its_defaults():
+def test_the_command_is_the_tensor_program_with_its_defaults():
     app = open_page()
     assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 50 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
 
 
-def test_the_address_holds_the_setting():
+def test_the_address_contains_the_setting():
     app = open_page(dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
     assert app.code[0].value == "python project/run_tensor.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
     app.number_input(key="hidden").set_value(6).run()
     assert "--hidden 6" in app.code[0].value
 
 
-def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
+def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not():
     app = open_page(points="10")
     app.button(key="step").click().run()
     app.number_input(key="rate").set_value(0.25).run()
@@ -102,20 +87,20 @@ def test_a_changed_setting_begins_anew_and_a_changed_rate_goes_on():
     ("first", "then", "hidden", "epochs", "program"),
     [("m1_training", "m2_training", "10", "1000", "run_tensor"), ("m2_training", "m1_training", "2", "500", "run_scalar")],
 )
-def test_another_training_page_does_not_go_on_with_the_run_of_this_one(first, then, hidden, epochs, program):
+def test_another_training_page_does_not_continue_the_run_of_this_page(first, then, hidden, epochs, program):
     app = open_page(first, hidden=hidden, epochs=epochs)
     app.button(key="step").click().run()
     assert epoch(app) == 1
     options = app.code[0].value.split(".py ")[1]
     app.switch_page(f"views/{then}.py").run()
-    assert app.code[0].value == f"python project/{program}.py {options}"  # nothing but the page is another
+    assert app.code[0].value == f"python project/{program}.py {options}"  # only the page differs
     assert epoch(app) == 0
 
 
-# Code that is not written yet, or wrong
+# Unwritten and wrong code
 
 
-def unwritten(task):
+def unwritten_function(task):
     def body(*args, **kwargs):
         raise NotImplementedError(f"Need to implement for Task {task}")
 
@@ -132,8 +117,8 @@ STUBS = [
 
 @pytest.mark.parametrize(("target", "task", "file"), STUBS)
 def test_unwritten_code_becomes_a_card_with_task_hint_and_command(monkeypatch, target, task, file):
-    open_page()  # what is patched must have been imported
-    monkeypatch.setattr(target, unwritten(task))
+    open_page()  # a test can only patch imported modules
+    monkeypatch.setattr(target, unwritten_function(task))
     app = open_page()
     (card,) = [text for text in texts(app.info) if "not written yet" in text]
     title, body = card.split("\n\n", 1)
@@ -145,7 +130,7 @@ def test_unwritten_code_becomes_a_card_with_task_hint_and_command(monkeypatch, t
 
 def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch):
     open_page()
-    monkeypatch.setattr("minitorch.tensor_functions.Mul.backward", staticmethod(unwritten("2.4")))
+    monkeypatch.setattr("minitorch.tensor_functions.Mul.backward", staticmethod(unwritten_function("2.4")))
     app = open_page()
     app.button(key="start").click().run()
     assert "Task 2\\.4 is not written yet" in app.info[0].value
@@ -163,7 +148,7 @@ def test_a_layer_that_returns_nothing_is_named(monkeypatch):
     assert re.fullmatch(r"\*\*project/run_tensor\.py, line \d+: AttributeError: 'NoneType' object has no attribute 'relu'\*\*", title)
 
 
-def test_shapes_that_do_not_fit_are_shown_with_the_students_line(monkeypatch):
+def test_incompatible_shapes_are_reported_with_the_student_s_line(monkeypatch):
     open_page()
     names = {}
     source = "def forward(self, inputs):\n    return inputs * self.weights.value\n"

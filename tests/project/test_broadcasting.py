@@ -1,4 +1,4 @@
-"""What the broadcasting page works out: the rule of each dimension, the sources of each cell, and the gradients."""
+"""The computations of the broadcasting page: the rule of each dimension, the sources of each cell, and the gradients."""
 
 import re
 
@@ -9,7 +9,7 @@ from project.lab.cards import WrongResult
 from project.lab.explorers import broadcasting
 
 
-def words(a, b):
+def rules(a, b):
     return [(rule.dim, rule.word, rule.out) for rule in broadcasting.align(a, b)]
 
 
@@ -28,7 +28,7 @@ def words(a, b):
     ],
 )
 def test_each_dimension_has_its_rule(a, b, expected):
-    assert words(a, b) == expected
+    assert rules(a, b) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,17 +61,17 @@ def test_the_table_is_aligned_from_the_right():
 # The student's shape_broadcast
 
 
-def test_the_shape_of_both_is_the_students():
+def test_the_result_shape_comes_from_the_student_s_function():
     assert broadcasting.broadcast((2, 1), (3,)) == ((2, 3), "")
 
 
-def test_a_clash_is_refused_with_the_students_message():
+def test_incompatible_shapes_show_the_student_s_message():
     shape, message = broadcasting.broadcast((5, 2), (5,))
     assert shape is None
     assert "(5, 2)" in message
 
 
-def answering(monkeypatch, answer):
+def replace_shape_broadcast(monkeypatch, answer):
     monkeypatch.setattr(broadcasting, "shape_broadcast", answer)
 
 
@@ -84,23 +84,23 @@ def answering(monkeypatch, answer):
         ((3, 4), (3,), (3,), "shape_broadcast((3, 4), (3,)) expected an IndexingError, got (3,)"),
     ],
 )
-def test_a_wrong_shape_is_named(monkeypatch, a, b, answer, message):
-    answering(monkeypatch, lambda a, b: answer)
+def test_a_wrong_shape_is_reported(monkeypatch, a, b, answer, message):
+    replace_shape_broadcast(monkeypatch, lambda a, b: answer)
     with pytest.raises(WrongResult, match=f"^{re.escape(message)}$"):
         broadcasting.broadcast(a, b)
 
 
-def test_a_refusal_of_shapes_that_fit_is_named(monkeypatch):
+def test_refusing_compatible_shapes_is_reported(monkeypatch):
     def refuse(a, b):
         raise IndexingError("no")
 
-    answering(monkeypatch, refuse)
+    replace_shape_broadcast(monkeypatch, refuse)
     with pytest.raises(WrongResult, match=re.escape("shape_broadcast((2, 1), (3,)) expected (2, 3), got IndexingError: no")):
         broadcasting.broadcast((2, 1), (3,))
 
 
-def test_a_list_is_taken_for_a_shape(monkeypatch):
-    answering(monkeypatch, lambda a, b: [2, 3])
+def test_a_list_is_accepted_as_a_shape(monkeypatch):
+    replace_shape_broadcast(monkeypatch, lambda a, b: [2, 3])
     assert broadcasting.broadcast((2, 1), (3,)) == ((2, 3), "")
 
 
@@ -120,23 +120,23 @@ def test_each_cell_knows_its_sources():
     assert not any(source.wrong for source in found)
 
 
-def test_a_number_is_read_by_every_cell():
+def test_every_cell_reads_a_single_number():
     found = broadcasting.sources((2,), (), (2,))
     assert [source.b for source in found] == [(), ()]
     assert broadcasting.users(found, "b", ()) == [(0,), (1,)]
     assert broadcasting.users(found, "a", (1,)) == [(1,)]
 
 
-def writing(monkeypatch, write):
+def replace_broadcast_index(monkeypatch, write):
     monkeypatch.setattr(broadcasting, "broadcast_index", write)
 
 
-def test_a_wrong_index_is_named_and_read_where_there_is_such_a_cell(monkeypatch):
-    def copied(big_index, big_shape, shape, out_index):
+def test_a_wrong_index_is_reported_and_read_if_such_a_cell_exists(monkeypatch):
+    def copy_index(big_index, big_shape, shape, out_index):
         for dim in range(len(shape)):
             out_index[dim] = big_index[dim]
 
-    writing(monkeypatch, copied)
+    replace_broadcast_index(monkeypatch, copy_index)
     found = broadcasting.sources((2, 2), (1, 2), (2, 2))
     assert [source.wrong for source in found][:2] == ["", ""]
     assert found[2].wrong == "broadcast_index((1, 0), (2, 2), (1, 2), out_index) expected to write (0, 0), wrote (1, 0)"
@@ -147,18 +147,18 @@ def test_a_wrong_index_is_named_and_read_where_there_is_such_a_cell(monkeypatch)
 
 
 @pytest.mark.parametrize("value", [None, 0.5, "0", -1, 7])
-def test_what_is_no_index_is_read_nowhere(monkeypatch, value):
+def test_an_invalid_index_reads_no_cell(monkeypatch, value):
     def write(big_index, big_shape, shape, out_index):
         out_index[0] = value
 
-    writing(monkeypatch, write)
+    replace_broadcast_index(monkeypatch, write)
     (source,) = broadcasting.sources((1,), (1,), (1,))
     assert source.a is None
     assert source.wrong == f"broadcast_index((0,), (1,), (1,), out_index) expected to write (0,), wrote ({value!r},)"
 
 
-def test_a_place_that_is_not_written_is_named(monkeypatch):
-    writing(monkeypatch, lambda big_index, big_shape, shape, out_index: None)
+def test_an_index_position_left_unwritten_is_reported(monkeypatch):
+    replace_broadcast_index(monkeypatch, lambda big_index, big_shape, shape, out_index: None)
     (source,) = broadcasting.sources((1,), (1,), (1,))
     assert source.wrong == "broadcast_index((0,), (1,), (1,), out_index) expected to write (0,), wrote (None,)"
 

@@ -1,4 +1,4 @@
-"""The charts: what they show, and the files they are drawn into."""
+"""The charts: their content, and the image files of them."""
 
 import json
 import math
@@ -15,7 +15,7 @@ GRID = [[0.0, 0.25], [0.5, 1.0]]
 
 
 def layers() -> tuple[dict, dict]:
-    """The coloured cells and the points of a boundary."""
+    """The colored cells and the points of a boundary."""
     cells, points = charts.boundary(GRID, GRAPH)["layer"]
     return cells, points
 
@@ -30,7 +30,7 @@ def test_the_cells_of_a_boundary_cover_the_unit_square_from_below() -> None:
     ]
 
 
-def test_the_points_stand_on_the_boundary_with_their_labels() -> None:
+def test_the_boundary_shows_the_points_with_their_labels() -> None:
     _, points = layers()
     assert points["data"]["values"] == [
         {"x": 0.1, "y": 0.2, "label": "0"},
@@ -39,7 +39,7 @@ def test_the_points_stand_on_the_boundary_with_their_labels() -> None:
     ]
 
 
-def test_the_labels_differ_in_colour_and_in_shape() -> None:
+def test_the_labels_differ_in_color_and_shape() -> None:
     _, points = layers()
     for channel in ("fill", "shape"):
         scale = points["encoding"][channel]["scale"]
@@ -47,7 +47,7 @@ def test_the_labels_differ_in_colour_and_in_shape() -> None:
         assert len(set(scale["range"])) == 2
 
 
-def test_both_layers_of_a_boundary_share_axes_from_0_to_1_with_their_names() -> None:
+def test_both_layers_of_a_boundary_share_labeled_axes_from_0_to_1() -> None:
     for layer in layers():
         for channel, name in (("x", "x_1"), ("y", "x_2")):
             assert layer["encoding"][channel]["title"] == name
@@ -55,7 +55,7 @@ def test_both_layers_of_a_boundary_share_axes_from_0_to_1_with_their_names() -> 
 
 
 @pytest.mark.parametrize("n", [1, 7, 20, 30, 400])
-def test_a_boundary_is_square_with_whole_pixels_for_a_cell(n: int) -> None:
+def test_a_boundary_is_square_with_a_whole_number_of_pixels_per_cell(n: int) -> None:
     spec = charts.boundary([[0.5] * n] * n, GRAPH)
     assert spec["width"] == spec["height"]
     assert spec["width"] % n == 0
@@ -67,7 +67,7 @@ def test_a_title_is_shown_only_if_there_is_one() -> None:
     assert "title" not in charts.boundary(GRID, GRAPH)
 
 
-def test_the_curves_hold_every_epoch_from_1() -> None:
+def test_the_curves_contain_every_epoch_starting_at_1() -> None:
     spec = charts.curves([8.0, 4.0], [5, 10], points=10)
     assert spec["data"]["values"] == [
         {"epoch": 1, "loss": 8.0, "accuracy": 0.5, "correct": 5},
@@ -75,14 +75,14 @@ def test_the_curves_hold_every_epoch_from_1() -> None:
     ]
 
 
-def test_the_curves_show_the_loss_above_and_the_share_right_below() -> None:
+def test_the_curves_show_the_loss_above_and_the_accuracy_below() -> None:
     above, below = charts.curves([8.0, 4.0], [5, 10], points=10)["vconcat"]
     assert (above["encoding"]["y"]["field"], below["encoding"]["y"]["field"]) == ("loss", "accuracy")
     assert below["encoding"]["y"]["scale"] == {"domain": [0, 1], "nice": False, "zero": False}
 
 
 @pytest.mark.parametrize(("epochs", "drawn"), [(0, 0), (1, 1), (199, 199), (200, 200), (201, 200), (5000, 200)])
-def test_long_curves_are_thinned_to_200_epochs_with_the_first_and_the_last(epochs: int, drawn: int) -> None:
+def test_long_curves_are_reduced_to_200_epochs_including_first_and_last(epochs: int, drawn: int) -> None:
     rows = charts.curves([1.0] * epochs, [1] * epochs, points=1)["data"]["values"]
     shown = [row["epoch"] for row in rows]
     assert len(shown) == drawn
@@ -97,13 +97,13 @@ def test_a_single_epoch_is_drawn_as_a_point() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_becomes_a_gap(value: float) -> None:
+def test_values_that_are_not_finite_become_gaps(value: float) -> None:
     assert charts.boundary([[value]], GRAPH)["layer"][0]["data"]["values"][0]["p"] is None
     assert charts.curves([value], [0], points=1)["data"]["values"][0]["loss"] is None
 
 
 @pytest.mark.parametrize("spec", [charts.boundary(GRID, GRAPH), charts.curves([8.0], [5], 10)], ids=["boundary", "curves"])
-def test_a_specification_is_json_with_a_description_and_no_address(spec: dict) -> None:
+def test_a_specification_is_json_with_a_description_and_without_urls(spec: dict) -> None:
     text = json.dumps(spec, allow_nan=False)
     assert spec["description"]
     assert "://" not in text
@@ -119,7 +119,7 @@ def test_a_boundary_is_saved_as_png(tmp_path: Path) -> None:
     assert int.from_bytes(content[16:20], "big") >= 600  # width: twice the pixels on the page
 
 
-def test_a_boundary_is_saved_as_svg_with_its_words(tmp_path: Path) -> None:
+def test_a_boundary_is_saved_as_svg_with_its_labels(tmp_path: Path) -> None:
     charts.save(charts.boundary(GRID, GRAPH, "By hand"), str(tmp_path / "chart.svg"))
     text = ElementTree.parse(tmp_path / "chart.svg").getroot().itertext()
     assert {"By hand", "x_1", "x_2", "label", "probability of label 1"} <= {part.strip() for part in text}
@@ -131,12 +131,12 @@ def test_curves_of_any_length_are_saved(tmp_path: Path, epochs: int) -> None:
     assert (tmp_path / "curves.svg").read_text().startswith("<svg")
 
 
-def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+def test_an_unsupported_file_type_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^a chart expected a file name that ends in \.png or \.svg, got chart\.gif$"):
         charts.save(charts.boundary(GRID, GRAPH), tmp_path / "chart.gif")
 
 
-def test_a_file_is_replaced_and_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
+def test_a_file_is_replaced_and_no_temporary_file_remains(tmp_path: Path) -> None:
     path = tmp_path / "log.md"
     path.write_text("old")
     charts.write(path, b"new")
@@ -144,15 +144,15 @@ def test_a_file_is_replaced_and_nothing_else_is_left_in_the_folder(tmp_path: Pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["log.md"]
 
 
-def test_a_file_that_could_not_be_written_in_full_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(self: Path, content: bytes) -> int:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_one_byte(self: Path, content: bytes) -> int:
         with self.open("wb") as file:
             file.write(content[:1])
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "log.md"
     path.write_text("old")
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "write_bytes", write_one_byte)
     with pytest.raises(OSError, match="No space left"):
         charts.write(path, b"new")
     assert path.read_text() == "old"

@@ -1,4 +1,4 @@
-"""Checkpoint files: what is saved comes back to the last bit, a stop at any moment leaves a whole file, others are refused by name."""
+"""Checkpoint files: exact round trips, a whole file after an interruption at any moment, and errors that name the file."""
 
 import json
 import os
@@ -30,16 +30,16 @@ def path(tmp_path: Path) -> Path:
 
 
 def refusal(path: Path) -> str:
-    """The message with which a file is refused."""
+    """The error message for a file."""
     with pytest.raises(CheckpointError) as refused:
         checkpoint.load(path)
     return str(refused.value)
 
 
-# What comes back
+# Round trips
 
 
-def test_numbers_arrays_and_their_dtypes_come_back_to_the_last_bit(path: Path) -> None:
+def test_numbers_arrays_and_dtypes_round_trip_exactly(path: Path) -> None:
     found = checkpoint.load(path)
     assert found.about == SAMPLE.about
     assert found.arrays.keys() == SAMPLE.arrays.keys()
@@ -53,7 +53,7 @@ def test_a_checkpoint_is_one_file_that_safetensors_reads(path: Path) -> None:
     assert load_file(path)["weights"].tolist() == SAMPLE.arrays["weights"].tolist()
 
 
-def test_transposed_and_broken_up_arrays_keep_their_values(tmp_path: Path) -> None:
+def test_transposed_and_strided_arrays_keep_their_values(tmp_path: Path) -> None:
     numbers = np.arange(12.0).reshape(3, 4)
     checkpoint.save(tmp_path / "c", Checkpoint({}, {"turned": numbers.T, "every second": numbers[:, ::2], "backwards": numbers[::-1]}))
     found = checkpoint.load(tmp_path / "c").arrays
@@ -62,12 +62,12 @@ def test_transposed_and_broken_up_arrays_keep_their_values(tmp_path: Path) -> No
     assert found["backwards"].tolist() == numbers[::-1].tolist()
 
 
-def test_a_loss_that_is_no_number_comes_back(tmp_path: Path) -> None:
+def test_a_loss_of_nan_round_trips(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "c", Checkpoint({"loss": [float("nan"), float("inf")]}, {}))
     assert str(checkpoint.load(tmp_path / "c").about["loss"]) == "[nan, inf]"
 
 
-def test_the_digest_tells_values_names_shapes_and_dtypes_apart_but_not_the_order() -> None:
+def test_the_digest_depends_on_values_names_shapes_and_dtypes_but_not_on_the_order() -> None:
     a, b = np.zeros(4, np.int64), np.zeros(4)
     digests = [
         checkpoint.digest("", {"a": a, "b": b}),
@@ -81,21 +81,21 @@ def test_the_digest_tells_values_names_shapes_and_dtypes_apart_but_not_the_order
     assert checkpoint.digest("", {"b": b, "a": a}) == digests[0]
 
 
-# A stop at any moment
+# Interruptions
 
 
-def test_a_file_that_cannot_be_written_leaves_the_one_before(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(descriptor: int) -> None:
+def test_a_failed_save_keeps_the_previous_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_disk_full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
     with pytest.raises(OSError, match="No space left"):
         checkpoint.save(path, Checkpoint({"epoch": 4}, {}))
     assert checkpoint.load(path).about == SAMPLE.about
     assert [entry.name for entry in path.parent.iterdir()] == ["run.safetensors"]
 
 
-def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_new_file_is_synced_before_it_is_renamed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     fsync, replace = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append("on disk") or fsync(descriptor))
@@ -116,17 +116,17 @@ for n in range(10**9):
     path = tmp_path / "run.safetensors"
     for lines in (1, 7, 20):
         process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        told = [int(process.stdout.readline()) for _ in range(lines)][-1]
+        printed = [int(process.stdout.readline()) for _ in range(lines)][-1]
         process.send_signal(signal.SIGKILL)
         process.communicate()
         found = checkpoint.load(path)
-        assert found.about["n"] >= told
-        assert set(found.arrays["a"].tolist()) == {found.about["n"]}  # what JSON holds and the arrays are of one moment
+        assert found.about["n"] >= printed
+        assert set(found.arrays["a"].tolist()) == {found.about["n"]}  # the JSON part and the arrays are from the same moment
     checkpoint.save(path, SAMPLE)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.safetensors"]  # a draft left behind has been written over
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.safetensors"]  # a leftover draft has been overwritten
 
 
-# What is refused
+# Files that are refused
 
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_truncated_checkpoint_is_refused_by_name(path: Path, length: int) -> N
     assert re.fullmatch(pattern, refusal(path))
 
 
-def test_another_kind_of_file_is_refused_by_name(path: Path) -> None:
+def test_another_type_of_file_is_refused_by_name(path: Path) -> None:
     path.write_text("epoch 1: loss 0.3\n" * 20)
     assert refusal(path).startswith(f"{path} is damaged, cut short or no checkpoint (")
 
 
-def test_a_changed_bit_anywhere_is_noticed(path: Path) -> None:
+def test_a_flipped_bit_anywhere_is_detected(path: Path) -> None:
     content = path.read_bytes()
     start = len(content) - sum(array.nbytes for array in SAMPLE.arrays.values())
     for place in range(start, len(content)):
@@ -164,13 +164,13 @@ def test_a_safetensors_file_of_another_program_is_refused_by_name(path: Path) ->
     assert refusal(path) == f"{path} is a safetensors file of another program, not a checkpoint of a training run; name another file"
 
 
-def test_a_checkpoint_of_another_form_is_refused_by_name(path: Path) -> None:
+def test_a_checkpoint_of_another_format_is_refused_by_name(path: Path) -> None:
     save_file({}, path, {"format": "MiniTorch checkpoint 1", "about": json.dumps({}), "checksum": ""})
     remedy = "resume it with the version that wrote it"
     assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 2', got 'MiniTorch checkpoint 1'; {remedy}"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")
-def test_a_checkpoint_that_may_not_be_read_is_named(path: Path) -> None:
+def test_an_unreadable_checkpoint_is_named(path: Path) -> None:
     path.chmod(0)
     assert refusal(path) == f"could not read checkpoint {path} (Permission denied); check who may read it"

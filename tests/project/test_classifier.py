@@ -1,4 +1,4 @@
-"""The trainer of classifiers and its setting: what an epoch comes to, and that a run goes on from any step as if nothing had happened."""
+"""The trainer of classifiers and its setting: the results of an epoch, and exact resumption from any step."""
 
 import re
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Setting(ClassifierSetting):
 
 
 class Line(Module):
-    """w · x, of which dropout may take a half in training."""
+    """w · x; in training, dropout removes about half of x."""
 
     def __init__(self, noise: bool) -> None:
         super().__init__()
@@ -67,14 +67,14 @@ class PointTrainer(ClassifierTrainer):
         return float(((self.network(tensor(POINTS[:4])).to_numpy() > 0) == LABELS[:4]).mean())
 
 
-def trained(trainer: ClassifierTrainer) -> ClassifierTrainer:
+def train(trainer: ClassifierTrainer) -> ClassifierTrainer:
     while not trainer.done:
         trainer.advance()
     return trainer
 
 
-def outcome(trainer: ClassifierTrainer) -> tuple:
-    """Weights and record to the last bit, without the times."""
+def exact_result(trainer: ClassifierTrainer) -> tuple:
+    """Weights and history, bit for bit, without the times."""
     record = [(epoch.loss, epoch.train, epoch.valid) for epoch in trainer.history]
     return [parameter.value.to_numpy().tobytes() for parameter in trainer.network.parameters()], record
 
@@ -82,11 +82,11 @@ def outcome(trainer: ClassifierTrainer) -> tuple:
 # An epoch
 
 
-def test_every_batch_is_a_step_and_the_record_holds_means_over_all_examples() -> None:
+def test_every_batch_is_one_step_and_the_history_has_means_over_all_examples() -> None:
     trainer = PointTrainer(Setting(), noise=False)
     weight = trainer.network.weight.value.to_numpy()[:, 0]
-    trained(trainer)
-    batches = trainer.batches[1:]  # the first one was also gone through to compile, and taught nothing
+    train(trainer)
+    batches = trainer.batches[1:]  # the first batch is also used to compile, without an update
     assert [len(labels) for _, labels in batches] == [3, 3, 1] * 3
     assert trainer.batches[0] == batches[0]
     for epoch in range(3):
@@ -106,57 +106,57 @@ def test_every_batch_is_a_step_and_the_record_holds_means_over_all_examples() ->
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_the_optimizers_step_is_compiled_before_the_first_one_and_moves_nothing(momentum: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_optimizer_step_is_compiled_in_advance_without_an_update(momentum: float, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = []
     step = SGD.step
 
-    def watched(optimizer: SGD) -> None:
+    def record_gradients(optimizer: SGD) -> None:
         gradients = [parameter.value.grad.to_numpy() for parameter in optimizer.parameters]
         moved.append((trainer.compiling > 0, gradients))
         step(optimizer)
 
-    monkeypatch.setattr(SGD, "step", watched)
+    monkeypatch.setattr(SGD, "step", record_gradients)
     trainer = PointTrainer(Setting(momentum=momentum), noise=False)
     before = [parameter.value.to_numpy() for parameter in trainer.network.parameters()]
     trainer.advance()
-    assert [compiled for compiled, _ in moved] == [False, True]  # while compiling, and after it
+    assert [compiled for compiled, _ in moved] == [False, True]  # while compiling, and afterwards
     expected = [value - 0.5 * gradient for value, gradient in zip(before, moved[1][1], strict=True)]
     assert [parameter.value.tolist() for parameter in trainer.network.parameters()] == [array.tolist() for array in expected]
 
 
-def test_every_epoch_has_all_examples_in_another_order() -> None:
-    trainer = trained(PointTrainer(Setting(batch=7)))
+def test_every_epoch_has_all_examples_in_a_new_order() -> None:
+    trainer = train(PointTrainer(Setting(batch=7)))
     orders = [points for points, _ in trainer.batches[1:]]
     assert [sorted(order) for order in orders] == [sorted(POINTS.tolist())] * 3
     assert len({str(order) for order in orders}) == 3
 
 
-def test_validation_is_in_evaluation_mode_and_records_nothing() -> None:
-    trainer = trained(PointTrainer(Setting(epochs=2)))
-    assert trainer.modes == [(False, False)] * 3  # before the first epoch, for the kernels, and after both
+def test_validation_uses_evaluation_mode_and_records_no_gradients() -> None:
+    trainer = train(PointTrainer(Setting(epochs=2)))
+    assert trainer.modes == [(False, False)] * 3  # before the first epoch, to compile the kernels, and after both epochs
     assert trainer.network.training
 
 
-def test_a_mistake_in_validation_leaves_the_network_in_training_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_validation_leaves_the_network_in_training_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = PointTrainer(Setting(batch=7))
 
-    def wrong() -> float:
+    def fail() -> float:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(trainer, "validate", wrong)
+    monkeypatch.setattr(trainer, "validate", fail)
     with pytest.raises(ZeroDivisionError):
         trainer.advance()
     assert trainer.network.training
 
 
-def test_the_best_epoch_is_the_first_of_those_with_most_right() -> None:
+def test_the_best_epoch_is_the_first_with_the_highest_accuracy() -> None:
     trainer = PointTrainer(Setting())
     assert trainer.best == 0
     trainer.history = [Epoch(1.0, 0.5, valid, 0.1) for valid in (0.25, 0.75, 0.5, 0.75)]
     assert trainer.best == 2
 
 
-def test_an_epoch_and_a_time_can_be_trained() -> None:
+def test_training_can_run_for_an_epoch_or_for_a_time() -> None:
     trainer = PointTrainer(Setting())
     trainer.advance()
     trainer.run_epoch()
@@ -169,7 +169,7 @@ def test_an_epoch_and_a_time_can_be_trained() -> None:
     assert trainer.epoch == 3
 
 
-def test_a_class_that_lacks_a_method_says_which() -> None:
+def test_an_error_names_the_method_that_a_trainer_lacks() -> None:
     class Unfinished(PointTrainer):
         batch_loss = ClassifierTrainer.batch_loss
         validate = ClassifierTrainer.validate
@@ -180,16 +180,16 @@ def test_a_class_that_lacks_a_method_says_which() -> None:
         Unfinished(Setting()).validate()
 
 
-# One seed, one result
+# Reproducibility
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    assert outcome(trained(PointTrainer(Setting(seed=5)))) == outcome(trained(PointTrainer(Setting(seed=5))))
-    assert outcome(trained(PointTrainer(Setting(seed=5)))) != outcome(trained(PointTrainer(Setting(seed=6))))
+def test_the_seed_determines_the_run() -> None:
+    assert exact_result(train(PointTrainer(Setting(seed=5)))) == exact_result(train(PointTrainer(Setting(seed=5))))
+    assert exact_result(train(PointTrainer(Setting(seed=5)))) != exact_result(train(PointTrainer(Setting(seed=6))))
 
 
-def test_random_numbers_that_others_draw_change_nothing_and_are_not_changed() -> None:
-    expected = outcome(trained(PointTrainer(Setting())))
+def test_other_uses_of_random_numbers_and_the_run_do_not_affect_each_other() -> None:
+    expected = exact_result(train(PointTrainer(Setting())))
     manual_seed(99)
     undisturbed = rand((4,)).tolist()
     trainer = PointTrainer(Setting())
@@ -199,54 +199,54 @@ def test_random_numbers_that_others_draw_change_nothing_and_are_not_changed() ->
         if len(drawn) < 4:
             drawn += rand((1,)).tolist()
         trainer.advance()
-    assert outcome(trainer) == expected
+    assert exact_result(trainer) == expected
     assert drawn == undisturbed
 
 
-# Going on
+# Resumption
 
 
-def through_a_file(state: Checkpoint, folder: Any) -> Checkpoint:
+def round_trip(state: Checkpoint, folder: Any) -> Checkpoint:
     checkpoint.save(folder / "c", state)
     return checkpoint.load(folder / "c")
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("steps", range(10))
-def test_a_run_goes_on_from_any_step_bit_for_bit(steps: int, momentum: float, tmp_path: Any) -> None:
+def test_a_run_resumes_from_any_step_bit_for_bit(steps: int, momentum: float, tmp_path: Any) -> None:
     setting = Setting(seed=2, momentum=momentum)
-    expected = trained(PointTrainer(setting))
+    expected = train(PointTrainer(setting))
     first = PointTrainer(setting)
     for _ in range(steps):
         first.advance()
     second = PointTrainer(setting)
-    second.restore(through_a_file(first.checkpoint(), tmp_path))
+    second.restore(round_trip(first.checkpoint(), tmp_path))
     assert (second.epoch, second.step) == divmod(steps, 3)
-    trained(second)
-    assert outcome(second) == outcome(expected)
+    train(second)
+    assert exact_result(second) == exact_result(expected)
     assert second.batches[1:] == expected.batches[1 + steps :]
-    assert outcome(trained(first)) == outcome(expected)  # a checkpoint changes nothing in the run that it is made of
+    assert exact_result(train(first)) == exact_result(expected)  # saving a checkpoint does not change the run
 
 
-def test_a_restored_trainer_stands_where_the_other_one_stood(tmp_path: Any) -> None:
+def test_a_restored_trainer_has_the_state_of_the_saved_one(tmp_path: Any) -> None:
     first = PointTrainer(Setting(momentum=0.5))
     for _ in range(5):
         first.advance()
     second = PointTrainer(Setting(momentum=0.5))
-    second.restore(through_a_file(first.checkpoint(), tmp_path))
+    second.restore(round_trip(first.checkpoint(), tmp_path))
     one, other = first.checkpoint(), second.checkpoint()
     assert one.about == other.about
     assert {name: array.tobytes() for name, array in one.arrays.items()} == {name: array.tobytes() for name, array in other.arrays.items()}
 
 
-def test_a_checkpoint_of_other_data_is_refused() -> None:
+def test_a_checkpoint_for_other_data_is_refused() -> None:
     state = PointTrainer(Setting(), fingerprint="others").checkpoint()
     message = "the checkpoint was made with other data; put the same files into the data directory, or begin anew"
     with pytest.raises(CheckpointError, match=f"^{re.escape(message)}$"):
         PointTrainer(Setting()).restore(state)
 
 
-def test_a_checkpoint_of_another_network_is_refused() -> None:
+def test_a_checkpoint_for_another_network_is_refused() -> None:
     trainer = PointTrainer(Setting())
     state = trainer.checkpoint()
     trainer.network.bias = Parameter(rand((1,)))
@@ -255,7 +255,7 @@ def test_a_checkpoint_of_another_network_is_refused() -> None:
         trainer.restore(state)
 
 
-def test_the_generator_of_everybody_else_survives_a_mistake() -> None:
+def test_an_error_restores_the_global_random_generator() -> None:
     trainer = PointTrainer(Setting())
     before = generator.bit_generator.state
     trainer.batch_loss = lambda *batch: 1 / 0  # type: ignore[method-assign]
@@ -289,17 +289,17 @@ def test_the_generator_of_everybody_else_survives_a_mistake() -> None:
         ("seed", 2**32, "seed expected a whole number from 0 to 4294967295, got 4294967296"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused_in_one_line(name: str, value: Any, expected: str) -> None:
+def test_an_invalid_value_is_refused_in_one_line(name: str, value: Any, expected: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
         Setting(**{name: value})
 
 
-def test_the_ends_of_every_range_are_allowed() -> None:
+def test_both_ends_of_every_range_are_allowed() -> None:
     Setting("others", epochs=1, rate=1e-300, momentum=0.0, batch=1, seed=0, limit=4)
     Setting("points", epochs=100, rate=1, momentum=0.9, batch=10**9, seed=2**32 - 1, limit=None)
 
 
-def test_the_command_names_every_value_that_is_given() -> None:
+def test_the_command_names_every_given_value() -> None:
     expected = "python project/run_points.py --dataset points --epochs 3 --rate 0.5 --batch 3 --seed 0 --momentum 0.0"
     assert Setting().command() == expected
     assert Setting(limit=8).command() == f"{expected} --limit 8"

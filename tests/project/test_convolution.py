@@ -1,4 +1,4 @@
-"""A convolution cell by cell: its products, its sums, what is said of them, and what is drawn."""
+"""A convolution cell by cell: its products, its sums, its descriptions, and its drawing."""
 
 import re
 
@@ -26,19 +26,19 @@ def picture(convolution, number=0, wrong=None):
     return panels(convolution, number, convolution.expected, wrong)
 
 
-def aloud(markup):
-    """What a screen reader says of the cells."""
+def labels(markup):
+    """The screen reader's text of the cells."""
     return re.findall(r'aria-label="([^"]*)" (?:role|data-pick)', markup)
 
 
 # The numbers: by hand, and by NumPy
 
 
-def test_a_window_begins_at_its_place_and_reads_zeros_beyond_the_right_edge():
+def test_a_window_starts_at_its_position_and_reads_zeros_past_the_right_edge():
     assert line([0, 1, 2, 3], [1, 2, 3]).expected.tolist() == [[[8, 14, 8, 3]]]
 
 
-def test_a_reversed_window_ends_at_its_place_and_reads_zeros_beyond_the_left_edge():
+def test_a_reversed_window_ends_at_its_position_and_reads_zeros_past_the_left_edge():
     # 1·0, 1·1 + 2·0, 1·2 + 2·1 + 3·0, 1·3 + 2·2 + 3·1
     assert line([0, 1, 2, 3], [1, 2, 3], reverse=True).expected.tolist() == [[[0, 1, 4, 10]]]
 
@@ -47,13 +47,13 @@ def test_the_channels_of_a_window_are_summed():
     assert line([[1, 2], [3, 4]], [[1, 1], [10, 0]]).expected.tolist() == [[[33, 42]]]
 
 
-def test_in_two_dimensions_the_window_begins_at_the_top_left():
+def test_in_two_dimensions_the_window_starts_at_the_top_left():
     assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]]).expected.tolist() == [[[4321, 402], [43, 4]]]
     assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]], reverse=True).expected.tolist() == [[[1, 12], [103, 1234]]]
 
 
 @pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 0, 1), (1, 2, 1), (2, 1, 2), (3, 3, 1)])
-def test_the_general_form_is_a_walk_over_the_padded_image(stride, padding, dilation):
+def test_the_general_form_slides_over_the_padded_image(stride, padding, dilation):
     drawn = np.random.default_rng(0)
     image, weight = drawn.integers(-3, 4, (2, 7, 6)).astype(float), drawn.integers(-3, 4, (3, 2, 3, 2)).astype(float)
     padded = np.pad(image, ((0, 0), (padding, padding), (padding, padding)))
@@ -63,7 +63,7 @@ def test_the_general_form_is_a_walk_over_the_padded_image(stride, padding, dilat
     assert np.array_equal(Convolution(image, weight, Walk(False, stride, padding, dilation)).expected, expected)
 
 
-def test_in_one_dimension_the_padding_lies_left_and_right_only():
+def test_in_one_dimension_padding_is_added_only_left_and_right():
     assert line([1, 2, 3], [1, 1], padding=1, stride=2).expected.tolist() == [[[1, 5]]]
 
 
@@ -73,7 +73,7 @@ def test_the_cells_are_numbered_row_by_row_and_output_channel_by_output_channel(
     assert all(shown.number(shown.index(number)) == number for number in range(shown.size))
 
 
-# In words
+# Descriptions
 
 
 def test_a_cell_is_written_out_as_arithmetic():
@@ -98,7 +98,7 @@ def test_the_rule_is_a_formula(shown, formula):
     assert rule(shown) == arithmetic(shown, 0) == formula
 
 
-def test_a_sentence_says_where_the_window_lies():
+def test_a_sentence_describes_the_position_of_the_window():
     shown = plane(np.ones((3, 3)), np.ones((2, 2)))
     assert sentence(shown, 0) == "Nothing is computed yet. The result will have shape (1, 3, 3)."
     assert sentence(shown, 1) == "out[0, 0, 0]: the window covers rows 0 to 1 and columns 0 to 1, 4 numbers."
@@ -109,7 +109,7 @@ def test_a_sentence_says_where_the_window_lies():
     assert name(line([1], [1]), (0, 0, 0)) == "out[0, 0]"
 
 
-def test_what_no_window_covers_is_named():
+def test_elements_that_no_window_covers_are_named():
     assert remark(plane(np.ones((4, 3)), np.ones((1, 3)), stride=2, padding=0)) == (
         "No window covers rows 1, 3 of the image, so these pixels are ignored."
     )
@@ -118,10 +118,10 @@ def test_what_no_window_covers_is_named():
     assert remark(plane(np.ones((4, 4)), np.ones((2, 2)))) == ""
 
 
-# What does not go together
+# Incompatible inputs
 
 
-def test_other_channels_are_refused():
+def test_a_mismatch_of_channels_is_refused():
     with pytest.raises(Refused) as refusal:
         Convolution(np.ones((3, 1, 4)), np.ones((1, 2, 1, 2)), Walk(), 1)
     assert str(refusal.value) == "expected a weight with 3 input channels, as in the image, got 2 (weight of shape (1, 2, 2))"
@@ -131,15 +131,15 @@ def test_a_window_larger_than_the_padded_image_is_refused():
     with pytest.raises(Refused) as refusal:
         plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
     assert str(refusal.value) == "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"
-    assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the form of the course needs no such room
+    assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the course's form of convolution needs no such room
 
 
-# The picture
+# The drawing
 
 
-def test_the_window_and_what_it_covers_beyond_the_edge_stand_out():
+def test_the_window_and_its_part_past_the_edge_are_highlighted():
     image, *_ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
-    assert aloud(image) == [
+    assert labels(image) == [
         "in[0, 0, 0] = 1",
         "in[0, 0, 1] = 2; times 5; read in this step",
         "in[0, 0, 2] is outside of the image, where the value is 0; belongs to the picked one",
@@ -150,23 +150,23 @@ def test_the_window_and_what_it_covers_beyond_the_edge_stand_out():
     ]
 
 
-def test_rows_and_columns_before_the_image_have_numbers_below_0():
+def test_rows_and_columns_before_the_image_have_negative_numbers():
     image, *_ = picture(plane(np.ones((2, 2)), np.ones((2, 3)), reverse=True))
     assert re.findall(r'<i aria-hidden="true">(-?\d*)</i>', image) == ["", "-2", "-1", "0", "1", "-1", "0", "1"]
 
 
-def test_a_number_under_the_window_lights_up_with_its_weight_and_its_product():
+def test_an_element_under_the_window_is_highlighted_with_its_weight_and_product():
     image, middle, _ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 1)
     assert image.count('data-tag="t0,1,0"') == 1
     assert middle.count('data-tag="t0,1,0"') == 2
     assert "products, with sum 70" in middle
-    assert "3·7 = 21" in aloud(middle)
+    assert "3·7 = 21" in labels(middle)
 
 
-def test_the_result_is_empty_but_for_the_cells_that_are_computed_and_wrong_ones_say_what_they_must_be():
+def test_only_computed_cells_of_the_result_are_filled_and_wrong_ones_show_the_expected_value():
     shown = plane([[1, 2], [3, 4]], [[1]])
     wrong = np.array([[[True, False], [False, True]]])
-    result = aloud(picture(shown, 2, wrong)[2])
+    result = labels(picture(shown, 2, wrong)[2])
     assert result == [
         "out[0, 0, 0] = 1; expected 1; wrong",
         "out[0, 0, 1] = 2; changes in this step",
@@ -175,17 +175,17 @@ def test_the_result_is_empty_but_for_the_cells_that_are_computed_and_wrong_ones_
     ]
 
 
-def test_a_picture_of_numbers_that_are_none_is_drawn():
+def test_an_image_with_nan_is_drawn():
     shown = plane([[1, 2], [3, 4]], [[1]])
     found = np.full(shown.shape, np.nan)
-    assert "out[0, 0, 0] = nan" in aloud(panels(shown, 4, found, np.ones(shown.shape, bool))[2])[0]
+    assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, found, np.ones(shown.shape, bool))[2])[0]
 
 
-# The pictures and kernels of the app
+# The images and kernels of the app
 
 
 @pytest.mark.parametrize("dims", [1, 2])
-def test_every_kernel_goes_with_a_picture_and_every_picture_with_the_first_kernel(dims):
+def test_every_kernel_has_a_matching_image_and_every_image_works_with_the_first_kernel(dims):
     for values in pictures.PICTURES[dims].values():
         assert values.ndim == 3
         assert len(values) <= pictures.MOST_CHANNELS
@@ -196,7 +196,7 @@ def test_every_kernel_goes_with_a_picture_and_every_picture_with_the_first_kerne
         assert channels in {len(values) for values in pictures.PICTURES[dims].values()}
 
 
-def test_a_kernel_of_one_channel_serves_all_channels_of_the_image():
+def test_a_kernel_with_one_channel_is_used_for_all_channels_of_the_image():
     weight = np.arange(4.0).reshape(2, 1, 1, 2)
     assert pictures.fit(weight, 1) is weight
     assert pictures.fit(weight, 3)[1, 2].tolist() == [[2, 3]]

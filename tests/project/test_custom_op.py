@@ -1,4 +1,4 @@
-"""Operators of one's own: their values and gradients, what their checks would catch, and the table of the comparison."""
+"""Custom operators: their values and gradients, the errors that their checks catch, and the table of the comparison."""
 
 import re
 import runpy
@@ -15,7 +15,7 @@ from project.lab.explorers.contest import HEAD, Contest
 
 
 def raises(error, message):
-    """pytest.raises for the whole message."""
+    """Like pytest.raises, but compares the whole message."""
     return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
@@ -24,7 +24,7 @@ def test_every_operator_passes_its_checks(name):
     custom_op.CHECKS[name]()
 
 
-def test_values_are_those_by_hand():
+def test_values_equal_those_computed_by_hand():
     x, weight, bias = tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([[5.0, 6.0], [0.0, 1.0], [1.0, 0.0]]), tensor([1.0, 2.0, 3.0])
     assert LinearFunction.apply(x, weight, bias).tolist() == [[18.0, 4.0, 4.0], [40.0, 6.0, 6.0]]
     assert LinearFunction.apply(x, weight, None).tolist() == [[17.0, 2.0, 1.0], [39.0, 4.0, 3.0]]
@@ -34,7 +34,7 @@ def test_values_are_those_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
-def test_only_gradients_that_somebody_asks_for_are_computed(monkeypatch):
+def test_only_required_gradients_are_computed(monkeypatch):
     forward, by_input, by_weight = custom_op.linear_kernels()
     x, weight = tensor([[1.0, 2.0]]), tensor([[3.0, 4.0]])
     monkeypatch.setattr(custom_op, "linear_kernels", lambda: (forward, by_input, None))
@@ -47,7 +47,7 @@ def test_only_gradients_that_somebody_asks_for_are_computed(monkeypatch):
     assert bias.grad.tolist() == [1.0]
 
 
-def test_second_derivatives_are_those_of_the_operations():
+def test_second_derivatives_equal_those_of_the_composition():
     values = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0], [0.5, 1.0]]), np.array([0.5, 1.0])
 
     def second(fn, *arrays):
@@ -67,7 +67,7 @@ def test_second_derivatives_are_those_of_the_operations():
             np.testing.assert_allclose(mine, theirs, rtol=1e-9)
 
 
-def test_views_are_read_by_their_indices():
+def test_views_are_read_through_their_strides():
     x, weight = tensor(np.arange(6.0).reshape(2, 3)).t(), tensor(np.arange(4.0).reshape(2, 2), requires_grad=True)
     out = LinearFunction.apply(x, weight, None)
     assert out.tolist() == (x @ weight.t()).tolist()
@@ -76,8 +76,8 @@ def test_views_are_read_by_their_indices():
     assert weight.grad.tolist() == [[3.0, 12.0], [3.0, 12.0]]  # the sums of x's columns
 
 
-class Wrong(BiasSiLUFunction):
-    """With the gradient of a sigmoid in place of that of x · sigmoid(x)."""
+class WrongGradient(BiasSiLUFunction):
+    """Has the gradient of a sigmoid instead of that of x · sigmoid(x)."""
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -86,8 +86,8 @@ class Wrong(BiasSiLUFunction):
         return grad_output * s * (1 - s), grad_output * s * (1 - s)
 
 
-class Off(BiasSiLUFunction):
-    """With a value that is a little off."""
+class WrongValue(BiasSiLUFunction):
+    """Has a slightly wrong value."""
 
     @staticmethod
     def forward(ctx, x, bias):
@@ -96,14 +96,14 @@ class Off(BiasSiLUFunction):
 
 def test_the_check_catches_a_wrong_gradient_and_a_wrong_value():
     with pytest.raises(AssertionError):
-        check(Wrong.apply, BiasSiLUFunction.composed, (2, 3), (3,))
+        check(WrongGradient.apply, BiasSiLUFunction.composed, (2, 3), (3,))
     with pytest.raises(AssertionError, match="value"):
-        check(Off.apply, BiasSiLUFunction.composed, (2, 3), (3,))
+        check(WrongValue.apply, BiasSiLUFunction.composed, (2, 3), (3,))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
-def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(backend):
+def test_layers_accept_any_leading_shape_and_have_the_built_in_parameters(backend):
     own, other = MyLinear(3, 2, backend=backend, dtype=float32), nn.Linear(3, 2, backend=backend, dtype=float32)
     own.load_state_dict(other.state_dict())
     x = tensor(np.arange(12).reshape(2, 2, 3) / 10, backend, dtype=float32)
@@ -114,7 +114,7 @@ def test_layers_work_on_any_leading_shape_with_the_parameters_of_the_built_in(ba
     assert (silu(x).dtype, silu(x).shape, silu(x).backend) == (float32, (2, 2, 3), backend)
 
 
-def test_layers_refuse_what_their_kernels_cannot_take():
+def test_layers_refuse_inputs_that_their_kernels_do_not_support():
     linear = "MyLinear expected input of shape (…, 3) and float64 on the CPU, got (2, 4) and float64 on cpu; pass such input"
     with raises(ValueError, f"{linear}, or use nn.Linear"):
         MyLinear(3, 2)(tensor(np.zeros((2, 4))))
@@ -124,7 +124,7 @@ def test_layers_refuse_what_their_kernels_cannot_take():
         BiasSiLU(3)(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
 
 
-def test_the_code_of_the_page_runs_and_computes_the_same(tmp_path):
+def test_the_code_on_the_page_runs_and_gives_the_same_values(tmp_path):
     page = (Path(custom_op.__file__).parents[1] / "docs" / "custom_operators.md").read_text(encoding="utf-8")
     program = tmp_path / "page.py"
     program.write_text("".join(re.findall(r"(?ms)^```python\n(.*?)^```$", page)), encoding="utf-8")
@@ -138,7 +138,7 @@ def test_the_code_of_the_page_runs_and_computes_the_same(tmp_path):
 # The comparison
 
 
-def test_a_contest_measures_in_turns_and_compares_the_losses_of_each_step():
+def test_the_comparison_alternates_measurements_and_compares_the_losses_of_each_step():
     seen = []
 
     def step(side, losses):
@@ -157,7 +157,7 @@ def test_a_contest_measures_in_turns_and_compares_the_losses_of_each_step():
     assert contest.row(0.1).endswith("  DIFFER by 2.0e-01")
 
 
-def test_a_row_of_the_table_has_medians_and_the_ratio_of_the_turns():
+def test_a_row_of_the_table_has_medians_and_the_median_ratio():
     contest = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001, 0.002, 0.009], [0.002, 0.008, 0.009]), ([1.0], [1.0]))
     #        ratios 2, 4, 1
     assert contest.row(0.0) == "name                         3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal"
@@ -182,7 +182,7 @@ def test_the_program_checks_and_compares(capsys):
 
 
 def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
-    monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(Off.apply, BiasSiLUFunction.composed, (2, 3), (3,)))
+    monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(WrongValue.apply, BiasSiLUFunction.composed, (2, 3), (3,)))
     assert custom_op.main(SMALL) == 1
     assert "  bias and SiLU: FAIL: " in capsys.readouterr().out
 
@@ -204,7 +204,7 @@ def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
         ),
     ],
 )
-def test_wrong_numbers_are_refused_in_one_line(flags, message, capsys):
+def test_invalid_numbers_are_refused_in_one_line(flags, message, capsys):
     with pytest.raises(SystemExit) as ended:
         custom_op.main(flags)
     assert ended.value.code == 2

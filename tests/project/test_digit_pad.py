@@ -1,4 +1,4 @@
-"""The digit pad: what the browser may send, and the pixels that become of a drawing."""
+"""The digit pad: the data that the browser may send, and the pixels of a drawing."""
 
 import numpy as np
 import pytest
@@ -12,23 +12,23 @@ ZERO = [[(0.5 + 0.2 * np.cos(t), 0.5 + 0.3 * np.sin(t)) for t in np.linspace(0, 
 FOUR = [[(0.55, 0.15), (0.3, 0.6), (0.75, 0.6)], [(0.6, 0.4), (0.6, 0.85)]]
 
 
-def moved(strokes, by, scale=1.0):
+def move(strokes, by, scale=1.0):
     return [[(x * scale + by[0], y * scale + by[1]) for x, y in stroke] for stroke in strokes]
 
 
 # What the browser sends
 
 
-def test_strokes_are_read_and_points_outside_come_to_the_edge():
+def test_strokes_are_read_and_points_outside_move_to_the_edge():
     assert read([[[0.1, 0.2], [1.5, -1]], [[0, 1]]]) == [[(0.1, 0.2), (1.0, 0.0)], [(0.0, 1.0)]]
 
 
 @pytest.mark.parametrize("sent", [None, "x", 7, {}, [], [[]], [["x"]], [[[1]]], [[[1, 2, 3]]], [[[float("nan"), 0]]], [[None]], ["ab"]])
-def test_what_is_no_stroke_is_left_out(sent):
+def test_invalid_strokes_are_ignored(sent):
     assert read(sent) == []
 
 
-def test_a_drawing_without_end_is_cut():
+def test_an_overlong_drawing_is_truncated():
     strokes = read([[[0.5, 0.5]] * 3000] * 3)
     assert [len(stroke) for stroke in strokes] == [3000, 1000]
 
@@ -36,9 +36,9 @@ def test_a_drawing_without_end_is_cut():
 # Pixels
 
 
-def test_a_level_line_covers_the_pixels_around_it():
+def test_a_horizontal_line_covers_the_pixels_around_it():
     found = ink([np.array([[1.0, 2.5], [4.0, 2.5]])], 5, 1.0)
-    assert found[2].tolist() == [1.0, 1.0, 1.0, 1.0, 1.0]  # ends are round: the pixel's middle lies half a pixel beyond them
+    assert found[2].tolist() == [1.0, 1.0, 1.0, 1.0, 1.0]  # the ends are round: the center of this pixel is half a pixel past them
     assert found[1].tolist() == pytest.approx([0.5 + 1 - np.hypot(0.5, 1), 0.5, 0.5, 0.5, 0.5 + 1 - np.hypot(0.5, 1)])
     assert not found[0].any()
 
@@ -62,11 +62,11 @@ def test_a_drawing_fills_the_box_and_keeps_its_proportions():
 
 @pytest.mark.parametrize("make", [small, large])
 @pytest.mark.parametrize("strokes", [SEVEN, ZERO, FOUR])
-def test_where_and_how_large_it_was_drawn_does_not_matter(make, strokes):
-    assert np.allclose(make(moved(strokes, (0.1, 0.05), 0.5)), make(strokes))
+def test_the_position_and_size_of_a_drawing_do_not_matter(make, strokes):
+    assert np.allclose(make(move(strokes, (0.1, 0.05), 0.5)), make(strokes))
 
 
-def test_a_small_picture_counts_dots_and_fills_its_height():
+def test_a_small_image_counts_dots_and_fills_its_height():
     found = small(ZERO)
     assert found.shape == (8, 8)
     assert np.array_equal(found * 16, np.rint(found * 16))
@@ -77,7 +77,7 @@ def test_a_small_picture_counts_dots_and_fills_its_height():
 
 
 @pytest.mark.parametrize("strokes", [SEVEN, ZERO, FOUR, ONE])
-def test_a_large_picture_has_its_centre_of_mass_in_the_middle_and_a_margin(strokes):
+def test_a_large_image_has_its_center_of_mass_in_the_middle_and_a_margin(strokes):
     found = large(strokes)
     assert found.shape == (28, 28)
     rows, columns = np.indices(found.shape) + 0.5

@@ -1,4 +1,4 @@
-"""Typed expressions: what is read, what is refused and where, and what comes out."""
+"""Typed expressions: which are accepted, which are refused and where, and their values."""
 
 import math
 
@@ -38,14 +38,14 @@ def constant(value):
         ("7", 7.0),
     ],
 )
-def test_the_value_is_that_of_python_on_floats_and_on_scalars(text, expected):
+def test_values_equal_python_s_on_floats_and_scalars(text, expected):
     expression = parse(text, XYZ)
     assert math.isclose(expression.function(XYZ, float)(2.0, 3.0, 0.5), expected, rel_tol=1e-9)
     on_scalars = expression.function(XYZ, constant)(Scalar(2.0), Scalar(3.0), Scalar(0.5))
     assert math.isclose(on_scalars.data, expected, rel_tol=1e-9)
 
 
-def test_its_variables_are_known_and_sorted():
+def test_the_variables_of_an_expression_are_listed_in_order():
     assert parse("z + x * x", XYZ).names == ("x", "z")
 
 
@@ -55,17 +55,17 @@ def test_a_scalar_expression_can_be_differentiated():
     assert x.derivative == pytest.approx(12.0)
 
 
-def test_powers_and_signs_are_free():
+def test_powers_and_signs_are_supported():
     for text, expected in {"x ** (1 / 2)": 3.0, "x ** -2": 1 / 81, "+x": 9.0, "9 ** 9 ** 2": 9.0**81}.items():
         assert parse(text, ["x"]).function(["x"], float)(9.0) == expected
 
 
-def test_a_number_too_large_for_a_float_is_an_error_at_once():
+def test_a_number_too_large_for_a_float_is_an_error_immediately():
     with pytest.raises(OverflowError):
         parse("9 ** 9 ** 9 ** x", ["x"]).function(["x"], float)(9.0)
 
 
-def test_a_negative_base_with_a_broken_power_has_no_real_value():
+def test_a_negative_base_with_a_fractional_exponent_has_no_real_value():
     with pytest.raises(ValueError, match=r"math domain error|expected"):
         parse("(-x) ** 0.5", ("x",)).function(("x",), float)(2.0)
 
@@ -99,14 +99,14 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_what_is_not_arithmetic_is_refused_with_its_column(text):
+def test_anything_but_arithmetic_is_refused_with_its_column(text):
     with pytest.raises(Refused) as refusal:
         parse(text, XYZ)
     assert str(refusal.value) == REFUSALS[text]
 
 
 @pytest.mark.parametrize("text", ["2x", "x +", "((x)", "x;y", "import os", "x = 2", "x\0", "é é", "print x"])
-def test_what_python_cannot_read_is_refused_in_one_line_with_a_column(text):
+def test_invalid_python_is_refused_in_one_line_with_a_column(text):
     with pytest.raises(Refused, match=r"^column \d+: expected an expression such as 2 \* x \+ x \*\* 2, got [^\n]*$"):
         parse(text, XYZ)
 
@@ -131,7 +131,7 @@ def test_deep_expressions_are_refused(text):
         parse(text, XYZ)
 
 
-def test_the_deepest_expression_that_is_accepted_can_be_worked_out():
+def test_the_deepest_accepted_expression_can_be_evaluated():
     text = "x" + " + x" * 149
     assert parse(text, XYZ).function(XYZ, float)(1.0, 0.0, 0.0) == 150.0
 
@@ -139,8 +139,8 @@ def test_the_deepest_expression_that_is_accepted_can_be_worked_out():
 # Methods, for expressions of tensors
 
 
-class Spy:
-    """Answers every method with a word about how it was called."""
+class CallRecorder:
+    """Returns a text that describes each method call."""
 
     def __getattr__(self, name):
         return lambda *args: f"{name}{args}"
@@ -158,11 +158,11 @@ class Spy:
         ("x.expand(10, 100)", "expand(10, 100)"),
     ],
 )
-def test_a_method_is_called_with_its_whole_numbers(text, called):
-    assert parse(text, XYZ, methods=True).function(("x",), float)(Spy()) == called
+def test_a_method_is_called_with_integer_arguments(text, called):
+    assert parse(text, XYZ, methods=True).function(("x",), float)(CallRecorder()) == called
 
 
-def test_methods_follow_each_other_and_their_variables_are_gathered():
+def test_method_calls_can_be_chained_and_their_variables_are_collected():
     expression = parse("(x * y).sum(0).view(2, 3) + z.mean()", XYZ, methods=True)
     assert expression.names == ("x", "y", "z")
 
@@ -193,12 +193,12 @@ METHOD_REFUSALS = {
 
 
 @pytest.mark.parametrize("text", METHOD_REFUSALS)
-def test_a_method_that_is_unknown_or_called_otherwise_is_refused(text):
+def test_an_unknown_method_or_a_wrong_call_is_refused(text):
     with pytest.raises(Refused) as refusal:
         parse(text, XYZ, methods=True)
     assert str(refusal.value) == METHOD_REFUSALS[text]
 
 
-def test_methods_are_refused_where_they_are_not_asked_for():
+def test_methods_are_refused_unless_enabled():
     with pytest.raises(Refused, match="dots and calls of results are not allowed"):
         parse("x.sum()", XYZ)

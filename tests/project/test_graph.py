@@ -1,4 +1,4 @@
-"""The expression graph: every moment of backpropagation, and how it is drawn."""
+"""The expression graph: every step of backpropagation, and its drawing."""
 
 import re
 
@@ -17,7 +17,7 @@ def diamond():
     return a * a
 
 
-def test_nodes_are_named_with_their_formula_value_and_place():
+def test_nodes_show_their_formula_value_and_position():
     recording = record(diamond())
     nodes = {node.name: node for node in recording.nodes}
     assert {name: (node.formula, node.value, node.kind) for name, node in nodes.items()} == {
@@ -30,7 +30,7 @@ def test_nodes_are_named_with_their_formula_value_and_place():
     assert {nodes["x"].place, nodes["y"].place} == {3, 4}
 
 
-def test_a_node_is_drawn_with_constants_and_functions_of_one_argument():
+def test_constants_and_functions_of_one_argument_are_drawn():
     x = Scalar(2.0, name="x")
     names = {node.name: node.formula for node in record(-(x * 3.0).sigmoid()).nodes}
     assert names == {"x": "", "3": "", "v1": "x · 3", "v2": "sigmoid(v1)", "v3": "-v2"}
@@ -50,7 +50,7 @@ def test_each_frame_shows_what_has_arrived_so_far():
     assert [frame.current if frame.current is None else names[frame.current] for frame in recording.frames][:3] == [None, "v2", "v1"]
 
 
-def test_the_sentences_tell_the_numbers():
+def test_the_sentences_contain_the_numbers():
     sentences = [frame.sentence for frame in record(diamond()).frames]
     assert sentences[0] == "The forward pass is complete: v2 = 9. The backward pass has not started."
     assert sentences[1] == (
@@ -65,7 +65,7 @@ def test_nothing_is_passed_to_a_constant():
     assert record(x * 3.0).frames[1].sentence == "v1 = x · 3 is the output, so its derivative is 1. The chain rule passes 3 to x."
 
 
-def test_a_wrong_order_is_called_wrong(monkeypatch):
+def test_a_wrong_order_is_reported(monkeypatch):
     out = diamond()
     a = out.parents[0]
     x, y = a.parents
@@ -75,13 +75,13 @@ def test_a_wrong_order_is_called_wrong(monkeypatch):
     assert "6 to x, too late: it has already been visited" in sentences[3]
 
 
-def test_an_order_that_is_none_is_the_students_wrong_result(monkeypatch):
+def test_an_invalid_order_is_reported_as_the_student_s_result(monkeypatch):
     monkeypatch.setattr(graph, "topological_sort", lambda variable: None)
     with pytest.raises(WrongResult, match="topological_sort expected to return the variables in order, got None"):
         record(diamond())
 
 
-def test_an_order_with_a_stranger_is_the_students_wrong_result(monkeypatch):
+def test_an_order_with_an_unknown_variable_is_reported_as_the_student_s_result(monkeypatch):
     out = diamond()
     monkeypatch.setattr(graph, "topological_sort", lambda variable: [out, Scalar(4.0)])
     with pytest.raises(WrongResult, match=r"topological_sort returned Scalar\(4.000000\), which is not part of the graph of the output"):
@@ -104,18 +104,18 @@ def chain(n):
     return out
 
 
-def drawn(text):
+def count_nodes(text):
     return len(re.findall(r"^n\d+ \[", text, re.MULTILINE))
 
 
 def test_a_graph_of_150_nodes_is_drawn_in_full():
-    assert drawn(dot(record(chain(149)), 0)) == 150
+    assert count_nodes(dot(record(chain(149)), 0)) == 150
 
 
-def test_a_larger_graph_is_folded_to_what_lies_near_the_current_node():
+def test_a_larger_graph_is_reduced_to_nodes_near_the_current_one():
     recording = record(chain(150))
     text = dot(recording, 100)
     current = recording.frames[100].current
-    assert drawn(text) <= 30
+    assert count_nodes(text) <= 30
     assert f"n{current} [" in text
     assert text.count('label="…"') == 2

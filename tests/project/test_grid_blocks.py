@@ -1,4 +1,4 @@
-"""Which thread computes which element: every element has one thread, and the others are named idle."""
+"""Which thread computes which element: each element has exactly one thread, and the other threads are idle."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ PRODUCTS = [(7, 6, 4), (4, 4, 4), (1, 1, 2), (5, 12, 3), (12, 5, 6)]
 
 
 @pytest.mark.parametrize(("shape", "threads"), MAPS)
-def test_in_a_map_every_element_has_one_thread_and_the_rest_is_idle(shape, threads):
+def test_in_a_map_every_element_has_one_thread_and_the_others_are_idle(shape, threads):
     launched = Map(shape, threads)
     elements = [launched.element(block, thread) for block in range(launched.blocks) for thread in range(threads)]
     assert elements[: launched.size] == list(range(launched.size))
@@ -22,7 +22,7 @@ def test_in_a_map_every_element_has_one_thread_and_the_rest_is_idle(shape, threa
 
 @pytest.mark.parametrize("ahead", AHEAD)
 @pytest.mark.parametrize(("rows", "columns", "side"), PRODUCTS)
-def test_in_a_product_every_element_has_one_thread_and_the_rest_is_idle(rows, columns, side, ahead):
+def test_in_a_product_every_element_has_one_thread_and_the_others_are_idle(rows, columns, side, ahead):
     launched = Product(rows, columns, side, ahead)
     down, across = launched.blocks
     found = Counter()
@@ -38,7 +38,7 @@ def test_in_a_product_every_element_has_one_thread_and_the_rest_is_idle(rows, co
     assert (across - 1) * side < columns <= across * side
 
 
-def test_the_launch_is_said_in_a_sentence():
+def test_a_sentence_describes_the_launch():
     assert (
         Map((4, 5), 8).launch()
         == "20 elements need 3 blocks of 8 threads, one thread per element; 4 threads of the last block have no element."
@@ -53,7 +53,7 @@ def test_the_launch_is_said_in_a_sentence():
     assert Product(4, 4, 4, "columns").launch() == "4 × 4 elements need 1 × 1 blocks of 4 × 4 threads, one thread per element."
 
 
-def test_the_formula_of_a_map_has_the_numbers_of_its_thread():
+def test_the_formula_of_a_map_contains_the_thread_s_numbers():
     launched = Map((4, 5), 8)
     begin = ["i = blockIdx.x · blockDim.x + threadIdx.x", "  = 2 · 8 + 3", "  = 19"]
     assert launched.formula(2, 3, True).splitlines() == [*begin, "19 < 20: index [3, 4], out[3, 4] = fn(a[3, 4])"]
@@ -65,7 +65,7 @@ def test_the_formula_of_a_map_has_the_numbers_of_its_thread():
     ]
 
 
-def test_the_formula_of_a_product_has_the_numbers_of_its_thread():
+def test_the_formula_of_a_product_contains_the_thread_s_numbers():
     launched = Product(7, 6, 4, "columns")
     assert launched.formula((1, 0), (3, 2), True).splitlines() == [
         "row    = blockIdx.x · BLOCK_DIM + threadIdx.y = 1 · 4 + 2 = 6",
@@ -82,8 +82,8 @@ def test_the_formula_of_a_product_has_the_numbers_of_its_thread():
     ]
 
 
-def test_without_the_guard_a_product_writes_into_the_next_row_and_behind_the_end():
-    launched = Product(2, 3, 2, "columns")  # one thread column beyond the edge: [0, 3] is at position 3, [1, 3] at 6
+def test_without_the_guard_a_product_writes_into_the_next_row_and_past_the_end():
+    launched = Product(2, 3, 2, "columns")  # one thread column past the edge: [0, 3] is at position 3, [1, 3] at 6
     assert launched.overwritten() == {(0, 3): (1, 0)}
     assert launched.formula((0, 1), (1, 0), False).splitlines()[2:] == ["storage position = 0 · 3 + 3 = 3", "which belongs to out[1, 0]"]
     assert launched.formula((0, 1), (1, 1), False).splitlines()[2:] == [
@@ -96,36 +96,36 @@ def test_without_the_guard_a_product_writes_into_the_next_row_and_behind_the_end
     assert "Such sizes hide a missing guard." in Product(4, 4, 2, "columns").unguarded()
 
 
-def test_without_the_guard_a_map_writes_behind_the_end():
+def test_without_the_guard_a_map_writes_past_the_end():
     assert "The last threads have i = 20 to 23, but out has only 20 elements." in Map((4, 5), 8).unguarded()
     assert "One thread of block 0 has i = 7, but out has only 7 elements." in Map((7,), 8).unguarded()
     assert "Such sizes hide a missing guard." in Map((8,), 8).unguarded()
 
 
-def test_neighbouring_threads_write_side_by_side_or_a_row_apart():
+def test_neighboring_threads_write_adjacent_elements_or_a_row_apart():
     assert "write positions 4, 5. They are adjacent too" in Product(7, 6, 4, "columns").coalescing((0, 1))
     assert "write positions 0, 6, 12, 18. They are a row of out apart" in Product(7, 6, 4, "rows").coalescing((0, 0))
 
 
-def looks(panel):
+def css_classes(panel):
     return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
 
 
 def test_the_picture_of_a_map_shows_threads_and_elements():
     launched = Map((3,), 2)
     first, second, out = launched.panels(1, 0, guard=True)
-    assert looks(first) == ["", ""]
-    assert looks(second) == ["picked shade", "idle shade"]
-    assert looks(out) == ["", "", "picked shade"]
+    assert css_classes(first) == ["", ""]
+    assert css_classes(second) == ["picked shade", "idle shade"]
+    assert css_classes(out) == ["", "", "picked shade"]
     assert 'aria-label="out[2], element 2: block 1, thread 0; picked"' in out
     *_, second, _, behind = launched.panels(1, 0, guard=False)
-    assert looks(second) == ["picked shade", "wrong shade"]
-    assert looks(behind) == ["wrong"]
+    assert css_classes(second) == ["picked shade", "wrong shade"]
+    assert css_classes(behind) == ["wrong"]
 
 
 def test_the_picture_of_a_product_shows_what_is_overwritten():
     launched = Product(2, 3, 2, "columns")
     (guarded,) = launched.panels((0, 0), guard=True)
-    assert looks(guarded) == ["picked", "", "shade", "idle shade", "", "", "shade", "idle shade"]
+    assert css_classes(guarded) == ["picked", "", "shade", "idle shade", "", "", "shade", "idle shade"]
     (bare,) = launched.panels((0, 0), guard=False)
-    assert looks(bare) == ["picked", "", "shade", "wrong shade", "wrong", "", "shade", "wrong shade"]
+    assert css_classes(bare) == ["picked", "", "shade", "wrong shade", "wrong", "", "shade", "wrong shade"]

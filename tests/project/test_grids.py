@@ -1,4 +1,4 @@
-"""Tensors as tables of cells and as coloured squares: what is shown, what is left out, and in which words."""
+"""Tensors as tables and as heat maps: what is shown, what is left out, and the text."""
 
 import json
 import re
@@ -29,13 +29,13 @@ def test_every_element_has_its_cell(values, rows):
     assert cells(grid(values, "x")) == rows
 
 
-def test_title_and_shape_stand_above_and_nothing_typed_is_taken_for_html():
+def test_title_and_shape_are_at_the_top_and_typed_text_is_escaped():
     html = grid(np.zeros((2, 1)), "x < y")
     assert "<b>x &lt; y</b>" in html
     assert "shape (2, 1)" in html
 
 
-def test_seven_columns_are_shown_and_of_eight_three_at_either_end():
+def test_seven_columns_are_shown_and_eight_are_reduced_to_three_at_either_end():
     assert cells(grid(np.arange(7.0), "x")) == [["0", "1", "2", "3", "4", "5", "6"]]
     assert cells(grid(np.arange(8.0), "x")) == [["0", "1", "2", "…", "5", "6", "7"]]
 
@@ -44,13 +44,13 @@ def test_long_columns_are_shortened_too():
     assert cells(grid(np.arange(8.0).reshape(8, 1), "x")) == [["0"], ["1"], ["2"], ["…"], ["5"], ["6"], ["7"]]
 
 
-def test_of_more_dimensions_every_index_of_the_first_ones_has_its_table():
+def test_every_index_of_the_leading_dimensions_has_its_own_table():
     html = grid(np.arange(8.0).reshape(2, 2, 2), "x")
     assert re.findall(r"aria-label='([^']*)'", html) == ["x[0, :, :]", "x[1, :, :]"]
     assert cells(html) == [["0", "1"], ["2", "3"], ["4", "5"], ["6", "7"]]
 
 
-def test_more_than_four_tables_are_counted():
+def test_only_the_number_of_tables_past_the_fourth_is_shown():
     html = grid(np.zeros((3, 2, 1, 1)), "x")
     assert html.count("<table") == 4
     assert "… and 2 more of these tables" in html
@@ -60,16 +60,16 @@ def test_an_empty_tensor_says_so():
     assert "no elements" in grid(np.zeros((0, 3)), "x")
 
 
-def test_the_sign_has_a_colour_and_the_size_its_strength():
+def test_the_color_shows_the_sign_and_its_strength_the_magnitude():
     fills = re.findall(r"background:rgba\(([^)]*)\)", grid(np.array([2.0, -1.0, 0.0, np.inf]), "x"))
     assert fills == ["31, 111, 178, 0.50", "217, 112, 30, 0.25", "31, 111, 178, 0.00", "31, 111, 178, 0.00"]
 
 
-def test_zeros_have_no_colour():
+def test_zeros_have_no_color():
     assert "0.00" in grid(np.zeros(1), "x")
 
 
-def test_grids_stand_in_a_row_that_wraps():
+def test_grids_are_in_a_row_that_wraps():
     assert "flex-wrap:wrap" in side_by_side([grid(np.zeros(1), "x"), grid(np.zeros(1), "y")])
 
 

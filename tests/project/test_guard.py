@@ -1,4 +1,4 @@
-"""The guard: what the student's code does wrong becomes a card, what the app does wrong stays an error."""
+"""The guard: errors of student code become cards, and errors of the app stay errors."""
 
 import sys
 from types import ModuleType
@@ -15,7 +15,7 @@ PROGRAM = str(ROOT / "project" / "run_scalar.py")
 
 
 def run(source, file=OPERATORS, call=""):
-    """What running this source as the student's file raises."""
+    """The exception that running this source as the student's file raises."""
     names = {}
     try:
         exec(compile(source, file, "exec"), names)
@@ -25,8 +25,8 @@ def run(source, file=OPERATORS, call=""):
     raise AssertionError("nothing was raised")
 
 
-def not_written(message):
-    """A stub's error that was raised in no student file."""
+def stub_error(message):
+    """The error of a stub, raised outside student files."""
     try:
         raise NotImplementedError(message)
     except NotImplementedError as error:
@@ -34,7 +34,7 @@ def not_written(message):
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_stub_names_its_task_its_place_the_command_and_the_first_hint_once_it_is_open(is_open, monkeypatch):
+def test_a_stub_names_its_task_location_command_and_the_first_available_hint(is_open, monkeypatch):
     monkeypatch.setattr(cards, "is_open", lambda root, task: is_open)
     error = run('def mul(x, y):\n    raise NotImplementedError("Need to implement for Task 0.1")', call="mul(1, 2)")
     card = explain(error)
@@ -47,15 +47,15 @@ def test_a_stub_names_its_task_its_place_the_command_and_the_first_hint_once_it_
 
 
 def test_a_stub_raised_elsewhere_names_the_tasks_first_file():
-    card = explain(not_written("Need to implement for Task 1.4"))
+    card = explain(stub_error("Need to implement for Task 1.4"))
     assert card.title == "Task 1.4 is not written yet: open minitorch/autodiff.py"
 
 
-def test_a_task_that_this_workspace_does_not_have_is_still_named():
-    assert explain(not_written("Need to implement for Task 9.9")).title == "Task 9.9 is not written yet"
+def test_a_task_missing_from_this_workspace_is_still_named():
+    assert explain(stub_error("Need to implement for Task 9.9")).title == "Task 9.9 is not written yet"
 
 
-def test_an_error_shows_the_students_frames_and_their_inputs_only():
+def test_an_error_shows_only_student_frames_and_their_inputs():
     source = "def inv(x):\n    return 1.0 / x\n\ndef twice(x):\n    return inv(x) + inv(x)\n"
     card = explain(run(source, call="twice(0.0)"))
     assert not card.todo
@@ -71,11 +71,11 @@ def test_an_error_shows_the_students_frames_and_their_inputs_only():
         "return 1.0 / x",
         "return math.log(x - 1)",
         "return math.exp(1000 - x)",
-        "raise ValueError('expected a positive input')",  # Python 3.14 says this of math.log(-1)
-        "raise ValueError('expected a nonnegative input, got -1.0')",  # and this of math.sqrt(-1)
+        "raise ValueError('expected a positive input')",  # Python 3.14's message for math.log(-1)
+        "raise ValueError('expected a nonnegative input, got -1.0')",  # and its message for math.sqrt(-1)
     ],
 )
-def test_a_function_that_has_no_value_there_reminds_that_the_inputs_may_be_at_fault(line):
+def test_a_math_domain_error_mentions_that_the_inputs_may_be_the_cause(line):
     card = explain(run(f"import math\n\ndef f(x):\n    {line}", call="f(0.0)"))
     assert card.body.endswith("If your function is correct, it is undefined for these inputs. Choose other inputs.")
 
@@ -88,7 +88,7 @@ def test_other_errors_do_not_blame_the_inputs(line):
     assert "choose others" not in explain(run(f"def f(x):\n    {line}", call="f(0.0)")).body
 
 
-def test_programs_of_the_project_are_student_code_too():
+def test_programs_of_the_project_count_as_student_code():
     card = explain(run("def forward():\n    return {}['a']", PROGRAM, "forward()"))
     assert card.title == "project/run_scalar.py, line 2: KeyError: 'a'"
 
@@ -112,7 +112,7 @@ def test_a_syntax_error_names_file_and_line():
     assert "def f(:" in card.body
 
 
-def test_a_name_that_is_gone_names_the_file_that_lacks_it(monkeypatch):
+def test_a_failed_import_of_a_name_names_the_file_that_lacks_it(monkeypatch):
     module = ModuleType("minitorch.lacking")
     module.__file__ = OPERATORS
     monkeypatch.setitem(sys.modules, "minitorch.lacking", module)
@@ -124,25 +124,25 @@ def test_a_name_that_is_gone_names_the_file_that_lacks_it(monkeypatch):
     assert explain(missing.value).title == "minitorch/operators.py: module 'minitorch.lacking' has no attribute 'sigmoid'"
 
 
-def test_an_error_without_student_frames_is_ours():
+def test_an_error_without_student_frames_belongs_to_the_app():
     assert explain(ValueError("ours")) is None
     assert explain(NotImplementedError("some other text")) is None
     assert explain(run("raise ValueError('elsewhere')", "/elsewhere/minitorch/operators.py")) is None
 
 
-def test_a_forgotten_return_is_named():
+def test_a_missing_return_is_named():
     with pytest.raises(WrongResult) as raised:
         number(None, "relu(2.0)")
     assert explain(raised.value).title == "relu(2.0) expected to return a number, got None; is the return missing?"
 
 
-def test_a_string_is_no_number_and_a_number_is_a_float():
+def test_a_string_is_rejected_and_a_number_becomes_a_float():
     with pytest.raises(WrongResult, match=r"^f\(1\) expected to return a number, got 'a'$"):
         number("a", "f(1)")
     assert number(True, "lt(1, 2)") == 1.0
 
 
-def test_markdown_in_a_message_is_shown_as_it_is():
+def test_markdown_in_a_message_is_escaped():
     assert plain("__init__ *args* :red[x]") == r"\_\_init\_\_ \*args\* \:red\[x\]"
     assert plain("a · b … 2²") == "a · b … 2²"  # Markdown would show a backslash before these
 
@@ -151,7 +151,7 @@ def page(body):
     return AppTest.from_string(f"import streamlit as st\nfrom project.lab.guard import task_guard\n{body}")
 
 
-def test_the_page_ends_at_the_card_unless_told_to_go_on():
+def test_the_page_stops_at_the_card_unless_it_may_continue():
     stub = 'raise NotImplementedError("Need to implement for Task 1.1")'
     ended = page(f"with task_guard():\n    {stub}\nst.write('after')").run()
     assert len(ended.info) == 1
@@ -162,11 +162,11 @@ def test_the_page_ends_at_the_card_unless_told_to_go_on():
     assert [text.value for text in on.markdown] == ["after"]
 
 
-def test_our_own_error_is_not_swallowed():
+def test_an_error_of_the_app_is_not_swallowed():
     assert page("with task_guard():\n    {}['ours']").run().exception[0].message == "'ours'"
 
 
-def test_none_where_the_app_expected_a_value_asks_for_the_return():
+def test_none_instead_of_a_value_asks_for_a_return():
     with pytest.raises(AttributeError) as raised:
         None.backward()
     card = explain(raised.value)

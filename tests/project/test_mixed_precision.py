@@ -1,4 +1,4 @@
-"""The program that trains in float32 and in mixed precision side by side."""
+"""The program that compares training in float32 with training in mixed precision."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The student's functions of Module 4 called with arrays: what they answer, and what is said of a wrong answer."""
+"""The student's functions of Module 4 called with arrays: their results, and messages about wrong results."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ GRADIENT = np.array([[1.0, 2], [3, 4]])
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dims", [1, 2])
-def test_a_convolution_is_that_of_the_arithmetic(dims, reverse):
+def test_a_convolution_equals_the_arithmetic(dims, reverse):
     drawn = np.random.default_rng(0)
     rows = 1 if dims == 1 else 3
     image, weight = drawn.integers(-3, 4, (2, rows, 4)).astype(float), drawn.integers(-3, 4, (3, 2, rows, 2)).astype(float)
@@ -25,7 +25,7 @@ def test_a_convolution_is_that_of_the_arithmetic(dims, reverse):
     assert np.allclose(found, expected)
 
 
-def test_windows_their_largest_and_their_gradient():
+def test_pooling_gives_windows_maxima_and_gradients():
     assert network_functions.tile(IMAGE, (2, 2))[1, 0].tolist() == [8, 9, 12, 13]
     found, gradient = network_functions.pool("max", IMAGE, (2, 2), GRADIENT)
     assert found.tolist() == [[5, 7], [13, 15]]
@@ -35,7 +35,7 @@ def test_windows_their_largest_and_their_gradient():
     assert gradient[0].tolist() == [0.25, 0.25, 0.5, 0.5]
 
 
-def test_softmax_and_the_gradient_of_the_loss():
+def test_softmax_and_the_gradient_of_the_loss_are_computed():
     right = np.array([1.0, 0])
     found, _ = network_functions.softmax("softmax", np.log([1.0, 3]), right)
     assert np.allclose(found, [0.25, 0.75])
@@ -44,7 +44,7 @@ def test_softmax_and_the_gradient_of_the_loss():
     assert np.allclose(gradient, [-0.75, 0.75])
 
 
-def test_dropout_repeats_what_the_seed_says():
+def test_dropout_is_determined_by_the_seed():
     values = np.ones((8, 8))
     assert np.array_equal(network_functions.dropout(values, 0.5, 1), network_functions.dropout(values, 0.5, 1))
     assert not np.array_equal(network_functions.dropout(values, 0.5, 1), network_functions.dropout(values, 0.5, 2))
@@ -122,19 +122,19 @@ def pool():
         ),
     ],
 )
-def test_another_kind_of_answer_is_called_wrong(monkeypatch, place, name, student, call, message):
+def test_a_result_of_another_type_is_reported_as_wrong(monkeypatch, place, name, student, call, message):
     monkeypatch.setattr(place, name, student)
     with pytest.raises(WrongResult) as wrong:
         call()
     assert str(wrong.value) == message
 
 
-def test_a_result_through_which_no_gradient_flows_has_a_gradient_of_zeros(monkeypatch):
+def test_a_result_without_gradient_flow_has_zero_gradients(monkeypatch):
     monkeypatch.setattr(functional, "softmax", lambda x, dim: x * 0 + 0.5)
     assert network_functions.softmax("softmax", np.ones(2), np.ones(2))[1].tolist() == [0, 0]
 
 
-def test_a_complaint_names_the_first_wrong_element_and_how_many_there_are():
+def test_the_message_names_the_first_wrong_element_and_their_number():
     expected = np.array([[1.0, 2], [3, 4]])
     assert network_functions.complaint("f(x)", expected + 1e-9, expected) == ""
     assert network_functions.complaint("f(x)", expected * [1, 2], expected) == "f(x) expected 2 at [0, 1], got 4 (2 of 4 elements differ)"

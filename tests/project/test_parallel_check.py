@@ -1,4 +1,4 @@
-"""What numba made of a kernel's loops: of the textbook kernels, and of some that go wrong."""
+"""Numba's diagnostics of a kernel's loops, for the textbook kernels and for faulty ones."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PROGRAM = Path(parallel_check.__file__)
 
 
 def lines_of(report: Report) -> list[tuple[str, str]]:
-    """Source and fate of every loop."""
+    """Source and status of every loop."""
     return [(loop.source, loop.fate) for each in report.compiled for loop in each.loops]
 
 
@@ -28,7 +28,7 @@ def lines_of(report: Report) -> list[tuple[str, str]]:
 
 
 @pytest.mark.exhaustive
-def test_loops_that_compute_indices_make_new_arrays_in_every_iteration() -> None:
+def test_loops_that_compute_indices_allocate_arrays_in_every_iteration() -> None:
     report = examine("map")
     assert (report.parallel, report.problem) == (True, "")
     (kernel,) = report.compiled
@@ -50,8 +50,8 @@ def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing(
 # Other kernels
 
 
-def of(kernel: Any) -> Any:
-    """What returns this kernel, whatever function it is asked for."""
+def factory_of(kernel: Any) -> Any:
+    """A function that returns this kernel, whatever it is given."""
     return lambda fn: kernel
 
 
@@ -78,8 +78,8 @@ def _rows(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_st
             out[i * out_strides[0] + j * out_strides[1]] = buffer[0]
 
 
-def test_arrays_made_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_rows, parallel=True)))
+def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_rows, parallel=True)))
     report = examine("map")
     ((outer, inner),) = (each.loops for each in report.compiled)
     assert (outer.fate, inner.fate) == (PARALLEL, SERIAL)
@@ -88,8 +88,8 @@ def test_arrays_made_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytes
     assert f"      serial: nested in the parallel loop at line {outer.line}" in in_words(report)
 
 
-def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_whole_arrays, parallel=True)))
+def test_operations_on_whole_arrays_are_loops_that_can_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_whole_arrays, parallel=True)))
     report = examine("map")
     fates = [fate for _, fate in lines_of(report)]
     assert report.parallel
@@ -98,8 +98,8 @@ def test_operations_on_whole_arrays_are_loops_that_may_be_fused(monkeypatch: pyt
     assert any(line.startswith("      fused with the loop at line ") for line in in_words(report))
 
 
-def test_what_does_not_change_is_moved_to_before_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_with_a_factor, parallel=True)))
+def test_loop_invariant_code_is_hoisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_with_a_factor, parallel=True)))
     report = examine("map")
     ((loop,),) = (each.loops for each in report.compiled)
     assert loop.hoisted >= 1
@@ -107,7 +107,7 @@ def test_what_does_not_change_is_moved_to_before_the_loop(monkeypatch: pytest.Mo
 
 
 def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", of(numba.njit(_one_by_one, parallel=True)))
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_one_by_one, parallel=True)))
     report = examine("map")
     assert not report.parallel
     heading, function, remark = in_words(report)
@@ -123,16 +123,16 @@ def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) 
         (_one_by_one, "the kernel is not compiled; return njit(…, parallel=True)"),
     ],
 )
-def test_what_lacks_the_compiler_or_its_flag_is_told(monkeypatch: pytest.MonkeyPatch, kernel: Any, problem: str) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", of(kernel))
+def test_a_kernel_without_the_compiler_or_its_flag_is_reported(monkeypatch: pytest.MonkeyPatch, kernel: Any, problem: str) -> None:
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
     report = examine("map")
     assert (report.parallel, report.problem) == (False, problem)
     assert in_words(report) == [f"MAP: not parallel: {problem}"]
 
 
-def test_numba_prints_as_before_when_the_report_is_done(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numba_s_output_is_restored_after_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = numba.njit(_with_a_factor, parallel=True)
-    monkeypatch.setattr(diagnostics, "tensor_map", of(kernel))
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
     examine("map")
     assert capsys.readouterr().out == ""
     kernel.parallel_diagnostics(level=1)
@@ -147,7 +147,7 @@ def unwritten(*_: Any) -> Any:
 
 
 def simple_report(name: str, level: int) -> Report:
-    """A report without the time to compile."""
+    """A report without compiling anything."""
     return Report(
         name, "", (diagnostics.Compiled("_f", "f.py", 1, (diagnostics.Loop(2, "for i in prange(n):", PARALLEL),)),), f"raw {level}"
     )
@@ -177,7 +177,7 @@ def test_one_function_and_the_level_can_be_chosen(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_an_unwritten_task_is_a_line_among_the_others(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritten_task_is_one_line_of_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(diagnostics, "examine", lambda name, level: unwritten() if name == "map" else simple_report(name, level))
     assert parallel_check.main(["--level", "0"]) == 1
     out = capsys.readouterr().out.splitlines()
@@ -185,25 +185,25 @@ def test_an_unwritten_task_is_a_line_among_the_others(monkeypatch: pytest.Monkey
 
 
 def test_an_error_of_another_kind_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(name: str, level: int) -> Report:
+    def fail(name: str, level: int) -> Report:
         raise NotImplementedError("something else")
 
-    monkeypatch.setattr(diagnostics, "examine", broken)
+    monkeypatch.setattr(diagnostics, "examine", fail)
     with pytest.raises(NotImplementedError, match="something else"):
         parallel_check.main([])
 
 
-def test_json_is_one_line_a_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_one_line_per_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main(["--json", "--function", "map"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    told = json.loads(line)
-    assert (told["function"], told["parallel"], told["words"][0]) == ("map", True, "MAP: parallel, 1 loop")
-    assert told["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
+    row = json.loads(line)
+    assert (row["function"], row["parallel"], row["words"][0]) == ("map", True, "MAP: parallel, 1 loop")
+    assert row["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
 
 
 @pytest.mark.exhaustive
-def test_without_the_compiler_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_the_compiler_the_program_says_what_to_do(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PROGRAM.parent.parent)}
     done = subprocess.run([sys.executable, str(PROGRAM)], cwd=tmp_path, env=environment, capture_output=True, text=True)
     message = "parallel_check.py: expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it\n"

@@ -1,4 +1,4 @@
-"""The player of a sequence: one step on and back, its ends, and playing to the last picture."""
+"""The player of a sequence: stepping, both ends, and playing to the last picture."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -22,7 +22,7 @@ def app():
     return app
 
 
-def shown(app):
+def current_picture(app):
     assert not app.exception, app.exception[0].message
     return app.markdown[0].value
 
@@ -31,70 +31,70 @@ def press(app, key):
     return app.button(key=key).click().run()
 
 
-def test_it_begins_at_the_first_picture_and_goes_on_and_back(app):
-    assert shown(app) == "picture 0"
+def test_the_player_starts_at_the_first_picture_and_steps_forward_and_back(app):
+    assert current_picture(app) == "picture 0"
     assert app.button(key="back").disabled
-    assert shown(press(app, "forward")) == "picture 1"
-    assert shown(press(app, "forward")) == "picture 2"
-    assert shown(press(app, "back")) == "picture 1"
+    assert current_picture(press(app, "forward")) == "picture 1"
+    assert current_picture(press(app, "forward")) == "picture 2"
+    assert current_picture(press(app, "back")) == "picture 1"
 
 
-def test_it_ends_at_the_last_picture(app):
+def test_the_player_ends_at_the_last_picture(app):
     app.slider(key="picture").set_value(5).run()
-    assert shown(app) == "picture 5"
+    assert current_picture(app) == "picture 5"
     assert app.button(key="forward").disabled
 
 
-def test_a_shorter_sequence_keeps_the_picture_within_it(app):
+def test_the_picture_is_clamped_to_a_shorter_sequence(app):
     app.slider(key="picture").set_value(5).run()
     app.number_input[0].set_value(1).run()
-    assert shown(app) == "picture 1"
+    assert current_picture(app) == "picture 1"
 
 
-def test_a_sequence_of_one_picture_has_nothing_to_press(app):
+def test_a_sequence_of_one_picture_has_no_active_buttons(app):
     app.number_input[0].set_value(0).run()
-    assert shown(app) == "picture 0"
+    assert current_picture(app) == "picture 0"
     assert not app.slider
     assert all(button.disabled for button in app.button)
 
 
-def test_while_it_plays_every_run_shows_the_next_picture_and_the_last_stops_it(app):
+def test_during_play_every_run_shows_the_next_picture_until_the_last(app):
     assert app.button(key="pause").disabled
-    assert shown(press(app, "play")) == "picture 1"
+    assert current_picture(press(app, "play")) == "picture 1"
     assert app.button(key="play").disabled
-    assert shown(app.run()) == "picture 2"
+    assert current_picture(app.run()) == "picture 2"
     assert not app.button(key="pause").disabled
     for _ in range(3):
         app.run()
-    assert shown(app) == "picture 5"
+    assert current_picture(app) == "picture 5"
     assert app.button(key="pause").disabled
-    assert shown(app.run()) == "picture 5"
+    assert current_picture(app.run()) == "picture 5"
 
 
-def test_at_the_end_play_begins_again(app):
+def test_at_the_end_play_starts_over(app):
     app.slider(key="picture").set_value(5).run()
-    assert shown(press(app, "play")) == "picture 0"
-    assert shown(app.run()) == "picture 1"
+    assert current_picture(press(app, "play")) == "picture 0"
+    assert current_picture(app.run()) == "picture 1"
 
 
 @pytest.mark.parametrize(("key", "picture"), [("pause", 1), ("forward", 2), ("back", 0)])
 def test_every_other_button_stops_playing(app, key, picture):
     press(app, "play")
-    assert shown(press(app, key)) == f"picture {picture}"
-    assert shown(app.run()) == f"picture {picture}"
+    assert current_picture(press(app, key)) == f"picture {picture}"
+    assert current_picture(app.run()) == f"picture {picture}"
 
 
-def test_playing_goes_on_from_where_the_slider_is_put(app):
+def test_play_continues_from_the_slider_position(app):
     press(app, "play")
     app.slider(key="picture").set_value(3).run()
-    assert shown(app) == "picture 4"
+    assert current_picture(app) == "picture 4"
 
 
-def test_the_clock_runs_the_page_again_when_it_is_time_and_not_before(app, monkeypatch):
+def test_the_clock_reruns_the_page_only_after_the_interval(app, monkeypatch):
     press(app, "play")
     rerun = []
     monkeypatch.setattr(player.st, "rerun", lambda: rerun.append("rerun"))
-    app.run()  # the clock is part of this run, just after the picture
+    app.run()  # the clock is part of this run, right after the picture
     assert not rerun
     press(app, "pause")
     monkeypatch.setattr(player, "PACE", -1.0)
@@ -102,7 +102,7 @@ def test_the_clock_runs_the_page_again_when_it_is_time_and_not_before(app, monke
     assert rerun
 
 
-def test_without_play_there_are_no_such_buttons():
+def test_without_play_the_play_buttons_are_absent():
     def plain():
         from project.lab.widgets.player import player
 

@@ -1,4 +1,4 @@
-"""Pooling window by window: its numbers, where the gradient goes, and what is said of it."""
+"""Pooling window by window: its values, its gradient, and its descriptions."""
 
 import re
 
@@ -27,17 +27,17 @@ def pooling(image=IMAGE, window=(2, 2), kind="max"):
     return Pooling(image, window, kind)
 
 
-def aloud(markup):
+def labels(markup):
     return re.findall(r'aria-label="([^"]*)" (?:role|data-pick)', markup)
 
 
-def test_the_numbers_of_a_window_lie_in_a_row():
+def test_the_elements_of_a_window_form_a_row():
     assert pooling().tiles.tolist() == [[[1, 2, 5, 6], [3, 4, 7, 8]]]
     assert pooling(window=(1, 2)).tiles.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
     assert pooling(window=(2, 1)).tiles.tolist() == [[[1, 5], [2, 6], [3, 7], [4, 8]]]
 
 
-def test_a_window_becomes_its_largest_number_or_its_mean():
+def test_a_window_becomes_its_maximum_or_its_mean():
     assert pooling().expected.tolist() == [[6, 8]]
     assert pooling(kind="average").expected.tolist() == [[3.5, 5.5]]
 
@@ -48,12 +48,12 @@ def test_a_window_that_does_not_divide_the_image_is_refused(window):
         pooling(window=window)
 
 
-def test_the_gradient_of_the_mean_goes_to_all_in_equal_shares():
+def test_the_gradient_of_the_mean_is_shared_equally():
     found = pooling(kind="average").gradients(GRADIENT)
     assert {rule: gradient.tolist() for rule, gradient in found.items()} == {"all": [[2.5, 2.5, 5, 5], [2.5, 2.5, 5, 5]]}
 
 
-def test_the_gradient_of_the_maximum_goes_to_the_largest():
+def test_the_gradient_of_the_maximum_goes_to_the_largest_element():
     assert pooling().gradients(GRADIENT)["all"].tolist() == [[0, 0, 0, 0], [0, 10, 0, 20]]
 
 
@@ -64,7 +64,7 @@ LAST = [[0, 0, 0, 0], [10, 0, 20, 0]]
 
 
 @pytest.mark.parametrize(("gradient", "rule"), [(ALL, "all"), (SHARED, "shared"), (FIRST, "one"), (LAST, "one")])
-def test_where_several_are_the_largest_three_rules_are_known(gradient, rule):
+def test_three_rules_for_ties_are_recognized(gradient, rule):
     shown = pooling(TIED)
     assert rule_of(shown, GRADIENT, np.array(gradient, float)) == rule
     assert f"In 2 of 2 windows, several values are equal to the maximum: {RULES[rule]}." in lesson(shown, rule)
@@ -73,14 +73,14 @@ def test_where_several_are_the_largest_three_rules_are_known(gradient, rule):
 @pytest.mark.parametrize(
     "gradient",
     [
-        [[0, 0, 20, 0], [10, 0, 0, 0]],  # 20 at a number that is not the largest
+        [[0, 0, 20, 0], [10, 0, 0, 0]],  # 20 at an element that is not the largest
         [[10, 10, 0, 20], [0, 0, 20, 0]],  # two of three
         [[5, 0, 0, 20], [0, 0, 0, 0]],  # half is lost
         [[0, 0, 0, 0], [0, 0, 0, 0]],
         [[np.nan] * 4] * 2,
     ],
 )
-def test_another_gradient_is_wrong(gradient):
+def test_any_other_gradient_is_wrong(gradient):
     assert rule_of(pooling(TIED), GRADIENT, np.array(gradient, float)) is None
 
 
@@ -97,34 +97,34 @@ def test_a_window_is_written_out_as_arithmetic():
     assert sentence(pooling(window=(1, 2)), 4) == "out[1, 1]: the window covers rows 1 and columns 2 to 3."
 
 
-def test_the_way_back_is_written_out():
+def test_the_backward_pass_is_written_out():
     shown = pooling()
     said = back_arithmetic(shown, 2, GRADIENT, shown.gradients(GRADIENT)["all"])
     assert said == "out.grad[0, 1] = 20\nvalues    3, 4, 7, 8\ngradients 0, 0, 0, 20"
 
 
-def test_the_window_and_its_largest_number_stand_out():
+def test_the_window_and_its_maximum_are_highlighted():
     shown = pooling()
     image, tile, result = forward_panels(shown, 1, shown.expected, shown.tiles)
-    assert aloud(image)[:2] == [
+    assert labels(image)[:2] == [
         "image[0, 0] = 1, in window [0, 0]; read in this step",
         "image[0, 1] = 2, in window [0, 0]; read in this step",
     ]
-    assert aloud(image)[5] == "image[1, 1] = 6, in window [0, 0]; changes in this step"
-    assert aloud(image)[7] == "image[1, 3] = 8, in window [0, 1]"
-    assert aloud(tile)[3] == "tile[0, 0, 3] = 6; read in this step"
-    assert aloud(result) == ["result[0, 0] = 6; changes in this step", "result[0, 1], not computed yet; not read"]
+    assert labels(image)[5] == "image[1, 1] = 6, in window [0, 0]; changes in this step"
+    assert labels(image)[7] == "image[1, 3] = 8, in window [0, 1]"
+    assert labels(tile)[3] == "tile[0, 0, 3] = 6; read in this step"
+    assert labels(result) == ["result[0, 0] = 6; changes in this step", "result[0, 1], not computed yet; not read"]
 
 
-def test_a_wrong_number_says_what_it_must_be():
+def test_a_wrong_value_shows_the_expected_one():
     shown = pooling()
     _, tile, result = forward_panels(shown, 1, np.array([[7.0, np.nan]]), shown.tiles + 1)
-    assert "result[0, 0] = 7; expected 6; wrong" in aloud(result)
-    assert "tile[0, 0, 0] = 2; wrong" in aloud(tile)
+    assert "result[0, 0] = 7; expected 6; wrong" in labels(result)
+    assert "tile[0, 0, 0] = 2; wrong" in labels(tile)
 
 
-def test_the_way_back_shows_what_arrives_and_where_it_goes():
+def test_the_backward_pass_shows_incoming_gradients_and_their_targets():
     shown = pooling()
     _, arrives, back = back_panels(shown, 0, GRADIENT, shown.gradients(GRADIENT)["all"])
-    assert aloud(arrives) == ["gradient of the result[0, 0] = 10", "gradient of the result[0, 1] = 20"]
-    assert aloud(back)[7] == "gradient of the image[1, 3] = 20, in window [0, 1]"
+    assert labels(arrives) == ["gradient of the result[0, 0] = 10", "gradient of the result[0, 1] = 20"]
+    assert labels(back)[7] == "gradient of the image[1, 3] = 20, in window [0, 1]"

@@ -1,4 +1,4 @@
-"""The registry of pages: complete, and the start page that the command line asks for."""
+"""The registry of pages is complete, and command-line arguments select the start page."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 
 
 @pytest.mark.parametrize(("arguments", "got"), [(["7"], "'7'"), (["zero"], "'zero'"), (["0", "1"], "'0 1'"), (["-1"], "'-1'")])
-def test_other_arguments_open_the_board_with_a_complaint(arguments, got):
+def test_invalid_arguments_open_the_board_with_a_message(arguments, got):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
     assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, got {got}"

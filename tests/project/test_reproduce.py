@@ -1,4 +1,4 @@
-"""`project/reproduce.py`: what it prints and how it ends, and those results that need no data, no GPU and no long training."""
+"""`project/reproduce.py`: its output and exit status, and the results that need no data, no GPU and no long training."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from project.reproductions import course_results, norch
 from project.reproductions.results import ALL, DIFFERS, NOT_RUN, REPRODUCED, Absent, Reproduction, Row, at_least, at_most, close, equal
 
 QUICK = ("norch-toy", "norch-autograd", "norch-strides", "thunder-array", "thunder-trace", "learning-pytorch", "micrograd")
-"""Done in about a second each."""
+"""Reproductions that take about a second each."""
 
 NAMES = [
     "learning-pytorch",
@@ -31,18 +31,18 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_what_was_published_comes_out(name):
+def test_the_published_results_are_reproduced(name):
     rows = list(ALL[name].rows())
     assert [row for row in rows if row.verdict not in (REPRODUCED, NOT_RUN)] == []
     assert rows[0].verdict == REPRODUCED
 
 
-def test_only_a_gpu_is_wanting_to_the_quick_ones():
+def test_quick_reproductions_need_at_most_a_gpu():
     missing = [row.what for name in QUICK for row in ALL[name].rows() if row.verdict == NOT_RUN]
     assert all("GPU" in what or "cuda" in what for what in missing)
 
 
-def test_another_model_has_other_losses(monkeypatch):
+def test_a_different_model_gives_different_losses(monkeypatch):
     class Other(norch.Toy):
         def forward(self, x):
             return super().forward(x) + 1e-3
@@ -53,9 +53,9 @@ def test_another_model_has_other_losses(monkeypatch):
 
 def test_every_reproduction_is_listed(capsys):
     assert reproduce.main(["list"]) == 0
-    said = capsys.readouterr().out
-    assert sorted(line.split()[0] for line in said.splitlines()) == NAMES
-    assert "needs SST-2 and GloVe" in said
+    output = capsys.readouterr().out
+    assert sorted(line.split()[0] for line in output.splitlines()) == NAMES
+    assert "needs SST-2 and GloVe" in output
 
 
 def test_an_unknown_name_is_refused(capsys):
@@ -65,14 +65,14 @@ def test_an_unknown_name_is_refused(capsys):
     assert re.search(r"expected all, list, or some of .*, micrograd, .*, got nanograd\n", capsys.readouterr().err)
 
 
-# Made ones
+# Stub reproductions
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Put reproductions that yield these rows, or raise, in the place of the real ones."""
+def stub_reproductions(monkeypatch):
+    """Replace the reproductions by ones that yield these rows or raise these errors."""
 
-    def put(**made: list[Row | Exception]) -> None:
+    def put(**stub_reproductions: list[Row | Exception]) -> None:
         def rows_of(results: list[Row | Exception]) -> Iterator[Row]:
             for one in results:
                 if isinstance(one, Exception):
@@ -84,32 +84,35 @@ def made(monkeypatch):
             "ALL",
             {
                 name: Reproduction(
-                    name, f"{name}'s author", "its data" if name.startswith("far") else "", lambda made=results: rows_of(made)
+                    name,
+                    f"{name}'s author",
+                    "its data" if name.startswith("far") else "",
+                    lambda stub_reproductions=results: rows_of(stub_reproductions),
                 )
-                for name, results in made.items()
+                for name, results in stub_reproductions.items()
             },
         )
 
     return put
 
 
-def test_all_that_is_the_same_ends_well(made, capsys):
-    made(one=[equal("a sum", 3, 3)], two=[close("a root", [1.4142], [2**0.5], 4)])
+def test_equal_results_exit_with_0(stub_reproductions, capsys):
+    stub_reproductions(one=[equal("a sum", 3, 3)], two=[close("a root", [1.4142], [2**0.5], 4)])
     assert reproduce.main(["all"]) == 0
-    said = capsys.readouterr().out
-    assert "one  one's author\n  python project/reproduce.py one\n  reproduced  a sum\n            published  3\n" in said
-    assert "                 ours  1.4142\n" in said
-    assert said.endswith("\n2 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\n")
+    output = capsys.readouterr().out
+    assert "one  one's author\n  python project/reproduce.py one\n  reproduced  a sum\n            published  3\n" in output
+    assert "                 ours  1.4142\n" in output
+    assert output.endswith("\n2 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\n")
 
 
-def test_what_differs_is_told_and_ends_in_1(made, capsys):
-    made(one=[equal("a sum", 3, 4), equal("another", 1, 1)])
+def test_different_results_are_reported_and_exit_with_1(stub_reproductions, capsys):
+    stub_reproductions(one=[equal("a sum", 3, 4), equal("another", 1, 1)])
     assert reproduce.main(["one"]) == 1
     assert "  DIFFERS     a sum\n            published  3\n                 ours  4\n" in capsys.readouterr().out
 
 
-def test_absent_data_say_what_to_do_and_end_in_3(made, capsys):
-    made(far=[equal("before", 1, 1), Absent("put it [there]")])
+def test_missing_data_is_reported_with_the_remedy_and_exits_with_3(stub_reproductions, capsys):
+    stub_reproductions(far=[equal("before", 1, 1), Absent("put it [there]")])
     assert reproduce.main(["far"]) == 3
     said = capsys.readouterr().out
     assert "reproduced  before\n" in said
@@ -117,19 +120,19 @@ def test_absent_data_say_what_to_do_and_end_in_3(made, capsys):
     assert said.endswith("skipped: far, which needs its data\n")
 
 
-def test_all_ends_well_without_the_data_of_some(made, capsys):
-    made(far=[Absent("put it there")], near=[equal("a sum", 3, 3)])
+def test_running_all_exits_with_0_although_some_data_is_missing(stub_reproductions, capsys):
+    stub_reproductions(far=[Absent("put it there")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all"]) == 0
     assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 1 NOT RUN\nskipped: far, which needs its data\n")
 
 
-def test_offline_does_not_try(made, capsys):
-    made(far=[AssertionError("it was tried")], near=[equal("a sum", 3, 3)])
+def test_offline_mode_does_not_download(stub_reproductions, capsys):
+    stub_reproductions(far=[AssertionError("it was tried")], near=[equal("a sum", 3, 3)])
     assert reproduce.main(["all", "--offline"]) == 0
     assert capsys.readouterr().out.endswith("\n1 reproduced, 0 DIFFERS, 0 measured, 0 NOT RUN\nskipped: far, which needs its data\n")
 
 
-def test_verdicts_at_the_edge():
+def test_verdicts_at_the_tolerance_boundary():
     assert close("to 4 decimals", [0.1234], [0.12344], 4).verdict == REPRODUCED
     assert close("to 4 decimals", [0.1235], [0.12344], 4).verdict == DIFFERS
     assert close("lengths", [0.1], [0.1, 0.2], 4).verdict == DIFFERS
@@ -137,7 +140,7 @@ def test_verdicts_at_the_edge():
     assert [at_most("seconds", "2", x, 2).verdict for x in (2.1, 2, float("nan"))] == [DIFFERS, REPRODUCED, DIFFERS]
 
 
-def test_a_program_that_fails_is_no_absence(monkeypatch, tmp_path):
+def test_a_failing_program_does_not_count_as_missing_data(monkeypatch, tmp_path):
     monkeypatch.setattr(course_results, "ROOT", tmp_path)
     (tmp_path / "fails.py").write_text("raise SystemExit('out of order')")
     (tmp_path / "wants.py").write_text("import sys; print('put it there', file=sys.stderr); raise SystemExit(2)")

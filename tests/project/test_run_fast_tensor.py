@@ -1,4 +1,4 @@
-"""Task 3.5: the layers of a network whose products are matrix products, on any backend, and whether it learns on the compiled one."""
+"""Task 3.5: the layers of a network that uses matrix products, on any backend, and training on the compiled one."""
 
 import math
 
@@ -14,13 +14,13 @@ PRODUCTS: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
 
 
 class Watched(SimpleOps):
-    """Operations that note every matrix product; a tensor on them meets no tensor of another backend."""
+    """Operations that record every matrix product; its tensors cannot be combined with those of other backends."""
 
     name = "watched"
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
-        """The product, noted."""
+        """Compute the product and record its shapes."""
         PRODUCTS.append((a.shape, b.shape))
         return SimpleOps.matrix_multiply(a, b)
 
@@ -29,12 +29,12 @@ BACKEND = TensorBackend(Watched)
 
 
 def made(values: list[list[float]] | list[float], requires_grad: bool = False) -> Tensor:
-    """A tensor on the watched backend."""
+    """A tensor on the recording backend."""
     return tensor(values, backend=BACKEND, requires_grad=requires_grad)
 
 
 def fill(layer: Linear, weights: list[list[float]], bias: list[float]) -> Linear:
-    """Give a layer these weights, weights[i][j] from input i to output j, and these biases."""
+    """Set a layer's weights, weights[i][j] from input i to output j, and its biases."""
     assert layer.weights.value.shape == (len(weights), len(bias))
     assert layer.bias.value.shape == (len(bias),)
     backend = layer.bias.value.backend
@@ -44,14 +44,14 @@ def fill(layer: Linear, weights: list[list[float]], bias: list[float]) -> Linear
 
 
 def check(outputs: Tensor, expected: list[list[float]]) -> None:
-    """A layer's outputs: one row for every point."""
+    """Check a layer's outputs: one row for every point."""
     assert isinstance(outputs, Tensor)
     assert outputs.shape == (len(expected), len(expected[0]))
     assert outputs.to_numpy().round(9).tolist() == expected
 
 
 def draw_weights(network: Network) -> Network:
-    """Start the same whatever the order in which the layers were made."""
+    """Initialize a network independently of the order in which its layers were created."""
     numbers = np.random.default_rng(1)
     for layer in (network.layer1, network.layer2, network.layer3):
         in_size, out_size = layer.weights.value.shape
@@ -86,7 +86,7 @@ def test_in_a_square_layer_neither_weights_nor_biases_nor_points_are_turned() ->
 @pytest.mark.task3_5
 def test_one_input_and_one_output_make_a_layer() -> None:
     layer = fill(Linear(1, 1, BACKEND), [[-3]], [1])
-    check(layer.forward(made([[2], [0]])), [[-5], [1]])  # a layer may put out what is below 0
+    check(layer.forward(made([[2], [0]])), [[-5], [1]])  # a layer may return values below 0
 
 
 @pytest.mark.task3_5
@@ -109,7 +109,7 @@ def test_gradients_flow_through_a_layer_to_its_weights_its_biases_and_its_inputs
     x = made([[5, 6], [7, 8]], requires_grad=True)
     only_output_1 = made([[0, 1], [0, 10]])  # of the first point once, of the second ten times
     (layer.forward(x) * only_output_1).sum().backward()
-    # by weight i, 1: input i of the first point, and ten times that of the second
+    # for weight i, 1: input i of the first point, plus ten times that of the second
     np.testing.assert_allclose(layer.weights.value.grad.to_numpy(), [[0, 75], [0, 86]])
     np.testing.assert_allclose(layer.bias.value.grad.to_numpy(), [0, 11])
     np.testing.assert_allclose(x.grad.to_numpy(), [[2, 4], [20, 40]])
@@ -131,7 +131,7 @@ def test_the_layers_lead_from_2_numbers_over_twice_hidden_to_1(hidden: int) -> N
         "layer3.weights": (hidden, 1),
         "layer3.bias": (1,),
     }
-    assert len({id(parameter) for parameter in network.parameters()}) == 6  # no layer stands there twice
+    assert len({id(parameter) for parameter in network.parameters()}) == 6  # no layer is used twice
     # (2·hidden + hidden) + (hidden·hidden + hidden) + (hidden + 1)
     assert sum(parameter.value.size for parameter in network.parameters()) == hidden * hidden + 5 * hidden + 1
 
@@ -157,7 +157,7 @@ def test_a_network_is_a_module_in_training_mode() -> None:
 
 @pytest.mark.task3_5
 def test_the_outputs_are_the_sigmoids_of_the_third_layer() -> None:
-    network = Network(2, BACKEND)  # with weights for which relu cuts off one of each two at (1, 2)
+    network = Network(2, BACKEND)  # with weights for which relu sets one of each two to 0 at (1, 2)
     fill(network.layer1, [[1, -1], [1, -1]], [0, 0])  # (1, 2) → (3, -3) → (3, 0); (0, 0) → (0, 0)
     fill(network.layer2, [[1, 2], [5, 7]], [0.5, -8])  # → (3.5, -2) → (3.5, 0); (0.5, -8) → (0.5, 0)
     fill(network.layer3, [[0.2], [9]], [0.3])  # → 1; 0.4
@@ -178,7 +178,7 @@ def test_gradients_of_all_parameters_are_those_of_central_differences() -> None:
     ]
 
     def total() -> float:
-        """The sum of the outputs, by NumPy."""
+        """The sum of the outputs, computed by NumPy."""
         w1, b1, w2, b2, w3, b3 = parameters
         hidden = np.maximum(np.maximum(points @ w1 + b1, 0) @ w2 + b2, 0)
         return float((1 / (1 + np.exp(-(hidden @ w3 + b3)))).sum())

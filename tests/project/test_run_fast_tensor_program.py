@@ -1,4 +1,4 @@
-"""The training program for compiled backends and its trainer: flags, mini-batches, and what is told of compiling."""
+"""The training program for compiled backends and its trainer: flags, mini-batches, and output about compilation."""
 
 import math
 import os
@@ -19,7 +19,7 @@ from project.lab.training.fast_trainer import FastSetting, FastTrainer
 from project.run_fast_tensor import Network
 
 PROGRAM = Path(run_fast_tensor.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace that is tested, whichever one is installed
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
 NO_GPU = (
     "the cuda backend expected an NVIDIA GPU with its driver, got none; run on a machine with a GPU, "
     "or start Python with NUMBA_ENABLE_CUDASIM=1 to try kernels in the simulator, or use the backend of the CPU: x.to('cpu')"
@@ -59,7 +59,7 @@ def test_every_mini_batch_is_a_step_and_the_loss_is_the_mean_of_the_epoch() -> N
             losses -= np.log(np.where(y == 1, p, 1 - p)).sum()
             correct += int((np.where(y == 1, p, 1 - p) > 0.5).sum())
             weight -= 0.8 * ((p - y) * x).mean()
-        assert trainer.losses[epoch] == pytest.approx(losses / 25, abs=1e-4)  # log is shifted by 1e-6 a point
+        assert trainer.losses[epoch] == pytest.approx(losses / 25, abs=1e-4)  # log adds 1e-6 for each point
         assert trainer.correct[epoch] == correct
     assert trainer.network.weight.value.item() == pytest.approx(weight, abs=1e-4)
 
@@ -141,7 +141,7 @@ def test_the_gpu_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_gpu_is_what_cuda_backend_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_trainer, "require_cuda", lambda: None)
-    monkeypatch.setitem(fast_trainer.BACKENDS, "gpu", lambda: FastBackend)  # stands for it
+    monkeypatch.setitem(fast_trainer.BACKENDS, "gpu", lambda: FastBackend)  # replaces it
     assert FastTrainer(FastSetting(points=5, backend="gpu"), OneWeight).backend is FastBackend
 
 
@@ -150,7 +150,7 @@ def test_the_gpu_is_what_cuda_backend_makes(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[FastSetting]:
-    """What would be trained."""
+    """Records the settings instead of training."""
     settings = []
 
     def train(trainer: FastTrainer, every: int, folder: Path | None) -> int:

@@ -1,4 +1,4 @@
-"""The program that trains a GPT on a text: what it learns, prints, refuses, keeps and goes on from."""
+"""The program that trains a GPT on a text: what it learns, prints, refuses and saves, and how it resumes."""
 
 import math
 import os
@@ -55,7 +55,7 @@ def small(file, *more):
 
 
 def refusal(capsys, *arguments):
-    """The line with which arguments are refused."""
+    """The error message for invalid arguments, one line."""
     with pytest.raises(SystemExit) as ended:
         run_gpt.main(list(map(str, arguments)))
     out, err = capsys.readouterr()
@@ -70,7 +70,7 @@ def weights(run):
 
 
 def plain(text):
-    """What is printed, without times."""
+    """The output without times."""
     return re.sub(r"\d+\.\d+ s", "", text)
 
 
@@ -149,7 +149,7 @@ def test_a_run_resumed_after_any_step_ends_with_the_weights_of_one_that_was_not_
         for _ in range(step):
             run.advance()
         checkpoint.save(tmp_path / "run", run.checkpoint())
-        minitorch.rand((3,))  # what others draw
+        minitorch.rand((3,))  # random numbers drawn elsewhere
         run = Run.restored(checkpoint.load(tmp_path / "run"), SENTENCE * 10)
         assert run.step == step
         run.validation_loss()
@@ -439,7 +439,7 @@ def test_it_runs_as_a_file_from_any_directory_and_a_reader_that_goes_stops_it_in
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 1  # what could not be printed cannot be flushed either
+    assert process.wait(timeout=60) == 1  # output that could not be printed cannot be flushed either
     outcome, how = err.splitlines()
     assert outcome.startswith("run_gpt.py: stopped. ")
     assert how == f"Resume with: python project/run_gpt.py --text '{file}' --checkpoint run --resume"

@@ -9,12 +9,12 @@ COLUMNS, ROWS = 40, 12
 
 
 def cell(x_1: float, x_2: float) -> tuple[int, int]:
-    """The row and the column of the drawing that show a point; x_1 points to the right, x_2 points up."""
+    """The row and column of a point in the drawing; x_1 points to the right, x_2 points up."""
     return ROWS - 1 - min(int(x_2 * ROWS), ROWS - 1), min(int(x_1 * COLUMNS), COLUMNS - 1)
 
 
 def picture(points: int, seed: int) -> tuple[int, str]:
-    """How many points of Simple are on the wrong side of the line, and a message with a drawing of the points and of the two sides."""
+    """The number of points of Simple on the wrong side of the line, and a message with a drawing of the points and both sides."""
     weight_1, weight_2, bias = separating_line()
 
     def line_says(x_1: float, x_2: float) -> int:
@@ -51,5 +51,5 @@ def test_the_line_gives_the_50_points_of_simple_their_labels() -> None:
 
 @pytest.mark.task0_5
 def test_the_line_gives_200_other_points_of_simple_their_labels() -> None:
-    """All points of another data set Simple, with 200 points, are on the right side of the same line."""
+    """All 200 points of another data set Simple are on the right side of the same line."""
     assert_separated(points=200, seed=1)

@@ -1,4 +1,4 @@
-"""The program around the line that is chosen by hand."""
+"""The program that uses the line chosen by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Task 4.5: the layers of a network that reads digits, what it computes in training and after it, and whether it learns."""
+"""Task 4.5: the layers of a network that classifies digits, its outputs in training and evaluation, and its training."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def made(values: np.ndarray | list, requires_grad: bool = False) -> Tensor:
 
 
 def draw_weights(network: Network, seed: int = 1) -> Network:
-    """Start the same whatever the order in which the layers were made."""
+    """Initialize a network independently of the order in which its layers were created."""
     numbers = np.random.default_rng(seed)
     for name in LAYERS:
         layer = getattr(network, name)
@@ -33,11 +33,11 @@ def draw_weights(network: Network, seed: int = 1) -> Network:
     return network
 
 
-# What NumPy makes of the same weights
+# Expected outputs for the same weights, computed by NumPy
 
 
 def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of the same size as the images: each result from the number at its place, those below it and those to the right of it."""
+    """A convolution with as many outputs as pixels: each from the pixel at its position, those below it and those to its right."""
     (_, _, height, width), (_, _, kh, kw) = images.shape, weights.shape
     padded = np.pad(images, [(0, 0), (0, 0), (0, kh - 1), (0, kw - 1)])
     return sum(
@@ -46,7 +46,7 @@ def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def windows(images: np.ndarray, pool: int) -> np.ndarray:
-    """The numbers of every window in the last dimension."""
+    """The elements of every window in the last dimension."""
     batch, channels, height, width = images.shape
     split = images.reshape(batch, channels, height // pool, pool, width // pool, pool).transpose(0, 1, 2, 4, 3, 5)
     return split.reshape(batch, channels, height // pool, width // pool, pool * pool)
@@ -58,7 +58,7 @@ def arrays(network: Network) -> list[np.ndarray]:
 
 
 def steps(parameters: list[np.ndarray], images: np.ndarray, pool: int, pooled: Callable[..., np.ndarray]) -> list[np.ndarray]:
-    """What comes out of the first convolution, the second, and the whole network, without dropout."""
+    """The outputs of the first convolution, of the second, and of the whole network, without dropout."""
     w1, b1, w2, b2, w3, b3, w4, b4 = parameters
     mid = np.maximum(convolution(images, w1) + b1, 0)
     out = np.maximum(convolution(mid, w2) + b2, 0)
@@ -68,7 +68,7 @@ def steps(parameters: list[np.ndarray], images: np.ndarray, pool: int, pooled: C
 
 
 def pooling_of(network: Network, images: np.ndarray, pool: int) -> Callable[..., np.ndarray]:
-    """By the maximum or by the mean: either will do; something else fails here."""
+    """The pooling of the network: maximum or mean; anything else fails here."""
     network.eval()
     given = network(made(images)).to_numpy()
     network.train()
@@ -83,11 +83,11 @@ def pooling_of(network: Network, images: np.ndarray, pool: int) -> Callable[...,
 @pytest.mark.task4_5
 def test_a_layer_of_convolutions_adds_to_every_channel_its_own_bias() -> None:
     layer = Conv2d(1, 2, 2, 2)
-    layer.weights.update(made([[[[1, 0], [0, 0]]], [[[0, 10], [100, 0]]]]))  # the first copies; the second takes from the right and below
+    layer.weights.update(made([[[[1, 0], [0, 0]]], [[[0, 10], [100, 0]]]]))  # the first copies; the second reads from the right and below
     layer.bias.update(made([[[0.5]], [[-1]]]))
     out = layer.forward(made([[[[1, 2], [3, 4]]]]))
     assert out.shape == (1, 2, 2, 2)
-    # at (0, 0): 10·2 + 100·3; at (0, 1): 100·4; at (1, 0): 10·4; at (1, 1) nothing is left
+    # at (0, 0): 10·2 + 100·3; at (0, 1): 100·4; at (1, 0): 10·4; at (1, 1): no pixels are left
     np.testing.assert_allclose(out.to_numpy(), [[[[1.5, 2.5], [3.5, 4.5]], [[319, 399], [39, -1]]]])
 
 
@@ -137,7 +137,7 @@ def test_the_layers_fit_the_images_and_have_so_many_parameters(side: int, pool: 
         "linear2.bias": (10,),
     }
     assert sum(parameter.value.size for parameter in network.parameters()) == count
-    assert len({id(parameter) for parameter in network.parameters()}) == 8  # no layer stands there twice
+    assert len({id(parameter) for parameter in network.parameters()}) == 8  # no layer is used twice
     assert isinstance(network, Module)
     assert network.training
 
@@ -169,7 +169,7 @@ def test_without_dropout_every_step_is_what_numpy_makes_of_the_same_weights() ->
     network = draw_weights(Network(8, 2))
     pooled = pooling_of(network, images, 2)
     mid, out, _ = steps(arrays(network), images, 2, pooled)
-    np.testing.assert_allclose(network.mid.to_numpy(), mid, atol=1e-9)  # kept for pages that show what the layers see
+    np.testing.assert_allclose(network.mid.to_numpy(), mid, atol=1e-9)  # kept for pages that show the outputs of the layers
     np.testing.assert_allclose(network.out.to_numpy(), out, atol=1e-9)
     assert network.mid.shape == (3, 4, 8, 8)
     assert network.out.shape == (3, 8, 8, 8)
@@ -182,7 +182,7 @@ def test_images_of_28_by_28_are_pooled_by_windows_of_4_by_4() -> None:
 
 
 def kept(network: Network) -> np.ndarray:
-    """How many of the 64 numbers behind the first linear layer went on, for each of 100 images: there each is 1."""
+    """For each of 100 images, the number of the 64 outputs of the first linear layer that dropout keeps; without dropout, each is 1."""
     for name in LAYERS:
         for parameter in (getattr(network, name).weights, getattr(network, name).bias):
             parameter.update(made(np.zeros(parameter.value.shape)))
@@ -215,7 +215,7 @@ def test_gradients_reach_every_parameter_and_are_those_of_central_differences() 
     numbers = np.random.default_rng(8)
     images, weights = numbers.uniform(0, 1, (4, 1, 8, 8)), numbers.normal(size=(4, 10))
     network = draw_weights(Network(8, 2))
-    network.conv1.bias.update(made(np.ones((4, 1, 1))))  # no windows of equal numbers, in which the maximum would have several gradients
+    network.conv1.bias.update(made(np.ones((4, 1, 1))))  # no windows of equal elements, in which the maximum would have several gradients
     pooled = pooling_of(network, images, 2)
     network.eval()
     (network(made(images)) * made(weights)).sum().backward()

@@ -1,4 +1,4 @@
-"""The program that trains on images: what it prints, refuses, keeps and goes on from; what programs for classifiers share stands here."""
+"""The program that trains on images: what it prints, refuses and saves, and how it resumes; also what classifier programs share."""
 
 import json
 import os
@@ -22,13 +22,13 @@ from project.lab.training.image_trainer import ImageSetting, ImageTrainer
 from project.run_mnist_multiclass import ImageTrain, Network
 
 PROGRAM = Path(run_mnist_multiclass.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace that is tested, whichever one is installed
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace under test, whichever package is installed
 SMALL = ["--limit", "40", "--epochs", "3", "--dtype", "float64"]
 HELP = "run: python project/run_mnist_multiclass.py --help"
 
 
 def started(script: str, *arguments: str) -> subprocess.Popen:
-    """A process of its own that runs `main`, after the lines of a script, on these arguments."""
+    """A new process that runs the lines of a script, and then `main` on these arguments."""
     begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab.training import command_line, loop, run\n{script}\n"
     code = f"{begin}command_line.run('run_mnist_multiclass.py', lambda: run_mnist_multiclass.main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, *arguments]
@@ -36,7 +36,7 @@ def started(script: str, *arguments: str) -> subprocess.Popen:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line with which arguments are refused."""
+    """The error message for invalid arguments, one line."""
     with pytest.raises(SystemExit) as ended:
         run_mnist_multiclass.main(arguments)
     out, err = capsys.readouterr()
@@ -47,11 +47,11 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def plain(line: str) -> str:
-    """A line of the log without the time that the epoch took."""
+    """A line of the log without the time of the epoch."""
     return re.sub(r"\d+\.\d+ s.*", "", line)
 
 
-# What it prints
+# Output
 
 
 def test_it_prints_loss_accuracies_and_time_of_every_epoch_and_the_best_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,12 +138,12 @@ def test_the_worst_mistakes_come_first_with_what_was_seen_in_them() -> None:
     ]
 
 
-# What is trained
+# Training
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[ImageSetting]:
-    """What would be trained."""
+    """Records the settings instead of training."""
     settings = []
 
     def train(trainer: ImageTrainer, options: training_run.Options) -> int:
@@ -197,7 +197,7 @@ def test_mnist_is_its_test_images_split_and_all_of_it_is_both_of_its_files(monke
     assert ImageTrainer(ImageSetting("mnist"), Network).network.linear1.weights.value.shape == (392, 64)
 
 
-# What it refuses
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ def test_a_damaged_or_missing_checkpoint_is_refused_by_name(path: Path, capsys: 
     assert refusal(capsys, "--checkpoint", str(path), "--resume").startswith(f"expected a checkpoint at {path}, got none; ")
 
 
-# Going on
+# Resuming
 
 
 def state(path: Path) -> tuple[dict, dict]:
-    """All that a checkpoint holds, but for times and for how many epochs were wanted."""
+    """The content of a checkpoint, except times and the requested number of epochs."""
     saved = checkpoint.load(path)
     about = saved.about | {"seconds": 0, "history": [epoch | {"seconds": 0} for epoch in saved.about["history"]]}
     return about | {"setting": saved.about["setting"] | {"epochs": 0}}, {name: array.tobytes() for name, array in saved.arrays.items()}
@@ -347,10 +347,10 @@ def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_che
         "ImageTrainer.batch_loss = lambda trainer, *batch: print('in a step', flush=True) or time.sleep(600)"
     )
     process = started(endless, "--checkpoint", str(path), "--resume", "--epochs", "4")
-    assert "in a step\n" in process.stdout, process.stderr.read()  # reads up to this line, or to the end of a process that failed
+    assert "in a step\n" in process.stdout, process.stderr.read()  # read up to this line, or to the end of a failed process
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(timeout=0.5)  # the first one waits for the end of the step
+        process.wait(timeout=0.5)  # the first Ctrl-C waits for the end of the step
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

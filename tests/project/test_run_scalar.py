@@ -1,4 +1,4 @@
-"""Task 1.5: the layers of a network of Scalars, and whether it learns."""
+"""Task 1.5: the layers of a network of Scalars, and its training."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tests.strategies import assert_close
 
 
 def fill(layer: Linear, weights: Sequence[Sequence[float]], bias: Sequence[float]) -> Linear:
-    """Give a layer these weights, weights[i][j] from input i to output j, and these biases."""
+    """Set a layer's weights, weights[i][j] from input i to output j, and its biases."""
     assert [len(row) for row in layer.weights] == [len(row) for row in weights]
     assert len(layer.bias) == len(bias)
     for parameters, values in zip([*layer.weights, layer.bias], [*weights, bias], strict=True):
@@ -27,7 +27,7 @@ def values(outputs: Sequence[Scalar]) -> list[float]:
 
 
 def small_network() -> Network:
-    """Two numbers in each hidden layer, weights for which one of each two is cut off by relu at (1, 2)."""
+    """A network with two units in each hidden layer, of which relu sets one to 0 at (1, 2)."""
     network = Network(2)
     fill(network.layer1, [[1, -1], [1, -1]], [0, 0])  # (1, 2) → (3, -3) → (3, 0)
     fill(network.layer2, [[1, 2], [5, 7]], [0.5, -8])  # → (3.5, -2) → (3.5, 0)
@@ -55,7 +55,7 @@ def test_in_a_square_layer_the_first_index_of_a_weight_is_the_input() -> None:
 @pytest.mark.task1_5
 def test_one_input_and_one_output_make_a_layer() -> None:
     layer = fill(Linear(1, 1), [[-3]], [1])
-    assert values(layer.forward([Scalar(2)])) == pytest.approx([-5])  # a layer may put out what is below 0
+    assert values(layer.forward([Scalar(2)])) == pytest.approx([-5])  # a layer may return values below 0
 
 
 @pytest.mark.task1_5
@@ -76,9 +76,9 @@ def test_derivatives_flow_through_a_layer_to_its_weights_its_biases_and_its_inpu
     layer = fill(Linear(2, 2), [[1, 2], [3, 4]], [10, 20])
     x = [Scalar(5), Scalar(6)]
     layer.forward(x)[1].backward()
-    assert [row[1].value.derivative for row in layer.weights] == pytest.approx([5, 6])  # the input is the derivative by its weight
+    assert [row[1].value.derivative for row in layer.weights] == pytest.approx([5, 6])  # the derivative of a weight is its input
     assert layer.bias[1].value.derivative == pytest.approx(1)
-    assert [x_i.derivative for x_i in x] == pytest.approx([2, 4])  # and the weight by its input
+    assert [x_i.derivative for x_i in x] == pytest.approx([2, 4])  # and that of an input its weight
     for parameter in (layer.weights[0][0], layer.weights[1][0], layer.bias[0]):
         assert parameter.value.derivative in (None, 0.0)  # output 1 does not depend on them
 
@@ -104,7 +104,7 @@ def test_a_network_has_the_parameters_of_three_layers_and_no_others(hidden: int)
         for name in [f"weight_{i}_{j}" for i in range(in_size) for j in range(out_size)] + [f"bias_{j}" for j in range(out_size)]
     }
     assert {name for name, _ in network.named_parameters()} == expected
-    assert len({id(parameter) for parameter in network.parameters()}) == len(expected)  # no layer stands there twice
+    assert len({id(parameter) for parameter in network.parameters()}) == len(expected)  # no layer is used twice
 
 
 @pytest.mark.task1_5
@@ -132,7 +132,7 @@ def test_the_output_is_the_sigmoid_of_the_third_layer() -> None:
 def test_one_backward_reaches_every_parameter() -> None:
     network = Network(3)
     for layer in (network.layer1, network.layer2, network.layer3):
-        fill(layer, [[0.1] * len(layer.bias)] * len(layer.weights), [0.1] * len(layer.bias))  # all sums are positive: relu cuts off none
+        fill(layer, [[0.1] * len(layer.bias)] * len(layer.weights), [0.1] * len(layer.bias))  # all sums are positive: relu sets none to 0
     network((Scalar(0.5), Scalar(1))).backward()
     unreached = [name for name, parameter in network.named_parameters() if not parameter.value.derivative]
     assert unreached == []

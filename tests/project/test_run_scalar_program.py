@@ -1,4 +1,4 @@
-"""The training program: what it prints, what it refuses, what it leaves behind."""
+"""The training program: its output, its errors, and the files that it leaves."""
 
 import io
 import os
@@ -17,23 +17,23 @@ from project.lab.training import command_line, program, report
 from project.lab.training.trainer import Trainer
 
 PROGRAM = Path(run_scalar.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace that is tested, whichever one is installed
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace under test, whichever package is installed
 HELP = "run: python project/run_scalar.py --help"
 
 
 def start(*arguments: str, **options) -> subprocess.Popen:
-    """The program in a process of its own."""
+    """Start the program in a new process."""
     command = [sys.executable, str(PROGRAM), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | HERE, **options)
 
 
 def end(process: subprocess.Popen) -> tuple[int, str, str]:
-    """Wait for it: exit status, standard output, standard error."""
+    """Wait for the process: exit status, standard output, standard error."""
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
 
 
-# What it prints
+# Output
 
 
 def test_it_prints_loss_points_right_and_time_every_few_epochs_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) ->
 
 
 def on_a_terminal(width: int, **environment: str) -> str:
-    """What the program shows on a terminal of this width."""
+    """The output of the program on a terminal of this width."""
     ours, theirs = pty.openpty()
     variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "LINES")}
     variables |= {"TERM": "xterm-256color", "COLUMNS": str(width)} | HERE | environment
@@ -123,7 +123,7 @@ def test_no_color_is_respected() -> None:
     assert not colour.search(on_a_terminal(100, NO_COLOR="1"))
 
 
-# What it refuses
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_a_report_folder_that_cannot_be_made_is_refused_before_training(tmp_path
 def test_a_report_folder_that_cannot_be_written_into_is_refused_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # by its mode alone a folder keeps no superuser out
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # file modes do not restrict the superuser
     with pytest.raises(SystemExit) as ended:
         run_scalar.main(["--report", str(tmp_path)])
     message = f"--report expected a folder that can be made or written into, got {str(tmp_path)!r} (not writable)"
     assert (ended.value.code, capsys.readouterr().err) == (2, f"run_scalar.py: {message}\n")
 
 
-# How it ends
+# End of the program
 
 
 def test_a_report_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,7 +237,7 @@ def test_output_that_cannot_be_written_ends_a_program_with_one_line(name: str) -
 
 
 def ended(main, capsys: pytest.CaptureFixture[str]) -> tuple[int | str | None, str]:
-    """Exit status and standard error of a program that is run to its end."""
+    """Exit status and standard error of a program that runs to its end."""
     with pytest.raises(SystemExit) as caught:
         command_line.run("program.py", main)
     return caught.value.code, capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Task 4.5: a layer of convolutions over words, and Kim's network, which tells by it what a sentence is like."""
+"""Task 4.5: a convolution layer over words, and Kim's network, which uses it to classify sentences."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def made(values: np.ndarray | list, requires_grad: bool = False) -> Tensor:
 
 
 def fill(module: Module, seed: int) -> Module:
-    """Give all parameters numbers from -1 to 1, which differ from one to the next."""
+    """Set all parameters to different numbers between -1 and 1."""
     numbers = np.random.default_rng(seed)
     for parameter in module.parameters():
         parameter.update(made(numbers.uniform(-1, 1, parameter.value.shape)))
@@ -21,7 +21,7 @@ def fill(module: Module, seed: int) -> Module:
 
 
 def convolved(x: np.ndarray, layer: Conv1d) -> np.ndarray:
-    """What a layer is to put out for sentences of shape (batch, words, numbers): shape (batch, words, filters), by NumPy."""
+    """The expected output of a layer for sentences of shape (batch, words, numbers): shape (batch, words, filters), by NumPy."""
     weights, bias = layer.weights.value.to_numpy(), layer.bias.value.to_numpy()
     behind = np.concatenate([x, np.zeros((x.shape[0], weights.shape[2], x.shape[2]))], 1)
     taps = [behind[:, k : k + x.shape[1]] @ weights[:, :, k].T for k in range(weights.shape[2])]
@@ -29,7 +29,7 @@ def convolved(x: np.ndarray, layer: Conv1d) -> np.ndarray:
 
 
 def expected_outputs(network: CNNSentimentKim, x: np.ndarray) -> np.ndarray:
-    """The probabilities of a network that drops nothing, by NumPy."""
+    """The probabilities of a network without dropout, by NumPy."""
     layers = [layer for layer in network.modules() if isinstance(layer, Conv1d)]
     (linear,) = [layer for layer in network.modules() if isinstance(layer, Linear)]
     maxima = sum(np.maximum(convolved(x, layer), 0).max(1) for layer in layers)
@@ -45,7 +45,7 @@ def small(seed: int = 1, dropout: float = 0.25) -> CNNSentimentKim:
 
 
 def sentences(count: int, words: int, numbers: int = 3, seed: int = 2) -> np.ndarray:
-    """Vectors of words."""
+    """Random word vectors of sentences."""
     return np.random.default_rng(seed).uniform(-1, 1, (count, words, numbers))
 
 
@@ -108,7 +108,7 @@ def test_the_network_has_three_convolutions_and_a_linear_layer(maps: int, number
     shapes = sorted(parameter.value.shape for parameter in network.parameters())
     convolutions = [shape for width in widths for shape in ((maps, numbers, width), (1, maps, 1))]
     assert shapes == sorted([*convolutions, (maps, 1), (1,)])
-    assert len({id(parameter) for parameter in network.parameters()}) == 8  # no layer stands there twice
+    assert len({id(parameter) for parameter in network.parameters()}) == 8  # no layer is used twice
 
 
 @pytest.mark.task4_5
@@ -140,7 +140,7 @@ def test_the_output_is_the_sigmoid_of_the_linear_layer_over_the_sums_of_the_maxi
 def test_relu_stands_before_the_maxima_are_added() -> None:
     network = small()
     for layer in network.modules():
-        if isinstance(layer, Conv1d):  # one convolution finds nothing, the others do
+        if isinstance(layer, Conv1d):  # one convolution detects nothing, the others do
             layer.weights.update(made(np.zeros(layer.weights.value.shape)))
             layer.bias.update(made(np.full((1, 4, 1), -10.0 if layer.weights.value.shape[2] == 3 else 1.0)))
         elif isinstance(layer, Linear):
@@ -207,7 +207,7 @@ def test_training_can_be_taken_up_again_after_evaluation() -> None:
     assert network.forward(x).tolist() == [0.5, 0.5]
 
 
-# Learning
+# Training
 
 
 @pytest.mark.task4_5
@@ -234,7 +234,7 @@ def test_gradients_of_all_parameters_are_those_of_central_differences() -> None:
 @pytest.mark.task4_5
 def test_a_short_training_tells_one_word_from_another_in_sentences_it_has_not_seen() -> None:
     numbers = np.random.default_rng(7)
-    words = numbers.uniform(-1, 1, (6, 8))  # the first is praise, the second blame, the others say nothing
+    words = numbers.uniform(-1, 1, (6, 8))  # the first is positive, the second negative, the others are neutral
     labels = np.arange(60) % 2
     x = words[numbers.integers(2, 6, (60, 7))]
     x[np.arange(60), numbers.integers(0, 7, 60)] = words[1 - labels]

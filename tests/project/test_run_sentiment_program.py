@@ -1,4 +1,4 @@
-"""The program that trains on sentences, its trainer, and what is learned of words: flags, data, results that repeat."""
+"""The program that trains on sentences: flags, data, its trainer, learned word vectors, and reproducible results."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTr
 from project.run_sentiment import CNNSentimentKim
 
 PROGRAM = Path(run_sentiment.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace that is tested, whichever one is installed
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
 SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
 
 
@@ -122,7 +122,7 @@ def test_validation_drops_nothing_and_training_goes_on_after_it() -> None:
         SentimentSetting(train=20, valid=5, epochs=1), lambda embedding_size: CNNSentimentKim(4, embedding_size, dropout=1.0)
     )
     assert trainer.network.training
-    assert (trainer.probabilities(trainer.valid[0]) != 0.5).all()  # what is dropped gives 1/2
+    assert (trainer.probabilities(trainer.valid[0]) != 0.5).all()  # dropped inputs give 1/2
     assert trainer.network.training
 
 
@@ -140,7 +140,7 @@ def test_without_sentences_there_is_no_training() -> None:
         SentimentTrainer(SentimentSetting(), CNNSentimentKim(2), nothing, nothing)
 
 
-# Learned vectors
+# Learned word vectors
 
 
 def learned(**settings: Any) -> LearnedTrainer:

@@ -1,4 +1,4 @@
-"""Task 2.5: the layers of a network of Tensors, and whether it learns."""
+"""Task 2.5: the layers of a network of Tensors, and its training."""
 
 import math
 
@@ -12,7 +12,7 @@ from project.run_tensor import Linear, Network
 
 
 def fill(layer: Linear, weights: list[list[float]], bias: list[float]) -> Linear:
-    """Give a layer these weights, weights[i][j] from input i to output j, and these biases."""
+    """Set a layer's weights, weights[i][j] from input i to output j, and its biases."""
     assert layer.weights.value.shape == (len(weights), len(bias))
     assert layer.bias.value.shape == (len(bias),)
     layer.weights.update(tensor(weights))
@@ -21,14 +21,14 @@ def fill(layer: Linear, weights: list[list[float]], bias: list[float]) -> Linear
 
 
 def check(outputs: Tensor, expected: list[list[float]]) -> None:
-    """A layer's outputs: one row for every point."""
+    """Check a layer's outputs: one row for every point."""
     assert isinstance(outputs, Tensor)
     assert outputs.shape == (len(expected), len(expected[0]))
     assert outputs.to_numpy().round(9).tolist() == expected
 
 
 def small_network() -> Network:
-    """Two numbers in each hidden layer, weights for which one of each two is cut off by relu at (1, 2)."""
+    """A network with two units in each hidden layer, of which relu sets one to 0 at (1, 2)."""
     network = Network(2)
     fill(network.layer1, [[1, -1], [1, -1]], [0, 0])  # (1, 2) → (3, -3) → (3, 0); (0, 0) → (0, 0)
     fill(network.layer2, [[1, 2], [5, 7]], [0.5, -8])  # → (3.5, -2) → (3.5, 0); (0.5, -8) → (0.5, 0)
@@ -37,7 +37,7 @@ def small_network() -> Network:
 
 
 def network_of_drawn_weights(hidden: int) -> Network:
-    """A network that starts the same whatever the order in which its layers were made."""
+    """A network initialized independently of the order in which its layers are created."""
     network, numbers = Network(hidden), np.random.default_rng(1)
     for layer in (network.layer1, network.layer2, network.layer3):
         in_size, out_size = layer.weights.value.shape
@@ -78,7 +78,7 @@ def test_as_many_points_as_inputs_and_outputs_are_not_mixed_up() -> None:
 @pytest.mark.task2_5
 def test_one_input_and_one_output_make_a_layer() -> None:
     layer = fill(Linear(1, 1), [[-3]], [1])
-    check(layer.forward(tensor([[2], [0]])), [[-5], [1]])  # a layer may put out what is below 0
+    check(layer.forward(tensor([[2], [0]])), [[-5], [1]])  # a layer may return values below 0
 
 
 @pytest.mark.task2_5
@@ -95,7 +95,7 @@ def test_gradients_flow_through_a_layer_to_its_weights_its_biases_and_its_inputs
     x = tensor([[5, 6], [7, 8]], requires_grad=True)
     only_output_1 = tensor([[0, 1], [0, 10]])  # of the first point once, of the second ten times
     (layer.forward(x) * only_output_1).sum().backward()
-    # by weight i, 1: input i of the first point, and ten times that of the second
+    # for weight i, 1: input i of the first point, plus ten times that of the second
     np.testing.assert_allclose(layer.weights.value.grad.to_numpy(), [[0, 75], [0, 86]])
     np.testing.assert_allclose(layer.bias.value.grad.to_numpy(), [0, 11])
     np.testing.assert_allclose(x.grad.to_numpy(), [[2, 4], [20, 40]])
@@ -117,7 +117,7 @@ def test_the_layers_lead_from_2_numbers_over_twice_hidden_to_1(hidden: int) -> N
         "layer3.weights": (hidden, 1),
         "layer3.bias": (1,),
     }
-    assert len({id(parameter) for parameter in network.parameters()}) == 6  # no layer stands there twice
+    assert len({id(parameter) for parameter in network.parameters()}) == 6  # no layer is used twice
 
 
 @pytest.mark.task2_5
@@ -146,7 +146,7 @@ def test_one_backward_reaches_every_parameter() -> None:
     network = Network(3)
     for layer in (network.layer1, network.layer2, network.layer3):
         in_size, out_size = layer.weights.value.shape
-        fill(layer, [[0.1] * out_size] * in_size, [0.1] * out_size)  # all sums are positive: relu cuts off none
+        fill(layer, [[0.1] * out_size] * in_size, [0.1] * out_size)  # all sums are positive: relu sets none to 0
     network(tensor([[0.5, 1]])).sum().backward()
     unreached = [
         name for name, parameter in network.named_parameters() if parameter.value.grad is None or not parameter.value.grad.to_numpy().all()

@@ -1,4 +1,4 @@
-"""The training program for Tensors: what it shares with that for Scalars is tested there; here its own name, defaults and report."""
+"""The training program for Tensors: its own name, defaults and report; what it shares with that for Scalars is tested there."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from project.lab.training.tensor_trainer import TensorTrainer
 from project.lab.training.trainer import Setting
 
 PROGRAM = Path(run_tensor.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace that is tested, whichever one is installed
+HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
 
 
 def test_it_prints_loss_points_right_and_time_every_few_epochs_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +30,7 @@ def test_it_prints_loss_points_right_and_time_every_few_epochs_and_at_the_end(ca
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
-    """What would be trained."""
+    """Records the settings instead of training."""
     settings = []
 
     def train(trainer: TensorTrainer, every: int, folder: Path | None) -> int:

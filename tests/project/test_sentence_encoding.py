@@ -1,4 +1,4 @@
-"""Sentences as numbers, and what each word of a sentence does to an answer."""
+"""The encoding of sentences, and the influence of each word on a prediction."""
 
 import re
 from types import SimpleNamespace
@@ -10,26 +10,26 @@ from project.lab.explorers.word_weights import word_weights
 from project.lab.training.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
 
 
-class Two(dict):
+class TwoWordVectors(dict):
     """Vectors of two words."""
 
     dim = 2
 
 
-VECTORS = Two(good=np.array([1.0, 2]), bad=np.array([-3.0, 4]))
+VECTORS = TwoWordVectors(good=np.array([1.0, 2]), bad=np.array([-3.0, 4]))
 
 
-def test_a_sentence_is_the_vectors_of_its_words_with_zeros_behind() -> None:
+def test_a_sentence_is_its_word_vectors_followed_by_zeros() -> None:
     encoded = encode_sentences(["bad", "good good bad"], VECTORS)
     assert encoded.dtype == np.float32
     assert encoded.tolist() == [[[-3, 4], [0, 0], [0, 0]], [[1, 2], [1, 2], [-3, 4]]]
 
 
-def test_what_is_longer_than_the_length_is_cut_off() -> None:
+def test_sentences_longer_than_the_length_are_truncated() -> None:
     assert encode_sentences(["good bad good"], VECTORS, 2).tolist() == [[[1, 2], [-3, 4]]]
 
 
-def test_words_without_a_vector_share_one_that_is_no_zero() -> None:
+def test_words_without_a_vector_share_a_nonzero_one() -> None:
     first, second, good = encode_sentences(["film plot good"], VECTORS)[0]
     assert first.tolist() == second.tolist()
     assert np.abs(first).max() > 0
@@ -37,11 +37,11 @@ def test_words_without_a_vector_share_one_that_is_no_zero() -> None:
     assert encode_sentences(["story"], VECTORS)[0, 0].tolist() == first.tolist()
 
 
-def test_no_sentences_are_no_rows() -> None:
+def test_an_empty_list_gives_no_rows() -> None:
     assert encode_sentences([], VECTORS).shape == (0, 0, 2)
 
 
-def test_drawn_vectors_are_the_same_in_every_run_and_differ_from_word_to_word() -> None:
+def test_random_vectors_are_reproducible_and_differ_between_words() -> None:
     vectors = DrawnVectors(50)
     assert "anything" in vectors
     assert vectors["film"].tolist() == DrawnVectors(50)["film"].tolist()
@@ -49,7 +49,7 @@ def test_drawn_vectors_are_the_same_in_every_run_and_differ_from_word_to_word() 
     assert (vectors["film"].shape, vectors["film"].dtype) == ((50,), np.float32)
 
 
-def test_the_first_sentences_are_taken_and_the_longest_of_both_parts_fits() -> None:
+def test_the_first_sentences_are_used_and_the_longest_of_both_parts_fits() -> None:
     train = SimpleNamespace(sentences=["good", "bad", "good bad good bad"], labels=np.array([1, 0, 0]))
     valid = SimpleNamespace(sentences=["good bad bad", "bad"], labels=np.array([0, 0]))
     (x, y), (x_valid, y_valid) = encode_sentence_data({"train": train, "validation": valid}, VECTORS, 2, 1)
@@ -57,7 +57,7 @@ def test_the_first_sentences_are_taken_and_the_longest_of_both_parts_fits() -> N
     assert (y.tolist(), y_valid.tolist()) == ([1, 0], [0])
 
 
-def test_a_word_weighs_what_the_probability_loses_without_it() -> None:
+def test_the_influence_of_a_word_is_the_change_of_probability_without_it() -> None:
     worth = {"not": -0.2, "dull": -0.1, "warm": 0.3}
     asked = []
 
@@ -73,7 +73,7 @@ def test_a_word_weighs_what_the_probability_loses_without_it() -> None:
 
 
 @pytest.mark.parametrize("sentence", ["", "  "])
-def test_a_sentence_without_a_word_is_refused(sentence: str) -> None:
+def test_a_sentence_without_words_is_refused(sentence: str) -> None:
     message = f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         word_weights(sentence, lambda sentences: np.zeros(len(sentences)))

@@ -1,4 +1,4 @@
-"""Softmax in steps: with and without the shift, in both types, and in words."""
+"""Softmax step by step: with and without the shift, in both dtypes, and its descriptions."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 from project.lab.explorers import softmax
 
 
-def test_the_steps_are_powers_a_sum_and_shares():
+def test_the_steps_are_exponentials_a_sum_and_quotients():
     exponents, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", False)
     assert np.allclose(exponents, np.log([1, 2, 5]))
     assert np.allclose(powers, [1, 2, 5])
@@ -16,7 +16,7 @@ def test_the_steps_are_powers_a_sum_and_shares():
     assert np.allclose(shares, [1 / 8, 2 / 8, 5 / 8])
 
 
-def test_shifted_the_shares_are_the_same_and_the_largest_power_is_1():
+def test_shifting_keeps_the_probabilities_and_makes_the_largest_exponential_1():
     _, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", True)
     assert np.allclose(powers, [0.2, 0.4, 1])
     assert total == pytest.approx(1.6)
@@ -34,19 +34,19 @@ def test_without_the_shift_large_numbers_overflow(dtype, limit):
     assert softmax.verdict(x, dtype, True).startswith("The sum is 1. The largest exponential is e^0 = 1")
 
 
-def test_between_the_limits_of_the_types_only_the_smaller_one_overflows():
+def test_between_the_limits_of_the_dtypes_only_the_smaller_one_overflows():
     x = np.array([100.0, 0])
     assert softmax.steps(x, "float64", False)[3][0] == pytest.approx(1)
     assert math.isnan(softmax.steps(x, "float32", False)[3][0])
 
 
-def test_without_the_shift_small_numbers_leave_nothing_to_divide_by():
+def test_without_the_shift_small_numbers_sum_to_zero():
     x = np.array([-1000.0, -1001])
     assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x underflows in float64, and 0 / 0 is nan."
     assert np.allclose(softmax.steps(x, "float64", True)[3], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
 
 
-def test_shares_that_are_lost_are_counted():
+def test_probabilities_lost_to_underflow_are_counted():
     assert (
         softmax.verdict(np.array([0.0, -1000]), "float64", False)
         == "The sum is 1. 1 of the probabilities underflow in float64 and become 0."
@@ -67,12 +67,12 @@ def test_a_table_has_a_row_for_every_class():
 
 
 @pytest.mark.parametrize("shift", [0.0, 1000.0, -1000.0])
-def test_the_logarithms_are_right_for_numbers_of_any_size(shift):
+def test_log_softmax_is_right_for_numbers_of_any_size(shift):
     assert np.allclose(softmax.log_probabilities(np.log([1.0, 3]) + shift), np.log([0.25, 0.75]))
     assert softmax.log_probabilities(np.array([1000.0, -1000]) + shift).tolist() == [0, -2000]
 
 
-def test_the_logarithm_of_the_sum_is_written_out():
+def test_log_sum_exp_is_written_out():
     assert softmax.log_sum_exp(np.array([1000.0, 0])) == (
         "m = 1000\n"
         "ln Σ e^x = m + ln Σ e^(x - m) = 1000 + ln(e^0 + e^(-1000))\n"
@@ -82,7 +82,7 @@ def test_the_logarithm_of_the_sum_is_written_out():
     )
 
 
-def test_how_sure_it_is_is_said_in_bits():
+def test_the_entropy_is_given_in_bits():
     assert softmax.spread(np.array([0.5, 0.5])) == (
         "The largest probability is 0.5. The entropy is 1.00 bits; it is 0 if one class is certain and 1.00 if all classes are equally "
         "likely."
@@ -90,7 +90,7 @@ def test_how_sure_it_is_is_said_in_bits():
     assert "entropy is 0.00 bits" in softmax.spread(np.array([1.0, 0, 0]))
 
 
-def test_the_chart_has_a_bar_for_every_probability_that_is_a_number():
+def test_the_chart_has_a_bar_for_every_finite_probability():
     spec = softmax.chart([0.25, math.nan, 0.75], "in words")
     assert [(row["class"], row["probability"]) for row in spec["data"]["values"]] == [("0", 0.25), ("2", 0.75)]
     assert spec["description"] == "in words"

@@ -1,4 +1,4 @@
-"""A saved file is read again, whether it could be imported before or not."""
+"""A saved file is imported again, whether or not its previous version could be imported."""
 
 import json
 
@@ -30,7 +30,7 @@ print(json.dumps(shown))
 
 
 @pytest.mark.exhaustive
-def test_the_page_follows_what_is_saved_through_an_error_and_back(tmp_path):
+def test_the_page_reloads_saved_files_through_an_error_and_its_fix(tmp_path):
     broken, mended, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
     assert "line 1" in broken[0]
     assert mended == ["0.731059"]  # sigmoid(1)
@@ -49,5 +49,5 @@ print(json.dumps([len(app.exception), any("Arithmetic" in element.value for elem
 """
 
 
-def test_the_board_follows_the_manifest_and_is_not_disturbed_by_an_editors_lock(tmp_path):
+def test_the_board_reloads_the_manifest_and_ignores_an_editor_s_lock_file(tmp_path):
     assert json.loads(execute(copy(tmp_path), MANIFEST).splitlines()[-1]) == [0, True]

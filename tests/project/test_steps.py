@@ -1,4 +1,4 @@
-"""Typed shapes and chains of steps: what is read, and how everything else is refused."""
+"""Typed shapes and chains of steps: which are accepted, and the errors for all others."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_a_shape_is_read_with_and_without_brackets(text, shape):
 
 
 @pytest.mark.parametrize("text", ["()", "", "  ", "[]"])
-def test_no_sizes_are_the_shape_of_a_single_number_where_that_is_allowed(text):
+def test_an_empty_shape_is_a_single_number_where_allowed(text):
     assert parse_shape(text, 4, 120, fewest_dims=0) == ()
 
 
@@ -43,16 +43,16 @@ def test_no_sizes_are_the_shape_of_a_single_number_where_that_is_allowed(text):
         ("11, 11", "expected at most 120 elements, got 121 in shape (11, 11)"),
     ],
 )
-def test_other_shapes_are_refused_in_words(text, message):
+def test_invalid_shapes_are_refused_with_a_message(text, message):
     with pytest.raises(Refused, match=f"^{re.escape(message)}$"):
         parse_shape(text, 4, 120)
 
 
-def test_the_largest_shape_is_read():
+def test_the_largest_shape_is_accepted():
     assert parse_shape("10, 12", 4, 120) == (10, 12)
 
 
-def test_a_chain_is_read_in_the_order_in_which_it_is_taken():
+def test_a_chain_is_read_in_the_order_of_execution():
     assert parse_steps("x.permute(1, 0)[1:, ::2].contiguous()") == [
         Step(".permute(1, 0)", "permute", (1, 0)),
         Step("[1:, ::2]", "index", (slice(1, None, None), slice(None, None, 2))),
@@ -65,16 +65,16 @@ def test_a_chain_may_have_no_steps(text):
     assert parse_steps(text) == []
 
 
-def test_an_index_may_hold_everything_that_a_tensor_takes():
+def test_an_index_may_contain_everything_that_a_tensor_accepts():
     (step,) = parse_steps("x[-1, None, ..., [0, 2], ::-1]")
     assert step.args == (-1, None, ..., [0, 2], slice(None, None, -1))
 
 
-def test_a_shape_in_brackets_is_the_same_step():
+def test_a_shape_in_parentheses_is_the_same_step():
     assert parse_steps("x.view((3, -1))") == parse_steps("x.view(3, -1)") == [Step(".view(3, -1)", "view", (3, -1))]
 
 
-def test_a_chain_can_be_written_again():
+def test_a_chain_round_trips_through_text():
     text = "x.transpose(0, -1)[:, None].expand(2, 3, 4)"
     assert to_text(parse_steps(text)) == text
 
@@ -100,17 +100,17 @@ def test_a_chain_can_be_written_again():
         ("x" * 301, "column 301: expected at most 300 characters, got 301"),
     ],
 )
-def test_other_chains_are_refused_in_words(text, message):
+def test_invalid_chains_are_refused_with_a_message(text, message):
     with pytest.raises(Refused, match=f"^{re.escape(message)}$"):
         parse_steps(text)
 
 
-def test_hundreds_of_signs_are_refused_like_anything_else():
+def test_hundreds_of_minus_signs_are_refused_normally():
     with pytest.raises(Refused, match=r"^column 3: an index expected integers"):
         parse_steps(f"x[{'-' * 290}1]")
 
 
-def test_twelve_steps_are_read():
+def test_twelve_steps_are_accepted():
     assert len(parse_steps("x" + "[:]" * 12)) == 12
 
 
@@ -120,6 +120,6 @@ def test_flip_is_an_index_with_a_negative_step(dim, index):
 
 
 @pytest.mark.parametrize("dim", ["3", "-1", "one", ""])
-def test_flip_refuses_what_is_no_dimension(dim):
+def test_flip_refuses_an_invalid_dimension(dim):
     with pytest.raises(Refused, match=re.escape(f"expected a dimension from 0 to 2, got {dim!r}")):
         flip(dim, 3)

@@ -1,4 +1,4 @@
-"""What the stride explorer works out: layouts, positions, and what it says about wrong ones."""
+"""The computations of the stride explorer: layouts, positions, and messages about wrong ones."""
 
 import re
 
@@ -12,7 +12,7 @@ from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_steps
 
 
-def run(shape, text):
+def run_steps(shape, text):
     return strides.run(shape, parse_steps(text))
 
 
@@ -40,8 +40,8 @@ def layout(stage):
         ((0, 4), "x.view(-1, 4)", ((0, 4), (4, 1), 0), "view"),
     ],
 )
-def test_each_step_leads_to_its_layout(shape, text, wanted, made):
-    stage = run(shape, text).result
+def test_each_step_gives_its_layout(shape, text, wanted, made):
+    stage = run_steps(shape, text).result
     assert layout(stage) == wanted
     assert stage.made == made
     assert not stage.wrong
@@ -56,20 +56,20 @@ def test_each_step_leads_to_its_layout(shape, text, wanted, made):
         "x[1]",
     ],
 )
-def test_a_chain_gives_what_a_tensor_gives(text):
+def test_a_chain_gives_the_same_result_as_a_tensor(text):
     x = tensor(np.arange(24).reshape(2, 3, 4))
     expected = eval(text, {"x": x})
-    chain = run((2, 3, 4), text)
+    chain = run_steps((2, 3, 4), text)
     assert [[place.value, place.expected] for place in strides.places(chain.result)] == [[v, v] for v in expected.numpy().reshape(-1)]
     assert layout(chain.result)[:2] == (expected.shape, expected.stride())
 
 
-def test_the_steps_that_copied_are_named():
+def test_steps_that_copy_are_named():
     text = "x[::-1].permute(1, 0).contiguous()"
     expected = "The result has its own storage: [::-1] and .contiguous() made a copy. Changing it does not change x."
-    assert run((3, 4), text).sharing(parse_steps(text)) == expected
-    assert run((3, 4), "x[1:]").sharing(parse_steps("x[1:]")).startswith("The result shares the storage of x")
-    assert run((3, 4), "x").sharing([]) == "There are no operations: this is x itself."
+    assert run_steps((3, 4), text).sharing(parse_steps(text)) == expected
+    assert run_steps((3, 4), "x[1:]").sharing(parse_steps("x[1:]")).startswith("The result shares the storage of x")
+    assert run_steps((3, 4), "x").sharing([]) == "There are no operations: this is x itself."
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_the_steps_that_copied_are_named():
         ),
     ],
 )
-def test_a_step_that_does_not_fit_is_refused_in_words(shape, text, message):
-    assert run(shape, text).refusal == message
+def test_an_invalid_step_is_refused_with_a_message(shape, text, message):
+    assert run_steps(shape, text).refusal == message
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_a_step_that_does_not_fit_is_refused_in_words(shape, text, message):
         ("x[[5]]", "does not fit shape (2, 3)"),
     ],
 )
-def test_a_refusal_passes_on_what_the_library_says(text, reason):
-    refusal = run((2, 3), text).refusal
+def test_a_refusal_includes_the_message_of_the_library(text, reason):
+    refusal = run_steps((2, 3), text).refusal
     assert "does not fit shape" in refusal
     assert reason in refusal
 
 
-def test_what_came_before_a_step_that_does_not_fit_is_kept():
-    chain = run((2, 3), "x[1:].view(7).permute(1, 0)")
+def test_the_steps_before_an_invalid_one_are_kept():
+    chain = run_steps((2, 3), "x[1:].view(7).permute(1, 0)")
     assert [layout(stage) for stage in chain.stages] == [((2, 3), (3, 1), 0), ((1, 3), (3, 1), 3)]
     assert chain.refusal.startswith(".view(7) does not fit shape (1, 3)")
 
@@ -143,38 +143,38 @@ def test_what_came_before_a_step_that_does_not_fit_is_kept():
 
 
 def test_every_cell_has_its_position():
-    found = strides.places(run((3, 4), "x.permute(1, 0)[1:, ::2]").result)
+    found = strides.places(run_steps((3, 4), "x.permute(1, 0)[1:, ::2]").result)
     assert {place.index: place.position for place in found} == {(0, 0): 1, (0, 1): 9, (1, 0): 2, (1, 1): 10, (2, 0): 3, (2, 1): 11}
     assert not any(place.wrong for place in found)
 
 
-def test_an_expanded_row_is_read_by_every_row_and_a_stepped_slice_leaves_gaps():
-    expanded = strides.places(run((1, 2), "x.expand(3, 2)").result)
+def test_every_row_reads_an_expanded_row_and_a_strided_slice_leaves_gaps():
+    expanded = strides.places(run_steps((1, 2), "x.expand(3, 2)").result)
     assert strides.readers(expanded, 1) == [(0, 1), (1, 1), (2, 1)]
-    gaps = strides.places(run((4,), "x[::2]").result)
+    gaps = strides.places(run_steps((4,), "x[::2]").result)
     assert [strides.readers(gaps, position) for position in range(4)] == [[(0,)], [], [(1,)], []]
     assert strides.position_of(gaps, (1,)) == 2
     assert strides.position_of([], (1,)) is None
 
 
-def test_the_formula_stands_in_letters_and_in_numbers():
-    data = run((3, 4), "x.permute(1, 0)[1:, ::2]").result.data
+def test_the_formula_is_given_in_symbols_and_in_numbers():
+    data = run_steps((3, 4), "x.permute(1, 0)[1:, ::2]").result.data
     assert strides.formula(data, (2, 1)) == (
         "position = offset + i·stride_0 + j·stride_1\n         = 1 + 2·1 + 1·8\n         = 11"  # 2 steps of 1, one of 8
     )
 
 
-def test_a_list_of_indices_ends_with_a_count():
+def test_a_long_list_of_indices_ends_with_a_count():
     assert strides.listed([(0, 1), (2, 3)]) == "[0, 1], [2, 3]"
     assert strides.listed([(i,) for i in range(10)]) == "[0], [1], [2], [3], [4], [5], [6], [7] and 2 more"
 
 
-# Code that is wrong
+# Wrong code
 
 
-def test_a_wrong_position_is_shown_beside_the_right_one(monkeypatch):
+def test_a_wrong_position_is_shown_next_to_the_right_one(monkeypatch):
     monkeypatch.setattr(strides, "index_to_position", lambda index, strides: sum(index))
-    stage = run((2, 3), "x").result
+    stage = run_steps((2, 3), "x").result
     found = strides.places(stage)
     assert [place.position for place in found] == [0, 1, 2, 1, 2, 3]
     assert [place.wrong for place in found] == [False, False, False, True, True, True]
@@ -184,29 +184,29 @@ def test_a_wrong_position_is_shown_beside_the_right_one(monkeypatch):
 
 
 @pytest.mark.parametrize(("answer", "says"), [(None, "got None; is the return missing?"), (99, "got 99"), (-1, "got -1"), (0.0, "got 0.0")])
-def test_an_answer_that_is_no_position_is_drawn_as_a_question(monkeypatch, answer, says):
+def test_an_invalid_position_is_drawn_as_a_question_mark(monkeypatch, answer, says):
     monkeypatch.setattr(strides, "index_to_position", lambda index, strides: answer)
-    chain = run((2,), "x")
+    chain = run_steps((2,), "x")
     found = strides.places(chain.result)
     assert found[0].position is None
     assert says in strides.complaint(chain.result, found)
     assert ">?<" in strides.panels(chain.stages, found, None, None)[0]
 
 
-def test_the_offset_is_added_to_the_answer_not_compared_with_it(monkeypatch):
+def test_the_offset_is_added_to_the_student_s_position(monkeypatch):
     monkeypatch.setattr(strides, "index_to_position", lambda index, strides: 0)
-    stage = run((4,), "x[2:]").result
+    stage = run_steps((4,), "x[2:]").result
     assert "expected 1·1 = 1, got 0" in strides.complaint(stage, strides.places(stage))
 
 
-def test_right_positions_need_no_complaint():
-    stage = run((2, 3), "x.permute(1, 0)").result
+def test_right_positions_give_no_message():
+    stage = run_steps((2, 3), "x.permute(1, 0)").result
     assert strides.complaint(stage, strides.places(stage)) == ""
     assert strides.ordinal_complaint((2, 3)) == ""
     assert strides.ordinal_complaint(()) == ""
 
 
-def test_a_wrong_index_is_named(monkeypatch):
+def test_a_wrong_index_is_reported(monkeypatch):
     def first_dimension_fastest(ordinal, shape, out_index):
         for dim, length in enumerate(shape):
             ordinal, out_index[dim] = divmod(ordinal, length)
@@ -215,18 +215,18 @@ def test_a_wrong_index_is_named(monkeypatch):
     assert strides.ordinal_complaint((2, 3)) == "to_index(1, (2, 3), out_index) expected to write (0, 1), wrote (1, 0)"
 
 
-def test_an_index_that_is_returned_instead_of_written_is_named(monkeypatch):
+def test_an_index_that_is_returned_instead_of_written_is_reported(monkeypatch):
     monkeypatch.setattr(strides, "to_index", lambda ordinal, shape, out_index: (0, 0))
     assert strides.ordinal_complaint((2, 3)) == "to_index(0, (2, 3), out_index) expected to write (0, 0), wrote (None, None)"
 
 
-def permuting(monkeypatch, permute):
+def replace_permute(monkeypatch, permute):
     monkeypatch.setattr(TensorData, "permute", permute)
 
 
 def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkeypatch):
-    permuting(monkeypatch, lambda self, *order: self.as_view(tuple(self.shape[d] for d in order), (2, 1), self.offset))
-    chain = run((2, 3), "x.permute(1, 0)[1:]")
+    replace_permute(monkeypatch, lambda self, *order: self.as_view(tuple(self.shape[d] for d in order), (2, 1), self.offset))
+    chain = run_steps((2, 3), "x.permute(1, 0)[1:]")
     assert len(chain.stages) == 2  # it ends there
     assert chain.result.wrong == "permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (3, 2), strides (2, 1), offset 0"
     found = strides.places(chain.result)
@@ -236,85 +236,85 @@ def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkey
 
 
 def test_a_permute_that_forgets_the_offset_is_wrong(monkeypatch):
-    permuting(monkeypatch, lambda self, *order: self.as_view(self.shape[::-1], self.strides[::-1], 0))
-    assert "offset 3, got shape" in run((2, 3), "x[1:].permute(1, 0)").result.wrong
+    replace_permute(monkeypatch, lambda self, *order: self.as_view(self.shape[::-1], self.strides[::-1], 0))
+    assert "offset 3, got shape" in run_steps((2, 3), "x[1:].permute(1, 0)").result.wrong
 
 
 def test_a_permute_that_copies_is_wrong(monkeypatch):
-    permuting(monkeypatch, lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1]))
-    wrong = run((2, 3), "x.permute(1, 0)").result.wrong
+    replace_permute(monkeypatch, lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1]))
+    wrong = run_steps((2, 3), "x.permute(1, 0)").result.wrong
     assert wrong == "permute(1, 0) expected to share the storage, got a copy of it; pass on the storage itself"
 
 
 def test_a_permute_with_another_shape_cannot_be_drawn(monkeypatch):
-    permuting(monkeypatch, lambda self, *order: self)
+    replace_permute(monkeypatch, lambda self, *order: self)
     with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (2, 3)")):
-        run((2, 3), "x.permute(1, 0)")
+        run_steps((2, 3), "x.permute(1, 0)")
 
 
-def test_a_permute_that_returns_nothing_is_named(monkeypatch):
-    permuting(monkeypatch, lambda self, *order: None)
+def test_a_permute_that_returns_nothing_is_reported(monkeypatch):
+    replace_permute(monkeypatch, lambda self, *order: None)
     with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to return TensorData, got None; is the return missing?")):
-        run((2, 3), "x.permute(1, 0)")
+        run_steps((2, 3), "x.permute(1, 0)")
 
 
-def test_a_permute_that_changes_the_tensor_itself_is_named(monkeypatch):
-    def in_place(self, *order):
+def test_a_permute_that_modifies_the_tensor_is_reported(monkeypatch):
+    def permute_in_place(self, *order):
         self.shape, self.strides = self.shape[::-1], self.strides[::-1]
         return self
 
-    permuting(monkeypatch, in_place)
+    replace_permute(monkeypatch, permute_in_place)
     with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave its own tensor unchanged")):
-        run((2, 3), "x.permute(1, 0)")
+        run_steps((2, 3), "x.permute(1, 0)")
 
 
-def test_an_error_of_the_students_permute_is_not_taken_for_a_step_that_does_not_fit(monkeypatch):
-    def broken(self, *order):
+def test_an_error_in_the_student_s_permute_is_not_taken_for_an_invalid_step(monkeypatch):
+    def fail(self, *order):
         raise ValueError("mine")
 
-    permuting(monkeypatch, broken)
+    replace_permute(monkeypatch, fail)
     with pytest.raises(ValueError, match="mine") as caught:
-        run((2, 3), "x.permute(1, 0)")
+        run_steps((2, 3), "x.permute(1, 0)")
     assert not isinstance(caught.value, Refused)
 
 
-# The picture
+# The drawing
 
 
-def marked(markup, look):
+def labels_of(markup, look):
     return re.findall(rf'class="cell {look}"[^>]*aria-label="([^"]*)"', markup)
 
 
-def test_the_picked_cell_stands_out_with_all_that_share_its_position():
-    chain = run((1, 2), "x.expand(3, 2)")
+def test_the_selected_cell_is_highlighted_with_all_that_share_its_position():
+    chain = run_steps((1, 2), "x.expand(3, 2)")
     found = strides.places(chain.result)
     x, result, storage = strides.panels(chain.stages, found, (1, 1), 1)
-    assert marked(x, "linked") == ["x[0, 1] = 1, storage position 1; belongs to the picked one"]
-    assert marked(result, "picked") == ["result[1, 1] = 1, storage position 1; picked"]
-    assert [label[:12] for label in marked(result, "linked")] == ["result[0, 1]", "result[2, 1]"]
-    assert marked(storage, "picked") == ["storage position 1 holds 1; picked"]
+    assert labels_of(x, "linked") == ["x[0, 1] = 1, storage position 1; belongs to the picked one"]
+    assert labels_of(result, "picked") == ["result[1, 1] = 1, storage position 1; picked"]
+    assert [label[:12] for label in labels_of(result, "linked")] == ["result[0, 1]", "result[2, 1]"]
+    assert labels_of(storage, "picked") == ["storage position 1 holds 1; picked"]
     assert "Storage of both" in storage
 
 
 def test_a_copy_is_drawn_with_both_storages():
-    chain = run((3,), "x[::-1]")
+    chain = run_steps((3,), "x[::-1]")
     x, first, result, second = strides.panels(chain.stages, strides.places(chain.result), None, 0)
     assert "Storage of x" in first
     assert "Storage of the result" in second
-    assert marked(x, "linked") == []  # position 0 of another storage
-    assert marked(second, "picked") == ["storage position 0 holds 2; picked"]
-    assert marked(result, "linked") == ["result[0] = 2, storage position 0; belongs to the picked one"]
+    assert labels_of(x, "linked") == []  # position 0 of another storage
+    assert labels_of(second, "picked") == ["storage position 0 holds 2; picked"]
+    assert labels_of(result, "linked") == ["result[0] = 2, storage position 0; belongs to the picked one"]
     assert "data-pick" not in x + first
 
 
-def test_what_the_result_does_not_read_is_faint():
-    chain = run((4,), "x[::2]")
+def test_positions_that_the_result_does_not_read_are_dimmed():
+    chain = run_steps((4,), "x[::2]")
     storage = strides.panels(chain.stages, strides.places(chain.result), None, None)[-1]
-    assert marked(storage, "faint") == ["storage position 1 holds 1; not read", "storage position 3 holds 3; not read"]
+    assert labels_of(storage, "faint") == ["storage position 1 holds 1; not read", "storage position 3 holds 3; not read"]
 
 
-def test_before_positions_are_written_the_values_are_drawn():
-    chain = run((2, 2), "x[1:]")
+def test_the_values_are_drawn_while_positions_are_unwritten():
+    chain = run_steps((2, 2), "x[1:]")
     _, result, storage = strides.panels(chain.stages, [], (0, 0), None)
     assert re.findall(r">(\d)</span>", result) == ["2", "3"]
-    assert marked(storage, "faint") == []
+    assert labels_of(storage, "faint") == []

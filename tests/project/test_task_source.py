@@ -1,4 +1,4 @@
-"""The student's source as it is shown: read from the file, whole, and known as unwritten by its marker."""
+"""The student's source code as it is shown: read completely from the file; a marker identifies unwritten code."""
 
 import re
 
@@ -39,7 +39,7 @@ def workspace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_function_is_found_by_its_name_with_all_of_its_body(workspace):
+def test_a_function_is_found_by_name_with_its_whole_body(workspace):
     assert task_source.source("modules.one:written").splitlines()[-1] == "    return inner(x)"
     assert task_source.source("modules.one:written.inner").startswith("def inner(y):")
     assert task_source.source("modules.one:Layer.forward").startswith("def forward(self):")
@@ -58,12 +58,12 @@ def test_an_unwritten_function_is_known_by_the_marker_of_its_task(workspace):
         ("modules.two:gone", "expected a file modules/two.py, got none; copy it from the handout"),
     ],
 )
-def test_what_is_missing_is_named(workspace, name, message):
+def test_a_missing_function_is_named(workspace, name, message):
     with pytest.raises(WrongResult, match=f"^{re.escape(message)}$"):
         task_source.source(name)
 
 
-def test_a_file_that_python_cannot_read_is_named_with_its_line(workspace):
+def test_an_invalid_python_file_is_named_with_its_line(workspace):
     (workspace / "modules" / "one.py").write_text("x = 1\ndef broken(:\n")
     with pytest.raises(SyntaxError) as caught:
         task_source.source("modules.one:written")
@@ -78,7 +78,7 @@ def test_the_source_of_every_function_of_the_course_is_found():
                 assert "def " in task_source.source(name), name
 
 
-def test_of_a_task_the_named_functions_are_shown_and_classes_whole(monkeypatch):
+def test_a_task_shows_its_functions_and_whole_classes(monkeypatch):
     shown = []
     monkeypatch.setattr(task_source, "show", lambda names, remind: shown.append((names, remind)))
     task_source.show_task("4.4", "Max", "maxpool2d")

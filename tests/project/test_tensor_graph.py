@@ -1,4 +1,4 @@
-"""The graph of tensors: shapes, gradients and where they are summed. Values by hand, or from NumPy."""
+"""The graph of tensors: shapes, gradients and where they are summed. Expected values are by hand or from NumPy."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def row_times_matrix():
     return leaf([[1, 2, 3], [4, 5, 6]], "x") * leaf([10, 20, 30], "y")
 
 
-def test_nodes_hold_the_elements_and_name_their_formula():
+def test_nodes_contain_the_elements_and_their_formula():
     recording = record(row_times_matrix().sum(0))
     nodes = {node.name: node for node in recording.nodes}
     assert {name: (node.formula, node.value.tolist()) for name, node in nodes.items()} == {
@@ -33,7 +33,7 @@ def test_nodes_hold_the_elements_and_name_their_formula():
     }
 
 
-def test_the_gradient_of_every_leaf_has_its_shape_and_the_value_of_the_sum():
+def test_the_gradient_of_every_leaf_has_its_shape_and_the_summed_value():
     recording = record(row_times_matrix())
     gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
     assert gradients == {
@@ -43,7 +43,7 @@ def test_the_gradient_of_every_leaf_has_its_shape_and_the_value_of_the_sum():
     }
 
 
-def test_a_broadcast_gradient_is_said_to_be_summed_and_over_which_dimension():
+def test_the_text_says_over_which_dimension_a_broadcast_gradient_is_summed():
     sentence = record(row_times_matrix()).frames[1].sentence
     assert sentence == (
         "v1 = x · y is the output, so its derivative is [[1, 1, 1], [1, 1, 1]]. The chain rule passes [[10, 20, 30], [10, 20, 30]] to x "
@@ -51,34 +51,34 @@ def test_a_broadcast_gradient_is_said_to_be_summed_and_over_which_dimension():
     )
 
 
-def test_the_sum_stands_at_its_edge_in_the_drawing_while_it_happens():
+def test_the_sum_is_drawn_at_its_edge_in_its_step():
     recording = record(row_times_matrix())
-    said = 'label="summed from shape (2, 3)\\nover dimension 0"'
-    assert dot(recording, 1).count(said) == 1
-    assert said not in dot(recording, 0)
+    label = 'label="summed from shape (2, 3)\\nover dimension 0"'
+    assert dot(recording, 1).count(label) == 1
+    assert label not in dot(recording, 0)
 
 
-def test_what_arrives_twice_is_added_up():
+def test_gradients_that_arrive_twice_are_added():
     x = leaf([1, 2], "x")
     recording = record(x * x)
     assert recording.frames[1].sentence.endswith("The chain rule passes [1, 2] to x and [1, 2] to x (added to [1, 2], the sum is [2, 4]).")
 
 
-def test_constants_are_drawn_and_get_nothing():
+def test_constants_are_drawn_and_get_no_gradient():
     recording = record(leaf([1, 2], "x") * 0.5)
     assert [(node.name, node.kind) for node in recording.nodes if node.kind == "constant"] == [("0.5", "constant")]
     assert recording.frames[1].sentence.endswith("The chain rule passes [0.5, 0.5] to x.")
 
 
-def test_recording_keeps_the_graph_and_leaves_the_mode_as_it_was():
+def test_recording_keeps_the_graph_and_restores_the_mode():
     out = row_times_matrix().sum()
     first, second = record(out), record(out)
     assert first.frames[-1].sentence == second.frames[-1].sentence
     assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
-    out.backward()  # nothing was freed
+    out.backward()  # the graph was not freed
 
 
-def test_the_mode_is_as_it_was_after_an_error_too():
+def test_the_mode_is_restored_after_an_error():
     class Broken(Function):
         @staticmethod
         def forward(ctx, a):
@@ -105,7 +105,7 @@ def test_any_shape_can_be_recorded(shape):
     assert gradients["x"] == np.full(shape, 3.0).tolist()
 
 
-def test_a_comparison_passes_zeros_on():
+def test_a_comparison_passes_zero_gradients():
     recording = record(leaf([1, 3], "x") < leaf([2, 2], "y"))
     assert recording.frames[1].sentence == (
         "v1 = x < y is the output, so its derivative is [1, 1]. The chain rule passes [0, 0] to x and [0, 0] to y."
@@ -118,7 +118,7 @@ def test_a_graph_can_be_drawn_without_its_gradients():
     assert dot(recording, 0).count("gradient -") == 3
 
 
-def test_boxes_hold_short_tensors_in_full_and_of_others_the_shape():
+def test_boxes_show_short_tensors_in_full_and_the_shape_of_others():
     text = dot(record(row_times_matrix()), 1)
     assert "y\\nshape (3,)\\nvalue [10, 20, 30]\\ngradient [5, 7, 9]" in text
     assert "x\\nshape (2, 3)\\ngradient (2, 3)" in text
@@ -140,7 +140,7 @@ def test_a_tensor_in_a_sentence_is_short(values, text):
 
 
 @pytest.mark.parametrize(
-    ("returned", "shape", "said"),
+    ("returned", "shape", "expected"),
     [
         ((2, 3), (2, 3), ""),
         ((2, 3), (3,), "summed from shape (2, 3) over dimension 0"),
@@ -151,11 +151,11 @@ def test_a_tensor_in_a_sentence_is_short(values, text):
         ((1,), (2, 3), "repeated from shape (1,)"),
     ],
 )
-def test_the_remark_tells_what_became_of_the_shape(returned, shape, said):
-    assert remark(np.zeros(returned), np.zeros(shape)) == said
+def test_the_remark_describes_the_change_of_shape(returned, shape, expected):
+    assert remark(np.zeros(returned), np.zeros(shape)) == expected
 
 
-def test_a_backward_that_returns_nothing_is_remarked_upon():
+def test_a_backward_that_returns_nothing_gets_a_remark():
     class Forgot(Function):
         @staticmethod
         def forward(ctx, a):
@@ -169,7 +169,7 @@ def test_a_backward_that_returns_nothing_is_remarked_upon():
     assert sentence.endswith("passes [0] to x (backward returned None, which means zeros).")
 
 
-def test_a_typed_expression_of_tensors_is_worked_out_by_their_methods():
+def test_a_typed_expression_of_tensors_is_evaluated_with_their_methods():
     x, y = tensor([[1, 2, 3], [4, 5, 6]]), tensor([1, 10, 100])
     f = parse("2 * (x * y).sum(1).view(2) - x.permute(1, 0).max(0)", ("x", "y"), methods=True).function(("x", "y"), minitorch.tensor)
     assert f(x, y).tolist() == [[2 * 321 - 3, 2 * 654 - 6]]

@@ -1,4 +1,4 @@
-"""Tensor functions to play with: values by NumPy, gradients by hand, and what goes wrong in words."""
+"""The tensor functions of the explorer: values from NumPy, gradients by hand, and error messages."""
 
 import math
 import warnings
@@ -26,12 +26,12 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("call", EXPECTED)
-def test_a_function_of_one_tensor_has_the_values_of_numpy(call):
+def test_a_function_of_one_tensor_equals_numpy(call):
     assert np.allclose(sandbox.values(sandbox.ONE[call], call, POINTS), EXPECTED[call](POINTS))
 
 
 @pytest.mark.parametrize("call", sandbox.ONE)
-def test_backward_meets_the_central_difference_for_one_tensor(call):
+def test_backward_agrees_with_the_central_difference_for_one_tensor(call):
     f, positive = sandbox.ONE[call], np.abs(POINTS)
     (gradient,) = sandbox.gradients(f, call, positive)
     gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, positive))
@@ -40,19 +40,19 @@ def test_backward_meets_the_central_difference_for_one_tensor(call):
 
 @pytest.mark.parametrize("call", sandbox.TWO)
 @pytest.mark.parametrize("arg", [0, 1])
-def test_backward_meets_the_central_difference_for_two_tensors(call, arg):
+def test_backward_agrees_with_the_central_difference_for_two_tensors(call, arg):
     f, x, y = sandbox.TWO[call], np.abs(POINTS), np.array([[0.25, 1.0], [3.5, 4.5]])
     gradient = sandbox.gradients(f, call, x, y)[arg]
     gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, x, y, arg=arg))
     assert gap < 1e-4 * (1 + np.abs(gradient).max())
 
 
-def test_partial_derivatives_are_those_of_a_product():
+def test_the_partial_derivatives_of_a_product_are_the_other_factors():
     by_x, by_y = sandbox.gradients(sandbox.TWO["x * y"], "x * y", np.array([2.0]), np.array([5.0]))
     assert (by_x.tolist(), by_y.tolist()) == ([5.0], [2.0])
 
 
-def test_reductions_with_a_fixed_dimension_are_those_of_the_course():
+def test_reductions_along_a_fixed_dimension_are_the_course_s():
     shown = {call: sandbox.values(f, call, POINTS).tolist() for call, f in sandbox.REDUCE.items()}
     assert shown == {
         "MathTest.mean_full_red(x)": [1.0],
@@ -61,7 +61,7 @@ def test_reductions_with_a_fixed_dimension_are_those_of_the_course():
     }
 
 
-def test_the_gradient_of_the_result_is_spread_over_what_was_summed():
+def test_the_gradient_of_a_sum_is_copied_to_every_summand():
     flow = np.array([[1.0, 2.0]])
     (gradient,) = sandbox.gradients(lambda x: x.sum(0), "x.sum(0)", POINTS, grad_output=flow)
     assert gradient.tolist() == [[1, 2], [1, 2]]
@@ -69,7 +69,7 @@ def test_the_gradient_of_the_result_is_spread_over_what_was_summed():
     assert np.allclose(numeric, gradient, atol=1e-6)
 
 
-def test_nothing_that_arrives_is_a_gradient_of_zeros():
+def test_a_missing_gradient_is_a_gradient_of_zeros():
     assert sandbox.gradients(lambda x, y: x * 2, "2 * x", POINTS, POINTS)[1].tolist() == [[0, 0], [0, 0]]
 
 
@@ -85,33 +85,33 @@ def test_numbers_are_all_different_and_the_same_for_the_same_seed():
     assert sandbox.count_up((2, 2)).tolist() == [[1, 2], [3, 4]]
 
 
-def test_the_largest_gap_is_found_with_its_index_past_what_is_not_finite():
+def test_the_largest_difference_is_found_with_its_index_ignoring_non_finite_values():
     gradient, numeric = np.array([[1.0, math.inf], [3.0, math.nan]]), np.array([[1.5, math.inf], [1.0, 2.0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sandbox.largest_gap(gradient, numeric) == (2.0, (1, 0))
 
 
-def test_without_elements_there_is_no_gap():
+def test_an_empty_tensor_has_no_largest_difference():
     assert sandbox.largest_gap(np.zeros((0, 2)), np.zeros((0, 2))) == (0.0, ())
 
 
 @pytest.mark.parametrize(("result", "got"), [(None, "NoneType; is the return missing\\?"), (3.0, "float")])
-def test_a_function_that_returns_no_tensor_is_named(result, got):
+def test_a_function_that_does_not_return_a_tensor_is_named(result, got):
     with pytest.raises(WrongResult, match=rf"^f\(x\) expected to return a Tensor, got {got}$"):
         sandbox.values(lambda x: result, "f(x)", POINTS)
 
 
 def test_a_gradient_of_another_shape_is_named(monkeypatch):
-    def keep(self, x):
+    def store_short_gradient(self, x):
         self.grad = tensor([1.0, 2.0])
 
-    monkeypatch.setattr(Tensor, "accumulate_derivative", keep)
+    monkeypatch.setattr(Tensor, "accumulate_derivative", store_short_gradient)
     with pytest.raises(WrongResult, match=r"^the backward pass of f\(x\) expected to compute a gradient of shape \(2, 2\), got \(2,\)$"):
         sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
 
 
-def test_the_sources_are_those_of_the_method_and_of_every_function_used():
+def test_the_sources_are_the_method_and_every_function_that_it_uses():
     x = sandbox.make_tensor(POINTS, requires_grad=True)
     shown = sandbox.sources(Tensor.mean, x.sigmoid().mean())
     assert shown.startswith("@compute_in_float32\ndef mean(self")
@@ -119,12 +119,12 @@ def test_the_sources_are_those_of_the_method_and_of_every_function_used():
         assert shown.count(f"class {name}(Function):") == 1
 
 
-def test_what_has_no_source_is_left_out():
+def test_functions_without_source_are_left_out():
     assert sandbox.sources(abs, None) == ""
 
 
 @pytest.mark.parametrize("error", [ValueError("math domain error"), TypeError("shape"), ZeroDivisionError("shape")])
-def test_errors_that_are_not_about_shapes_pass_through(error):
+def test_errors_that_are_not_about_shapes_propagate(error):
     with pytest.raises(type(error)), sandbox.shapes_guard():
         raise error
 

@@ -1,4 +1,4 @@
-"""Small pictures: their pixels, their file format, their words; and the table of confusions."""
+"""Small images: pixels, file format and text alternative; and the confusion matrix."""
 
 import base64
 import io
@@ -12,17 +12,17 @@ from project.lab.charts import confusion, thumbnails
 from project.lab.charts.thumbnails import Thumbnail
 
 
-def test_ink_is_black_on_white_paper():
+def test_ink_is_black_on_white():
     pixels = thumbnails.ink(np.array([[0.0, 0.5, 1.0, 2.0]]))
     assert pixels.tolist() == [[[255] * 3, [128] * 3, [0] * 3, [0] * 3]]
 
 
-def test_signs_have_colours_and_zero_is_white():
+def test_positive_and_negative_values_have_colors_and_zero_is_white():
     pixels = thumbnails.signed(np.array([[0.0, 2.0, -2.0, 1.0, 9.0, np.nan]]), 2.0)
     assert pixels[0].tolist() == [[255] * 3, [31, 111, 178], [217, 112, 30], [143, 183, 216], [31, 111, 178], [255] * 3]
 
 
-def test_without_a_size_all_is_white():
+def test_all_zero_input_is_white():
     assert (thumbnails.signed(np.zeros((2, 2)), 0.0) == 255).all()
 
 
@@ -34,7 +34,7 @@ def test_a_png_file_holds_the_pixels(shape):
         assert (np.asarray(read.convert("RGB")) == pixels).all()
 
 
-def test_a_picture_says_what_it_shows_and_signs_of_html_stay_text():
+def test_an_image_has_a_description_and_html_is_escaped():
     text = thumbnails.markup([Thumbnail(np.zeros((1, 1, 3), np.uint8), 'a "1" & <b>', "is <1>")], 4)
     assert 'alt="a &quot;1&quot; &amp; &lt;b&gt;"' in text
     assert "is &lt;1&gt;</figcaption>" in text

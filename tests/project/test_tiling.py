@@ -1,4 +1,4 @@
-"""A matrix product in steps: the counts of its reads and writes, its sums, and what is said of each step."""
+"""A tiled matrix product step by step: its sums, the numbers of reads and writes, and its descriptions."""
 
 import re
 
@@ -11,28 +11,28 @@ NAIVE, TILED = ORDERS
 SIZES = [(2, 2), (4, 2), (6, 3), (7, 3), (5, 4), (8, 8), (16, 4), (16, 2), (9, 8)]
 
 
-def last(tiling):
+def final_state(tiling):
     return tiling.after(len(tiling.steps))
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("n", "tile"), SIZES)
-def test_in_the_end_every_sum_is_that_of_the_product_and_written(n, tile, order):
+def test_in_the_end_every_sum_equals_the_product_and_is_written(n, tile, order):
     tiling = Tiling(n, tile, order)
-    memory = last(tiling)
+    memory = final_state(tiling)
     assert np.array_equal(memory.sums, tiling.a @ tiling.b)
     assert memory.written.all()
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("n", "tile"), SIZES)
-def test_what_is_counted_step_by_step_is_what_the_formula_says(n, tile, order):
-    assert last(Tiling(n, tile, order)).counts == whole(n, tile, order)
+def test_counts_step_by_step_equal_the_formula(n, tile, order):
+    assert final_state(Tiling(n, tile, order)).counts == whole(n, tile, order)
 
 
 @pytest.mark.parametrize(
     ("n", "tile", "order", "counts"),
-    [  # by hand
+    [  # computed by hand
         (4, 2, NAIVE, Counts(global_reads=128, global_writes=16, products=64)),
         (4, 2, TILED, Counts(global_reads=64, global_writes=16, shared_writes=64, shared_reads=128, products=64)),
         (4, 4, TILED, Counts(global_reads=32, global_writes=16, shared_writes=32, shared_reads=128, products=64)),
@@ -40,17 +40,17 @@ def test_what_is_counted_step_by_step_is_what_the_formula_says(n, tile, order):
         (3, 2, TILED, Counts(global_reads=36, global_writes=9, shared_writes=64, shared_reads=128, products=64)),
     ],
 )
-def test_the_formula_says_what_one_counts_by_hand(n, tile, order, counts):
+def test_the_formula_equals_counts_by_hand(n, tile, order, counts):
     assert whole(n, tile, order) == counts
 
 
 @pytest.mark.parametrize("tile", [2, 4, 8, 16])
-def test_a_tile_that_divides_n_saves_as_many_reads_as_it_has_rows(tile):
+def test_a_tile_size_that_divides_n_reduces_reads_by_its_size(tile):
     assert whole(16, tile, NAIVE).global_reads == 2 * 16**3
     assert whole(16, tile, TILED).global_reads == 2 * 16**3 // tile
 
 
-def test_nothing_is_read_beyond_the_edge_and_the_tiles_are_filled_with_zeros():
+def test_nothing_is_read_past_the_edge_and_tiles_are_padded_with_zeros():
     tiling = Tiling(5, 4, TILED)
     corner = next(i for i, step in enumerate(tiling.steps) if step.kind == "load" and step.row == step.column == step.start == 4)
     assert tiling.reads(tiling.steps[corner]) == ({(4, 4)}, {(4, 4)})
@@ -60,7 +60,7 @@ def test_nothing_is_read_beyond_the_edge_and_the_tiles_are_filled_with_zeros():
     assert np.count_nonzero(memory.b_tile.reshape(-1)[1:]) == 0
 
 
-def test_sums_grow_in_registers_and_are_written_once_in_the_end():
+def test_sums_accumulate_in_registers_and_are_written_once_at_the_end():
     tiling = Tiling(4, 2, TILED)
     kinds = [step.kind for step in tiling.steps[:5]]
     assert kinds == ["load", "multiply", "load", "multiply", "write"]
@@ -72,7 +72,7 @@ def test_sums_grow_in_registers_and_are_written_once_in_the_end():
     assert tiling.after(5).written.sum() == 4
 
 
-def test_every_step_is_said_in_a_sentence():
+def test_a_sentence_describes_every_step():
     tiling = Tiling(5, 4, TILED)
     assert sentence(tiling, 0) == "Nothing has been read yet. A and B are in global memory."
     assert "loads tile (0, 0) of A and tile (0, 0) of B: 32 reads from global memory, two per thread" in sentence(tiling, 1)
@@ -82,31 +82,31 @@ def test_every_step_is_said_in_a_sentence():
     assert "C[0, 1]: row 0 of A and column 1 of B are read from global memory, 10 numbers in total" in sentence(Tiling(5, 2, NAIVE), 2)
 
 
-def fixed(order, n=3, tile=2):
+def make_tiling(order, n=3, tile=2):
     tiling = Tiling(n, tile, order)
     tiling.a, tiling.b = np.arange(n * n).reshape(n, n), np.ones((n, n), int)
     return tiling
 
 
 def test_the_arithmetic_of_one_cell_is_spelled_out():
-    assert arithmetic(fixed(NAIVE), 0, (0, 0)) == "C[i, j] = sum over k of A[i, k] · B[k, j]"
-    assert arithmetic(fixed(NAIVE), 4, (0, 0)) == "C[1, 0] = 3·1 + 4·1 + 5·1\n        = 12"
-    tiled = fixed(TILED)
+    assert arithmetic(make_tiling(NAIVE), 0, (0, 0)) == "C[i, j] = sum over k of A[i, k] · B[k, j]"
+    assert arithmetic(make_tiling(NAIVE), 4, (0, 0)) == "C[1, 0] = 3·1 + 4·1 + 5·1\n        = 12"
+    tiled = make_tiling(TILED)
     assert arithmetic(tiled, 1, (1, 0)) == "a_tile[1, 0] = A[1, 0] = 3\nb_tile[1, 0] = B[1, 0] = 1"
     assert arithmetic(tiled, 2, (1, 0)) == "sum for C[1, 0] = 0 + 3·1 + 4·1\n            = 7"
     assert arithmetic(tiled, 4, (1, 0)) == "sum for C[1, 0] = 7 + 5·1 + 0·0\n            = 12"
     assert arithmetic(tiled, 5, (1, 0)) == "C[1, 0] = 12"
 
 
-def test_a_thread_beyond_the_edge_loads_zeros_and_writes_nothing():
-    tiled = fixed(TILED)  # the second block has the column 2 alone
+def test_a_thread_past_the_edge_loads_zeros_and_writes_nothing():
+    tiled = make_tiling(TILED)  # the second block has only column 2
     assert "b_tile[0, 1] = 0, because B[0, 3] is outside of the matrix" in arithmetic(tiled, 6, (0, 1))
     assert "a_tile[0, 1] = A[0, 1] = 1" in arithmetic(tiled, 6, (0, 1))
     for number in (7, 10):
         assert arithmetic(tiled, number, (0, 1)).startswith("C[0, 3] is outside of the matrix")
 
 
-def test_the_table_counts_this_step_all_so_far_and_the_other_order():
+def test_the_table_counts_the_current_step_the_total_and_the_other_order():
     rows = {row[""]: list(row.values())[1:] for row in totals(Tiling(4, 2, TILED), 3)}
     assert rows["global reads"] == ["8", "16", "64", "128"]
     assert rows["shared reads"] == ["0", "16", "128", "0"]
@@ -124,13 +124,13 @@ def test_both_orders_are_compared_with_their_formulas():
 
 
 def cells(markup, tag):
-    """Classes and words of a cell."""
+    """CSS classes and label of a cell."""
     found = re.search(rf'class="([^"]*)" data-tag="{tag}"[^>]*? aria-label="([^"]*)"', markup)
     return found[1].split()[1:], found[2]
 
 
-def test_what_is_read_and_what_changes_stands_out_in_the_picture():
-    tiling = fixed(TILED)
+def test_reads_and_writes_are_highlighted():
+    tiling = make_tiling(TILED)
     load = panel(tiling, 1, (0, 0))
     assert cells(load, "A0,0") == (["picked"], "A[0, 0] = 0; picked")
     assert cells(load, "A1,1") == (["read"], "A[1, 1] = 4; read in this step")
@@ -143,12 +143,12 @@ def test_what_is_read_and_what_changes_stands_out_in_the_picture():
     assert cells(multiply, "C2,2") == ([], "C[2, 2], not started")
     assert cells(panel(tiling, 5, (1, 0)), "C0,0") == (["changed"], "C[0, 0] = 3, in global memory; changes in this step")
     assert cells(panel(tiling, 0, (0, 0)), "a_tile0,0") == ([], "a_tile[0, 0] is empty")
-    assert "Not used in this order." in panel(fixed(NAIVE), 1, (0, 0))
+    assert "Not used in this order." in panel(make_tiling(NAIVE), 1, (0, 0))
 
 
 @pytest.mark.parametrize(("n", "tile"), SIZES)
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_picked_element_leads_to_a_step_of_its_block(n, tile, order):
+def test_selecting_an_element_jumps_to_a_step_of_its_block(n, tile, order):
     tiling = Tiling(n, tile, order)
     for number in (0, 1, len(tiling.steps)):
         for element in [(0, 0), (n - 1, 0), (0, n - 1), (n - 1, n - 1), (n // 2, 1)]:

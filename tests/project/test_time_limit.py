@@ -1,4 +1,4 @@
-"""The time limit: an endless loop in student code is interrupted and shown; slow code of others is not."""
+"""The time limit: an endless loop in student code is interrupted and shown; slow code of the app is not."""
 
 import json
 import subprocess
@@ -18,13 +18,13 @@ OPERATORS = str(ROOT / "minitorch" / "operators.py")
 
 
 @pytest.fixture(autouse=True)
-def short_limit(monkeypatch):
+def short_time_limit(monkeypatch):
     """A short limit, so that the tests are fast."""
     monkeypatch.setattr(time_limit, "LIMIT", 0.5)
     monkeypatch.setattr(time_limit, "PERIOD", 0.05)
 
 
-def student(source, **names):
+def student_namespace(source, **names):
     """The namespace of this source, compiled as the student's file."""
     exec(compile(source, OPERATORS, "exec"), names)
     return names
@@ -61,15 +61,15 @@ ENDLESS = {
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_an_endless_loop_is_interrupted(kind):
-    error, seconds = interrupt(student(ENDLESS[kind])["f"], 1)
+    error, seconds = interrupt(student_namespace(ENDLESS[kind])["f"], 1)
     assert seconds > 0.4
     assert error.frame.f_code.co_name in ("f", "g")
 
 
 def test_the_card_shows_the_loop_and_its_variables(monkeypatch):
     source = "def nearest(x):\n    step = 7\n    while step > 1:\n        step = step % 10\n"
-    monkeypatch.setattr(cards.endless, "loop_around", lambda path, line: 3)  # the file on disk has other lines
-    error, _ = interrupt(student(source)["nearest"], 2.5)
+    monkeypatch.setattr(cards.endless, "loop_around", lambda path, line: 3)  # the lines of the file on disk differ
+    error, _ = interrupt(student_namespace(source)["nearest"], 2.5)
     card = cards.explain(error)
     assert not card.todo
     assert card.title == "minitorch/operators.py, line 3: this loop did not end within 0.5 seconds and was stopped"
@@ -80,7 +80,7 @@ def test_the_card_shows_the_loop_and_its_variables(monkeypatch):
 
 def test_the_card_for_a_call_without_a_loop_shows_the_call(monkeypatch):
     monkeypatch.setattr(cards.endless, "loop_around", lambda path, line: None)
-    error, _ = interrupt(student("import time\n\ndef f(x):\n    time.sleep(1)\n    return x\n")["f"], 1)
+    error, _ = interrupt(student_namespace("import time\n\ndef f(x):\n    time.sleep(1)\n    return x\n")["f"], 1)
     assert cards.explain(error).title == "minitorch/operators.py, line 4: this call did not return within 0.5 seconds and was stopped"
 
 
@@ -94,15 +94,15 @@ def test_task_guard_shows_the_card_and_the_page_continues(monkeypatch):
     shown = []
     monkeypatch.setattr(guard, "show", shown.append)
     with guard.task_guard(stop=False):
-        student(ENDLESS["a loop"])["f"](1)
+        student_namespace(ENDLESS["a loop"])["f"](1)
     assert len(shown) == 1
     with guard.task_guard(stop=False):
-        assert student("def f(x):\n    return x\n")["f"](1) == 1
+        assert student_namespace("def f(x):\n    return x\n")["f"](1) == 1
     assert len(shown) == 1
 
 
 def test_many_short_calls_may_take_long_together():
-    f = student("def f(x):\n    for _ in range(1000):\n        x = x + 1\n    return x\n")["f"]
+    f = student_namespace("def f(x):\n    for _ in range(1000):\n        x = x + 1\n    return x\n")["f"]
     end = time.monotonic() + 1.5
     with guard.limited():
         while time.monotonic() < end:
@@ -113,7 +113,7 @@ def test_compile_time_does_not_count():
     compiler = ModuleType("numba.core.fake")
     exec("import time\n\ndef compiled():\n    time.sleep(1.5)\n", compiler.__dict__)
     with guard.limited():
-        student("def f(x):\n    compiled()\n", compiled=compiler.compiled)["f"](1)
+        student_namespace("def f(x):\n    compiled()\n", compiled=compiler.compiled)["f"](1)
 
 
 def test_code_of_the_app_has_no_limit():
@@ -123,7 +123,7 @@ def test_code_of_the_app_has_no_limit():
 
 def test_a_call_that_returns_just_in_time_raises_nothing_later():
     source = "import time\n\ndef f(seconds):\n    end = time.monotonic() + seconds\n    while time.monotonic() < end:\n        pass\n"
-    f = student(source)["f"]
+    f = student_namespace(source)["f"]
     for k in range(12):
         try:
             with guard.limited():
@@ -160,12 +160,12 @@ def test_nested_guards_share_one_limit_and_leave_no_thread():
     with guard.limited(), guard.limited():
         assert threading.active_count() == before + 1
     with pytest.raises(TimeLimitExceeded), guard.limited(), guard.limited():
-        student(ENDLESS["a loop"])["f"](1)
+        student_namespace(ENDLESS["a loop"])["f"](1)
     end = time.monotonic() + 10
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.01)
     assert threading.active_count() == before
-    error, _ = interrupt(student(ENDLESS["a loop"])["f"], 1)  # the next guard works
+    error, _ = interrupt(student_namespace(ENDLESS["a loop"])["f"], 1)  # the next guard works
     assert error.frame is not None
 
 

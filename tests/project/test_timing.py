@@ -1,4 +1,4 @@
-"""The timing program: what is measured and what is estimated, the table, the chart, and what is not run."""
+"""The timing program: measurements and estimates, the table, the chart, and what is not run."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PROGRAM = Path(timing.__file__)
 
 
 class Clock:
-    """A clock that stands still but for the calls that are timed: a call of a backend takes what `cost` says."""
+    """A clock that advances only during timed calls; a call of a backend takes the time in `cost`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cost: dict[tuple[str, int], float], first: dict[str, float]) -> None:
         self.now, self.calls = 0.0, []
@@ -39,26 +39,26 @@ class Clock:
 # Measuring
 
 
-def test_backends_take_turns_and_the_first_call_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_alternate_and_the_first_call_is_timed_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, {("a", 64): 0.5, ("b", 64): 0.25}, first={"b": 8.0})
     found = list(speed.measure("matmul", [64], ["a", "b"], "float32", budget=100))
     assert found == [Measurement("matmul", 64, "a", 0.5, 5), Measurement("matmul", 64, "b", 0.25, 5, compiling=8.0)]
     assert clock.calls == [("a", 64), ("b", 64)] * 6
 
 
-def test_the_median_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_median_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, {("a", 64): 1.0}, {})
     times = iter([9.0, 1.0, 7.0, 2.0, 3.0, 100.0])
     monkeypatch.setattr(clock, "run", lambda backend, size: setattr(clock, "now", clock.now + next(times)))
     assert next(speed.measure("matmul", [64], ["a"], "float32", budget=1000)).seconds == 3.0  # of 1, 7, 2, 3, 100
 
 
-def test_what_would_take_too_long_is_estimated_from_its_operations_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_that_would_take_too_long_are_estimated_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     cost = {("slow", 64): 0.75, ("fast", 64): 0.125, ("fast", 128): 0.25, ("fast", 256): 0.5}
     clock = Clock(monkeypatch, cost, {})
     found = list(speed.measure("matmul", [64, 128, 256], ["slow", "fast"], "float32", budget=2))
     assert [each for each in found if each.backend == "slow"] == [
-        Measurement("matmul", 64, "slow", 0.75, 3),  # after three calls more than 2 s have gone
+        Measurement("matmul", 64, "slow", 0.75, 3),  # after three calls that took more than 2 s
         Measurement("matmul", 128, "slow", 6.0, 0),  # 0.75 · 2³
         Measurement("matmul", 256, "slow", 48.0, 0),  # 0.75 · 4³
     ]
@@ -66,14 +66,14 @@ def test_what_would_take_too_long_is_estimated_from_its_operations_and_not_run(m
     assert ("slow", 128) not in clock.calls
 
 
-def test_a_long_first_call_does_not_make_a_backend_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_first_call_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     Clock(monkeypatch, {("a", 64): 0.125, ("a", 128): 0.25}, first={"a": 30.0})
     found = list(speed.measure("matmul", [64, 128], ["a"], "float32", budget=2))
     assert [(each.seconds, each.runs) for each in found] == [(0.125, 5), (0.25, 5)]
 
 
 @pytest.mark.parametrize(("op", "size", "count"), [("matmul", 64, 1_048_576), ("map", 1000, 1000), ("zip", 10_000, 10_000)])
-def test_work_is_multiplications_and_additions_of_both_products_or_elements(op: str, size: int, count: int) -> None:
+def test_the_work_is_the_number_of_operations_of_both_products_or_of_elements(op: str, size: int, count: int) -> None:
     assert speed.work(op, size) == count  # 2 · 2 · 64³
 
 
@@ -98,7 +98,7 @@ def test_the_textbook_kernels_compute_the_same(op: str) -> None:
 # What cannot be measured
 
 
-def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_device, "SIMULATED", False)
     monkeypatch.setattr(cuda_device, "available", lambda: False)
     assert speed.missing("cuda") == "numba found no GPU"
@@ -123,7 +123,7 @@ def test_speed_ups_are_ratios_to_the_first_backend_at_the_same_size() -> None:
     assert speed_chart.speedups(FOUND) == {(64, "simple"): 1, (64, "fast"): 4, (128, "simple"): 1, (128, "fast"): 64}
 
 
-def test_the_chart_draws_every_measurement_and_tells_estimates() -> None:
+def test_the_chart_draws_every_measurement_and_marks_estimates() -> None:
     spec = speed_chart.speedup(FOUND)
     rows = spec["data"]["values"]
     assert [(row["size"], row["backend"], row["speed-up"], row["milliseconds"], row["measured"]) for row in rows] == [
@@ -147,8 +147,8 @@ def test_notes_say_what_was_not_run_and_what_was_estimated() -> None:
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What would be measured; in its place come the numbers above."""
+def requested_measurements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Records the requested measurements and returns the numbers above."""
     asked = []
 
     def measure(*args: Any) -> Iterator[Measurement]:
@@ -160,7 +160,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return asked
 
 
-def test_the_table_has_times_rates_and_speed_ups(measured: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_times_rates_and_speed_ups(requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
     assert timing.main([]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -175,22 +175,22 @@ def test_the_table_has_times_rates_and_speed_ups(measured: list[tuple[Any, ...]]
     assert "cuda: NOT RUN, there is none." in lines
     assert lines[-1] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert err == ""
-    assert measured == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
+    assert requested_measurements == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
 
 
-def test_flags_choose_what_is_measured(measured: list[tuple[Any, ...]]) -> None:
+def test_flags_select_what_is_measured(requested_measurements: list[tuple[Any, ...]]) -> None:
     timing.main(["--op", "zip", "--up-to", "99999", "--backends", "fast,simple", "--dtype", "float64"])
-    assert measured == [("zip", [1000, 10_000], ["simple", "fast"], "float64")]
+    assert requested_measurements == [("zip", [1000, 10_000], ["simple", "fast"], "float64")]
 
 
-def test_json_begins_with_the_plan(measured: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_starts_with_the_plan(requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
     timing.main(["--json", "--backends", "simple,fast,cuda", "--up-to", "128"])
     plan, *rows = map(json.loads, capsys.readouterr().out.splitlines())
     assert plan == {"op": "matmul", "sizes": [64, 128], "backends": ["simple", "fast"], "left_out": {"cuda": "there is none"}}
     assert [Measurement(**row) for row in rows] == FOUND
 
 
-def test_a_report_holds_the_table_and_the_picture(measured: list[tuple[Any, ...]], tmp_path: Path) -> None:
+def test_a_report_contains_the_table_and_the_chart(requested_measurements: list[tuple[Any, ...]], tmp_path: Path) -> None:
     timing.main(["--report", str(tmp_path / "new")])
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["speedup.png", "timing.md"]
     text = (tmp_path / "new" / "timing.md").read_text(encoding="utf-8")
@@ -209,15 +209,15 @@ def test_a_report_holds_the_table_and_the_picture(measured: list[tuple[Any, ...]
         (["--backends", "cuda"], "backends expected one that runs here, got cuda (there is none)"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_in_one_line(
-    measured: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+def test_an_impossible_measurement_is_refused_in_one_line(
+    requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         timing.main(arguments)
     assert (ended.value.code, *capsys.readouterr()) == (2, "", f"timing.py: {message}\n")
 
 
-def test_it_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
+def test_the_program_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
     command = [sys.executable, str(PROGRAM), "--up-to", "64", "--backends", "simple,numpy"]
     environment = os.environ | {"PYTHONPATH": str(PROGRAM.parent.parent)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -226,5 +226,5 @@ def test_it_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(2e-6, "2 µs"), (0.0123, "12.3 ms"), (0.9999, "1e+03 ms"), (1.5, "1.5 s"), (243, "243 s")])
-def test_durations_have_the_unit_that_suits_them(seconds: float, shown: str) -> None:
+def test_durations_have_a_suitable_unit(seconds: float, shown: str) -> None:
     assert timing.duration(seconds) == shown

@@ -1,4 +1,4 @@
-"""The trainer: what a setting allows, and how training goes forward."""
+"""The trainer: valid settings, and the progress of training."""
 
 import math
 import re
@@ -29,7 +29,7 @@ class OneWeight(Module):
 
 
 def epochs_by_hand(setting: Setting) -> tuple[list[float], list[int], float]:
-    """Losses, points right and the last weight of OneWeight, from the derivative of the loss: (probability - label) · x_1."""
+    """Losses, correct points and the last weight of OneWeight, from the derivative of the loss: (probability - label) · x_1."""
     graph = datasets[setting.dataset](setting.points, setting.seed)
     weight, losses, correct = 0.0, [], []
     for _ in range(setting.epochs):
@@ -68,7 +68,7 @@ def epochs_by_hand(setting: Setting) -> tuple[list[float], list[int], float]:
         ({"rate": True}, "rate expected a number above 0, such as 0.5, got True"),
     ],
 )
-def test_a_setting_refuses_what_is_not_allowed_in_one_line(wrong: dict, message: str) -> None:
+def test_a_setting_refuses_an_invalid_value_in_one_line(wrong: dict, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Setting(**wrong)
 
@@ -77,7 +77,7 @@ def test_a_setting_refuses_what_is_not_allowed_in_one_line(wrong: dict, message:
     "edge",
     [{"points": 1}, {"points": 10_000}, {"hidden": 1}, {"hidden": 1_000}, {"epochs": 1}, {"epochs": 1_000_000}, {"seed": 0}, {"rate": 1}],
 )
-def test_a_setting_allows_the_smallest_and_the_largest(edge: dict) -> None:
+def test_a_setting_allows_the_smallest_and_largest_values(edge: dict) -> None:
     Setting(**edge)
 
 
@@ -102,7 +102,7 @@ def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["Simple", "Xor"])
-def test_losses_and_weights_are_those_worked_out_by_hand(dataset: str) -> None:
+def test_losses_and_weights_equal_those_computed_by_hand(dataset: str) -> None:
     setting = Setting(dataset, points=12, rate=0.8, epochs=5, seed=3)
     trainer = ScalarTrainer(setting, OneWeight)
     while not trainer.done:
@@ -113,17 +113,17 @@ def test_losses_and_weights_are_those_worked_out_by_hand(dataset: str) -> None:
     assert trainer.network.weight.value.data == pytest.approx(weight, abs=1e-4)
 
 
-def test_the_network_is_made_once_with_the_size_of_its_hidden_layers() -> None:
+def test_the_network_is_created_once_with_its_hidden_size() -> None:
     made = []
     ScalarTrainer(Setting(hidden=7), lambda hidden: made.append(hidden) or OneWeight(hidden))
     assert made == [7]
 
 
-def test_the_data_are_those_of_the_setting() -> None:
+def test_the_data_set_is_that_of_the_setting() -> None:
     assert ScalarTrainer(Setting("Split", points=8, seed=4), OneWeight).graph == datasets["Split"](8, 4)
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+def test_the_seed_determines_the_run() -> None:
     def losses(seed: int) -> list[float]:
         trainer = ScalarTrainer(Setting("Xor", points=6, epochs=3, seed=seed), Network)
         while not trainer.done:
@@ -134,7 +134,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     assert losses(0) != losses(1)
 
 
-def test_an_epoch_adds_one_entry_to_each_record() -> None:
+def test_an_epoch_adds_one_entry_to_each_list() -> None:
     trainer = ScalarTrainer(Setting(points=5, epochs=2), Network)
     assert (trainer.epoch, trainer.losses, trainer.correct, trainer.seconds, trainer.done) == (0, [], [], [], False)
     trainer.run_epoch()
@@ -144,7 +144,7 @@ def test_an_epoch_adds_one_entry_to_each_record() -> None:
     assert all(seconds > 0 for seconds in trainer.seconds)
 
 
-def test_after_the_last_epoch_nothing_is_trained() -> None:
+def test_training_stops_after_the_last_epoch() -> None:
     trainer = ScalarTrainer(Setting(points=5, epochs=1), OneWeight)
     trainer.run_epoch()
     weight = trainer.network.weight.value.data
@@ -154,7 +154,7 @@ def test_after_the_last_epoch_nothing_is_trained() -> None:
 
 
 class Clock:
-    """A clock that goes one second forward whenever it is read."""
+    """A clock that advances one second with every reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -164,11 +164,11 @@ class Clock:
         return self.now
 
 
-def test_training_for_a_time_stops_within_an_epoch_and_goes_on_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_for_a_time_stops_within_an_epoch_and_continues_there(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("Xor", points=20, epochs=3, seed=2)
     monkeypatch.setattr(time, "perf_counter", Clock())
     parts = ScalarTrainer(setting, OneWeight)
-    parts.run_for(11)  # the clock is read three times a point: a few points, not all 20
+    parts.run_for(11)  # the clock is read three times per point, so there is time for a few points, not for all 20
     assert parts.epoch == 0
     calls = 1
     while not parts.done:
@@ -187,7 +187,7 @@ def test_training_for_no_time_does_nothing() -> None:
     assert trainer.epoch == 0
 
 
-def test_an_epoch_that_was_begun_is_finished_by_run_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_epoch_finishes_an_epoch_that_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = ScalarTrainer(Setting(points=20, epochs=3), OneWeight)
     with monkeypatch.context() as patch:
         patch.setattr(time, "perf_counter", Clock())
@@ -197,7 +197,7 @@ def test_an_epoch_that_was_begun_is_finished_by_run_epoch(monkeypatch: pytest.Mo
     assert trainer.losses == pytest.approx(epochs_by_hand(Setting(points=20, epochs=1))[0], abs=1e-4)
 
 
-def test_the_learning_rate_may_be_changed_on_the_way() -> None:
+def test_the_learning_rate_may_change_during_training() -> None:
     trainer = ScalarTrainer(Setting(points=5, epochs=2), OneWeight)
     trainer.optimizer.lr = 0.0
     trainer.run_epoch()
@@ -210,13 +210,13 @@ def test_a_prediction_is_the_probability_of_label_1() -> None:
     assert trainer.probabilities([(0.5, 0.9), (0.0, 0.9)]) == pytest.approx([1 / (1 + math.exp(-1)), 0.5])
 
 
-def test_the_grid_holds_the_middles_of_its_cells_row_by_row_from_below() -> None:
+def test_the_grid_contains_the_centers_of_its_cells_row_by_row_from_the_bottom() -> None:
     trainer = ScalarTrainer(Setting(), OneWeight)
     trainer.probabilities = lambda points: [x_1 + 10 * x_2 for x_1, x_2 in points]
     assert trainer.grid(2) == [[2.75, 3.25], [7.75, 8.25]]
 
 
-def test_predicting_leaves_the_training_as_it_is() -> None:
+def test_predicting_does_not_affect_training() -> None:
     disturbed, quiet = (ScalarTrainer(Setting("Xor", points=5, epochs=2), Network) for _ in range(2))
     for trainer in (disturbed, quiet):
         trainer.run_epoch()
@@ -234,7 +234,7 @@ def test_predicting_leaves_the_training_as_it_is() -> None:
         ("probabilities", ([],), "Bare has no probabilities; define probabilities(self, points) in the class"),
     ],
 )
-def test_what_a_trainer_of_its_own_kind_must_define_is_named(name: str, arguments: tuple, message: str) -> None:
+def test_an_error_names_the_method_that_a_trainer_must_define(name: str, arguments: tuple, message: str) -> None:
     class Bare(Trainer):
         pass
 

@@ -1,4 +1,4 @@
-"""A run as a page follows it: what it is told is sorted, it is stopped and gone on with, and it becomes a report."""
+"""A training run as a page follows it: its messages, stopping and resuming, and its report."""
 
 import io
 import re
@@ -15,22 +15,22 @@ from project.lab.training.job import Run
 FACTS = {"setting": {"program": "run_mnist_multiclass"}, "command": "…", "about": "", "parameters": 9242, "train": 40, "valid": 10}
 
 
-def told(epoch, loss, train, valid, seconds, **details):
+def epoch_message(epoch, loss, train, valid, seconds, **details):
     return {"epoch": epoch, "loss": loss, "train_accuracy": train, "valid_accuracy": valid, "seconds": seconds, **details}
 
 
-ONE = told(1, 2.0, 0.25, 0.3, 4.0, confusion=[[1]], mistakes=[])
-TWO = told(2, 1.0, 0.5, 0.8, 2.0, confusion=[[2]], mistakes=[])
+ONE = epoch_message(1, 2.0, 0.25, 0.3, 4.0, confusion=[[1]], mistakes=[])
+TWO = epoch_message(2, 1.0, 0.5, 0.8, 2.0, confusion=[[2]], mistakes=[])
 
 
-class Work:
-    """Stands for a process: a test says what it has told and whether it runs."""
+class FakeJob:
+    """Replaces a process: the test sets its output and whether it runs."""
 
-    begun: ClassVar[list["Work"]] = []
+    started: ClassVar[list["FakeJob"]] = []
 
     def __init__(self, *command):
         self.command, self.lines, self.running = command, [], True
-        Work.begun.append(self)
+        FakeJob.started.append(self)
 
     def read(self):
         return self.running
@@ -42,28 +42,28 @@ class Work:
 @pytest.fixture
 def run(monkeypatch):
     """A run that has been started."""
-    monkeypatch.setattr(training_job, "Job", Work)
-    Work.begun = []
+    monkeypatch.setattr(training_job, "Job", FakeJob)
+    FakeJob.started = []
     run = Run(ImageSetting(epochs=4, batch=8, seed=3, limit=40))
     run.start()
     return run
 
 
-def test_it_begins_with_the_flags_of_its_setting(run):
-    program, *flags = Work.begun[0].command
+def test_a_run_starts_with_the_flags_of_its_setting(run):
+    program, *flags = FakeJob.started[0].command
     assert program == "run_mnist_multiclass.py"
     assert flags[:3] == ["--json", "--checkpoint", str(run.checkpoint)]
     assert " ".join(flags[3:]) == "--dataset digits --epochs 4 --rate 0.1 --batch 8 --seed 3 --momentum 0.0 --limit 40 --dtype float32"
 
 
-def test_a_setting_that_is_left_out_is_no_flag(monkeypatch):
-    monkeypatch.setattr(training_job, "Job", Work)
+def test_an_unset_setting_gives_no_flag(monkeypatch):
+    monkeypatch.setattr(training_job, "Job", FakeJob)
     Run(ImageSetting()).start()
-    assert "--limit" not in Work.begun[-1].command
+    assert "--limit" not in FakeJob.started[-1].command
 
 
-def test_lines_are_sorted_as_they_come(run):
-    work = Work.begun[0]
+def test_lines_are_classified_as_they_arrive(run):
+    work = FakeJob.started[0]
     work.lines += [FACTS, {"epoch": 1, "step": 2, "steps": 5}]
     assert run.read()
     assert (run.facts["parameters"], run.step, run.steps, run.history) == (9242, 2, 5, [])
@@ -81,14 +81,14 @@ def test_lines_are_sorted_as_they_come(run):
     assert run.summary == "Done."
 
 
-def test_it_is_gone_on_with_from_its_checkpoint_and_what_was_told_comes_once(run):
-    work = Work.begun[0]
+def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
+    work = FakeJob.started[0]
     work.lines += [FACTS, ONE, {"epoch": 2, "step": 3, "steps": 5}]
     assert not run.resumable(run.setting)  # it runs
     run.stop()
     assert not work.running
     assert run.history == [ONE]
-    assert run.progress == 0.25  # what was learned since the checkpoint is lost
+    assert run.progress == 0.25  # progress since the checkpoint is lost
     assert not run.resumable(run.setting)  # there is no checkpoint
     run.checkpoint.touch()
     assert run.resumable(run.setting)
@@ -97,15 +97,15 @@ def test_it_is_gone_on_with_from_its_checkpoint_and_what_was_told_comes_once(run
     assert not run.resumable(ImageSetting(epochs=4, batch=8, seed=4, limit=40))
 
     run.start(epochs=9)
-    assert Work.begun[1].command[4:] == ("--resume", "--epochs", "9")
-    assert run.history == [ONE]  # until the program has told of it again
-    Work.begun[1].lines += [FACTS, told(1, 2.0, 0.25, 0.3, 4.0), TWO]
+    assert FakeJob.started[1].command[4:] == ("--resume", "--epochs", "9")
+    assert run.history == [ONE]  # until the program reports it again
+    FakeJob.started[1].lines += [FACTS, epoch_message(1, 2.0, 0.25, 0.3, 4.0), TWO]
     run.read()
     assert [line["epoch"] for line in run.history] == [1, 2]
     assert run.setting.epochs == 9
 
 
-def test_a_setting_of_a_class_that_was_imported_anew_is_the_same(run):
+def test_a_setting_of_a_reloaded_class_is_equal(run):
     class ImportedAnew(ImageSetting):
         pass
 
@@ -115,25 +115,25 @@ def test_a_setting_of_a_class_that_was_imported_anew_is_the_same(run):
     assert not run.resumable(ImportedAnew(epochs=4, batch=8, seed=4, limit=40))
 
 
-def test_details_stay_while_epochs_are_told_of_again(run):
-    Work.begun[0].lines += [FACTS, ONE]
+def test_details_stay_while_epochs_are_reported_again(run):
+    FakeJob.started[0].lines += [FACTS, ONE]
     run.read()
     run.checkpoint.touch()
     run.start()
-    Work.begun[1].lines += [FACTS, told(1, 2.0, 0.25, 0.3, 4.0)]
+    FakeJob.started[1].lines += [FACTS, epoch_message(1, 2.0, 0.25, 0.3, 4.0)]
     run.read()
     assert run.details["confusion"] == [[1]]
 
 
-def test_its_folder_goes_with_it(run):
+def test_the_folder_of_a_run_is_deleted_with_it(run):
     folder = run.checkpoint.parent
     assert folder.is_dir()
     del run
-    Work.begun.clear()
+    FakeJob.started.clear()
 
 
-def test_the_report_holds_the_command_the_log_and_the_curves(run):
-    Work.begun[0].lines += [FACTS, ONE, told(2, None, 0.5, 0.8, 2.0)]
+def test_the_report_contains_the_command_the_log_and_the_curves(run):
+    FakeJob.started[0].lines += [FACTS, ONE, epoch_message(2, None, 0.5, 0.8, 2.0)]
     run.read()
     with zipfile.ZipFile(io.BytesIO(run_report.packed(run))) as archive:
         assert sorted(archive.namelist()) == ["curves.png", "mnist.txt", "report.md"]

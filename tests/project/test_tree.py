@@ -1,4 +1,4 @@
-"""A sum in shared memory: right with its guard and barriers, and wrong in the way that is said without them."""
+"""A sum in shared memory: right with its guard and barriers, and wrong in the documented way without them."""
 
 import re
 
@@ -9,7 +9,7 @@ from project.lab.explorers.tree_reduction import BARRIERS, GUARD, MISSING, NOTHI
 SIZES = [(1, 4), (4, 4), (5, 4), (20, 8), (32, 8), (64, 16), (33, 32)]
 
 
-def numbers(size, threads):
+def block_sums(size, threads):
     """The sums of 1, 2, 3 … by blocks."""
     values = list(range(1, size + 1))
     return [sum(values[i : i + threads]) for i in range(0, size, threads)]
@@ -22,7 +22,7 @@ def adds(tree):
 @pytest.mark.parametrize(("size", "threads"), SIZES)
 def test_every_block_writes_the_sum_of_its_elements(size, threads):
     tree = Tree(size, threads)
-    assert list(tree.moments[-1].out) == tree.sums() == numbers(size, threads)
+    assert list(tree.moments[-1].out) == tree.sums() == block_sums(size, threads)
     assert not any(moment.wrong for moment in tree.moments)
 
 
@@ -34,7 +34,7 @@ def test_a_round_halves_the_threads_until_one_is_left(size, threads):
     assert [moment.kind for moment in tree.moments] == ["begin", "load", *["add"] * len(halves), "write"]
 
 
-def test_the_cells_after_each_round_are_those_one_adds_by_hand():
+def test_the_cells_after_each_round_equal_those_computed_by_hand():
     tree = Tree(6, 4)
     assert [moment.shared for moment in tree.moments] == [
         ((None,) * 4, (None,) * 4),
@@ -47,7 +47,7 @@ def test_the_cells_after_each_round_are_those_one_adds_by_hand():
     assert tree.moments[-1].out == (10, 11)
 
 
-def test_without_the_guard_the_sum_of_the_last_block_is_whatever_stood_behind_the_end():
+def test_without_the_guard_the_last_block_sums_memory_past_the_end():
     tree = Tree(6, 4, GUARD)
     assert tree.moments[1].shared == ((1, 2, 3, 4), (5, 6, None, None))
     assert tree.moments[-1].out == (10, None)
@@ -56,7 +56,7 @@ def test_without_the_guard_the_sum_of_the_last_block_is_whatever_stood_behind_th
     assert "contain whatever was past the end of a" in tree.sentence(2)
 
 
-def test_without_barriers_between_rounds_a_warp_that_runs_ahead_adds_what_is_not_ready():
+def test_without_barriers_between_rounds_a_fast_warp_adds_unfinished_cells():
     tree = Tree(16, 16, ROUNDS)
     # warp 0 adds cells 8 to 11 to its own, then cells 4 to 7 to which nobody has added 12 to 15 yet
     assert tree.moments[-1].out == (sum(range(1, 17)) - (13 + 14 + 15 + 16),)
@@ -67,7 +67,7 @@ def test_without_barriers_between_rounds_a_warp_that_runs_ahead_adds_what_is_not
     assert [moment.kind for moment in tree.moments].count("load") == 1
 
 
-def test_without_any_barrier_a_warp_adds_cells_that_nobody_has_written():
+def test_without_any_barrier_a_warp_adds_unwritten_cells():
     tree = Tree(8, 8, BARRIERS)
     assert tree.moments[-1].out == (None,)
     assert "computed from uninitialized memory; it should be 36" in tree.lesson()
@@ -78,28 +78,28 @@ def test_without_any_barrier_a_warp_adds_cells_that_nobody_has_written():
 @pytest.mark.parametrize("missing", [ROUNDS, BARRIERS])
 def test_a_block_of_one_warp_hides_a_missing_barrier(missing):
     tree = Tree(10, 4, missing)
-    assert list(tree.moments[-1].out) == numbers(10, 4)
+    assert list(tree.moments[-1].out) == block_sums(10, 4)
     assert "only because the added cells belong to one warp" in tree.lesson()
 
 
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize(("size", "threads"), SIZES)
-def test_in_every_step_some_thread_acts_and_it_is_said_which(size, threads, missing):
+def test_in_every_step_some_thread_acts_and_the_text_says_which(size, threads, missing):
     tree = Tree(size, threads, missing)
     for number, moment in enumerate(tree.moments):
         assert moment.kind == "begin" or moment.active
         assert tree.sentence(number)
 
 
-def test_every_step_is_said_in_a_sentence():
+def test_a_sentence_describes_every_step():
     tree = Tree(6, 4)
-    said = [tree.sentence(i) for i in range(len(tree.moments))]
-    assert said[0].startswith("Shared memory is uninitialized.")
-    assert said[1].startswith("Load: threads 0 to 3 of every block load one element of a each")
-    assert said[1].endswith("In the last block, the threads without an element (2) load 0, which does not change the sum.")
-    assert said[2] == "half = 2: threads 0 and 1 of every block add the cell at distance 2 to their own."
-    assert said[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
-    assert said[4].startswith("Thread 0 of every block writes its cell to out")
+    sentences = [tree.sentence(i) for i in range(len(tree.moments))]
+    assert sentences[0].startswith("Shared memory is uninitialized.")
+    assert sentences[1].startswith("Load: threads 0 to 3 of every block load one element of a each")
+    assert sentences[1].endswith("In the last block, the threads without an element (2) load 0, which does not change the sum.")
+    assert sentences[2] == "half = 2: threads 0 and 1 of every block add the cell at distance 2 to their own."
+    assert sentences[3] == "half = 1: thread 0 of every block adds the cell next to it to its own."
+    assert sentences[4].startswith("Thread 0 of every block writes its cell to out")
     assert "the threads without an element (2) load whatever is past the end of a" in Tree(6, 4, GUARD).sentence(1)
 
 
@@ -117,26 +117,26 @@ def test_every_step_is_said_in_a_sentence():
         (NOTHING, 4, 1, 1, ["thread 1 does nothing in this step"]),
     ],
 )
-def test_the_formula_of_a_thread_has_its_numbers_filled_in(missing, number, block, thread, lines):
+def test_the_formula_of_a_thread_contains_its_numbers(missing, number, block, thread, lines):
     i = block * 4 + thread
     first = f"i = blockIdx.x · blockDim.x + threadIdx.x = {block} · 4 + {thread} = {i}"
     assert Tree(6, 4, missing).formula(number, block, thread).splitlines() == [first, *lines]
 
 
-def looks(panel):
+def css_classes(panel):
     return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
 
 
-def test_the_picture_shows_who_adds_what():
+def test_the_picture_shows_which_thread_adds_which_cell():
     tree = Tree(4, 4)
     a, block, out = tree.panels(2, (0, 1))
-    assert looks(a) == ["", "", "", ""]
-    assert looks(block) == ["changed", "picked", "read", "linked"]
-    assert looks(out) == [""]
-    assert looks(tree.panels(1, (0, 1))[0]) == ["read", "picked", "read", "read"]
-    assert looks(tree.panels(3, (0, 3))[1]) == ["changed", "read", "faint", "picked"]
-    assert looks(tree.panels(4, (0, 3))[-1]) == ["changed"]
+    assert css_classes(a) == ["", "", "", ""]
+    assert css_classes(block) == ["changed", "picked", "read", "linked"]
+    assert css_classes(out) == [""]
+    assert css_classes(tree.panels(1, (0, 1))[0]) == ["read", "picked", "read", "read"]
+    assert css_classes(tree.panels(3, (0, 3))[1]) == ["changed", "read", "faint", "picked"]
+    assert css_classes(tree.panels(4, (0, 3))[-1]) == ["changed"]
     assert "out[0] = 10" in tree.panels(4, (0, 3))[-1]
     wrong = Tree(8, 8, BARRIERS)
-    assert looks(wrong.panels(2, (0, 7))[1])[:4] == ["wrong"] * 4
-    assert looks(wrong.panels(len(wrong.moments) - 1, (0, 7))[-1]) == ["wrong"]
+    assert css_classes(wrong.panels(2, (0, 7))[1])[:4] == ["wrong"] * 4
+    assert css_classes(wrong.panels(len(wrong.moments) - 1, (0, 7))[-1]) == ["wrong"]

@@ -17,7 +17,7 @@ from project.lab.typed.source import Refused
         ("[-0.0]", 1, (1,), [0]),
     ],
 )
-def test_numbers_in_brackets_are_an_array_with_leading_dimensions_of_size_1(text, dims, shape, values):
+def test_nested_lists_become_arrays_with_leading_dimensions_of_size_1(text, dims, shape, values):
     found = parse_array(text, dims, 5)
     assert found.shape == shape
     assert found.reshape(-1).tolist() == values
@@ -45,7 +45,7 @@ def test_numbers_in_brackets_are_an_array_with_leading_dimensions_of_size_1(text
         ("[" * 500 + "]" * 500, "column"),
     ],
 )
-def test_everything_else_is_refused_in_words(text, says):
+def test_invalid_arrays_are_refused_with_a_message(text, says):
     with pytest.raises(Refused) as refusal:
         parse_array(text, 2, 5)
     assert str(refusal.value).startswith(says)
@@ -56,7 +56,7 @@ def test_fewer_brackets_than_needed_are_refused():
         parse_array("[1, 2]", 4, 5, 2)
 
 
-def test_numbers_are_written_short():
+def test_numbers_are_formatted_briefly():
     assert [figure(value) for value in (3.0, -0.0, 0.0625, 1 / 3, float("inf"), float("nan"))] == [
         "3",
         "0",

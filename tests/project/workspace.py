@@ -1,4 +1,4 @@
-"""A copy of the workspace with changed files, and its pages run there in a process of their own."""
+"""A copy of the workspace in which tests change files, and run pages in a separate process."""
 
 import json
 import os
@@ -26,14 +26,14 @@ print(json.dumps(shown))
 
 
 def copy(folder: Path) -> Path:
-    """What the app needs, in this folder."""
+    """Copy what the app needs into this folder."""
     for name in ("minitorch", "project", "course"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "staff"))
     return folder
 
 
 def turn_optimized_kernels_off(folder: Path) -> None:
-    """Leave the compiled backend with the kernels of the tasks, as in a student's workspace."""
+    """Make the compiled backend use the kernels of the tasks, as in a student's workspace."""
     path = folder / "minitorch" / "fast_ops.py"
     source = path.read_text(encoding="utf-8")
     setting = "    optimized = not compiler_is_off()"
@@ -42,7 +42,7 @@ def turn_optimized_kernels_off(folder: Path) -> None:
 
 
 def execute(folder: Path, script: str, *arguments: str) -> str:
-    """What a Python script prints that runs in the workspace."""
+    """The output of a Python script that runs in the workspace."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder)}
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240)
@@ -51,5 +51,5 @@ def execute(folder: Path, script: str, *arguments: str) -> str:
 
 
 def show(folder: Path, views: list[str]) -> dict:
-    """For each page of the workspace what it shows: its title, its notices and its exceptions."""
+    """For each page of the workspace: its title, its notices and its exceptions."""
     return json.loads(execute(folder, SHOW, *views).splitlines()[-1])

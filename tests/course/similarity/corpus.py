@@ -1,4 +1,4 @@
-"""The typical answers as the works of a class."""
+"""The typical answers as the submissions of a class."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from course.staff.similarity.works import CLASS, Reader, Work
 
 @cache
 def reader() -> Reader:
-    """The reader of this course's submissions."""
+    """A reader for submissions of this course."""
     return Reader(ROOT, course())
 
 
 def work(name: str, files: Mapping[str, str], kind: str = CLASS) -> Work:
-    """A submission of these files."""
+    """A submission with these files."""
     return reader().work(Submission(name, {path: text.encode() for path, text in files.items()}), kind)
 
 
 def honest_class() -> list[Work]:
-    """The twenty answers as a class."""
+    """The twenty typical answers as a class."""
     return [work(name, files) for name, files in typical_answers().items()]
 
 
 def score(first: Work, second: Work, *authors: str) -> float:
-    """The score of two works, in a class of these two alone.
+    """The similarity of two works in a class of only these two.
 
     Args:
-        first: A work.
-        second: Another one.
-        authors: Those whose typical answers must not count as ordinary, because the works are made from them.
+        first: The first work.
+        second: The second work.
+        authors: Authors whose typical answers must not count as ordinary code, because the works are made from them.
     """
     return Scores([first, second], ordinary_runs(reader(), authors)).pairs(0.0)[0].score

@@ -1,4 +1,4 @@
-"""What students do to code so that it does not look copied. All of them leave what it computes as it is."""
+"""Rewrites with which students hide a copy. None of them changes what the code computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIVEN = {name.rpartition(".")[2] for names in reader().given_names.values() for 
 
 
 def rename(tree: ast.Module) -> ast.Module:
-    """New names for variables and helpers."""
+    """Rename variables and helpers."""
     helpers = {node.name for node in ast.walk(tree) if isinstance(node, (*DEFINITIONS, ast.ClassDef))} - GIVEN
     own = {name for node in tree.body if isinstance(node, (*DEFINITIONS, ast.ClassDef)) for name in bound_names(node)} - GIVEN
     own -= {"self", "input"} | {name for name in helpers if name.startswith("__")}
@@ -36,13 +36,13 @@ def rename(tree: ast.Module) -> ast.Module:
 
 
 def reorder(tree: ast.Module) -> ast.Module:
-    """The functions of the file in another order; what they need at import stays first."""
+    """Reorder the functions of a file; what must exist at import time stays first."""
     first = [node for node in tree.body if not isinstance(node, DEFINITIONS)]
     return ast.Module([*first, *[node for node in tree.body if isinstance(node, DEFINITIONS)][::-1]], [])
 
 
 class _Loops(ast.NodeTransformer):
-    """`for` loops as `while` loops over a counter."""
+    """Rewrites `for` loops as `while` loops with a counter."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -72,12 +72,12 @@ class _Loops(ast.NodeTransformer):
 
 
 def loops(tree: ast.Module) -> ast.Module:
-    """`while` in the place of `for`."""
+    """Replace `for` loops by `while` loops."""
     return _Loops().visit(tree)
 
 
 class _DeadCode(ast.NodeTransformer):
-    """Statements that do nothing, before every third statement."""
+    """Inserts statements without effect before every third statement."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -97,12 +97,12 @@ class _DeadCode(ast.NodeTransformer):
 
 
 def dead_code(tree: ast.Module) -> ast.Module:
-    """Code that does nothing, in between."""
+    """Insert code without effect."""
     return _DeadCode().visit(tree)
 
 
 def split(tree: ast.Module) -> ast.Module:
-    """The second half of every longer function as a helper."""
+    """Move the second half of every longer function into a helper."""
     helpers: list[ast.stmt] = []
     for outer, node in list(_functions(tree, ())):
         half = len(node.body) // 2
@@ -116,7 +116,7 @@ def split(tree: ast.Module) -> ast.Module:
         around = {arg.arg for one in (*outer, node) for arg in one.args.args}
         enclosed = set().union(*map(bound_names, outer)) - {arg.arg for one in (*outer, node) for arg in one.args.args} - bound_names(node)
         if (stored - sure) & read or enclosed & read:
-            continue  # a variable that may be missing, or that belongs to a function around this one
+            continue  # a variable that may be undefined, or that belongs to an enclosing function
         names = ", ".join(sorted((stored & sure | around) & read))
         name = f"rest_of_{'_'.join(one.name.strip('_') for one in (*outer, node))}"
         helper = ast.parse(f"def {name}({names}):\n    pass").body[0]
@@ -138,7 +138,7 @@ def _functions(node: ast.AST, outer: tuple[ast.FunctionDef, ...]) -> Iterator[tu
 
 
 def comments(tree: ast.Module) -> ast.Module:
-    """Other comments and docstrings."""
+    """Replace comments and docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS):
             node.body = [
@@ -149,12 +149,12 @@ def comments(tree: ast.Module) -> ast.Module:
 
 
 def reformat(tree: ast.Module) -> ast.Module:
-    """Another layout: the one of `ast.unparse`."""
+    """Reformat the code as `ast.unparse` does."""
     return tree
 
 
 class _Swap(ast.NodeTransformer):
-    """Operands of commutative operators and comparisons the other way round."""
+    """Swaps the operands of commutative operators and of comparisons."""
 
     FLIPPED: ClassVar = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
 
@@ -174,12 +174,12 @@ class _Swap(ast.NodeTransformer):
 
 
 def swap(tree: ast.Module) -> ast.Module:
-    """Operands swapped where the result stays the same."""
+    """Swap operands where the result stays the same."""
     return _Swap().visit(tree)
 
 
 def hints(tree: ast.Module) -> ast.Module:
-    """Type hints everywhere."""
+    """Add type hints everywhere."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             for arg in node.args.args:
@@ -192,7 +192,7 @@ def hints(tree: ast.Module) -> ast.Module:
 
 
 def everything(tree: ast.Module) -> ast.Module:
-    """Several at once: renamed, reordered, with swapped operands, other comments, type hints and dead code."""
+    """Combine several rewrites: names, order, operands, comments, type hints and dead code."""
     return dead_code(hints(comments(swap(reorder(rename(tree))))))
 
 
@@ -211,7 +211,7 @@ DISGUISES: Mapping[str, Callable[[ast.Module], ast.Module]] = {
 
 
 def disguise(files: Mapping[str, str], name: str) -> dict[str, str]:
-    """The files in a disguise."""
+    """The files after a rewrite."""
     return {
         path: ast.unparse(ast.fix_missing_locations(DISGUISES[name](ast.parse(text)))) if name else text for path, text in files.items()
     }

@@ -1,4 +1,4 @@
-"""Winnowing keeps what its paper promises."""
+"""Winnowing has the guarantees that its paper states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_sequence_shorter_than_a_run_has_no_hash() -> None:
     assert len(hashes(range(RUN))) == 1
 
 
-def test_equal_runs_have_equal_hashes_wherever_they_are_and_others_have_not() -> None:
+def test_equal_runs_have_equal_hashes_at_any_position_and_different_runs_do_not() -> None:
     run = list(range(RUN))
     found = hashes([7, *run, 9, 9, *run])
     assert found[1] == found[1 + RUN + 2]
@@ -25,7 +25,7 @@ def test_equal_runs_have_equal_hashes_wherever_they_are_and_others_have_not() ->
     assert hashes(run[::-1])[0] != hashes(run)[0]
 
 
-def test_the_example_of_the_paper() -> None:
+def test_winnowing_keeps_the_positions_of_the_example_in_the_paper() -> None:
     """Schleimer et al. 2003, figure 2: hashes, windows of 4, and the positions that are kept."""
     runs = np.array([77, 74, 42, 17, 98, 50, 17, 98, 8, 88, 67, 39, 77, 74, 42, 17, 98], np.uint64)
     assert WINDOW == 4

@@ -1,4 +1,4 @@
-"""What docs/teachers/similarity.md claims: no false alarm among independent answers, and which disguises are seen through."""
+"""The claims of docs/teachers/similarity.md: independent answers raise no false alarm, and these rewrites do not hide a copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FOUND = {
     "hints": 1.0,
     "everything": 0.53,
 }
-"""The smallest score of twenty copies in each disguise."""
+"""The smallest score of twenty copies after each rewrite."""
 
 
 def test_no_two_independent_answers_are_reported() -> None:
@@ -42,7 +42,7 @@ def test_no_two_independent_answers_are_reported() -> None:
 @pytest.mark.parametrize(
     "name", [name if name in ("loops", "split", "everything") else pytest.param(name, marks=pytest.mark.exhaustive) for name in DISGUISES]
 )
-def test_all_copies_are_found_in_a_disguise(name: str) -> None:
+def test_every_copy_is_found_after_every_rewrite(name: str) -> None:
     scores = []
     for author, files in typical_answers().items():
         copy = work(f"{author}'s copy", disguise(files, name))
@@ -54,7 +54,7 @@ def test_all_copies_are_found_in_a_disguise(name: str) -> None:
 @pytest.mark.parametrize(
     ("file", "found"), [("autodiff", 18), ("tensor_data", 17), ("tensor_ops", 10), ("fast_conv", 17), ("operators", 4)]
 )
-def test_a_copy_of_one_file_alone_is_found_if_it_is_long_and_unusual(file: str, found: int) -> None:
+def test_a_copy_of_a_single_file_is_found_if_it_is_long_and_unusual(file: str, found: int) -> None:
     path = f"minitorch/{file}.py"
     scores = []
     for author, files in typical_answers().items():
@@ -74,13 +74,13 @@ def reference() -> Work:
 
 
 def mistaken_copies(count: int) -> list[Work]:
-    """Students who copied the reference, each with a known mistake in another task."""
+    """Copies of the reference, each with a known mistake in another task."""
     files: dict[str, str | bytes] = {path: (ROOT / path).read_text(encoding="utf-8") for path in student_files(course())}
     answers = [load_answers(FOLDER, [task])[0] for task in course().tasks[:count]]
     return [work(answer.key, {path: str(text) for path, text in patched(answer, files).items()}) for answer in answers]
 
 
-def test_those_who_copied_from_one_source_are_a_group_with_different_mistakes() -> None:
+def test_works_copied_from_one_source_form_a_group_despite_different_mistakes() -> None:
     works = [*honest_class(), *mistaken_copies(6)]
     pairs = Scores(works, ordinary_runs(reader())).pairs()
     assert len(pairs) == 15
@@ -88,12 +88,12 @@ def test_those_who_copied_from_one_source_are_a_group_with_different_mistakes() 
     assert groups(pairs, works) == [[20, 21, 22, 23, 24, 25]]
 
 
-def test_what_comes_from_a_public_solution_is_shown_with_it_alone_even_if_all_have_it() -> None:
+def test_code_from_a_public_solution_is_matched_only_with_it_even_if_all_copied_it() -> None:
     for honest in (honest_class(), []):
         works = [*honest, *mistaken_copies(6), reference()]
         pairs = Scores(works, ordinary_runs(reader())).pairs()
         assert sorted((pair.first, pair.second) for pair in pairs) == [(len(honest) + i, len(works) - 1) for i in range(6)]
 
 
-def test_what_a_whole_class_shares_is_no_evidence() -> None:
+def test_code_that_the_whole_class_shares_does_not_count() -> None:
     assert Scores(mistaken_copies(20), ordinary_runs(reader())).pairs() == []

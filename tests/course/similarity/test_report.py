@@ -1,4 +1,4 @@
-"""The report: regions side by side, the document, the page, and the command."""
+"""The report on similar submissions: matching regions, the document, the page, and the command."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def backpropagate(variable, deriv):
 """
 
 
-def renamed(text: str) -> str:
+def rename_variables(text: str) -> str:
     for old, new in (("remaining_parents", "left"), ("queue", "todo"), ("depth", "i"), ("table", "d"), ("scaled", "values")):
         text = text.replace(old, new)
     return text
@@ -76,26 +76,28 @@ def hand_in(folder: Path, name: str, text: str, file: str = AUTODIFF) -> None:
 
 @pytest.fixture
 def submissions(tmp_path: Path) -> Path:
-    """Ada, Ben who copied from her, Cy who did not, and Eve whose archive is broken."""
+    """Ada, Ben, who copied from her, Cy, who did not, and Eve, whose archive is broken."""
     folder = tmp_path / "submissions"
     hand_in(folder, "ada", ODD)
     hand_in(folder, "cy", OTHER)
     with zipfile.ZipFile(folder / "ben.zip", "w") as archive:
-        archive.writestr(AUTODIFF, renamed(ODD))
+        archive.writestr(AUTODIFF, rename_variables(ODD))
     (folder / "eve.zip").write_bytes(b"PK nothing")
     return folder
 
 
-def report_of(*paths: Path, **options: Any) -> Report:
+def compare_paths(*paths: Path, **options: Any) -> Report:
     return make_report(paths, manifest=course(), **options)
 
 
 # Regions
 
 
-def test_regions_name_the_lines_of_both() -> None:
+def test_regions_name_the_lines_in_both_works() -> None:
     first = work("a", {AUTODIFF: ODD})
-    second = work("b", {AUTODIFF: "# moved down\n" + renamed(ODD).replace("    for i in", "    # another comment\n    for i in", 1)})
+    second = work(
+        "b", {AUTODIFF: "# moved down\n" + rename_variables(ODD).replace("    for i in", "    # another comment\n    for i in", 1)}
+    )
     found = regions(first, second, ["1.4"], NONE)
     assert [(region.first.name, region.second.name) for region in found] == [("topological_sort",) * 2, ("backpropagate",) * 2]
     assert [found[0].first.first + line for line in found[0].first_lines] == [4, 5, 6, 7, 8, 9, 10, 11, 12]
@@ -106,16 +108,16 @@ def test_a_region_ends_where_the_code_differs() -> None:
     changed = ODD.replace("divmod(queue.pop(), len(queue) + 1)", "queue.index")
     found = regions(work("a", {AUTODIFF: ODD}), work("b", {AUTODIFF: changed}), ["1.4"], NONE)
     lines = [(region.first.first + region.first_lines[0], region.first.first + region.first_lines[-1]) for region in found]
-    assert lines == [(4, 11), (12, 12), (16, 21)]  # line 11 begins alike
+    assert lines == [(4, 11), (12, 12), (16, 21)]  # line 11 begins in the same way
 
 
-def test_no_token_is_in_two_regions() -> None:
+def test_no_token_belongs_to_two_regions() -> None:
     twice = ODD + ODD.replace("def topological_sort", "def sort_again").replace("def backpropagate", "def again")
     found = regions(work("a", {AUTODIFF: ODD}), work("b", {AUTODIFF: twice}), ["1.1", "1.4"], NONE)
     assert sorted(region.first.name for region in found) == ["backpropagate", "topological_sort"]
 
 
-def test_ordinary_code_alone_is_no_region() -> None:
+def test_ordinary_code_alone_makes_no_region() -> None:
     first, second = (work(name, {AUTODIFF: ODD}) for name in "ab")
     ignored = np.concatenate([function.runs for function in first.functions])
     assert regions(first, second, ["1.4"], ignored) == []
@@ -124,8 +126,8 @@ def test_ordinary_code_alone_is_no_region() -> None:
 # The report
 
 
-def test_who_copied_is_found_whatever_the_submission_is_packed_in(submissions: Path) -> None:
-    found = document(report_of(submissions))
+def test_a_copy_is_found_however_the_submission_is_packed(submissions: Path) -> None:
+    found = document(compare_paths(submissions))
     (pair,) = found["pairs"]
     assert (pair["first"], pair["second"], pair["kind"], pair["score"], pair["tasks"]) == ("ada", "ben", "class", 1.0, {"1.4": 1.0})
     assert pair["evidence"] == [{"kind": "comment", "text": "erst die Blaetter zaehlen"}]
@@ -139,7 +141,7 @@ def test_who_copied_is_found_whatever_the_submission_is_packed_in(submissions: P
 def test_earlier_years_and_public_solutions_carry_the_name_of_their_folder(submissions: Path, tmp_path: Path) -> None:
     hand_in(tmp_path / "2025", "zoe", ODD)
     hand_in(tmp_path / "web", "someone", OTHER)
-    found = document(report_of(submissions, earlier=[tmp_path / "2025"], public=[tmp_path / "web"]))
+    found = document(compare_paths(submissions, earlier=[tmp_path / "2025"], public=[tmp_path / "web"]))
     assert {(pair["first"], pair["second"], pair["kind"]) for pair in found["pairs"]} == {
         ("ada", "ben", "class"),
         ("ada", "2025/zoe", "earlier"),
@@ -148,48 +150,48 @@ def test_earlier_years_and_public_solutions_carry_the_name_of_their_folder(submi
     }
 
 
-def test_code_of_a_public_solution_is_no_evidence_between_students(submissions: Path, tmp_path: Path) -> None:
-    hand_in(tmp_path / "web", "someone", renamed(ODD))
-    found = document(report_of(submissions, public=[tmp_path / "web"]))
+def test_code_from_a_public_solution_does_not_count_between_students(submissions: Path, tmp_path: Path) -> None:
+    hand_in(tmp_path / "web", "someone", rename_variables(ODD))
+    found = document(compare_paths(submissions, public=[tmp_path / "web"]))
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("ada", "web/someone"), ("ben", "web/someone")]
 
 
-def test_two_students_with_released_bodies_are_compared_with_the_reference_alone(submissions: Path) -> None:
+def test_released_bodies_are_matched_only_with_the_reference(submissions: Path) -> None:
     for name in ("kim", "leo"):
         hand_in(submissions, name, (ROOT / AUTODIFF).read_text(encoding="utf-8"))
-    found = document(report_of(submissions))
+    found = document(compare_paths(submissions))
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("ada", "ben"), ("kim", REFERENCE), ("leo", REFERENCE)]
 
 
-def test_three_of_one_source_are_a_group(submissions: Path) -> None:
+def test_three_copies_of_one_source_form_a_group(submissions: Path) -> None:
     hand_in(submissions, "dan", ODD)
-    assert document(report_of(submissions))["groups"] == [["ada", "ben", "dan"]]
+    assert document(compare_paths(submissions))["groups"] == [["ada", "ben", "dan"]]
 
 
-def test_a_class_of_which_nothing_can_be_read_is_an_error(tmp_path: Path) -> None:
+def test_a_class_without_a_readable_submission_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "eve.zip").write_bytes(b"PK nothing")
     with pytest.raises(RequestError, match=r"none of 1 submissions can be read; eve: eve\.zip is damaged"):
-        report_of(tmp_path)
+        compare_paths(tmp_path)
 
 
 def test_a_folder_that_does_not_exist_is_an_error_with_the_right_next_step(submissions: Path) -> None:
     with pytest.raises(RequestError, match="there is no nowhere") as error:
-        report_of(submissions, earlier=[Path("nowhere")])
+        compare_paths(submissions, earlier=[Path("nowhere")])
     assert error.value.next == "course-staff similarity --help"
 
 
 def test_the_same_submissions_give_the_same_files(submissions: Path, tmp_path: Path) -> None:
     texts = []
     for name in ("one", "two"):
-        files = write_report(report_of(submissions), tmp_path / name)
+        files = write_report(compare_paths(submissions), tmp_path / name)
         texts.append([path.read_bytes() for path in files.values()])
         assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["similarity.html", "similarity.json"]
     assert texts[0] == texts[1]
 
 
-def test_a_report_that_cannot_be_finished_leaves_the_one_before(submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_report_keeps_the_previous_one(submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
-    report = report_of(submissions)
+    report = compare_paths(submissions)
     write_report(report, out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
@@ -203,7 +205,7 @@ def test_a_report_that_cannot_be_finished_leaves_the_one_before(submissions: Pat
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"schema": 0}'])
-def test_no_report_or_one_of_another_version_is_none(text: str | None, tmp_path: Path) -> None:
+def test_a_missing_report_and_one_of_another_version_are_read_as_none(text: str | None, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "similarity.json").write_text(text)
     assert read_document(tmp_path) is None
@@ -213,7 +215,7 @@ def test_no_report_or_one_of_another_version_is_none(text: str | None, tmp_path:
 
 
 class Page(HTMLParser):
-    """The elements of a page, and its text."""
+    """Parses a page into its elements and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -228,13 +230,13 @@ class Page(HTMLParser):
         self.text += data
 
 
-def page_of(report: Report) -> tuple[Page, str]:
+def render_page(report: Report) -> tuple[Page, str]:
     text = similarity_page_module.similarity_page(report)
     return Page(text), text
 
 
-def test_the_page_numbers_the_same_region_alike_on_both_sides() -> None:
-    page, text = page_of(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: renamed(ODD)})], NONE))
+def test_the_page_gives_a_region_the_same_number_on_both_sides() -> None:
+    page, text = render_page(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: rename_variables(ODD)})], NONE))
     rows = re.findall(r'<tr class="match color(\d)"><td class="number">(\d+)</td><td class="region">([\d ]+)</td>', text)
     ada, ben = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     assert ada == ben
@@ -243,10 +245,10 @@ def test_the_page_numbers_the_same_region_alike_on_both_sides() -> None:
     assert LIMITS in page.text
 
 
-def test_whatever_a_student_writes_is_text() -> None:
+def test_student_text_is_escaped_in_the_page() -> None:
     evil = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e"
     text = ODD.replace("erst die Blaetter zaehlen", evil)
-    page, source = page_of(compare([work(evil, {AUTODIFF: text}), work(evil + "2", {AUTODIFF: text})], NONE))
+    page, source = render_page(compare([work(evil, {AUTODIFF: text}), work(evil + "2", {AUTODIFF: text})], NONE))
     assert {"script", "img", "link", "iframe", "form"} & {tag for tag, _ in page.tags} == set()
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert evil.replace("\u202e", "\ufffd") in page.text
@@ -255,8 +257,8 @@ def test_whatever_a_student_writes_is_text() -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_readers_of_screens_find_headings_labels_and_scopes() -> None:
-    page, _ = page_of(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: ODD})], NONE))
+def test_screen_readers_find_headings_labels_and_scopes() -> None:
+    page, _ = render_page(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: ODD})], NONE))
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in page.tags:
@@ -265,8 +267,8 @@ def test_readers_of_screens_find_headings_labels_and_scopes() -> None:
         assert attributes.get("role") != "region" or attributes["tabindex"] == "0"
 
 
-def test_a_class_without_pairs_has_a_page_that_says_so() -> None:
-    page, _ = page_of(compare([work("ada", {AUTODIFF: ODD}), work("cy", {AUTODIFF: OTHER})], NONE))
+def test_the_page_of_a_class_without_pairs_says_so() -> None:
+    page, _ = render_page(compare([work("ada", {AUTODIFF: ODD}), work("cy", {AUTODIFF: OTHER})], NONE))
     assert "No pair has a score of 0.5 or more." in page.text
 
 
@@ -279,15 +281,15 @@ def run(*arguments: str, **environment: str) -> str:
     return done.output
 
 
-def test_the_command_prints_the_first_pairs_and_where_the_report_is(submissions: Path, tmp_path: Path) -> None:
-    said = run(str(submissions), "--out", str(tmp_path / "out"))
-    assert "3 submissions compared, 1 pair with a score of 0.5 or more" in said
-    assert re.search(r"^1\.00 +ada +ben +1\.4 +1 comment *$", said, re.M)
-    assert "not compared: eve: eve.zip is damaged" in said
-    assert "A score does not prove copying" in said
-    assert str(tmp_path / "out" / "similarity.html") in said
-    assert "\x1b" not in said
-    assert "class page" not in said
+def test_the_command_prints_the_first_pairs_and_the_path_of_the_report(submissions: Path, tmp_path: Path) -> None:
+    output = run(str(submissions), "--out", str(tmp_path / "out"))
+    assert "3 submissions compared, 1 pair with a score of 0.5 or more" in output
+    assert re.search(r"^1\.00 +ada +ben +1\.4 +1 comment *$", output, re.M)
+    assert "not compared: eve: eve.zip is damaged" in output
+    assert "A score does not prove copying" in output
+    assert str(tmp_path / "out" / "similarity.html") in output
+    assert "\x1b" not in output
+    assert "class page" not in output
 
 
 def test_the_class_page_of_a_graded_class_links_to_the_report(submissions: Path, tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_the_class_page_of_a_graded_class_links_to_the_report(submissions: Path,
     assert "1 pair has a score of 0.5 or more." in text
 
 
-def test_a_threshold_that_is_no_score_is_refused(submissions: Path, tmp_path: Path) -> None:
+def test_a_threshold_that_is_not_a_score_is_refused(submissions: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["similarity", str(submissions), "--out", str(tmp_path / "out"), "--threshold", "80"])
     assert isinstance(done.exception, RequestError)
     assert str(done.exception) == "--threshold expected a score above 0 and up to 1, got 80"

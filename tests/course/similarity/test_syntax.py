@@ -1,4 +1,4 @@
-"""Which rewrites of a function leave its tokens as they are, and which do not."""
+"""Which rewrites of a function leave its tokens unchanged, and which do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def body(*lines: str) -> str:
         (body("return b(x=a, y=0)"), body("return b(y=0, x=a)")),
     ],
 )  # fmt: skip
-def test_a_rewrite_changes_nothing(one: str, other: str) -> None:
+def test_a_rewrite_leaves_the_tokens_unchanged(one: str, other: str) -> None:
     assert tokens(one) == tokens(other)
 
 
@@ -69,15 +69,15 @@ def test_a_lambda_has_the_tokens_of_a_function_that_returns_its_value() -> None:
         ("return None", "return False"),
     ],
 )
-def test_other_code_has_other_tokens(one: str, other: str) -> None:
+def test_different_code_has_different_tokens(one: str, other: str) -> None:
     assert tokens(body(one)) != tokens(body(other))
 
 
-def test_the_order_of_a_subtraction_counts_where_names_do_not_hide_it() -> None:
+def test_the_order_of_a_subtraction_counts_unless_names_hide_it() -> None:
     assert tokens(body("return len(a) - 1")) != tokens(body("return 1 - len(a)"))
 
 
-def test_tokens_know_their_lines() -> None:
+def test_every_token_has_its_line() -> None:
     function = ast.parse("def f(x):\n    # why\n    y = x\n\n    return y\n").body[0]
     assert isinstance(function, ast.FunctionDef)
     found = syntax.tokens(function, (), {})

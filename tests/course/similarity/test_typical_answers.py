@@ -1,4 +1,4 @@
-"""The typical answers are right, and stay so in every disguise: what they give is what a formula, NumPy, or counting by hand gives."""
+"""The typical answers are right, also after every rewrite: their results equal a formula, NumPy, or a count by hand."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ANSWERS = [
     for form in ("", *DISGUISES)
     for name in typical_answers()
 ]
-"""Every answer as it is and in every disguise."""
+"""Every answer as it is, and after every rewrite."""
 
 
 def functions(name: str, form: str, file: str) -> dict[str, Any]:
-    """What a file of an answer defines, with all that the course's file offers around it."""
+    """The names that a file of an answer defines, together with those that the course's file provides."""
     module = {"tensor_data": minitorch.tensor_data, "tensor_ops": minitorch.tensor_ops, "fast_conv": minitorch.fast_conv}.get(file)
     namespace = dict(vars(module)) if module else {}
     exec(disguise(typical_answers()[name], form)[f"minitorch/{file}.py"], namespace)
@@ -33,7 +33,7 @@ def functions(name: str, form: str, file: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("name", "form"), ANSWERS)
-def test_operators(name: str, form: str) -> None:
+def test_typical_operators_are_right(name: str, form: str) -> None:
     own = functions(name, form, "operators")
     for x in (-1000.0, -2.0, 0.0, 0.5, 3.0, 700.0):
         exact = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
@@ -47,7 +47,7 @@ def test_operators(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "form"), ANSWERS)
-def test_backpropagation(name: str, form: str) -> None:
+def test_typical_backpropagation_is_right(name: str, form: str) -> None:
     own = functions(name, form, "autodiff")
     x, y = minitorch.Scalar(2.0), minitorch.Scalar(3.0)
     a = x * y
@@ -65,7 +65,7 @@ def test_backpropagation(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "form"), ANSWERS)
-def test_broadcasting(name: str, form: str) -> None:
+def test_typical_broadcasting_is_right(name: str, form: str) -> None:
     own = functions(name, form, "tensor_data")
     cases = [
         ((2, 3, 1), (3, 4), (2, 3, 4)),
@@ -87,7 +87,7 @@ def test_broadcasting(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "form"), ANSWERS)
-def test_operations(name: str, form: str) -> None:
+def test_typical_operations_are_right(name: str, form: str) -> None:
     own = functions(name, form, "tensor_ops")
     a = np.arange(1.0, 7.0).reshape(2, 3)
     column = np.array([[10.0], [20.0]])
@@ -118,7 +118,7 @@ def test_operations(name: str, form: str) -> None:
 
 @pytest.mark.parametrize(("name", "form"), ANSWERS)
 @pytest.mark.parametrize("reverse", [False, True])
-def test_convolution(name: str, form: str, reverse: bool) -> None:
+def test_typical_convolutions_are_right(name: str, form: str, reverse: bool) -> None:
     kernel = functions(name, form, "fast_conv")["_tensor_conv1d"]
     random = np.random.default_rng(1)
     for width, taps in ((5, 3), (2, 3), (6, 1)):

@@ -1,4 +1,4 @@
-"""What is taken from a submission: what the student wrote, by task, and nothing that was given."""
+"""What is compared of a submission: the code that the student wrote, by task, and no given code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_given_functions_and_stubs_are_left_out() -> None:
     assert functions({AUTODIFF: stub}) == {}
 
 
-def test_of_a_given_function_only_the_student_s_part_is_taken() -> None:
+def test_only_the_student_s_part_of_a_given_function_is_taken() -> None:
     inner = "    def _map(out, out_shape):\n        for i in range(len(out)):\n            out[i] = fn(i)\n"
     text = f"def tensor_map(fn):\n{inner}    return _map\n"
     (found,) = functions({"minitorch/tensor_ops.py": text}).values()
@@ -54,14 +54,14 @@ def test_of_a_given_function_only_the_student_s_part_is_taken() -> None:
     assert max(found.places) == 2
 
 
-def test_names_of_helpers_and_classes_do_not_matter() -> None:
+def test_renaming_helpers_and_classes_changes_nothing() -> None:
     text = "def backpropagate(variable, deriv):\n    return NAME(variable)\n\n"
     for helper in ("def NAME(v):\n    return v\n", "class NAME:\n    def go(self):\n        return self\n"):
         one, other = (functions({AUTODIFF: (text + helper).replace("NAME", name)})["backpropagate"] for name in ("_walk", "Walker"))
         assert (one.tokens == other.tokens).all()
 
 
-def test_texts_are_long_names_comments_and_strings_of_the_student_s() -> None:
+def test_texts_are_the_student_s_long_names_comments_and_strings() -> None:
     text = (
         "def backpropagate(variable, deriv):\n"
         "    accumulatd = deriv  # the derivitive so far\n"
@@ -75,12 +75,12 @@ def test_texts_are_long_names_comments_and_strings_of_the_student_s() -> None:
     }
 
 
-def test_given_docstrings_and_names_are_no_texts() -> None:
+def test_given_docstrings_and_names_are_not_texts() -> None:
     given = (ROOT / AUTODIFF).read_text(encoding="utf-8")
     assert functions({AUTODIFF: given})["backpropagate"].texts == frozenset()
 
 
-def test_a_file_that_cannot_be_read_is_named_and_the_others_are_taken() -> None:
+def test_an_unreadable_file_is_named_and_the_others_are_read() -> None:
     deep = f"def backpropagate(variable, deriv):\n    return {'-' * 3000}1\n"
     found: Work = work("ada", {AUTODIFF: "def (:\n", "minitorch/scalar.py": deep, "minitorch/operators.py": "def relu(x):\n    return x\n"})
     assert [function.name for function in found.functions] == ["relu"]

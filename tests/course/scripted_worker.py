@@ -1,4 +1,4 @@
-"""What the workers of the tests do: as they are told."""
+"""A worker for the tests of the job queue; it does what each job says."""
 
 import os
 import signal
@@ -11,18 +11,18 @@ from course.staff import StaffError
 from course.staff.sandbox.monitor import SandboxError
 
 
-class Labour:
-    """A worker that does, of a job's "do", the first thing the first time, the second one the second time, and the last from then on.
+class ScriptedWorker:
+    """Does the first item of a job's "do" on its first run, the second on its second run, and the last on every later run.
 
     Args:
-        settings: "folder": where to note what was done.
+        settings: "folder": the folder for notes about finished runs.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.folder = Path(settings["folder"])
 
     def __call__(self, job: Mapping[str, Any], tell: Callable[..., object]) -> None:
-        """Do a job."""
+        """Run a job."""
         notes = self.folder / f"{job['name']}.times"
         times = len(notes.read_text()) if notes.exists() else 0
         notes.write_text("x" * (times + 1))

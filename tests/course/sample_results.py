@@ -1,4 +1,4 @@
-"""Results of imagined submissions, written by hand: what the outputs of grading are tested on."""
+"""Results of made-up submissions, written by hand, on which the outputs of grading are tested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RELU = "tests/test_operators.py::test_relu"
 SUM = "tests/test_operators.py::test_sum"
 
 SECRET = "expected 41.5 for [17.25], got 3"
-"""The reason of a hidden probe: it would give its input away."""
+"""The reason of a hidden probe; it would reveal the probe's input."""
 
 PASSED = TaskResult("0.1", PASS, 10, 10, visible=(VisibleTest(RELU, "passed"),), seconds=1.25)
 
@@ -50,6 +50,6 @@ BEN = Result(
 EVE = Result("<script>alert('eve')</script>", "e3", "it holds a link, ../../etc/passwd", (), (), "", 7, 0.1)
 
 EVE_FILE = "_script_alert__eve____script_-" + hashlib.sha256(b"<script>alert('eve')</script>\0e3").hexdigest()[:8]
-"""The name under which she has files."""
+"""The name of her files."""
 
 CLASS = (ADA, BEN, EVE)

@@ -1,6 +1,6 @@
-"""A pytest plugin that compares the calls of passing tests with their oracles, as `course explain` does with failing ones.
+"""A pytest plugin that compares the calls in passing tests with their oracles, as `course explain` does for failing ones.
 
-`pytest -p tests.course.accusations --accusations=PATH` writes a JSON list of the calls that an oracle calls wrong.
+`pytest -p tests.course.wrong_calls --wrong-calls=PATH` writes a JSON list of the calls that an oracle finds wrong.
 """
 
 from __future__ import annotations
@@ -19,67 +19,67 @@ from course.manifest import load
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --accusations."""
-    parser.addoption("--accusations", metavar="PATH", type=Path, required=True)
+    """Add the option --wrong-calls."""
+    parser.addoption("--wrong-calls", metavar="PATH", type=Path, required=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin."""
-    config.pluginmanager.register(Accusations(config.rootpath, config.getoption("--accusations")))
+    config.pluginmanager.register(WrongCalls(config.rootpath, config.getoption("--wrong-calls")))
 
 
-class Accusations:
-    """Records every test and every example of a property.
+class WrongCalls:
+    """Records the calls of every test and of every example of a property.
 
     Args:
         root: The workspace.
-        path: The file for the result.
+        path: The output file.
     """
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root, self.path = root, path
         self.targets: dict[Any, Any] = {}
         self.compared = 0
-        self.accused: list[str] = []
+        self.wrong: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Wrap the properties."""
+        """Wrap the properties so that their calls are recorded."""
         self.targets = dict(targets(self.root, load(self.root / "course" / "tasks.toml")))
         for item in items:
             handle = getattr(getattr(item, "obj", None), "hypothesis", None)
             if handle is not None and not hasattr(handle.inner_test, "recorded"):
-                handle.inner_test = self._recorded(handle.inner_test)
+                handle.inner_test = self._record(handle.inner_test)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Record a test that is not a property."""
+        """Record the calls of a test that is not a property."""
         if hasattr(pyfuncitem.obj, "hypothesis"):
             return (yield)
         recorder = Recorder(self.targets)
         with recorder:
             result = yield
-        self._judge(recorder, pyfuncitem.nodeid)
+        self._compare(recorder, pyfuncitem.nodeid)
         return result
 
-    def _recorded(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _record(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(inner)
-        def recorded(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             recorder = Recorder(self.targets)
             with recorder:
                 result = inner(*args, **kwargs)
-            self._judge(recorder, inner.__qualname__)
+            self._compare(recorder, inner.__qualname__)
             return result
 
-        recorded.recorded = True  # type: ignore[attr-defined]  # parametrized tests share one function
-        return recorded
+        wrapper.recorded = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return wrapper
 
-    def _judge(self, recorder: Recorder, test: str) -> None:
+    def _compare(self, recorder: Recorder, test: str) -> None:
         recorder.judge_all()
         self.compared += recorder.right
         if recorder.found is not None:
             call, difference = recorder.found
-            self.accused.append(f"{test}: {call.name}: {difference.place} {difference.rows}")
+            self.wrong.append(f"{test}: {call.name}: {difference.place} {difference.rows}")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the result."""
-        self.path.write_text(json.dumps({"compared": self.compared, "accused": self.accused}), encoding="utf-8")
+        """Write the result as JSON."""
+        self.path.write_text(json.dumps({"compared": self.compared, "wrong": self.wrong}), encoding="utf-8")
