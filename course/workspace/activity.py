@@ -16,14 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from course.manifest import Task
 from course.workspace.atomic_files import write_bytes
-from course.workspace.record import code_of
-
-if TYPE_CHECKING:
-    from course.runner.progress import TaskState
+from course.workspace.record import code_of, read_record, write_record
 
 SCHEMA = 1
 """Version of the format, on disk and in a hand-in."""
@@ -115,19 +112,52 @@ def active_time(times: Sequence[float]) -> int:
     return sum(elapsed(before, now) for before, now in itertools.pairwise(times))
 
 
-# What the commands note
+# Recording
+
+
+class RunResult(Protocol):
+    """The result of a run of a task's tests; see `TaskState` in `course.runner.progress`."""
+
+    @property
+    def state(self) -> str:
+        """Such as "passed" or "failing"."""
+        ...
+
+    @property
+    def passed(self) -> int:
+        """The number of tests that passed."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """The number of tests."""
+        ...
+
+    @property
+    def failures(self) -> Sequence[tuple[str, str]]:
+        """The names of tests that failed, each with its failure in one line."""
+        ...
+
+
+def make_current(root: Path, task: Task) -> None:
+    """Store the task that the student works on, and note that they turned to it."""
+    record = read_record(root)
+    if record.current != task.id:
+        record.current = task.id
+        write_record(root, record)
+        note_start(root, task.id)
 
 
 def note_start(root: Path, task: str) -> None:
-    """Note that the student turned to a task; the time before counts for the earlier task."""
+    """Record that the student started a task; the time before counts for the previous task."""
     with _changes(root) as activity:
         activity.advance(activity.last_task or task)
         activity.task(task)
         activity.last_task = task
 
 
-def note_runs(root: Path, states: Sequence[tuple[Task, TaskState]]) -> None:
-    """Note a run of the tests of some tasks."""
+def note_runs(root: Path, states: Sequence[tuple[Task, RunResult]]) -> None:
+    """Record a run of the tests of some tasks."""
     states = [(task, state) for task, state in states if state.state in STATES]
     if not states:
         return
@@ -141,7 +171,7 @@ def note_runs(root: Path, states: Sequence[tuple[Task, TaskState]]) -> None:
 
 
 def note_hint(root: Path, task: str, level: int) -> None:
-    """Note that the student opened a hint."""
+    """Record that the student opened a hint."""
     with _changes(root) as activity:
         about = activity.advance(task)
         if len(about.hints) < MAX_HINTS:
@@ -149,7 +179,7 @@ def note_hint(root: Path, task: str, level: int) -> None:
 
 
 def note_explain(root: Path, task: str) -> None:
-    """Note a use of `course explain`."""
+    """Record a use of `course explain`."""
     with _changes(root) as activity:
         about = activity.advance(task)
         if len(about.explains) < MAX_EXPLAINS:
@@ -162,7 +192,7 @@ class Activity:
     Attributes:
         tasks: By task id.
         last_task: The task of the last event.
-        last_time: When that was, in seconds since the epoch.
+        last_time: The time of the last event, in seconds since the epoch.
         codes: Hash of the code of each task at its last run.
     """
 
@@ -184,7 +214,7 @@ class Activity:
         self.last_task, self.last_time = id, self.now
         return about
 
-    def add_run(self, id: str, code: str, state: TaskState, given: Callable[[str], bool]) -> None:
+    def add_run(self, id: str, code: str, state: RunResult, given: Callable[[str], bool]) -> None:
         """Add a run unless neither the code nor the outcome has changed since the run before."""
         about = self.task(id)
         names = [name for name, _ in state.failures if TEST_NAME.fullmatch(name) and given(name)][:MAX_FAILED]
@@ -196,7 +226,7 @@ class Activity:
         self.codes[id] = code
         if len(about.runs) < MAX_RUNS:
             about.runs.append(run)
-        elif state.state == "passed":  # the last place tells whether the student got there
+        elif state.state == "passed":  # the last entry shows whether the student passed
             about.runs[-1] = run
 
 
@@ -219,18 +249,18 @@ def _given_tests(root: Path) -> Callable[[str], bool]:
     return given
 
 
-# On the disk
+# Storage
 
 
 @contextlib.contextmanager
 def _changes(root: Path) -> Iterator[Activity]:
-    """The activity of a workspace, written back at the end; nothing is recorded where that is not possible."""
+    """The activity of a workspace, written back at the end; nothing is recorded if that fails."""
     with _LOCK, contextlib.suppress(OSError):
         activity = _read(root, time.time())
         yield activity
         last = {"task": activity.last_task, "time": activity.last_time, "codes": activity.codes}
         data = encode(activity.tasks, last=last)
-        if len(data) > MAX_BYTES:  # the names of tests are most of it
+        if len(data) > MAX_BYTES:  # most of the size is test names
             for run in (run for about in activity.tasks.values() for run in about.runs[:-1]):
                 run.failed = []
             data = encode(activity.tasks, last=last)
@@ -259,12 +289,12 @@ def read_activity(root: Path) -> dict[str, TaskActivity]:
 
 
 def encode(tasks: Mapping[str, TaskActivity], **more: object) -> bytes:
-    """The activity as JSON: what is on the disk, and without `more` what is handed in."""
+    """The activity as JSON. The file on disk has `more` entries; a hand-in has none."""
     document = {"schema": SCHEMA, "tasks": {id: asdict(about) for id, about in tasks.items()}}
     return (json.dumps(document | more, separators=(",", ":")) + "\n").encode()
 
 
-# Reading what somebody else wrote
+# Validation of hand-ins
 
 
 def decode(data: bytes) -> dict[str, TaskActivity]:
@@ -280,7 +310,7 @@ def load(data: bytes) -> dict[str, Any]:
     """A JSON object of limited size and depth.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not one.
     """
     if len(data) > MAX_BYTES:
         raise ValueError(f"expected at most {MAX_BYTES} bytes, got more")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course.manifest import Task
 from course.workspace.atomic_files import write_json
-from course.workspace.function_source import named
+from course.workspace.function_source import iter_functions
 
 SCHEMA = 1
 """Version of the file format."""
@@ -58,17 +58,6 @@ def write_record(root: Path, record: Record) -> None:
         write_json(root / RECORD, {"schema": SCHEMA} | asdict(record))
 
 
-def make_current(root: Path, task: Task) -> None:
-    """Store the task that the student works on."""
-    from course.workspace.activity import note_start  # which imports this file
-
-    record = read_record(root)
-    if record.current != task.id:
-        record.current = task.id
-        write_record(root, record)
-        note_start(root, task.id)
-
-
 def note_tries(root: Path, tasks: Sequence[Task]) -> None:
     """Count a run of the tests of these tasks as a try, once for each version of their code."""
     record = read_record(root)
@@ -92,7 +81,7 @@ def code_of(task: Task, root: Path) -> str:
         except OSError:
             continue
         try:
-            pieces = [ast.dump(node) for name, node in named(ast.parse(source)) if name in names]
+            pieces = [ast.dump(node) for name, node in iter_functions(ast.parse(source)) if name in names]
         except (SyntaxError, ValueError, RecursionError):
             pieces = [repr(source)]
         digest.update("\0".join(pieces).encode())

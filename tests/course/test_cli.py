@@ -14,7 +14,8 @@ import pytest
 from course.manifest import load
 from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
 from course.workspace import pristine
-from course.workspace.record import make_current, note_tries, read_record
+from course.workspace.activity import make_current
+from course.workspace.record import note_tries, read_record
 
 from .conftest import EDITS, Workspace, clean_environment
 
@@ -174,7 +175,7 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     (workspace.root / pristine.PATH).write_bytes(packed)
     workspace.edit("minitorch/sums.py", "def add(x, y):", "def add(x):")
     output = workspace.course("test", "0.1").stdout
-    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in output
+    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not accept\n" in output
     workspace.edit("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
     assert "Note" not in workspace.course("test", "0.2").stdout
 
