@@ -609,6 +609,25 @@ def test_an_image_is_transparent_at_its_minimum_and_opaque_at_its_maximum() -> N
     assert pixels == [("0.50", "20", "26"), ("1.00", "10", "36"), ("0.25", "20", "36")]
 
 
+def test_channels_meet_in_a_window_of_weights_for_each_pair() -> None:
+    drawn = run_extension("from window_figures import channels\nprint(channels(2, 3, 4, 2, 'C')._repr_html_())").stdout
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    assert [text for text in texts if "(" in text] == ["input (2, 4, 4)", "weight (3, 2, 2, 2)", "out (3, 4, 4)"]
+    assert [texts.count(text) for text in ("*", "+", "=", "channel 1", "channel 2")] == [2, 3, 3, 2, 1]
+    assert drawn.count("<rect") == (2 + 3) * 16 + 2 * 3 * 4
+    assert drawn.count('class="graph-node marked"') == 2 * 4 + 3
+
+
+def test_the_output_of_a_tool_and_a_diff_are_those_of_a_terminal() -> None:
+    code = r"""
+from tool_output import run_tool, show_diff
+run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
+show_diff("a\nb\nc\nd", "a\nb\nC\nd", "letters.txt")
+"""
+    lines = ["took 2 lines", "--- a/letters.txt", "+++ b/letters.txt", "@@ -2,3 +2,3 @@", " b", "-c", "+C", " d"]
+    assert run_extension(code).stdout.splitlines() == lines
+
+
 def test_unwritten_code_leaves_a_note_in_place_of_its_output(tmp_path) -> None:
     # A shell like the kernel's, and a workspace in which one task is not written yet.
     (tmp_path / "minitorch").mkdir()

@@ -117,7 +117,7 @@ def shades(pictures: Sequence[tuple[str, Sequence[Sequence[float]]]], caption: s
 
 
 def channels(inputs: int, outputs: int, side: int, window: int, caption: str) -> Figure:
-    """A convolution with several channels: a row for each input channel, a column for each output channel, a window of weights where they meet.
+    """A convolution with several channels: a row for each input channel, a column for each output channel, a window where they meet.
 
     Args:
         inputs: Number of input channels.

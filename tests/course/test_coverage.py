@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from course.manifest import ROOT
+from course.manifest import ROOT, course
 from tests.test_docs import FENCE, headings
 
 PAGE = ROOT / "docs" / "teachers" / "coverage.md"
@@ -18,9 +18,7 @@ ROWS = [
 
 
 def test_every_guide_of_the_original_course_is_compared() -> None:
-    modules = [
-        f"Module {number}: {title}" for number, title in enumerate(("Fundamentals", "Autodiff", "Tensors", "Efficiency", "Networks"))
-    ]
+    modules = [f"Module {stage.number}: {stage.title}" for stage in course().stages if stage.number < 5]
     assert list(dict.fromkeys(section for section, _ in ROWS)) == ["ML primer", "Setup and contributing", *modules]
 
 
