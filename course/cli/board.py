@@ -195,8 +195,8 @@ def print_advice(
         console.print(render(state.card, console.width, verbose), soft_wrap=True, end="")
         if verbose and state.card.traceback:
             console.print(Text("\n" + state.card.traceback), soft_wrap=True)
-    for said in changed_signatures(root, task):
-        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
+    for message in changed_signatures(root, task):
+        console.print(Text(f"Note: {message}", style="yellow"), soft_wrap=True)
     needed = [other for other in task.requires if states[other].state in ("failing", "todo")]
     if needed:
         advice = f"Task {needed[0]}, which this one needs, is {states[needed[0]].state}. Start there: course test {needed[0]}"
@@ -213,8 +213,8 @@ def print_warning(console: Console, root: Path, manifest: Manifest) -> None:
     """Print a warning if given tests have changed."""
     from course.workspace import given_tests
 
-    if said := given_tests.warning(root, manifest):
-        console.print(Text(f"Note: {said}", style="yellow"), soft_wrap=True)
+    if message := given_tests.warning(root, manifest):
+        console.print(Text(f"Note: {message}", style="yellow"), soft_wrap=True)
 
 
 def unwritten_in(card: Card) -> bool:
@@ -225,8 +225,8 @@ def unwritten_in(card: Card) -> bool:
 def print_failures(console: Console, states: Iterable[TaskState]) -> None:
     """Print all failing tests, one line each: the name and the failure."""
     for state in states:
-        for nodeid, said in state.failures:
-            line = Text(nodeid, style="bold").append(f"  {said}", style="not bold")
+        for nodeid, message in state.failures:
+            line = Text(nodeid, style="bold").append(f"  {message}", style="not bold")
             console.print(line, soft_wrap=not console.is_terminal, no_wrap=True, overflow="ellipsis")
 
 

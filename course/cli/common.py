@@ -112,7 +112,7 @@ def changed_signatures(root: Path, task: Task) -> list[str]:
     for path in task.files:
         with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests report it
             before, now = decode(given[path])[0], decode((root / path).read_bytes())[0]
-            found += [f"{path}, {said}" for said in misfits(before, now, task.names_in(path)).values()]
+            found += [f"{path}, {message}" for message in misfits(before, now, task.names_in(path)).values()]
     return found
 
 

@@ -25,13 +25,13 @@ from course.runner.gpu import has_gpu
 from course.workspace import backups, pristine
 
 PATIENCE = 180
-"""Seconds that numba may take for its first function."""
+"""Time limit for Numba's first compilation, in seconds."""
 
 LITTLE, TOO_LITTLE = 2_000_000_000, 200_000_000
-"""Bytes of free disk that make a warning, and an error."""
+"""Free disk space below which to warn, and to fail, in bytes."""
 
 SKEW = 2.0
-"""Seconds by which the times of files may differ from the clock."""
+"""Maximum difference between file times and the clock, in seconds."""
 
 LOOKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
 
@@ -56,10 +56,10 @@ class Check:
     """The result of one check.
 
     Attributes:
-        name: What was looked at.
+        name: What was checked.
         state: "ok", "warning" or "wrong".
-        says: What is there.
-        fix: What to do, unless it is ok.
+        says: The finding.
+        fix: What to do; empty if it is ok.
     """
 
     name: str
@@ -96,7 +96,7 @@ def run(root: Path, console: Console, as_json: bool = False) -> int:
 
 
 def python(root: Path) -> Check:
-    """Whether Python's version fulfils pyproject.toml."""
+    """Whether Python's version satisfies pyproject.toml."""
     here = ".".join(map(str, sys.version_info[:3]))
     try:
         wanted = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
@@ -110,7 +110,7 @@ def python(root: Path) -> Check:
 
 
 def packages(root: Path) -> Check:
-    """The installed packages, match the requirements."""
+    """Whether the installed packages match the requirements."""
     bad, count = [], 0
     for file in ("requirements.txt", "requirements.extra.txt"):
         for name, wanted in requirements(root / file):
@@ -141,19 +141,19 @@ def numba(root: Path) -> Check:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        told = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
+        report = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
     except subprocess.TimeoutExpired:
         return Check("numba", "wrong", f"compiling a function took more than {PATIENCE} s", "close other programs, and run: course doctor")
     except (ValueError, IndexError):
-        told = {}
+        report = {}
     again = f"run: {sys.executable} -m pip install --force-reinstall numba"
-    if not told:
+    if not report:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return Check("numba", "wrong", f"does not run: {last}", again)
-    if not told["right"]:
-        return Check("numba", "wrong", f"{told['version']} computes wrong results", again)
-    says = f"{told['version']} compiles and runs with {told['threads']} threads, in {told['seconds']:.1f} s"
-    if told["threads"] == 1 and (os.cpu_count() or 1) > 1:
+    if not report["right"]:
+        return Check("numba", "wrong", f"{report['version']} computes wrong results", again)
+    says = f"{report['version']} compiles and runs with {report['threads']} threads, in {report['seconds']:.1f} s"
+    if report["threads"] == 1 and (os.cpu_count() or 1) > 1:
         return Check("numba", "warning", says, "unset NUMBA_NUM_THREADS, so that the loops of Module 3 run in parallel")
     return Check("numba", "ok", says)
 
@@ -238,8 +238,8 @@ def clock(root: Path) -> Check:
     except OSError as error:
         return Check("Clock", "warning", f"no file can be written ({error.strerror})", f"make it writable: chmod u+w {root}")
     if abs(skew) > SKEW:
-        fix = "let the machine that holds these files and this one keep the same time, or move the workspace to a local disk"
-        return Check("Clock", "warning", f"a file made now is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}", fix)
+        fix = "synchronize the clocks of this machine and the file server, or move the workspace to a local disk"
+        return Check("Clock", "warning", f"a new file's time is {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}", fix)
     future = [path for path in sorted((root / "minitorch").rglob("*.py")) if path.stat().st_mtime > now + SKEW]
     if future:
         name = future[0].relative_to(root).as_posix()
@@ -271,7 +271,7 @@ def requirements(path: Path) -> list[tuple[str, str]]:
 
 
 def fits(version: str, wanted: str) -> bool:
-    """Whether a version fulfils conditions such as ">=1.67,<1.70" or "==0.30.*"."""
+    """Whether a version satisfies conditions such as ">=1.67,<1.70" or "==0.30.*"."""
     here = _numbers(version)
     for condition in filter(None, map(str.strip, wanted.split(","))):
         sign, limit = re.match(r"([<>=!~]*)\s*(.*)", condition).groups()  # type: ignore[union-attr]  # it always matches

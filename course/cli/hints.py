@@ -1,4 +1,4 @@
-"""Hints, which open one by one, the first after the student has tried."""
+"""Hints, which open one by one, the first after some tries."""
 
 from __future__ import annotations
 

@@ -163,9 +163,9 @@ def start(
     root, manifest = find_workspace()
     task = next((task for task in manifest.tasks if str(task.stage) == id), None) or find_task(manifest, id)
     if staff is not None:
-        from course.workspace.released import take
+        from course.workspace.released import write_solutions
 
-        backup = take(root, manifest, staff)
+        backup = write_solutions(root, manifest, staff)
         if not as_json:
             restore = f" Your files are backed up. To restore them: course reset --restore {backup}" if backup else ""
             new_console().print(f"All tasks up to Module {staff} have your teacher's solutions.{restore}", soft_wrap=True)

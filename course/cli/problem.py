@@ -1,11 +1,11 @@
-"""What ends a command of the student's: one line that says what is wrong and what to do next, and an exit code."""
+"""Errors of the student's commands: one line with the problem and the next step, and an exit code."""
 
 TESTS_FAIL, USAGE, ENVIRONMENT = 1, 2, 3
 """Exit codes besides 0; an interrupted command ends with 130."""
 
 
 class Problem(Exception):
-    """Ends the command with one line, which closes with what to do next.
+    """Ends the command with one line, which ends with the next step.
 
     Args:
         message: The line.

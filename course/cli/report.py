@@ -1,7 +1,7 @@
 """`course report`: run the project's programs for the training tasks and keep their logs, pictures and times.
 
-A report is complete when its folder stands under reports/: it is written elsewhere and moved there at the end. So an interrupted run
-goes on with what is missing, and the programs that keep a checkpoint go on within it.
+A report is complete when its folder is under reports/: it is written elsewhere and moved there at the end. So an interrupted run
+continues with the missing reports, and programs with a checkpoint continue from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from course.runner.messages import unwritten_files
 from course.workspace import backups
 
 FOLDER = Path("reports")
-MAKING = Path(".course") / "reports"
+UNFINISHED = Path(".course") / "reports"
 LOCK = Path(".course") / "report.lock"
 INTERRUPTED = 130
 LOG = "log.txt"
@@ -47,18 +47,21 @@ class HandIn:
     resumes: bool = False
 
     @property
-    def shown(self) -> str:
-        """The command as a student types it."""
+    def display_command(self) -> str:
+        """The command that a student would type."""
         return f"python project/{' '.join(self.command)} --report {(FOLDER / self.name).as_posix()}"
 
 
-SETS = ("Simple", "Diag", "Split", "Xor")
-"""The main data sets."""
+DATASETS = ("Simple", "Diag", "Split", "Xor")
+"""The main datasets."""
 
 HAND_INS = (
     HandIn("0.5", "manual", ("run_manual.py",)),
-    *(HandIn("1.5", name.lower(), ("run_scalar.py", "--dataset", name, "--hidden", "2" if name == "Simple" else "10")) for name in SETS),
-    *(HandIn("2.5", f"tensor-{name.lower()}", ("run_tensor.py", "--dataset", name, "--hidden", "10")) for name in SETS),
+    *(
+        HandIn("1.5", name.lower(), ("run_scalar.py", "--dataset", name, "--hidden", "2" if name == "Simple" else "10"))
+        for name in DATASETS
+    ),
+    *(HandIn("2.5", f"tensor-{name.lower()}", ("run_tensor.py", "--dataset", name, "--hidden", "10")) for name in DATASETS),
     *(HandIn("3.5", f"fast-{name.lower()}", ("run_fast_tensor.py", "--dataset", name)) for name in ("Simple", "Split", "Xor")),
     HandIn("3.5", "fast-large", ("run_fast_tensor.py", "--dataset", "Split", "--hidden", "400")),
     HandIn("4.5", "digits", ("run_mnist_multiclass.py",), resumes=True),
@@ -72,9 +75,9 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: b
     Args:
         root: The workspace.
         manifest: Its manifest.
-        console: Where to say what is done.
-        id: Only those of this task; all if empty.
-        again: Write those anew that are there; these go into a backup.
+        console: Where to print.
+        id: Write only the reports of this task. Default: all.
+        again: Write existing reports again, after a backup.
 
     Raises:
         Problem: If there is no such task, or it has nothing to train.
@@ -86,9 +89,9 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", again: b
     if not wanted:
         tasks = ", ".join(dict.fromkeys(hand_in.task for hand_in in HAND_INS if hand_in.task in known))
         raise Problem(f"Task {id} has no report; those with one are {tasks}; run: course report", USAGE)
-    with backups.only_one(root, LOCK):
+    with backups.exclusive_access(root, LOCK):
         if again:
-            _set_aside(root, wanted, console)
+            _back_up(root, wanted, console)
         failed = _write_missing(root, manifest, console, wanted)
         _write_index(root)
     if failed:
@@ -104,11 +107,11 @@ def _write_missing(root: Path, manifest: Manifest, console: Console, wanted: Seq
     for number, hand_in in enumerate(wanted, start=1):
         place = f"{number} of {len(wanted)}  Task {hand_in.task}  {(FOLDER / hand_in.name).as_posix()}"
         if is_complete(root, hand_in):
-            console.print(f"{place}  is there", soft_wrap=True)
+            console.print(f"{place}  exists", soft_wrap=True)
         elif missing := unwritten_files(manifest.task(hand_in.task), root):
             console.print(f"{place}  left out: Task {hand_in.task} is not written yet, in {', '.join(missing)}", soft_wrap=True)
         else:
-            console.print(f"{place}  {hand_in.shown}", soft_wrap=True)
+            console.print(f"{place}  {hand_in.display_command}", soft_wrap=True)
             began = time.monotonic()
             if reason := _write(root, hand_in):
                 failed.append(hand_in)
@@ -137,10 +140,10 @@ def files(root: Path, tasks: Sequence[str]) -> dict[str, list[str]]:
 
 def _write(root: Path, hand_in: HandIn) -> str:
     """Run the program of one report; returns the reason if it failed, else ""."""
-    making, final = root / MAKING / hand_in.name, root / FOLDER / hand_in.name
+    making, final = root / UNFINISHED / hand_in.name, root / FOLDER / hand_in.name
     making.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, f"project/{hand_in.command[0]}", *hand_in.command[1:], "--report", str(making)]
-    kept = root / MAKING / f"{hand_in.name}.checkpoint"
+    kept = root / UNFINISHED / f"{hand_in.name}.checkpoint"
     if hand_in.resumes:
         command += ["--checkpoint", str(kept)] + (["--resume"] if kept.exists() else [])
     log = making / LOG
@@ -149,11 +152,11 @@ def _write(root: Path, hand_in: HandIn) -> str:
             "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH")))),
             "PYTHONUTF8": "1",
         }
-        errors = None if sys.stderr.isatty() else subprocess.STDOUT  # on a terminal the program shows its own bar there
+        errors = None if sys.stderr.isatty() else subprocess.STDOUT  # on a terminal, the program shows its progress bar there
         with subprocess.Popen(command, cwd=root, env=environment, stdout=printed, stderr=errors, stdin=subprocess.DEVNULL) as process:
             try:
                 status = process.wait()
-            except KeyboardInterrupt:  # the program received it, too, and ends at a good moment
+            except KeyboardInterrupt:  # the program received it too, and stops cleanly
                 process.wait()
                 raise
     if status == INTERRUPTED:
@@ -168,15 +171,15 @@ def _write(root: Path, hand_in: HandIn) -> str:
     return ""
 
 
-def _set_aside(root: Path, wanted: Sequence[HandIn], console: Console) -> None:
+def _back_up(root: Path, wanted: Sequence[HandIn], console: Console) -> None:
     """Move the existing reports into a backup."""
     from course.workspace.reset import say_how_to_restore
 
     there = files(root, [hand_in.task for hand_in in wanted])
     name = backups.apply(root, dict.fromkeys(path for paths in there.values() for path in paths), "report")
     for hand_in in wanted:
-        shutil.rmtree(root / MAKING / hand_in.name, ignore_errors=True)
-        (root / MAKING / f"{hand_in.name}.checkpoint").unlink(missing_ok=True)
+        shutil.rmtree(root / UNFINISHED / hand_in.name, ignore_errors=True)
+        (root / UNFINISHED / f"{hand_in.name}.checkpoint").unlink(missing_ok=True)
     if name:
         say_how_to_restore(console, name)
 
@@ -186,7 +189,10 @@ def _write_index(root: Path) -> None:
     there = [hand_in for hand_in in HAND_INS if is_complete(root, hand_in)]
     if not there:
         return
-    rows = [f"| {hand_in.task} | [{hand_in.name}]({hand_in.name}/) | `{hand_in.shown}` | {_outcome(root, hand_in)} |" for hand_in in there]
+    rows = [
+        f"| {hand_in.task} | [{hand_in.name}]({hand_in.name}/) | `{hand_in.display_command}` | {_outcome(root, hand_in)} |"
+        for hand_in in there
+    ]
     text = "\n".join(["# Reports", "", "| Task | Report | Command | Outcome |", "|---|---|---|---|", *rows, ""])
     (root / FOLDER / "index.md").write_text(text, encoding="utf-8")
 
@@ -194,6 +200,6 @@ def _write_index(root: Path) -> None:
 def _outcome(root: Path, hand_in: HandIn) -> str:
     """The last line that the program printed about its training."""
     log = root / FOLDER / hand_in.name / LOG
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
-    told = [line for line in lines if line.strip() and not line.startswith(("Report:", "Log:"))]
-    return told[-1].strip().replace("|", "/") if told else ""
+    output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+    lines = [line for line in output if line.strip() and not line.startswith(("Report:", "Log:"))]
+    return lines[-1].strip().replace("|", "/") if lines else ""

@@ -80,7 +80,7 @@ def run(
     activity = read_activity(root)
     if with_record:
         found.files[HANDED_IN] = encode(activity)
-    packed = pristine.zipped(dict(sorted(found.files.items())))
+    packed = pristine.make_zip(dict(sorted(found.files.items())))
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         unfinished.write_bytes(packed)
@@ -108,7 +108,7 @@ def run(
 
 
 def show_record(root: Path, console: Console, as_json: bool = False) -> int:
-    """Show all of the record that `--with-record` would include; returns the exit code.
+    """Show the complete record that `--with-record` would include; returns the exit code.
 
     Args:
         root: The workspace.
@@ -172,7 +172,7 @@ def collect(root: Path, manifest: Manifest) -> Contents:
         except function_source.Unreadable as error:
             found.broken.append(f"{path}, {error}")
     for task in manifest.tasks:
-        found.warnings += [f"{said}; change it back, or the tests cannot call it" for said in changed_signatures(root, task)]
+        found.warnings += [f"{message}; change it back, or the tests cannot call it" for message in changed_signatures(root, task)]
     for paths in report.files(root, [task.id for task in manifest.tasks]).values():
         for path in paths:
             try:
@@ -180,8 +180,8 @@ def collect(root: Path, manifest: Manifest) -> Contents:
             except Problem as problem:
                 found.left_out[path] = str(problem)
     _look_around(root, found)
-    if said := given_tests.warning(root, manifest):
-        found.warnings.append(said)
+    if message := given_tests.warning(root, manifest):
+        found.warnings.append(message)
     return found
 
 

@@ -1,1 +1,1 @@
-"""`course explain`: replays a failing input beside an oracle and shows the first difference."""
+"""`course explain`: replays a failing input, compares it with an oracle, and shows the first difference."""

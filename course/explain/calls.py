@@ -22,7 +22,7 @@ MOST_WAITING = 5000
 """At most this many calls of one example are kept to be compared later."""
 
 NOTHING = "the return value"
-"""The place of a difference where a function returned None instead of a value."""
+"""The location of a difference if a function returned None instead of a value."""
 
 
 class TooLarge(Exception):
@@ -152,13 +152,13 @@ class Recorder:
 
     Attributes:
         found: The first wrong call with its difference.
-        silent: The first call that should have returned a value and returned None, as a call does that raises an error.
+        silent: The first call that returned None instead of a value; a call that raises an error also appears to return None.
         waiting: The calls that are compared later.
         unfinished: The last call of each function that returned None.
         right: The number of calls that agree with their oracles.
         forwards: The call of `forward` that belongs to a context, by the id of the context.
         observed: Arguments and results of further functions, by their code; see `observe`.
-        warnings: All warnings, those outside of any student function included.
+        warnings: All warnings, including those from outside student functions.
     """
 
     def __init__(self, targets: Mapping[CodeType, Target]) -> None:
@@ -187,7 +187,7 @@ class Recorder:
                 call.inside.append(value)
 
     def warn(self, text: str) -> None:
-        """Record a mistake in how a function was called: its callers have made it."""
+        """Record a mistake in how a function was called, which is a mistake of its callers."""
         for warnings in (self.warnings, *(call.warnings for call in self.open.values())):
             if text not in warnings:
                 warnings.append(text)
@@ -198,7 +198,7 @@ class Recorder:
         return self.observed[code]
 
     def judge_all(self) -> None:
-        """Compare the calls that wait; all of them began before the call in `found`, if there is one."""
+        """Compare the deferred calls; all of them began before the call in `found`, if there is one."""
         for call in self.waiting:
             if (difference := self._compare(call)) is not None:
                 self.found = call, difference
@@ -266,7 +266,7 @@ class Recorder:
 
 
 def snapshot(value: Any) -> Any:
-    """A copy of a value in its present state.
+    """A copy of a value in its current state.
 
     Raises:
         TooLarge: If it has more than LARGEST elements.
@@ -287,14 +287,14 @@ def snapshot(value: Any) -> Any:
 
 
 def _result_snapshot(value: Any) -> Any:
-    """A copy of a result, of the tensors in a list or tuple as well."""
+    """A copy of a result, including tensors in a list or tuple."""
     if isinstance(value, list | tuple):
         return type(value)([_result_snapshot(each) for each in value]) if type(value) in (list, tuple) else value
     return snapshot(value) if hasattr(value, "_tensor") else value
 
 
 def as_array(value: Any) -> Any:
-    """The NumPy array that a value is or wraps, as arrays of the GPU simulator and the watched arrays of tests do; else None."""
+    """The NumPy array that a value is or wraps (as arrays of the GPU simulator and of tests do); None otherwise."""
     for name in ("_ary", "values"):
         value = getattr(value, name, value) if not isinstance(value, dict) else value
     return value if type(value).__name__ == "ndarray" else None

@@ -21,7 +21,7 @@ from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
 from course.explain.endless import describe
 from course.manifest import Manifest, Task
-from course.runner.failure_report import LABEL_WIDTH, Card, wrapped
+from course.runner.failure_report import LABEL_WIDTH, Card, wrap
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
 from course.runner.progress import TaskState, launch, limit_of
@@ -167,7 +167,7 @@ def render(task: Task, card: Card, finding: Finding, width: int = 80) -> Text:
     rows.append(("Oracle", f"{finding.wrong.oracle}{before}", "dim"))
     text = Text()
     for label, value, style in rows:
-        for number, line in enumerate(wrapped(value, width - LABEL_WIDTH)[:MOST_LINES]):
+        for number, line in enumerate(wrap(value, width - LABEL_WIDTH)[:MOST_LINES]):
             text.append(f"{label if number == 0 else '':<{LABEL_WIDTH}}", style="dim").append(line, style=style or "not dim").append("\n")
     for number, command in enumerate((f"course explain {task.id}", f"pytest {shlex.quote(card.nodeid)}")):
         text.append(f"{'' if number else 'Run again':<{LABEL_WIDTH}}", style="dim").append(command, style="not dim").append("\n")

@@ -1,4 +1,4 @@
-"""The difference between a call and its oracle, and its place in the result."""
+"""The difference between a call and its oracle, and its location in the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Difference:
     """A difference between the result of a call and that of its oracle.
 
     Attributes:
-        place: The first place that differs: "element 2", "cell (0, 1) of out".
+        place: The first location that differs: "element 2", "cell (0, 1) of out".
         rows: Details, each with a label.
         oracle: The source of the expected values.
     """
@@ -60,7 +60,7 @@ def finding_from(document: Mapping[str, Any]) -> Finding:
 
 def same(expected: Any, got: Any, tolerance: float = TOLERANCE) -> bool:
     """Whether two numbers are equal within a relative tolerance."""
-    if isinstance(got, str):  # float would read it
+    if isinstance(got, str):  # float() would accept it
         return False
     try:
         expected, got = float(expected), float(got)

@@ -24,7 +24,7 @@ NAMES, CHARACTERS = 6, 60
 """At most this many variables are shown, with this many characters each."""
 
 
-class Endless:
+class HangRecorder:
     """Handles the time limit of a test: it records some more iterations of the innermost student function, then interrupts the test.
 
     Args:
@@ -43,7 +43,7 @@ class Endless:
             for number in (signal.SIGVTALRM, signal.SIGALRM):
                 signal.signal(number, self._on_time_limit)
 
-    def found(self) -> dict[str, Any] | None:
+    def result(self) -> dict[str, Any] | None:
         """The loop and its variables in every recorded iteration; None if the test was not interrupted in student code."""
         if self.frame is None:
             return None

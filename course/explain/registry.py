@@ -24,7 +24,7 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
     """All functions in loaded modules that have an oracle, by their code."""
     tasks = {re.sub(r"\._(map|zip|reduce)$", "", name): task.id for task in manifest.tasks for name in task.write}
     prepare, finish = graphs.PREPARE | scalars.PREPARE, graphs.FINISH | scalars.FINISH
-    slow = {*graphs.LATER, *scalars.LATER, *_written()}
+    slow = {*graphs.LATER, *scalars.LATER, *_write_targets()}
     found = {}
     for name, (judge, inner) in _judges().items():
         function = _function(name)
@@ -52,7 +52,7 @@ def _judges() -> dict[str, tuple[Judge, bool]]:
     return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
 
 
-def _written() -> tuple[str, ...]:
+def _write_targets() -> tuple[str, ...]:
     """The kernels whose written arrays are compared after the test."""
     if "minitorch.tensor_data" not in sys.modules:
         return ()

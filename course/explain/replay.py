@@ -21,7 +21,7 @@ import pytest
 
 from course.explain.calls import Call, Recorder, Target
 from course.explain.divergence import Difference, Finding, format_number
-from course.explain.endless import Endless
+from course.explain.endless import HangRecorder
 from course.explain.registry import targets
 from course.manifest import load
 from course.runner.messages import error_line
@@ -59,12 +59,12 @@ class Replay:
         self.root, self.path = root, path
         self.targets: Mapping[CodeType, Target] = {}
         self.failed: tuple[Recorder, BaseException] | None = None
-        self.endless = Endless(root)
+        self.hang_recorder = HangRecorder(root)
 
     @pytest.hookimpl(trylast=True)  # after course.runner.plugin, which sets the time limit
     def pytest_sessionstart(self) -> None:
         """Take over the handling of the time limit."""
-        self.endless.install()
+        self.hang_recorder.install()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -73,7 +73,7 @@ class Replay:
         for item in items:
             handle = getattr(getattr(item, "obj", None), "hypothesis", None)
             if handle is not None and not hasattr(handle.inner_test, "replayed_by_course"):
-                handle.inner_test = self._watched(handle.inner_test)
+                handle.inner_test = self._with_recorder(handle.inner_test)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
@@ -88,11 +88,11 @@ class Replay:
             self.failed = recorder, error
             raise
 
-    def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_recorder(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """The test function of a property, with a new recorder for every example."""
 
         @functools.wraps(inner)
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             recorder = Recorder(self.targets)
             try:
@@ -103,8 +103,8 @@ class Replay:
                     self.failed = recorder, error
                 raise
 
-        watched.replayed_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
-        return watched
+        wrapper.replayed_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return wrapper
 
     def _finding(self, call: Call, wrong: Difference, right: int) -> Finding:
         path = Path(call.code.co_filename)
@@ -120,7 +120,13 @@ class Replay:
             found = conclusion(recorder, error)
             right, warnings = recorder.right, recorder.warnings
             finding = self._finding(*found, right).as_json() if found else None
-        about = {"passed": self.failed is None, "calls": right, "finding": finding, "warnings": warnings, "hang": self.endless.found()}
+        about = {
+            "passed": self.failed is None,
+            "calls": right,
+            "finding": finding,
+            "warnings": warnings,
+            "hang": self.hang_recorder.result(),
+        }
         write_json(self.path, {"schema": SCHEMA, **about})
 
 
@@ -137,7 +143,7 @@ def first_wrong_call(root: Path, test: Callable[[], object]) -> tuple[Call, Diff
         root: The workspace.
         test: Runs the test.
     """
-    if sys.getprofile() is not None:  # a profiler or a debugger watches already
+    if sys.getprofile() is not None:  # a profiler or a debugger is active
         return None
     recorder = Recorder(targets(root, load(root / "course" / "tasks.toml")))
     try:

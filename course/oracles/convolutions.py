@@ -43,21 +43,21 @@ def convolution(call: Call) -> Difference | None:
         ("Expected", f"{format_number(expected[index])} = {words or 'nothing in the window'}{' + …' if len(inside) > 5 else ''}"),
         ("Yours", f"{format_number(got)}, {_origin(out, x, weight, index, reverse, inside, terms, got)}"),
         ("Window", f"starts at {index[2:]}, extends {side} (reverse is {reverse}), {len(inside)} taps inside the input"),
-        ("out", Strided("out", after, out.shape, out.strides).drawn({index: "><"})),
-        ("input", x.drawn({source: "[]" for source, _ in inside})),
-        ("weight", weight.drawn({place: "[]" for _, place in inside})),
+        ("out", Strided("out", after, out.shape, out.strides).diagram({index: "><"})),
+        ("input", x.diagram({source: "[]" for source, _ in inside})),
+        ("weight", weight.diagram({place: "[]" for _, place in inside})),
     )
     return Difference(cell_name(out, index), rows, ORACLE)
 
 
 def _taps(weight: Strided, index: Index, reverse: bool, start: Callable[[int, int], int] | None = None) -> list[Tap]:
-    """The taps of the window of an element, those outside of the input included.
+    """The taps of the window of an element, including those outside the input.
 
     Args:
         weight: The weights.
         index: The index of the element in out.
         reverse: Whether the window extends to the left.
-        start: The start of a window, given the place of the element and the size of the window.
+        start: Computes the start of a window from the position of the element and the size of the window.
     """
     batch, channel, *place = index
     begin = [start(i, size) for i, size in zip(place, weight.shape[2:], strict=True)] if start else place
@@ -71,7 +71,7 @@ def _is_inside(source: Index, shape: Index) -> bool:
 
 
 def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bool, taps: list[Tap], terms: list[float], got: float) -> str:
-    """Which window or which taps give a wrong number, if that can be found out."""
+    """Which window or taps give a wrong number, if that can be determined."""
     before = float(out.array[index])
     if equal(before, got) and terms:
         return "the old content: nothing was written"
@@ -79,14 +79,14 @@ def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bo
         return "which is the sum of the right value and the old content"
     guesses: list[tuple[str, list[Tap]]] = [
         ("the window extends in the other direction", _taps(weight, index, not reverse)),
-        ("the weights are flipped", [(source, _flipped(weight, place)) for source, place in _taps(weight, index, reverse)]),
+        ("the weights are flipped", [(source, _flip(weight, place)) for source, place in _taps(weight, index, reverse)]),
         ("the window is centered", _taps(weight, index, reverse, lambda i, size: i + size // 2 if reverse else i - size // 2)),
         (
             "the window ends where it should start",
             _taps(weight, index, reverse, lambda i, size: i + size - 1 if reverse else i - size + 1),
         ),
-        ("the window starts one place later", _taps(weight, index, reverse, lambda i, size: i + 1)),
-        ("the window starts one place earlier", _taps(weight, index, reverse, lambda i, size: i - 1)),
+        ("the window starts one position later", _taps(weight, index, reverse, lambda i, size: i + 1)),
+        ("the window starts one position earlier", _taps(weight, index, reverse, lambda i, size: i - 1)),
     ]
     for words, guess in guesses:
         if equal(_total(x, weight, guess), got, 1e-7):
@@ -109,7 +109,7 @@ def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bo
     return "which no products of this window add up to"
 
 
-def _flipped(weight: Strided, place: Index) -> Index:
+def _flip(weight: Strided, place: Index) -> Index:
     """The weight at the opposite end of the window in every dimension."""
     return (*place[:2], *(size - 1 - k for k, size in zip(place[2:], weight.shape[2:], strict=True)))
 

@@ -1,4 +1,4 @@
-"""Finite differences that choose their own step."""
+"""Finite differences with an automatic step size."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ NOISE = 1e-8
 """The absolute error up to which rounding is negligible."""
 
 
-def slope(f: Callable[[float], float], x: float) -> float | None:
+def numerical_derivative(f: Callable[[float], float], x: float) -> float | None:
     """The derivative of f at x by central differences.
 
-    None if no two consecutive steps agree, as at a pole; if the graph bends as much for a smaller step, as at a kink; or if f is so
-    large that its rounding errors hide the derivative.
+    None if no two consecutive steps agree, as at a pole; if the curvature does not shrink with the step, as at a kink; or if f is
+    so large that its rounding errors hide the derivative.
     """
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
         estimates.append(_estimate(f, x, step))
         step /= 10
-    pairs = [(_apart(a.slope, b.slope), a, b) for a, b in pairwise(estimates) if a is not None and b is not None]
+    pairs = [(_relative_difference(a.derivative, b.derivative), a, b) for a, b in pairwise(estimates) if a is not None and b is not None]
     apart, wide, narrow = min(pairs, key=lambda pair: pair[0], default=(math.inf, None, None))
     if wide is None or narrow is None or apart >= TRUST:
         return None
-    is_kink = narrow.bend > wide.bend / 2 and narrow.bend > 10 * narrow.noise
-    return None if is_kink else narrow.slope
+    is_kink = narrow.curvature > wide.curvature / 2 and narrow.curvature > 10 * narrow.noise
+    return None if is_kink else narrow.derivative
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Estimate:
     """Differences with one step.
 
     Attributes:
-        slope: The central difference.
-        bend: Half the difference of the forward and the backward difference, without its sign.
+        derivative: The central difference.
+        curvature: Half the difference of the forward and the backward difference, as an absolute value.
         noise: The rounding error of both.
     """
 
-    slope: float
-    bend: float
+    derivative: float
+    curvature: float
     noise: float
 
 
@@ -57,15 +57,15 @@ def _estimate(f: Callable[[float], float], x: float, step: float) -> Estimate | 
     low, high = x - step, x + step
     try:
         below, here, above = f(low), f(x), f(high)
-        slope, bend = (above - below) / (high - low), abs(above - 2 * here + below) / (high - low)
+        derivative, curvature = (above - below) / (high - low), abs(above - 2 * here + below) / (high - low)
         noise = sys.float_info.epsilon * max(abs(below), abs(here), abs(above)) / (high - low)
     except (ArithmeticError, ValueError):
         return None
-    is_precise = math.isfinite(slope) and noise <= max(TRUST * abs(slope), NOISE)
-    return Estimate(slope, bend, noise) if is_precise else None
+    is_precise = math.isfinite(derivative) and noise <= max(TRUST * abs(derivative), NOISE)
+    return Estimate(derivative, curvature, noise) if is_precise else None
 
 
-def _apart(a: float, b: float) -> float:
+def _relative_difference(a: float, b: float) -> float:
     """The relative difference of two estimates."""
     return abs(a - b) / max(abs(a), abs(b), 1e-7)
 

@@ -10,7 +10,7 @@ import numpy as np
 from course.explain.calls import NOTHING, Call, Judge, Layout
 from course.explain.divergence import Difference, format_number
 from course.oracles.strided import Strided, equal, first_difference, grid
-from course.oracles.tensors import NUMPY, array, summed_back, value
+from course.oracles.tensors import NUMPY, array, unbroadcast, value
 
 MASK = "numpy.argmax: every element that equals the maximum receives the whole gradient"
 
@@ -48,7 +48,7 @@ def tile(call: Call) -> Difference | None:
     batch, channel, row, column, place = index
     source = (batch, channel, row * kernel[0] + place // kernel[1], column * kernel[1] + place % kernel[1])
     x = Strided("input", images.storage, images.shape, images.strides, images.offset)
-    others = [other for other in x.places(got[index], source) if other != source]
+    others = [other for other in x.indices_of(got[index], source) if other != source]
     rows += [
         ("Expected", f"{format_number(expected[index])}, element {place} of window ({row}, {column}): input{list(source)}"),
         (
@@ -56,13 +56,13 @@ def tile(call: Call) -> Difference | None:
             f"{format_number(got[index])}" + (f", which is input{list(others[0])}" if others else ", which is no element of input"),
         ),
         ("Windows", "\n".join(grid(got, {index: "><"}))),
-        ("input", x.drawn({source: "[]"} | ({others[0]: "()"} if others else {}))),
+        ("input", x.diagram({source: "[]"} | ({others[0]: "()"} if others else {}))),
         ("", ">wrong<  [should be there]  (is there)"),
     ]
     return Difference(f"element {index} of the windows", tuple(rows), NUMPY)
 
 
-def pooled(call: Call) -> Difference | None:
+def pooling(call: Call) -> Difference | None:
     """Compare the mean or the maximum of every window."""
     kernel = tuple(call.before[1])
     reduction = np.mean if call.outer == "avgpool2d" else np.max
@@ -70,13 +70,13 @@ def pooled(call: Call) -> Difference | None:
     return value(call, call.outer, words, lambda images, size: reduction(windows(images, tuple(size)), axis=-1), [call.before[0], kernel])
 
 
-def largest(call: Call) -> Difference | None:
+def maximum(call: Call) -> Difference | None:
     """Compare the maximum along a dimension."""
     values = call.before[1:] if call.owner else call.before
-    return value(call, f"{call.owner}.forward" if call.owner else "max", "the maximum along dim, which keeps size 1", _largest, values)
+    return value(call, f"{call.owner}.forward" if call.owner else "max", "the maximum along dim, which keeps size 1", _maximum, values)
 
 
-def _largest(a: Any, dim: Any = None) -> Any:
+def _maximum(a: Any, dim: Any = None) -> Any:
     return a.reshape(-1).max(keepdims=True) if dim is None else a.max(_axes(dim), keepdims=True)
 
 
@@ -84,8 +84,8 @@ def _axes(dim: Any) -> Any:
     return tuple(dim) if isinstance(dim, list | tuple) else int(dim)
 
 
-def largest_mask(call: Call) -> Difference | None:
-    """Compare the positions of the maximum, ties included."""
+def maximum_mask(call: Call) -> Difference | None:
+    """Compare the positions of the maximum, including ties."""
 
     def oracle(a: Any, dim: Any = None) -> Any:
         return _ties(a.reshape(-1), 0).reshape(a.shape) if dim is None else _ties(a, int(dim))
@@ -94,11 +94,11 @@ def largest_mask(call: Call) -> Difference | None:
 
 
 def _ties(a: Any, dim: int) -> Any:
-    """Where the elements are that equal the maximum along a dimension."""
+    """A mask of the elements that equal the maximum along a dimension."""
     return np.apply_along_axis(lambda line: np.isin(line, line[line.argmax()]), dim, a)
 
 
-def largest_gradient(call: Call) -> Difference | None:
+def maximum_gradient(call: Call) -> Difference | None:
     """Compare the gradient of Max, which goes to the maximum and, at ties, to each of the equal elements."""
     forward = call.recorder.forwards[id(call.arguments[0])]
     x, dim = forward.before[1].array, int(array(forward.before[2]))
@@ -109,7 +109,7 @@ def largest_gradient(call: Call) -> Difference | None:
     result = call.result[0] if isinstance(call.result, list | tuple) else call.result
     if result is None:
         return Difference(NOTHING, (*rows, ("Expected", f"a gradient of shape {x.shape}")), MASK)
-    got = summed_back(array(result), x.shape)
+    got = unbroadcast(array(result), x.shape)
     if got is None:
         more = (("Expected", f"shape {x.shape}"), ("Yours", f"shape {array(result).shape}"))
         return Difference("the shape of the gradient", (*rows, *more), MASK)
@@ -187,12 +187,12 @@ MODULE = "minitorch.nn.functional"
 
 NAMED: dict[str, Callable[[Call], Difference | None]] = {
     "tile": tile,
-    "avgpool2d": pooled,
-    "maxpool2d": pooled,
-    "Max.forward": largest,
-    "Max.backward": largest_gradient,
-    "max": largest,
-    "argmax": largest_mask,
+    "avgpool2d": pooling,
+    "maxpool2d": pooling,
+    "Max.forward": maximum,
+    "Max.backward": maximum_gradient,
+    "max": maximum,
+    "argmax": maximum_mask,
     "softmax": softmax,
     "logsoftmax": softmax,
     "dropout": dropout,

@@ -10,7 +10,7 @@ from typing import Any
 
 from course.explain.calls import NOTHING, Call, Judge
 from course.explain.divergence import Difference, format_number
-from course.oracles.finite_differences import agrees, slope
+from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.scalars import FORWARDS
 
 MOST, MOST_COMPUTED = 2000, 40
@@ -79,9 +79,9 @@ class Graph:
             for x in node.inputs:
                 sorter.add(id(x), key)
         self.nodes = {key: found[key] for key in sorter.static_order() if key in found}
-        self.names = self._named()
+        self.names = self._assign_names()
 
-    def _named(self) -> dict[int, str]:
+    def _assign_names(self) -> dict[int, str]:
         names: dict[int, str] = {}
         leaves, counts = 0, {}
         for key, node in reversed(self.nodes.items()):
@@ -102,7 +102,7 @@ class Graph:
         """The variables computed from a variable, once for every use."""
         return [node for node in self.nodes.values() for x in node.inputs if x is variable]
 
-    def drawn(self) -> str:
+    def diagram(self) -> str:
         """One line for every variable, starting with the output."""
         lines = []
         for key, node in self.nodes.items():
@@ -131,10 +131,10 @@ class Graph:
         if id(variable) == next(iter(self.nodes)):
             return d_output
         for user in self.users(variable):
-            kinked = user.history.last_fn.__name__ in ("ReLU", "LT", "EQ", "Abs")
-            if kinked and (len(user.inputs) > 1 or user.inputs[0].data == 0):
+            has_kink = user.history.last_fn.__name__ in ("ReLU", "LT", "EQ", "Abs")
+            if has_kink and (len(user.inputs) > 1 or user.inputs[0].data == 0):
                 return None
-        found = slope(lambda number: self.output(variable, number), variable.data)
+        found = numerical_derivative(lambda number: self.output(variable, number), variable.data)
         return None if found is None else d_output * found
 
 
@@ -163,23 +163,23 @@ def order(call: Call) -> Difference | None:
         return None
     got = list(call.result)
     more = " …" if len(got) > 40 else ""
-    rows = (("The graph", graph.drawn()), ("Yours", (" ".join(map(graph.name, got[:40])) or "nothing") + more))
+    rows = (("The graph", graph.diagram()), ("Yours", (" ".join(map(graph.name, got[:40])) or "nothing") + more))
     placed: set[int] = set()
     for place, variable in enumerate(got):
         name = graph.name(variable)
         if id(variable) in placed:
-            return Difference(f"place {place}: {name}, which is there twice", (*rows, ("Expected", f"{name} once")), ORDER)
+            return Difference(f"position {place}: {name}, which appears twice", (*rows, ("Expected", f"{name} once")), ORDER)
         placed.add(id(variable))
         if id(variable) not in graph.names:
             kind = "a constant" if any(variable is x for x in graph.constants) else "which is not part of the graph"
             return Difference(
-                f"place {place}: {name}, {kind}", (*rows, ("Expected", "no constants and only variables of the graph")), ORDER
+                f"position {place}: {name}, {kind}", (*rows, ("Expected", "no constants and only variables of the graph")), ORDER
             )
         missing = [graph.name(user.variable) for user in graph.users(variable) if id(user.variable) not in placed]
         if missing:
             users = " and ".join(dict.fromkeys(missing))
             expected = f"{name} after {users}, which {'was' if len(set(missing)) == 1 else 'were'} computed from it"
-            return Difference(f"place {place}: {name} comes before {missing[0]}", (*rows, ("Expected", expected)), ORDER)
+            return Difference(f"position {place}: {name} comes before {missing[0]}", (*rows, ("Expected", expected)), ORDER)
     missing = [name for key, name in graph.names.items() if key not in placed]
     return Difference(f"{missing[0]}, which is missing", (*rows, ("Expected", " ".join(graph.names.values()))), ORDER) if missing else None
 
@@ -220,7 +220,7 @@ def backpropagation(call: Call) -> Difference | None:
 def _wrong(graph: Graph, variable: Any, expected: float, got: Sequence[Any], place: str) -> Difference:
     users = [graph.name(user.variable) for user in graph.users(variable)]
     rows = (
-        ("The graph", graph.drawn()),
+        ("The graph", graph.diagram()),
         ("Expected", f"the derivative {format_number(float(f'{expected:.6g}'))} at {graph.name(variable)}"),
         ("Yours", " and ".join("none" if value is None else format_number(value) for value in got[:4])),
         ("It comes from", ", ".join(users) or "the argument of backpropagate"),

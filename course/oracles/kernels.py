@@ -16,7 +16,7 @@ from course.oracles.strided import Index, Strided, equal, operand, tolerance
 ORACLE = "NumPy on the same storages, shapes and strides"
 
 SMALL = 12
-"""For up to this many elements every subset is tried, to say which elements were reduced."""
+"""For up to this many elements, every subset is tried to find which elements were reduced."""
 
 
 def function(call: Call) -> Any:
@@ -76,18 +76,18 @@ def elementwise(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided
     if index is None:
         return outside_elements(out, after)
     sources = [x.source(index) for x in inputs]
-    terms = ", ".join(f"{x.name}[{_shown(source)}]" for x, source in zip(inputs, sources, strict=True))
+    terms = ", ".join(f"{x.name}[{_format_index(source)}]" for x, source in zip(inputs, sources, strict=True))
     numbers = ", ".join(format_number(x.array[source]) for x, source in zip(inputs, sources, strict=True))
     got = after[out.position(index)]
-    read = _read(fn, inputs, sources, got)
+    read = _find_sources(fn, inputs, sources, got)
     rows = [
         ("Expected", f"{function_name(fn)}({terms}) = {function_name(fn)}({numbers}) = {format_number(expected[index])}"),
         ("Yours", f"{format_number(got)}, {_origin(fn, out, inputs, index, got, read)}"),
-        ("out", _now(out, after).drawn({index: "><"})),
+        ("out", _with_new_storage(out, after).diagram({index: "><"})),
     ]
     for x, source, other in zip(inputs, sources, read or [None] * len(inputs), strict=True):
         marks = {source: "[]"} | ({other: "()"} if other is not None and other != source else {})
-        rows.append((x.name, x.drawn(marks)))
+        rows.append((x.name, x.diagram(marks)))
     return Difference(cell_name(out, index), (*rows, LEGEND), ORACLE)
 
 
@@ -96,14 +96,14 @@ LEGEND = ("", ">wrong<  [should be read]  (gives what was written)")
 
 def first_wrong_cell(out: Strided, expected: Any, after: Any) -> Index | None:
     """The first element of out, last dimension fastest, that differs from the expected one."""
-    wrong = ~equal(expected, _now(out, after).array, tolerance(after))
+    wrong = ~equal(expected, _with_new_storage(out, after).array, tolerance(after))
     places = np.argwhere(wrong)
     return tuple(map(int, places[0])) if len(places) else None
 
 
 def cell_name(out: Strided, index: Index) -> str:
     """An element of out in words."""
-    return f"cell ({_shown(index)}) of out, position {out.position(index)} of its storage"
+    return f"cell ({_format_index(index)}) of out, position {out.position(index)} of its storage"
 
 
 def outside_elements(out: Strided, after: Any) -> Difference | None:
@@ -115,27 +115,28 @@ def outside_elements(out: Strided, after: Any) -> Difference | None:
     rows = (
         ("Expected", f"{format_number(out.storage[others[0]])}, the old content"),
         ("Yours", format_number(after[others[0]])),
-        ("out", _now(out, after).drawn({})),
+        ("out", _with_new_storage(out, after).diagram({})),
     )
     return Difference(f"position {others[0]} in the storage of out, which holds no element of out", rows, ORACLE)
 
 
-def _now(out: Strided, after: Any) -> Strided:
+def _with_new_storage(out: Strided, after: Any) -> Strided:
     return Strided(out.name, after, out.shape, out.strides)
 
 
-def _shown(index: Sequence[int]) -> str:
+def _format_index(index: Sequence[int]) -> str:
     return ", ".join(map(str, index))
 
 
-def _read(fn: Callable[..., float], inputs: Sequence[Strided], sources: Sequence[Index], got: Any) -> list[Index] | None:
-    """The elements of the inputs that give a number, those near the right ones first; None if no elements do."""
+def _find_sources(fn: Callable[..., float], inputs: Sequence[Strided], sources: Sequence[Index], got: Any) -> list[Index] | None:
+    """The elements of the inputs that give a number, starting near the right ones; None if no elements do."""
     indices = [
-        sorted(np.ndindex(*x.shape), key=lambda index, near=source: _far(index, near)) for x, source in zip(inputs, sources, strict=True)
+        sorted(np.ndindex(*x.shape), key=lambda index, near=source: _distance(index, near))
+        for x, source in zip(inputs, sources, strict=True)
     ]
     if len(inputs) == 2:
         pairs = [(i, j) for i in indices[0][:40] for j in indices[1][:40]]
-        pairs.sort(key=lambda pair: _far(pair[0], sources[0]) + _far(pair[1], sources[1]))
+        pairs.sort(key=lambda pair: _distance(pair[0], sources[0]) + _distance(pair[1], sources[1]))
     else:
         pairs = [(i,) for i in indices[0][:400]]
     for pair in pairs:
@@ -144,7 +145,7 @@ def _read(fn: Callable[..., float], inputs: Sequence[Strided], sources: Sequence
     return None
 
 
-def _far(index: Sequence[int], other: Sequence[int]) -> int:
+def _distance(index: Sequence[int], other: Sequence[int]) -> int:
     return sum(abs(i - j) for i, j in zip(index, other, strict=True))
 
 
@@ -157,7 +158,7 @@ def _value(fn: Callable[..., float], values: Sequence[Any]) -> float:
 
 
 def _origin(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], index: Index, got: Any, read: list[Index] | None) -> str:
-    """Where a wrong number comes from, if that can be found out."""
+    """Where a wrong number comes from, if that can be determined."""
     if equal(out.array[index], got):
         return "the old content: nothing was written"
     sources = [x.source(index) for x in inputs]
@@ -169,7 +170,7 @@ def _origin(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], i
         read_at = [i for i, number in enumerate(inputs[0].storage) if equal(_value(fn, [number]), got)]
         gap = f"which is {function_name(fn)} of position {read_at[0]} in the storage, which holds no element of in" if read_at else ""
         return gap or "which no number in the storage of in gives"
-    elements = ", ".join(f"{x.name}[{_shown(place)}]" for x, place in zip(inputs, read, strict=True))
+    elements = ", ".join(f"{x.name}[{_format_index(place)}]" for x, place in zip(inputs, read, strict=True))
     return f"which is {function_name(fn)}({elements})"
 
 
@@ -189,7 +190,7 @@ def reduce_kernel(call: Call) -> Difference | None:
         stop = min(start + block, a.shape[dim]) if block else a.shape[dim]
         lines[index] = [(*index[:dim], k, *index[dim + 1 :]) for k in range(start, stop)]
         first = rest[1] if on_gpu else out.array[index]
-        expected[index] = reduced(fn, float(first), [a.array[place] for place in lines[index]])
+        expected[index] = reduce_values(fn, float(first), [a.array[place] for place in lines[index]])
     index = first_wrong_cell(out, expected, after)
     if index is None:
         return outside_elements(out, after)
@@ -199,8 +200,8 @@ def reduce_kernel(call: Call) -> Difference | None:
     rows = [
         ("Expected", f"{format_number(expected[index])}, {function_name(fn)} of {format_number(first)} and {_values(values)}"),
         ("Yours", f"{format_number(got)}, {_reduction(fn, first, a, lines[index], index, got, out)}"),
-        ("out", _now(out, after).drawn({index: "><"})),
-        ("a", f"reduced along dimension {dim}\n" + a.drawn(dict.fromkeys(lines[index], "[]"))),
+        ("out", _with_new_storage(out, after).diagram({index: "><"})),
+        ("a", f"reduced along dimension {dim}\n" + a.diagram(dict.fromkeys(lines[index], "[]"))),
     ]
     return Difference(cell_name(out, index), (*rows, ("", ">wrong<  [should be reduced]")), ORACLE)
 
@@ -212,7 +213,7 @@ def _block(call: Call) -> int:
     return sys.modules["minitorch.cuda_ops"].REDUCE_BLOCK
 
 
-def reduced(fn: Callable[..., float], start: float, values: Sequence[Any]) -> float:
+def reduce_values(fn: Callable[..., float], start: float, values: Sequence[Any]) -> float:
     """The reduction of values from left to right."""
     with np.errstate(all="ignore"):
         return reduce(fn, map(float, values), start)
@@ -224,21 +225,21 @@ def _values(values: Sequence[Any]) -> str:
 
 
 def _reduction(fn: Callable[..., float], first: float, a: Strided, line: Sequence[Index], index: Index, got: Any, out: Strided) -> str:
-    """Which reduction gives a wrong number, if that can be found out."""
+    """Which reduction gives a wrong number, if that can be determined."""
     values = [float(a.array[place]) for place in line]
     if equal(got, out.array[index]) and values:
         return "the old content: nothing was written"
-    if equal(reduced(fn, first, values[::-1]), got):
+    if equal(reduce_values(fn, first, values[::-1]), got):
         return "which is the reduction from the last element to the first"
-    if equal(reduced(lambda total, value: fn(value, total), first, values), got):
+    if equal(reduce_values(lambda total, value: fn(value, total), first, values), got):
         return f"which is the result if {function_name(fn)} takes the element first and the total second"
     starts = {"": first, "without the old content of out": None, "starting with 0": 0.0}
     for words, start in starts.items():
         if equal(_from(fn, start, values), got) and words:
             return f"which is the reduction of all elements {words}"
     for words, start in starts.items():
-        if (chosen := chosen_elements(lambda kept, start=start: _from(fn, start, kept), values, got)) is not None:
-            left = [f"a[{_shown(place)}]" for i, place in enumerate(line) if i not in chosen]
+        if (chosen := matching_subset(lambda kept, start=start: _from(fn, start, kept), values, got)) is not None:
+            left = [f"a[{_format_index(place)}]" for i, place in enumerate(line) if i not in chosen]
             return f"which is the reduction without {', '.join(left)}{f', {words}' if words else ''}"
     for dim, size in enumerate(a.shape):
         other = [
@@ -254,11 +255,11 @@ def _reduction(fn: Callable[..., float], first: float, a: Strided, line: Sequenc
 def _from(fn: Callable[..., float], start: float | None, values: Sequence[float]) -> float:
     """A reduction; without a start, it starts with the first element."""
     if start is None:
-        return reduced(fn, values[0], values[1:]) if values else float("nan")
-    return reduced(fn, start, values)
+        return reduce_values(fn, values[0], values[1:]) if values else float("nan")
+    return reduce_values(fn, start, values)
 
 
-def chosen_elements(total: Callable[[list[float]], float], values: Sequence[float], got: Any) -> tuple[int, ...] | None:
+def matching_subset(total: Callable[[list[float]], float], values: Sequence[float], got: Any) -> tuple[int, ...] | None:
     """The largest subset of the elements that gives a number, by their ordinals; None if no subset does or there are too many."""
     if len(values) > SMALL:
         return None

@@ -16,7 +16,7 @@ from course.oracles.strided import Strided, contiguous_strides, equal, operand
 ORACLE = "numpy.matmul"
 
 SMALL = 8
-"""For up to this many products every subset is tried."""
+"""For up to this many products, every subset is tried."""
 
 
 def matrix_product(call: Call) -> Difference | None:
@@ -48,16 +48,16 @@ def compare(out: Strided, a: Strided, b: Strided, after: Any) -> Difference | No
     rows = (
         ("Expected", f"{format_number(expected[index])} = {words}{' + …' if len(lines) > 6 else ''}"),
         ("Yours", f"{format_number(got)}, {_origin(out, a, b, index, terms, got)}"),
-        ("out", Strided("out", after, out.shape, out.strides).drawn({index: "><"})),
-        ("a", a.drawn({left: "[]" for left, _ in lines})),
-        ("b", b.drawn({right: "[]" for _, right in lines})),
+        ("out", Strided("out", after, out.shape, out.strides).diagram({index: "><"})),
+        ("a", a.diagram({left: "[]" for left, _ in lines})),
+        ("b", b.diagram({right: "[]" for _, right in lines})),
         (LEGEND[0], ">wrong<  [factors of its products]"),
     )
     return Difference(cell_name(out, index), rows, ORACLE)
 
 
 def _origin(out: Strided, a: Strided, b: Strided, index: tuple[int, ...], terms: Sequence[float], got: float) -> str:
-    """Which products give a wrong number, if that can be found out."""
+    """Which products give a wrong number, if that can be determined."""
     n, i, j = index
     before = float(out.array[index])
     if equal(before, got):

@@ -43,7 +43,7 @@ def mode(call: Call) -> Difference | None:
     for path, module in tree(call.arguments[0]):
         if _is_module(module) and vars(module).get("training") is not expected:
             rows = (
-                ("The tree", _drawn(call.arguments[0], path)),
+                ("The tree", _diagram(call.arguments[0], path)),
                 ("Expected", f"training is {expected} after {call.outer}()"),
                 ("Yours", f"training is {vars(module).get('training')}"),
             )
@@ -51,7 +51,7 @@ def mode(call: Call) -> Difference | None:
     return None
 
 
-def named(call: Call) -> Difference | None:
+def named_parameters(call: Call) -> Difference | None:
     """Compare the names and parameters that named_parameters lists."""
     expected = _parameters(call.arguments[0])
     if call.result is None:
@@ -59,7 +59,7 @@ def named(call: Call) -> Difference | None:
     return _compare(call, expected, [(pair[0], pair[1]) for pair in call.result])
 
 
-def listed(call: Call) -> Difference | None:
+def parameters(call: Call) -> Difference | None:
     """Compare the parameters that parameters lists."""
     expected = _parameters(call.arguments[0])
     if call.result is None:
@@ -82,7 +82,7 @@ def _compare(call: Call, expected: list[tuple[str, Any]], got: list[tuple[str, A
             path = theirs[0].rpartition(".")[0] if place < len(expected) else ""
             other = yours[0] if yours[0] != theirs[0] else f"{yours[0]}, but not its Parameter: {type(yours[1]).__name__}"
             rows = (
-                ("The tree", _drawn(call.arguments[0], path)),
+                ("The tree", _diagram(call.arguments[0], path)),
                 ("Expected", f"entry {place} is {theirs[0]}"),
                 ("Yours", f"entry {place} is {other}"),
                 ("All expected", ", ".join(name for name, _ in expected) or "none"),
@@ -92,7 +92,7 @@ def _compare(call: Call, expected: list[tuple[str, Any]], got: list[tuple[str, A
     return None
 
 
-def _drawn(root: Any, mark: str) -> str:
+def _diagram(root: Any, mark: str) -> str:
     """The tree, one line for every module, one of them marked."""
     lines = []
     for path, module in tree(root):
@@ -108,6 +108,6 @@ def _drawn(root: Any, mark: str) -> str:
 JUDGES: dict[str, Judge] = {
     "minitorch.module:Module.train": mode,
     "minitorch.module:Module.eval": mode,
-    "minitorch.module:Module.named_parameters": named,
-    "minitorch.module:Module.parameters": listed,
+    "minitorch.module:Module.named_parameters": named_parameters,
+    "minitorch.module:Module.parameters": parameters,
 }

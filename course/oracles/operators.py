@@ -45,7 +45,7 @@ OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
     "inv_back": ("-d / x²", lambda x, d: d * derivative(lambda z: z**-1, x)),
     "relu_back": ("d if x > 0, else 0.0", lambda x, d: float(np.where(x > 0, d, 0.0))),
 }
-"""The functions on numbers: what they compute, in words, and their values by another route than the task's."""
+"""The functions on numbers: a description, and an implementation that differs from the task's solution."""
 
 
 def operator(call: Call) -> Difference | None:
@@ -92,39 +92,39 @@ def as_list(value: Any) -> list[Any]:
     return list(value)
 
 
-def around(call: Call, name: str, place: int) -> Any:
+def enclosing_value(call: Call, name: str, place: int) -> Any:
     """A value that an inner function takes from the enclosing function, by its name or the position of that function's argument."""
     names = call.target.function.__code__.co_varnames
     return call.closure[name if name in call.closure else names[place]]
 
 
-def mapped(call: Call) -> Difference | None:
+def map_result(call: Call) -> Difference | None:
     """Compare the list that the result of `map` returns."""
-    fn, values = around(call, "fn", 0), as_list(call.before[0])
+    fn, values = enclosing_value(call, "fn", 0), as_list(call.before[0])
     return elements(call, list(map(fn, values)), f"map({_name(fn)})", "the function of every element, in order")
 
 
-def zipped(call: Call) -> Difference | None:
+def zip_result(call: Call) -> Difference | None:
     """Compare the list that the result of `zipWith` returns."""
-    fn, left, right = around(call, "fn", 0), as_list(call.before[0]), as_list(call.before[1])
+    fn, left, right = enclosing_value(call, "fn", 0), as_list(call.before[0]), as_list(call.before[1])
     expected = list(map(fn, left, right))
     return elements(call, expected, f"zipWith({_name(fn)})", "the function of every pair; elements without a partner are dropped")
 
 
-def reduced(call: Call) -> Difference | None:
+def reduce_result(call: Call) -> Difference | None:
     """Compare the value that the result of `reduce` returns."""
-    fn, start, values = around(call, "fn", 0), around(call, "start", 1), as_list(call.before[0])
+    fn, start, values = enclosing_value(call, "fn", 0), enclosing_value(call, "start", 1), as_list(call.before[0])
     totals = list(accumulate(values, fn, initial=start))
     steps = [f"{format_number(start)}, the start"]
     steps += [
         f"{_name(fn)}({format_number(a)}, {format_number(x)}) = {format_number(b)}"
         for a, x, b in zip(totals, values, totals[1:], strict=False)
     ]
-    if wrong := _changed(call):
+    if wrong := _changed_argument(call):
         return wrong
     if same(totals[-1], call.result):
         return None
-    made = f"reduce({_name(fn)}, {format_number(start)})({_shown(values)})"
+    made = f"reduce({_name(fn)}, {format_number(start)})({_format_list(values)})"
     rows = [
         ("Call", made),
         ("Step by step", "\n".join(steps[:6])),
@@ -165,7 +165,7 @@ def total_of(call: Call) -> Difference | None:
     words, oracle = TOTALS[call.outer]
     values = as_list(call.before[0])
     rows = (
-        ("Call", f"{call.outer}({_shown(values)})"),
+        ("Call", f"{call.outer}({_format_list(values)})"),
         ("It should be", words),
         ("Expected", format_number(oracle(values))),
         ("Yours", format_number(call.result)),
@@ -178,29 +178,29 @@ def total_of(call: Call) -> Difference | None:
 
 def elements(call: Call, expected: list[Any], name: str, words: str) -> Difference | None:
     """Compare the elements of a list, and the arguments with their state before the call."""
-    given = ", ".join(_shown(as_list(value)) for value in call.before)
+    given = ", ".join(_format_list(as_list(value)) for value in call.before)
     rows = [("Call", f"{name}({given})"), ("It should be", words)]
-    if wrong := _changed(call):
+    if wrong := _changed_argument(call):
         return wrong
     if call.result is None:
-        return Difference(NOTHING, (*rows, ("Expected", _shown(expected)), ("Yours", "None")), ORACLE)
+        return Difference(NOTHING, (*rows, ("Expected", _format_list(expected)), ("Yours", "None")), ORACLE)
     got = list(call.result) if isinstance(call.result, list | tuple) else as_list(call.result)
     first = next((i for i, (e, g) in enumerate(zip(expected, got, strict=False)) if not same(e, g)), None)
     if first is None and len(expected) == len(got):
         return None
     if first is None:
         first = min(len(expected), len(got))
-    rows += [("Expected", _shown(expected, first)), ("Yours", _shown(got, first))]
+    rows += [("Expected", _format_list(expected, first)), ("Yours", _format_list(got, first))]
     place = f"element {first}" if first < len(got) and first < len(expected) else f"the length, {len(got)} instead of {len(expected)}"
     return Difference(place, tuple(rows), ORACLE)
 
 
-def _changed(call: Call) -> Difference | None:
+def _changed_argument(call: Call) -> Difference | None:
     """Compare the lists that were passed with their state before the call."""
     for place, (before, after) in enumerate(zip(call.before, call.after or call.arguments, strict=True)):
         if isinstance(before, list) and (len(before) != len(after) or any(x is not y for x, y in zip(before, after, strict=True))):
             name = call.code.co_varnames[place]
-            rows = (("Before", _shown(before)), ("After", _shown(list(after))))
+            rows = (("Before", _format_list(before)), ("After", _format_list(list(after))))
             return Difference(f"the list {name}, which the call changed", rows, "the list as it was before the call")
     return None
 
@@ -209,8 +209,8 @@ def _name(fn: Any) -> str:
     return getattr(fn, "__name__", "fn").replace("<lambda>", "fn")
 
 
-def _shown(values: Sequence[Any], mark: int | None = None) -> str:
-    """A list in one line, one element of it marked."""
+def _format_list(values: Sequence[Any], mark: int | None = None) -> str:
+    """A list in one line, with one element marked."""
     words = [format_number(value) for value in values]
     if mark is not None and mark < len(words):
         words[mark] = f">{words[mark]}<"
@@ -225,5 +225,9 @@ JUDGES: dict[str, Judge] = (
     | {f"minitorch.operators:{name}": total_of for name in TOTALS}
 )
 
-INNER: dict[str, Judge] = {"minitorch.operators:map": mapped, "minitorch.operators:zipWith": zipped, "minitorch.operators:reduce": reduced}
+INNER: dict[str, Judge] = {
+    "minitorch.operators:map": map_result,
+    "minitorch.operators:zipWith": zip_result,
+    "minitorch.operators:reduce": reduce_result,
+}
 """The calls of the functions that these return are compared."""

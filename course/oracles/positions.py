@@ -29,23 +29,23 @@ def position(call: Call) -> Difference | None:
     index = index[: len(strides)]
     expected = memory_offset(index, strides)
     if call.result is not None and int(call.result) == expected and call.result == int(call.result):
-        return _unchanged(call, 0)
+        return _changed_argument(call, 0)
     terms = " + ".join(f"{i}·{stride}" for i, stride in zip(index, strides, strict=True)) or "0"
     rows = (("Index", str(index)), ("Strides", str(strides)), ("Expected", f"{terms} = {expected}"), ("Yours", str(call.result)))
     return Difference(NOTHING if call.result is None else f"the position of index {index}", rows, ADDRESSES)
 
 
-def index_of(call: Call) -> Difference | None:
+def to_index(call: Call) -> Difference | None:
     """Compare the index that to_index writes."""
     if _are_shared(call, "to_index", {2: "out_index"}, {1: "shape"}):
         return None
     ordinal, shape = int(call.before[0]), numbers(call.before[1])
     expected = tuple(int(i) for i in np.unravel_index(ordinal, shape)) if shape else ()
     rows = [("Ordinal", f"{ordinal} of {int(np.prod(shape))}"), ("Shape", str(shape))]
-    return _written(call, 2, expected, rows, f"the index of ordinal {ordinal}", UNRAVEL) or _unchanged(call, 1)
+    return _written_index(call, 2, expected, rows, f"the index of ordinal {ordinal}", UNRAVEL) or _changed_argument(call, 1)
 
 
-def smaller_index(call: Call) -> Difference | None:
+def broadcast_index(call: Call) -> Difference | None:
     """Compare the index that broadcast_index writes."""
     if _are_shared(call, "broadcast_index", {3: "out_index"}, {0: "big_index", 1: "big_shape", 2: "shape"}):
         return None
@@ -56,7 +56,7 @@ def smaller_index(call: Call) -> Difference | None:
     ordinals = np.broadcast_to(np.arange(int(np.prod(shape))).reshape(shape), big_shape)
     expected = tuple(int(i) for i in np.unravel_index(ordinals[index], shape)) if shape else ()
     rows = [("Index", f"{index} in a tensor of shape {big_shape}"), ("Shape", f"{shape}, the shape of the smaller tensor")]
-    return _written(call, 3, expected, rows, f"the index in the smaller tensor for {index}", BROADCAST) or _unchanged(call, 0)
+    return _written_index(call, 3, expected, rows, f"the index in the smaller tensor for {index}", BROADCAST) or _changed_argument(call, 0)
 
 
 def same_array(function: str, read: str, written: str) -> str:
@@ -66,7 +66,7 @@ def same_array(function: str, read: str, written: str) -> str:
 
 
 def _are_shared(call: Call, function: str, written: dict[int, str], read: dict[int, str]) -> bool:
-    """Whether a caller passes memory that the function reads and writes at once; the caller is wrong then, and is warned about."""
+    """Whether a caller passes the same memory for reading and writing. That is a mistake of the caller, so it gets a warning."""
     names = written | read
     shared = [
         (a, b) for a, b in combinations(sorted(names), 2) if {a, b} & set(written) and _shares_memory(call.arguments[a], call.arguments[b])
@@ -84,8 +84,10 @@ def _shares_memory(first: Any, second: Any) -> bool:
     return first is not None and second is not None and np.shares_memory(first, second)
 
 
-def _written(call: Call, place: int, expected: tuple[int, ...], rows: list[tuple[str, str]], what: str, oracle: str) -> Difference | None:
-    """Compare the index that was written into a buffer, and the rest of the buffer, which must stay as it was."""
+def _written_index(
+    call: Call, place: int, expected: tuple[int, ...], rows: list[tuple[str, str]], what: str, oracle: str
+) -> Difference | None:
+    """Compare the index that was written into a buffer, and the rest of the buffer, which must not change."""
     before, got = numbers(call.before[place]), numbers(call.arguments[place])
     if got[: len(expected)] != expected:
         rows = [*rows, ("Expected", str(expected)), ("Yours", str(got[: len(expected)]))]
@@ -101,7 +103,7 @@ def _written(call: Call, place: int, expected: tuple[int, ...], rows: list[tuple
     return None
 
 
-def _unchanged(call: Call, place: int) -> Difference | None:
+def _changed_argument(call: Call, place: int) -> Difference | None:
     """Compare an argument with its value before the call."""
     before, after = numbers(call.before[place]), numbers(call.arguments[place])
     if before == after:
@@ -110,7 +112,7 @@ def _unchanged(call: Call, place: int) -> Difference | None:
     return Difference(f"{name}, which the call changed", (("Before", str(before)), ("After", str(after))), ARGUMENT)
 
 
-def shapes_together(call: Call) -> Difference | None:
+def shape_broadcast(call: Call) -> Difference | None:
     """Compare shape_broadcast, which must reject shapes that do not broadcast."""
     oracle = "numpy.broadcast_shapes"
     first, second = numbers(call.before[0]), numbers(call.before[1])
@@ -125,20 +127,20 @@ def shapes_together(call: Call) -> Difference | None:
         return Difference(NOTHING, rows, oracle)
     got = numbers(call.result)
     if got == expected:
-        return _unchanged(call, 0) or _unchanged(call, 1)
+        return _changed_argument(call, 0) or _changed_argument(call, 1)
     from_right = next((d for d, (e, g) in enumerate(zip(reversed(expected), reversed(got), strict=False), 1) if e != g), None)
     place = f"the size of dimension -{from_right}" if from_right else f"the number of dimensions, {len(got)} instead of {len(expected)}"
     return Difference(place, rows, oracle)
 
 
 def _shapes(first: Any, second: Any, expected: str, got: str) -> tuple[tuple[str, str], ...]:
-    """Two shapes, one below the other, aligned at the right."""
+    """Two shapes on separate lines, aligned on the right."""
     words = [str(shape).replace(",)", ")") for shape in (first, second)]
     width = max(map(len, words))
     return (("Shapes", "\n".join(f"{word:>{width}}" for word in words)), ("Expected", expected), ("Yours", got))
 
 
-def permuted(call: Call) -> Difference | None:
+def permute(call: Call) -> Difference | None:
     """Compare TensorData.permute, which must return a view of the same storage."""
     data, order = call.before[0], tuple(call.before[1:])
     assert isinstance(data, Layout)
@@ -154,7 +156,7 @@ def permuted(call: Call) -> Difference | None:
     if call.result is None:
         return Difference(NOTHING, (*rows, ("Expected", words.format(*expected))), TRANSPOSE)
     got = tuple(call.result.shape), tuple(call.result.strides), call.result.offset
-    name = "cell" if hasattr(data.itself, "cell") else "_storage"  # on a GPU the storage lies in a cell
+    name = "cell" if hasattr(data.itself, "cell") else "_storage"  # on a GPU, a cell holds the storage
     same = getattr(call.result, name) is getattr(data.itself, name)
     rows += [
         ("Expected", words.format(*expected)),
@@ -172,8 +174,8 @@ def permuted(call: Call) -> Difference | None:
 
 JUDGES: dict[str, Judge] = {
     "minitorch.tensor_data:index_to_position": position,
-    "minitorch.tensor_data:to_index": index_of,
-    "minitorch.tensor_data:TensorData.permute": permuted,
-    "minitorch.tensor_data:shape_broadcast": shapes_together,
-    "minitorch.tensor_data:broadcast_index": smaller_index,
+    "minitorch.tensor_data:to_index": to_index,
+    "minitorch.tensor_data:TensorData.permute": permute,
+    "minitorch.tensor_data:shape_broadcast": shape_broadcast,
+    "minitorch.tensor_data:broadcast_index": broadcast_index,
 }

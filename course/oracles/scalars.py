@@ -12,7 +12,7 @@ import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge, Number
 from course.explain.divergence import Difference, format_number, same
-from course.oracles.finite_differences import agrees, slope
+from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.operators import OPERATORS, compare
 
 FORWARDS: dict[str, tuple[str, Callable[..., float]]] = {
@@ -41,7 +41,7 @@ METHODS: dict[str, tuple[str, Callable[..., float]]] = {
     "sigmoid": OPERATORS["sigmoid"],
     "relu": OPERATORS["relu"],
 }
-"""The methods of Scalar, likewise."""
+"""The methods of Scalar, in the same form."""
 
 DIFFERENCES = "central differences of the function with Python floats"
 
@@ -57,11 +57,11 @@ def central_difference(call: Call) -> Difference | None:
     points = (np.array(values) + np.outer([-epsilon, epsilon], np.eye(len(values))[arg])).tolist()
     called: list[tuple[Any, ...]] = []
 
-    def observed(*point: Any) -> Any:
+    def observe(*point: Any) -> Any:
         called.append(point)
         return f(*point)
 
-    got = call.target.function(observed, *values, arg=arg, epsilon=epsilon)
+    got = call.target.function(observe, *values, arg=arg, epsilon=epsilon)
     expected = float(np.gradient([f(*point) for point in points], 2 * epsilon)[0])
     made = f"central_difference({getattr(f, '__name__', 'f').replace('<lambda>', 'f')}, {', '.join(map(format_number, values))}"
     rows = [
@@ -116,9 +116,9 @@ def derivative(name: str, oracle: Callable[..., float], values: Sequence[float],
     """The derivative of a function with respect to one of its inputs; 0 for comparisons and, by convention, for ReLU at 0."""
     if name in ("LT", "EQ"):
         return 0.0
-    if name == "ReLU":  # differences cannot tell the derivative near the kink
+    if name == "ReLU":  # finite differences are unreliable near the kink
         return float(np.heaviside(values[0], 0.0))
-    return slope(lambda x: oracle(*values[:place], x, *values[place + 1 :]), values[place])
+    return numerical_derivative(lambda x: oracle(*values[:place], x, *values[place + 1 :]), values[place])
 
 
 def method(call: Call) -> Difference | None:
@@ -173,7 +173,7 @@ def _leads_to(result: Any, operand: Any) -> bool:
 
 @dataclass(frozen=True)
 class Backward:
-    """What is observed of a call of chain_rule.
+    """Observations from a call of chain_rule.
 
     Attributes:
         history: The history of the variable.
@@ -200,7 +200,7 @@ def chain_rule(call: Call) -> Difference | None:
         if now != before:
             rows = (("Before", str(before)), ("After", str(now)))
             return Difference("the derivative of an input, which the call changed", rows, "the input as it was before the call")
-    if not isinstance(call.result, list | tuple) or len(observed.calls) != 1:  # to look into an iterator would empty it
+    if not isinstance(call.result, list | tuple) or len(observed.calls) != 1:  # inspecting an iterator would exhaust it
         return None
     (ctx, given), returned = observed.calls[0]
     derivatives = returned if isinstance(returned, tuple) else (returned,)
@@ -245,7 +245,7 @@ def derivatives_of_inputs(call: Call) -> list[float | None]:
 
 
 def _pair(pair: Any, inputs: Sequence[Any]) -> str:
-    """A pair that the student returned, the input by its number."""
+    """A pair that the student returned, with the number of its input."""
     if not isinstance(pair, tuple) or len(pair) != 2:
         return repr(pair)[:60]
     number = next((str(i) for i, x in enumerate(inputs) if x is pair[0]), None)

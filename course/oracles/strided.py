@@ -1,4 +1,4 @@
-"""Storages, shapes and strides: read, compared and drawn as small grids."""
+"""Strided arrays: reading, comparing, and drawing them as small grids."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Strided:
             return ()
         return tuple(map(int, np.unravel_index(np.ravel_multi_index(own, self.shape, mode="clip"), self.shape)))
 
-    def places(self, value: Any, near: Index) -> list[Index]:
-        """The indices of the elements that equal a number, those near an index first."""
+    def indices_of(self, value: Any, near: Index) -> list[Index]:
+        """The indices of the elements that equal a number, sorted by distance from an index."""
         found = [tuple(map(int, index)) for index in np.argwhere(equal(self.array, value))]
         return sorted(found, key=lambda index: sum(abs(i - j) for i, j in zip(index, near, strict=True)))
 
-    def drawn(self, marks: Mapping[Index, str]) -> str:
-        """Shape, strides, a grid and the storage; a mark such as "[]" encloses an element."""
+    def diagram(self, marks: Mapping[Index, str]) -> str:
+        """Shape, strides, grid and storage as text; a mark such as "[]" encloses an element."""
         offset = f", offset {self.offset}" if self.offset else ""
         lines = [f"shape {self.shape}, strides {self.strides}{offset}", *grid(self.array, marks)]
         is_dense = np.prod(self.shape, dtype=int) < 2 or tuple(self.strides) == contiguous_strides(self.shape)
@@ -138,14 +138,14 @@ def grid(array: Any, marks: Mapping[Index, str]) -> list[str]:
 
 
 def row(storage: Any, marks: Mapping[int, str]) -> str:
-    """A storage in one line, the part around the first mark."""
+    """The part of a storage around the first mark, in one line."""
     start = _window(next(iter(marks), 0), len(storage), STORAGE)
     cells = [_cell(storage[i], marks.get(i, "")).strip() for i in range(start, min(start + STORAGE, len(storage)))]
     return f"{'… ' if start else ''}{' '.join(cells)}{' …' if start + STORAGE < len(storage) else ''}"
 
 
 def _window(place: int, size: int, length: int) -> int:
-    """The beginning of a window of some length that contains a place."""
+    """The start of a window of this length that contains a position."""
     return max(0, min(place - length // 2, size - length))
 
 

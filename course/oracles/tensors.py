@@ -10,7 +10,7 @@ import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge, Layout
 from course.explain.divergence import Difference, format_number
-from course.oracles.finite_differences import agrees, slope
+from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.strided import Index, Strided, first_difference, grid
 
 NUMPY = "NumPy on the same arrays"
@@ -45,19 +45,19 @@ FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
 def _reduction(reduction: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction with the arguments of the tensor methods: without a dimension it reduces all elements, to shape (1,)."""
 
-    def reduced(a: Any, dim: Any = None, keepdim: bool = True) -> Any:
+    def reduce(a: Any, dim: Any = None, keepdim: bool = True) -> Any:
         if dim is None:
             return reduction(a.reshape(-1), axis=0, keepdims=keepdim)
         return reduction(a, axis=tuple(dim) if isinstance(dim, list | tuple) else dim, keepdims=keepdim)
 
-    return reduced
+    return reduce
 
 
 def _one_or_many(values: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values)
 
 
-def _viewed(a: Any, *shape: Any) -> Any:
+def _view(a: Any, *shape: Any) -> Any:
     """A contiguous array in another shape.
 
     Raises:
@@ -87,9 +87,9 @@ METHODS: dict[str, tuple[str, Callable[..., Any]]] = {
     "sum": ("the sum of the elements", _reduction(np.sum)),
     "mean": ("the mean of the elements", _reduction(np.mean)),
     "permute": ("the dimensions in another order", lambda a, *order: a.transpose(_one_or_many(order))),
-    "view": ("the same elements in another shape", _viewed),
+    "view": ("the same elements in another shape", _view),
 }
-"""The methods of tensors, likewise."""
+"""The methods of tensors, in the same form."""
 
 VIEWS = ("Permute.forward", "permute", "view")
 """These return a view of the same storage."""
@@ -135,14 +135,14 @@ def value(
         return Difference("the shape of the result", (*rows, ("Expected", str(expected.shape)), ("Yours", str(got.shape))), NUMPY)
     index = first_difference(expected, got)
     if index is not None:
-        return Difference(f"element {index} of the result", (*rows, *_compared(expected, got, index), *_operands(values, index)), NUMPY)
-    if name.rpartition("Tensor.")[2] in VIEWS and not _shared(call.result, values[0]):
+        return Difference(f"element {index} of the result", (*rows, *_comparison(expected, got, index), *_operands(values, index)), NUMPY)
+    if name.rpartition("Tensor.")[2] in VIEWS and not _shares_storage(call.result, values[0]):
         rows += [("Expected", "a view of the same storage"), ("Yours", "a copy with another storage")]
         return Difference("the storage of the result, which is a different one", tuple(rows), NUMPY)
     return None
 
 
-def _shared(result: Any, given: Layout) -> bool:
+def _shares_storage(result: Any, given: Layout) -> bool:
     name = "cell" if hasattr(result._tensor, "cell") else "_storage"
     return getattr(result._tensor, name) is getattr(given.itself._tensor, name)
 
@@ -153,7 +153,7 @@ def _argument(value: Any) -> str:
     return f"tensor of shape {value.shape}"
 
 
-def _compared(expected: Any, got: Any, index: Index) -> list[tuple[str, str]]:
+def _comparison(expected: Any, got: Any, index: Index) -> list[tuple[str, str]]:
     return [
         ("Expected", "\n".join([format_number(expected[index]), *(grid(expected, {index: "[]"}) if expected.size > 1 else [])])),
         ("Yours", "\n".join([format_number(got[index]), *(grid(got, {index: "><"}) if got.size > 1 else [])])),
@@ -161,7 +161,7 @@ def _compared(expected: Any, got: Any, index: Index) -> list[tuple[str, str]]:
 
 
 def _operands(values: Sequence[Any], index: Index) -> list[tuple[str, str]]:
-    """The tensors of a call, each with the element marked that an element of the result was computed from, if there is one."""
+    """The tensors of a call; in each, the element that a result element was computed from is marked, if there is one."""
     rows = []
     for name, value in zip("abcd", values, strict=False):
         if isinstance(value, Layout):
@@ -169,7 +169,7 @@ def _operands(values: Sequence[Any], index: Index) -> list[tuple[str, str]]:
             plain = len(value.shape) <= len(index) and all(
                 s == 1 or i < s for i, s in zip(reversed(index), reversed(value.shape), strict=False)
             )
-            rows.append((name, x.drawn({x.source(index): "[]"} if plain else {})))
+            rows.append((name, x.diagram({x.source(index): "[]"} if plain else {})))
     return rows
 
 
@@ -216,7 +216,7 @@ def gradient(
 ) -> Difference | None:
     """Compare the gradient of one input; it may have the shape to which the input was broadcast."""
     x = inputs[place].array
-    summed = summed_back(got, x.shape)
+    summed = unbroadcast(got, x.shape)
     if summed is None:
         more = (("Expected", f"shape {x.shape} as {name} has, or the shape to which it was broadcast"), ("Yours", f"shape {got.shape}"))
         return Difference(f"the shape of the gradient of {name}", (*rows, *more), DIFFERENCES)
@@ -233,7 +233,7 @@ def gradient(
     return None
 
 
-def summed_back(got: Any, shape: Index) -> Any:
+def unbroadcast(got: Any, shape: Index) -> Any:
     """A gradient reduced to the shape of its input by sums over the broadcast dimensions; None if the shapes do not broadcast."""
     try:
         big = np.broadcast_shapes(got.shape, shape)
@@ -248,21 +248,21 @@ def summed_back(got: Any, shape: Index) -> Any:
 
 
 def entry(kind: str, inputs: Sequence[Any], place: int, oracle: Callable[..., Any], grad_output: Any, index: Index) -> float | None:
-    """The derivative of Σ grad_output · f with respect to one entry of an input, at a kink by the convention of the course."""
+    """The derivative of Σ grad_output · f with respect to one entry of an input, using the course's convention at a kink."""
     values = [array(x) for x in inputs]
     x = values[place].astype(np.float64)
     if kind in ("LT", "EQ"):
         return 0.0
-    if kind == "ReLU":  # differences cannot tell the derivative near the kink
+    if kind == "ReLU":  # finite differences are unreliable near the kink
         return float(np.heaviside(x[index], 0.0) * np.broadcast_to(grad_output, x.shape)[index])
 
     def output(number: float) -> float:
-        moved = x.copy()
-        moved[index] = number
+        perturbed = x.copy()
+        perturbed[index] = number
         with np.errstate(all="ignore"):
-            return float((oracle(*values[:place], moved, *values[place + 1 :]) * grad_output).sum())
+            return float((oracle(*values[:place], perturbed, *values[place + 1 :]) * grad_output).sum())
 
-    return slope(output, float(x[index]))
+    return numerical_derivative(output, float(x[index]))
 
 
 JUDGES: dict[str, Judge] = (

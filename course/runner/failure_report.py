@@ -117,14 +117,14 @@ def render(card: Card, width: int = 80, verbose: bool = False) -> Text:
         rows.append(("Your code", "\n".join(f"{other.file}:{other.line}  {other.function}" for other in card.called), "cyan"))
     text = Text()
     for label, value, style in rows:
-        _row(text, label, wrapped(value, width - LABEL_WIDTH), style)
+        _row(text, label, wrap(value, width - LABEL_WIDTH), style)
     if card.printed:
-        _row(text, "It printed", _folded(card.printed.splitlines(), card.task, verbose), "")
+        _row(text, "It printed", _truncate_lines(card.printed.splitlines(), card.task, verbose), "")
     _row(text, "Run again", rerun_commands(card), "")  # never wrapped, so that they can be copied
     return text
 
 
-def _folded(lines: list[str], task: str | None, verbose: bool) -> list[str]:
+def _truncate_lines(lines: list[str], task: str | None, verbose: bool) -> list[str]:
     """The first lines, and the number of the others."""
     if verbose or len(lines) <= PRINTED_LINES:
         return lines
@@ -146,7 +146,7 @@ def _row(text: Text, label: str, lines: list[str], style: str) -> None:
         text.append("\n")
 
 
-def wrapped(value: str, width: int) -> list[str]:
+def wrap(value: str, width: int) -> list[str]:
     """Wrap each line of a value to the width, with its own indentation; cut the rows of a drawing, which start with |."""
     lines = []
     for line in value.splitlines():

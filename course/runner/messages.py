@@ -34,7 +34,7 @@ def unwritten_files(task: Task, root: Path) -> list[str]:
 def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tuple[str | None, str | None, str | None]:
     """What an assertion expected, what it got, and any further message.
 
-    By the house's convention the left side is the student's, and a message reads "expected …, got …; …".
+    By convention, the left side is the student's value, and a message reads "expected …, got …; …".
     """
     note, rewritten, _ = ("\n" + message).partition("\nassert ")
     note = note.strip()
@@ -92,7 +92,7 @@ def from_compiler(error: BaseException) -> bool:
 def _typing_trouble(message: str) -> str:
     """The part of numba's message that is about the student's code.
 
-    Of the functions that it tried, and there may be many, only the reasons are kept why they do not fit.
+    Of the many functions that Numba tried, only the reasons for the mismatches are kept.
     """
     about, _, tried = re.split(r'^(?:During: |File ")', message, maxsplit=1, flags=re.MULTILINE)[0].partition("\nThere are ")
     about = re.sub(r"Function\(<(?:built-in )?function (.+?)(?: at 0x\w+)?>\)", r"\1", about)

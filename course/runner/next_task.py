@@ -8,7 +8,7 @@ from course.manifest import Manifest, Task
 from course.runner.progress import TaskState
 
 DONE = ("passed", "stale")
-"""States of a task that is done as far as anybody knows: a stale one counts as passed until its tests say otherwise."""
+"""States of a task that counts as done: a stale task counts as passed until its tests fail."""
 
 
 def next_task(manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> Task | None:

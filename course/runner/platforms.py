@@ -45,9 +45,9 @@ class Keys:
         if sys.platform != "win32":
             self.file = sys.stdin.fileno()
             self.before = termios.tcgetattr(self.file)
-            self.handlers = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-            self.handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._again)
-            tty.setcbreak(self.file)  # Ctrl-C and Ctrl-Z go on to work
+            self.handlers = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+            self.handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._on_continue)
+            tty.setcbreak(self.file)  # Ctrl-C and Ctrl-Z keep working
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -75,12 +75,12 @@ class Keys:
         except OSError:
             return "q"
 
-    def _end(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Raise at once; if this interrupts a finalizer, which swallows exceptions, the next read raises again."""
         self.ended = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
         raise self.ended
 
-    def _again(self, number: int, frame: FrameType | None) -> None:
+    def _on_continue(self, number: int, frame: FrameType | None) -> None:
         """Restore single-key mode after Ctrl-Z, because the shell has reset the terminal."""
         if sys.platform != "win32":
             tty.setcbreak(self.file)

@@ -1,6 +1,6 @@
 """The pytest plugin of the course: reports unwritten code as *todo*, and records a card for each failing test.
 
-pyproject.toml loads this file for every run of pytest. It looks at results only and imports nothing of what it grades.
+pyproject.toml loads this file for every run of pytest. It reads only results, and imports none of the code that it grades.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
 from course.workspace.atomic_files import write_json
-from course.workspace.locate import STUDENTS, Places
+from course.workspace.locate import STUDENTS, Locator
 from course.workspace.tables_of_contents import cut_package
 
 SCHEMA = 1
@@ -66,13 +66,13 @@ class Unwritten(pytest.fail.Exception):
         self.stub = stub
 
 
-WAITING = 4
+WALL_CLOCK_FACTOR = 4
 """The wall-clock limit of a test, as a multiple of its processor time limit: correct code must not fail because a machine is busy."""
 
-QUICK = 1.0
-"""A failing test that took at most this many seconds may run once more to find the function that is wrong."""
+RERUN_SECONDS = 1.0
+"""A failing test that took at most this many seconds may run again, to find the wrong function."""
 
-LOADING = 4
+IMPORT_FACTOR = 4
 """The limit for importing all tests, as a multiple of the limit of one test."""
 
 
@@ -82,8 +82,8 @@ class Watcher:
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Processor seconds for a test or an example of a property, and WAITING times as many by the clock; None for no limit.
-        first: The first test to run; if it is given, even empty, the first failing row is written beside the report at once.
+        limit: Processor seconds for a test or an example of a property; None for no limit. See WALL_CLOCK_FACTOR.
+        first: The first test to run; if it is given, even empty, the first failing row is written next to the report at once.
         capture: pytest's, which keeps what tests print.
     """
 
@@ -96,7 +96,7 @@ class Watcher:
         self.limit = limit if hasattr(signal, "setitimer") else None
         self.first = first
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
-        self.places = Places(root)
+        self.locator = Locator(root)
         self.rows: dict[str, dict[str, Any]] = {}
         self.order: dict[str, int] = {}  # the position of each test as defined, by node id
         self.simplest: float = math.inf  # the order of the failing test in `early`
@@ -115,13 +115,13 @@ class Watcher:
         if self.limit is not None:
             for number in (signal.SIGVTALRM, signal.SIGALRM):
                 signal.signal(number, signal.default_int_handler)
-            self._wind_up(LOADING)
+            self._start_timers(IMPORT_FACTOR)
 
-    def _wind_up(self, times: float = 1.0) -> None:
+    def _start_timers(self, times: float = 1.0) -> None:
         """Restart both timers with a multiple of the limit; 0 stops them."""
         if self.limit is not None:
             signal.setitimer(signal.ITIMER_VIRTUAL, times * self.limit)
-            signal.setitimer(signal.ITIMER_REAL, WAITING * times * self.limit)
+            signal.setitimer(signal.ITIMER_REAL, WALL_CLOCK_FACTOR * times * self.limit)
 
     # What happens inside a test
 
@@ -135,36 +135,36 @@ class Watcher:
             handle = getattr(test, "hypothesis", None)
             inner = getattr(handle, "inner_test", None)
             if handle is not None and inner is not None and not hasattr(inner, "watched_by_course"):
-                handle.inner_test = self._watched(inner)
+                handle.inner_test = self._wrap(inner)
                 self.properties.append(getattr(test, "__func__", test))  # also for a method
         if share := config.getoption("--course-share"):
             number, count = map(int, share.split("/"))
             config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % count != number])
             items[:] = items[number::count]
 
-    def _watched(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the test of a property to record the inputs of a failing call."""
 
         @functools.wraps(inner)
-        def watched(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             self.comparison = None
-            self._take_printed()  # of the previous example
-            self._wind_up()
+            self._take_output()  # of the previous example
+            self._start_timers()
             fixtures = getattr(self.item, "funcargs", {})
             # shown before the call, because the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
             try:
                 return inner(*args, **kwargs)
             except BaseException:
-                self.failure, self.printed = (inputs, self.comparison), self._take_printed()
+                self.failure, self.printed = (inputs, self.comparison), self._take_output()
                 self.example = functools.partial(inner, *args, **kwargs)
                 raise
 
-        watched.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
-        return watched
+        wrapper.watched_by_course = True  # type: ignore[attr-defined]  # parametrized tests share one function
+        return wrapper
 
-    def _take_printed(self) -> str:
+    def _take_output(self) -> str:
         """Return what was printed since the last call, as far as pytest captures it."""
         capture = self.capture
         return "".join(capture.read_global_capture()) if capture is not None and capture.is_globally_capturing() else ""
@@ -177,7 +177,7 @@ class Watcher:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Discard what was recorded for the previous test."""
         self.item, self.comparison, self.failure, self.printed, self.example = item, None, None, None, None
-        self._wind_up()
+        self._start_timers()
         result = yield
         self.item = None  # kept if the run was interrupted
         return result
@@ -185,14 +185,14 @@ class Watcher:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Report unwritten code that a fixture calls without a traceback."""
-        with _short():
+        with _without_traceback():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Report unwritten code that a test calls without a traceback."""
         with (
-            _short(),
+            _without_traceback(),
             contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else properties.unshrunk(self.properties),
         ):
             return (yield)
@@ -209,11 +209,11 @@ class Watcher:
             # Hypothesis would offer a patch that adds the input to the tests, but the student has to fix the code
             if hasattr(item, "_hypothesis_failing_examples"):
                 delattr(item, "_hypothesis_failing_examples")
-            error = _leaf(call.excinfo.value)
+            error = _unwrap(call.excinfo.value)
             row = self._row(item.nodeid, task_of(item), error)
             printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
             card = self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed)
-            if call.when == "call" and call.duration < QUICK and isinstance(error, AssertionError):
+            if call.when == "call" and call.duration < RERUN_SECONDS and isinstance(error, AssertionError):
                 card = self._with_the_wrong_function(card, item)
             row["card"] = asdict(card)
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
@@ -235,14 +235,14 @@ class Watcher:
         error = call.excinfo.value
         if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
             error = error.__cause__
-        error = _leaf(error)
-        place = self.places.of(error)
+        error = _unwrap(error)
+        place = self.locator.locate(error)
         file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
         text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
         for task in sorted(set(re.findall(r"\btask(\d+_\d+[a-z]?)\b", text))) or [None]:
             task = task and task.replace("_", ".")
             row = self._row(file, task, error)
-            if row["state"] == "failing" and place is not None and (owner := self.places.task_to_mend(place.file, task)):
+            if row["state"] == "failing" and place is not None and (owner := self.locator.task_to_fix(place.file, task)):
                 row |= {"state": "blocked", "needs": owner}
             says = f"{file} can be loaded."
             row["card"] = asdict(
@@ -255,7 +255,7 @@ class Watcher:
     @pytest.hookimpl(tryfirst=True)  # pytest's own hook fails on a traceback without line numbers
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Record where the run was interrupted, most likely in an endless loop."""
-        place = self.places.of(excinfo.value)
+        place = self.locator.locate(excinfo.value)
         if self.item is None:
             self.interrupted = Card("", error="while the tests were loading", place=place)
         else:
@@ -272,7 +272,7 @@ class Watcher:
     def _card(self, item: pytest.Item, error: BaseException, text: str, printed: str = "") -> Card:
         """Make the card of a failing test."""
         inputs, comparison = self.failure or ({}, self.comparison)
-        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _drawn(error)
+        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _draws(error)
         expected = yours = None
         message: str | None = error_line(error)
         if isinstance(error, AssertionError):
@@ -280,14 +280,14 @@ class Watcher:
             if yours == "None" and expected != "None" and message is None:
                 message = "Yours is None: is a return missing?"
         task = task_of(item)
-        place = self.places.of(error, item.path, task)
-        called = self.places.named(error, task, place)
-        if unreturned := self.places.unreturned(error):
+        place = self.locator.locate(error, item.path, task)
+        called = self.locator.named_methods(error, task, place)
+        if unreturned := self.locator.missing_return(error):
             place, message = unreturned
         elif called:
             place = None  # the line belongs to a caller, such as another task's function
         elif place and place.file.startswith("tests/"):
-            called = self.places.called(error, task, place, parameter_names(item))
+            called = self.locator.called_functions(error, task, place, parameter_names(item))
         return Card(
             nodeid=item.nodeid,
             task=task,
@@ -312,7 +312,7 @@ class Watcher:
             from course.explain.replay import first_wrong_call, test_of
 
             found = first_wrong_call(self.root, self.example or test_of(item))
-            place = self.places.beginning(found[0].code) if found else None
+            place = self.locator.beginning(found[0].code) if found else None
         return replace(card, called=(place,)) if place else card
 
     # Reports
@@ -337,7 +337,7 @@ class Watcher:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the report atomically."""
-        self._wind_up(0)
+        self._start_timers(0)
         if self.report is None:
             return
         document = {
@@ -351,18 +351,18 @@ class Watcher:
 
 
 @contextlib.contextmanager
-def _short() -> Generator[None]:
+def _without_traceback() -> Generator[None]:
     """Replace the error of a stub by one without a traceback, which would take longer to print than the test to run."""
     try:
         yield
     except BaseException as error:
-        if unwritten_task(leaf := _leaf(error)) is None:
+        if unwritten_task(leaf := _unwrap(error)) is None:
             raise
         raise Unwritten(leaf) from None
 
 
 def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
-    """Describe for each task how many of its tests wait for code, and for whose."""
+    """For each task, describe how many of its tests wait for code, and which task provides it."""
     rows = list(rows)
     for state in ("todo", "blocked"):
         groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -381,13 +381,13 @@ def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
             yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"
 
 
-def _drawn(error: BaseException) -> dict[str, str]:
+def _draws(error: BaseException) -> dict[str, str]:
     """The values that a property drew, from Hypothesis' notes such as "Draw 2 (order): (1, 0)"; notes in another format are ignored."""
     notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
     return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
 
 
-def _leaf(error: BaseException) -> BaseException:
+def _unwrap(error: BaseException) -> BaseException:
     """Unwrap an exception: a stub's error, or the last one of a group, which belongs to the last failing example."""
     if isinstance(error, Unwritten):
         return error.stub

@@ -23,15 +23,15 @@ from course.runner.packages import packages
 from course.runner.platforms import OWN_GROUP, kill_tree
 from course.runner.progress import LAST_SHARED, Process
 
-UNSURPRISED = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
+NO_WARNINGS = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
 """Options for pytest: do not warn that Hypothesis was imported and used before pytest started."""
 
-MOST = 4
+MAX_PROCESSES = 4
 """Maximum number of processes per run; each takes about 60 MB."""
 
 
-class Warm:
-    """Starts pytest in processes that were prepared beforehand.
+class Prefork:
+    """Starts pytest in processes that were started in advance.
 
     Args:
         root: The workspace.
@@ -42,7 +42,7 @@ class Warm:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.shares = min(os.cpu_count() or 1, MOST)
+        self.shares = min(os.cpu_count() or 1, MAX_PROCESSES)
         self.stage = 0
         self.environment: Mapping[str, str] = {}
         self.waiting: list[Process] = []
@@ -68,7 +68,7 @@ class Warm:
             process = self._start(env)
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # the process has just ended and will write no report
-            process.stdin.write(json.dumps([*arguments, *UNSURPRISED]) + "\n")
+            process.stdin.write(json.dumps([*arguments, *NO_WARNINGS]) + "\n")
             process.stdin.close()
         process.stdin = None
         return process
@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def _try_hypothesis() -> None:
-    """Test a property that holds, because Hypothesis imports many of its modules only then."""
+    """Test a property that holds, because Hypothesis imports many of its modules only during a test."""
     with contextlib.suppress(ImportError):
         from hypothesis import given, settings, strategies
 

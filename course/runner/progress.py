@@ -35,7 +35,7 @@ SCHEMA = 4
 """Version of the cache's format."""
 
 TIME_LIMIT = 5.0
-"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WAITING`."""
+"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WALL_CLOCK_FACTOR`."""
 
 COMPILING_LIMIT = 30.0
 """The same limit from Module 3 on, whose tests compile."""
@@ -55,18 +55,18 @@ GRACE = 5.0
 CACHE = Path(".course") / "results.json"
 
 
-class Overtaken(RuntimeError):
-    """Another thread ended the run before it had a result."""
+class Cancelled(RuntimeError):
+    """Another thread stopped the run before it had a result."""
 
 
 class Process(subprocess.Popen[str]):
-    """A run of pytest that another thread may end."""
+    """A run of pytest that another thread may stop."""
 
-    overtaken = False
+    cancelled = False
 
-    def overtake(self) -> None:
-        """End the run without a result."""
-        self.overtaken = True
+    def cancel(self) -> None:
+        """Stop the run without a result."""
+        self.cancelled = True
         kill_tree(self)
 
 
@@ -114,7 +114,7 @@ def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
     """Return the known state of every task; run nothing."""
     manifest = _manifest(root)
     cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
-    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached(task, cache, current) for task in manifest.tasks}
+    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached_state(task, cache, current) for task in manifest.tasks}
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
@@ -148,7 +148,7 @@ def run_tasks(
     Raises:
         CannotRun: If a package that the tests need is not installed.
         ManifestError: If there is no such task.
-        Overtaken: If another thread ended the run.
+        Cancelled: If another thread stopped the run.
     """
     manifest = _manifest(root)
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
@@ -227,7 +227,7 @@ def _run(
     if stopped and first and stopped["interrupted"]["nodeid"] == first:  # a simpler test may fail before the one that hangs
         return _run(tasks, root, time_limit, around, launch, shares, first="")
     if stopped:
-        return _stopped(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
+        return _hung_states(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
     judged = {task.id: _judge(task, rows, tail) for task in tasks}
     broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
@@ -276,8 +276,8 @@ def _outputs(processes: Sequence[Process], time_limit: float) -> list[tuple[str,
             for process in processes:
                 _stop(process)
             raise
-    if any(process.overtaken for process in processes):
-        raise Overtaken
+    if any(process.cancelled for process in processes):
+        raise Cancelled
     return found
 
 
@@ -325,11 +325,11 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
     """The failure in one line."""
-    said = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
-    return " ".join(said.split())[:LINE]
+    text = f"expected {card['expected']}, got {card['yours']}" if card.get("expected") is not None else card.get("error") or ""
+    return " ".join(text.split())[:LINE]
 
 
-def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
+def _hung_states(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
     """The states after a run that was stopped: the task of the test that hung is failing, or all tasks if no test was running.
 
     The other tasks need another run, because some of their tests may not have run yet.
@@ -338,7 +338,7 @@ def _stopped(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, 
         tasks: The tasks of the run.
         rows: The tests that ended before.
         hung: The test that was running.
-        order: Its place among the tests of the run.
+        order: Its position among the tests of the run.
         seconds: The time limit.
     """
     after = f", after {seconds:g} seconds" if hung.nodeid else ""
@@ -369,7 +369,7 @@ def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
     }  # a result from the simulator says nothing about a GPU
 
 
-def _cached(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
+def _cached_state(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:
     """The cached state of a task, or "stale" or "unknown" if the sources have changed since."""
     fingerprint, state = cache.get(task.id, ("", TaskState(task.id)))
     if fingerprint == current[task.id]:

@@ -23,8 +23,8 @@ from course.runner.failure_report import Card, card_from
 from course.runner.next_task import DONE, next_task
 from course.runner.packages import CannotRun
 from course.runner.platforms import Keys
-from course.runner.prefork import Warm
-from course.runner.progress import Launch, Overtaken, Process, TaskState, cached_states, last_states, launch, run_tasks
+from course.runner.prefork import Prefork
+from course.runner.progress import Cancelled, Launch, Process, TaskState, cached_states, last_states, launch, run_tasks
 from course.workspace import reset
 from course.workspace.file_changes import Changes
 from course.workspace.record import make_current
@@ -95,7 +95,7 @@ class Run(threading.Thread):
         ids = [task.id for task in self.tasks]
         try:
             self.states = run_tasks(ids, self.root, self.time_limit, self._launch, self.shares, self.first)
-        except Overtaken:
+        except Cancelled:
             self.error = "stopped"
         except (CannotRun, ManifestError, OSError) as error:
             self.error = str(error)
@@ -105,7 +105,7 @@ class Run(threading.Thread):
         with self.lock:
             self.stopped = True
             for process in self.processes:
-                process.overtake()
+                process.cancel()
 
     def simplest_failure(self) -> Card | None:
         """The card of the first failing test, in the order in which tests are defined, among those that have failed so far."""
@@ -118,7 +118,7 @@ class Run(threading.Thread):
     def _launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
         with self.lock:
             if self.stopped:
-                raise Overtaken
+                raise Cancelled
             report = next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2]
             self.early.append(Path(f"{report}.first"))
             self.processes.append(self.launch(arguments, root, env))
@@ -141,7 +141,7 @@ class Watcher:
     def __init__(self, root: Path, manifest: Manifest, console: Console, task: Task, time_limit: float | None) -> None:
         self.root, self.manifest, self.console, self.task, self.time_limit = root, manifest, console, task, time_limit
         self.changes = Changes(root)
-        self.warm = Warm(root)
+        self.prefork = Prefork(root)
         self.states = cached_states(root)
         self.running: Run | None = None
         self.background: Run | None = None
@@ -181,7 +181,7 @@ class Watcher:
         for each in (self.running, self.background):
             if each is not None:
                 each.stop()
-        self.warm.close()
+        self.prefork.close()
 
     # Keys
 
@@ -278,7 +278,7 @@ class Watcher:
         card = None
         with contextlib.suppress(ManifestError):  # the run reports it
             card = last_states(self.root)[self.task.id].card
-        self.running = Run(self.root, tasks, self.time_limit, self.warm.launch, card.nodeid if card else "", self.warm.shares)
+        self.running = Run(self.root, tasks, self.time_limit, self.prefork.launch, card.nodeid if card else "", self.prefork.shares)
         self.running.start()
         self._draw()
 
@@ -298,7 +298,7 @@ class Watcher:
             self.states = cached_states(self.root)
         self.states |= done.states
         self.note = done.error or self.note
-        self.warm.prepare(self.task)
+        self.prefork.prepare(self.task)
         if self.then_next and all(self.states[task.id].state not in OUTDATED for task in done.tasks):
             self._next()
             return

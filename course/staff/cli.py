@@ -1,4 +1,4 @@
-"""`course-staff`: what a teacher runs."""
+"""`course-staff`: the command line for teachers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from course.staff.grading.grader import Progress as State
     from course.staff.grading.results import Result
 
-ABOUT = "Make workspaces for students, prove that the tests catch what they must, and grade what comes back."
+ABOUT = "Create workspaces for students, prove that the tests catch known mistakes, and grade submissions."
 
 
 class Style(enum.StrEnum):
-    """What is left of the functions that students write: signatures and docstrings, or signatures and a comment list."""
+    """The form of stubs: signatures and docstrings, or signatures and a comment list."""
 
     guided = "guided"
     bare = "bare"
 
 
 class Profile(enum.StrEnum):
-    """What work is marked by: the tasks of this course, or what the original MiniTorch course demands of the same functions."""
+    """The requirements to grade: those of this course, or those of the original MiniTorch course for the same functions."""
 
     full = "full"
     published = "published"
@@ -52,12 +52,12 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 @app.command()
 def handout(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; must not exist yet.")],
-    modules: Annotated[str | None, typer.Option(help="The modules that it holds: 0, or 0-1; all if left out.")] = None,
-    style: Annotated[Style, typer.Option(help="Stubs with their docstrings, or bare ones and a list of what to write.")] = Style.guided,
-    staff: Annotated[int | None, typer.Option(metavar="N", help="Release the bodies up to Module N to those who are stuck.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout in which nothing was changed.")] = False,
-    variant_of: Annotated[str, typer.Option("--variant-of", metavar="STUDENT", help="Put the variant of this student of --term in.")] = "",
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder; must not exist yet.")],
+    modules: Annotated[str | None, typer.Option(help="Modules to include, such as 0 or 0-1. Default: all.")] = None,
+    style: Annotated[Style, typer.Option(help="Stubs with docstrings, or bare stubs and a list of what to write.")] = Style.guided,
+    staff: Annotated[int | None, typer.Option(metavar="N", help="Include solutions up to Module N for students who are stuck.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier handout, if it is unchanged.")] = False,
+    variant_of: Annotated[str, typer.Option("--variant-of", metavar="STUDENT", help="Include this student's variant from --term.")] = "",
     term: VariantTerm = None,
 ) -> None:
     """Write a student's workspace: the package with stubs, the tests, the app, the book, and a new git history."""
@@ -71,13 +71,15 @@ def handout(
     history = "one commit" if made.commit else "no git history, as git is not installed"
     out.print(f"{escape(str(folder))}: {made.files} files, {made.stubs} functions to write, {history}", soft_wrap=True)
     if staff is not None:
-        out.print(f"released: the bodies up to Module {staff}, which students take by course start TASK --staff {staff}", soft_wrap=True)
+        out.print(
+            f"released: the solutions up to Module {staff}; students fill them in with course start TASK --staff {staff}", soft_wrap=True
+        )
     out.print(f"next: cd {escape(str(folder))} && make course", soft_wrap=True)
 
 
 @app.command("grade-doctor")
 def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
-    """Attack the sandbox of this machine, and print what became of each attack."""
+    """Attack the sandbox of this machine, and print the result of each attack."""
     from course.staff.sandbox.attacks import doctor
 
     raise typer.Exit(doctor(out, as_json))
@@ -85,12 +87,14 @@ def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 
 @app.command()
 def prove(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1; all if left out.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Prove all again, not only what changed and a twentieth of the rest.")] = False,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1. Default: all.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Prove all again, not only those that changed and a twentieth of the others.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing, and fail if the ledger is not up to date.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Chooses the twentieth; random if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed that selects the twentieth. Default: random.")] = None,
 ) -> None:
-    """Put every known wrong answer into the reference and see that the tests of its task catch it."""
+    """Check that the tests of every task catch its known wrong answers."""
     from rich.progress import Progress
 
     from course.staff.proofs import answers as wrong
@@ -124,8 +128,8 @@ def prove(
         verdicts = proofs.prove(todo, manifest, files, done=lambda: progress.advance(bar))
     _show(verdicts)
     if bad := [verdict for verdict in verdicts if verdict.state != "killed"]:
-        err.print(f"[red]{len(bad)} of {len(verdicts)} wrong answers were not caught[/red]; the ledger stays as it was")
-        err.print(f"next: mend the tests or the patch, then course-staff prove {bad[0].answer.task}")
+        err.print(f"[red]{len(bad)} of {len(verdicts)} wrong answers were not caught[/red]; the ledger is unchanged")
+        err.print(f"next: fix the tests or the patch, then course-staff prove {bad[0].answer.task}")
         raise typer.Exit(1)
     out.print(f"all {len(verdicts)} caught")
     if check:
@@ -140,7 +144,7 @@ def prove(
 
 
 def _show(verdicts: list) -> None:
-    """A row for every wrong answer, and the patches of those that were not caught."""
+    """Print a row for every wrong answer, and the patches of those that were not caught."""
     table = Table("task", "wrong answer", "caught by", box=None, pad_edge=False)
     for verdict in verdicts:
         by = verdict.by if verdict.state == "killed" else f"[red]{verdict.state.upper()}[/red] {escape(verdict.by)}"
@@ -153,30 +157,30 @@ def _show(verdicts: list) -> None:
                 out.print(f"  {name}", definition.strip().replace("\n", "\n  "), sep="\n  ", markup=False)
 
 
-Formats = Annotated[list[str] | None, typer.Option("--format", metavar="NAME", help="Of an output; feedback, page and table if left out.")]
-NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Go on where this machine has no sandbox.")]
+Formats = Annotated[list[str] | None, typer.Option("--format", metavar="NAME", help="An output. Default: feedback, page and table.")]
+NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Continue if this machine has no sandbox.")]
 
 
 @app.command()
 def grade(
     submissions: Annotated[
-        list[Path], typer.Argument(metavar="SUBMISSION…", help="Folders, archives, git bundles, or folders full of them.")
+        list[Path], typer.Argument(metavar="SUBMISSION…", help="Folders, archives, git bundles, or folders that contain them.")
     ],
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results go; the same one continues an earlier run.")],
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; an existing one continues an earlier run.")],
     tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="ID", help="A task, as 0.1, or a module, as 0; all if left out.")
+        list[str] | None, typer.Option("--task", metavar="ID", help="A task such as 0.1, or a module such as 0. Default: all.")
     ] = None,
     formats: Formats = None,
-    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes that grade; one a core if left out.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The number of the class; drawn once if left out.")] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="Number of processes. Default: one per core.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The secret number of the class. Default: generated once.")] = None,
     no_sandbox: NoSandbox = False,
-    scale: Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A cluster that grades instead of this machine.")] = "",
+    scale: Annotated[str, typer.Option(metavar="dask://HOST:PORT", help="A Dask cluster to grade on instead of this machine.")] = "",
     profile: Annotated[
-        Profile, typer.Option(help="Mark all that this course demands, or only what the original MiniTorch course does.")
+        Profile, typer.Option(help="Grade all requirements of this course, or only those of the original MiniTorch course.")
     ] = Profile.full,
     term: VariantTerm = None,
 ) -> None:
-    """Grade submissions, and write feedback, a class page and a table; killed at any moment, the same command continues."""
+    """Grade submissions, and write feedback, a class page and a table. After an interruption, the same command continues."""
     from course.staff.grading.grade import grade
     from course.staff.grading.journal import Interrupted
     from course.staff.grading.submissions import find
@@ -185,11 +189,11 @@ def grade(
     kinds = _kinds(formats)
     ids = [task.id for name in tasks or () for task in _tasks_of(name)]
     roster = read_roster(term) if term else None
-    with _Shown() as shown:
+    with _ProgressDisplay() as display:
         options = {"tasks": ids, "workers": workers, "seed": seed, "no_sandbox": no_sandbox, "scale": scale, "profile": profile.value}
         options |= {"variants": roster.for_submissions(find(submissions, course()), err)} if roster else {}
         try:
-            results = grade(submissions, folder, **options, progress=shown.show)
+            results = grade(submissions, folder, **options, progress=display.show)
         except Interrupted as stopped:
             stopped.next += f" --term {shlex.quote(str(term))}" if term else ""
             raise
@@ -204,10 +208,10 @@ def grade(
 @app.command()
 def adopt(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One student's repositories of the original MiniTorch course.")],
-    out_folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to; must not exist yet.")],
-    workspace: Annotated[bool, typer.Option("--workspace", help="Make a workspace to go on in, not a submission.")] = False,
+    out_folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder; must not exist yet.")],
+    workspace: Annotated[bool, typer.Option("--workspace", help="Create a workspace to continue in, instead of a submission.")] = False,
 ) -> None:
-    """Make a submission, or a workspace, of work that was written for the original MiniTorch course."""
+    """Convert work for the original MiniTorch course into a submission or a workspace."""
     from course.staff.adopt.adopt import adopt, write_submission, write_workspace
 
     adopted = adopt(folder, course())
@@ -232,7 +236,7 @@ def adopt(
 
 
 def _tasks_of(name: str) -> list[Task]:
-    """A task, or all of a module."""
+    """The task with this id, or all tasks of a module."""
     tasks = [task for task in course().tasks if name in (task.id, str(task.stage))]
     if not tasks:
         known = ", ".join(task.id for task in course().tasks)
@@ -240,10 +244,10 @@ def _tasks_of(name: str) -> list[Task]:
     return tasks
 
 
-class _Shown:
-    """The progress of grading: a bar in a terminal, else a line for every submission that is done."""
+class _ProgressDisplay:
+    """The progress of grading: a bar on a terminal, else a line for every finished submission."""
 
-    def __enter__(self) -> _Shown:
+    def __enter__(self) -> _ProgressDisplay:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")
@@ -257,7 +261,7 @@ class _Shown:
         self.progress.stop()
 
     def show(self, state: State) -> None:
-        """Show how far it is."""
+        """Show the current state."""
         if state.warning:
             err.print(f"[yellow]{escape(state.warning)}[/yellow]")
         left = (
@@ -274,7 +278,7 @@ class _Shown:
 
 
 def _summarize(results: list[Result]) -> None:
-    """How many were graded, refused, and should be looked at."""
+    """Print how many submissions were graded, refused, and flagged."""
     refused = [result.submission for result in results if result.refused]
     flagged = [result.submission for result in results if any(task.flagged for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
@@ -286,10 +290,10 @@ def _summarize(results: list[Result]) -> None:
 
 @app.command()
 def outputs(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that grade has filled.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The output folder of grade.")],
     formats: Formats = None,
 ) -> None:
-    """Write outputs of what is graded: feedback, page, table, junit, gradescope, classroom."""
+    """Write outputs for graded submissions: feedback, page, table, junit, gradescope, classroom."""
     from course.staff.grading.results import read_result
 
     kinds = _kinds(formats)
@@ -300,7 +304,7 @@ def outputs(
 
 
 def _kinds(formats: list[str] | None) -> tuple[str, ...]:
-    """The outputs that were asked for; told before anything is graded if there is no such one."""
+    """The requested outputs; an unknown name is an error before anything is graded."""
     from course.staff.outputs.kinds import FILES, USUAL
 
     if unknown := [name for name in formats or () if name not in FILES]:
@@ -309,7 +313,7 @@ def _kinds(formats: list[str] | None) -> tuple[str, ...]:
 
 
 def _write_outputs(results: list[Result], folder: Path, kinds: tuple[str, ...]) -> None:
-    """Write outputs, and say where they are."""
+    """Write outputs, and print their paths."""
     from course.staff.outputs.kinds import write_outputs
 
     for name, path in write_outputs(results, folder, kinds, {task.id: task.title for task in course().tasks}).items():
@@ -318,8 +322,8 @@ def _write_outputs(results: list[Result], folder: Path, kinds: tuple[str, ...]) 
 
 @app.command()
 def patterns(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1; all if left out.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Run also what is known.")] = False,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1. Default: all.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Rerun known patterns, too.")] = False,
 ) -> None:
     """Collect which tests fail under each known wrong answer, and list those that look alike."""
     from course.staff.grading.nearest import run
@@ -331,18 +335,18 @@ def patterns(
 def classroom(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A handout.")],
     github: Annotated[bool, typer.Option("--github", help="Add a workflow that runs the tests on every push.")] = False,
-    gradescope: Annotated[bool, typer.Option("--gradescope", help="Write a bundle for Gradescope beside it.")] = False,
+    gradescope: Annotated[bool, typer.Option("--gradescope", help="Write a bundle for Gradescope next to it.")] = False,
     no_sandbox: NoSandbox = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files of the workflow that say something else.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace workflow files that were changed.")] = False,
 ) -> None:
-    """Write the files with which GitHub Classroom and Gradescope run a handout's tests."""
+    """Write the files that GitHub Classroom and Gradescope need to run a handout's tests."""
     from course.staff.classroom.files import run
 
     raise typer.Exit(run(out, folder, github, gradescope, no_sandbox, force))
 
 
 add_similarity(app, out, err)
-add_commands(app, out, err, lambda: _Shown())
+add_commands(app, out, err, lambda: _ProgressDisplay())
 add_lecture(app, out, err)
 add_exam(app, out, err)
 add_slides(app, out)
@@ -350,8 +354,8 @@ add_variants(app, out, err)
 
 
 def main() -> None:
-    """The entry point. Exit codes: 0 done, 1 a proof or an attack showed a fault, 2 a wrong request, 3 a repository or machine that
-    does not do, 130 stopped by Ctrl-C."""
+    """The entry point. Exit codes: 0 success, 1 a proof or an attack found a fault, 2 an invalid request, 3 an unusable repository or
+    machine, 130 interrupted by Ctrl-C."""
     try:
         app()
     except (StaffError, ManifestError, OSError) as error:

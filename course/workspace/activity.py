@@ -115,11 +115,11 @@ def active_time(times: Sequence[float]) -> int:
     return sum(elapsed(before, now) for before, now in itertools.pairwise(times))
 
 
-# What the commands note
+# Recording
 
 
 def note_start(root: Path, task: str) -> None:
-    """Note that the student turned to a task; the time before counts for the earlier task."""
+    """Record that the student started a task; the time before counts for the previous task."""
     with _changes(root) as activity:
         activity.advance(activity.last_task or task)
         activity.task(task)
@@ -127,7 +127,7 @@ def note_start(root: Path, task: str) -> None:
 
 
 def note_runs(root: Path, states: Sequence[tuple[Task, TaskState]]) -> None:
-    """Note a run of the tests of some tasks."""
+    """Record a run of the tests of some tasks."""
     states = [(task, state) for task, state in states if state.state in STATES]
     if not states:
         return
@@ -141,7 +141,7 @@ def note_runs(root: Path, states: Sequence[tuple[Task, TaskState]]) -> None:
 
 
 def note_hint(root: Path, task: str, level: int) -> None:
-    """Note that the student opened a hint."""
+    """Record that the student opened a hint."""
     with _changes(root) as activity:
         about = activity.advance(task)
         if len(about.hints) < MAX_HINTS:
@@ -149,7 +149,7 @@ def note_hint(root: Path, task: str, level: int) -> None:
 
 
 def note_explain(root: Path, task: str) -> None:
-    """Note a use of `course explain`."""
+    """Record a use of `course explain`."""
     with _changes(root) as activity:
         about = activity.advance(task)
         if len(about.explains) < MAX_EXPLAINS:
@@ -162,7 +162,7 @@ class Activity:
     Attributes:
         tasks: By task id.
         last_task: The task of the last event.
-        last_time: When that was, in seconds since the epoch.
+        last_time: The time of the last event, in seconds since the epoch.
         codes: Hash of the code of each task at its last run.
     """
 
@@ -196,7 +196,7 @@ class Activity:
         self.codes[id] = code
         if len(about.runs) < MAX_RUNS:
             about.runs.append(run)
-        elif state.state == "passed":  # the last place tells whether the student got there
+        elif state.state == "passed":  # the last entry shows whether the student passed
             about.runs[-1] = run
 
 
@@ -219,18 +219,18 @@ def _given_tests(root: Path) -> Callable[[str], bool]:
     return given
 
 
-# On the disk
+# Storage
 
 
 @contextlib.contextmanager
 def _changes(root: Path) -> Iterator[Activity]:
-    """The activity of a workspace, written back at the end; nothing is recorded where that is not possible."""
+    """The activity of a workspace, written back at the end; nothing is recorded if that fails."""
     with _LOCK, contextlib.suppress(OSError):
         activity = _read(root, time.time())
         yield activity
         last = {"task": activity.last_task, "time": activity.last_time, "codes": activity.codes}
         data = encode(activity.tasks, last=last)
-        if len(data) > MAX_BYTES:  # the names of tests are most of it
+        if len(data) > MAX_BYTES:  # most of the size is test names
             for run in (run for about in activity.tasks.values() for run in about.runs[:-1]):
                 run.failed = []
             data = encode(activity.tasks, last=last)
@@ -259,12 +259,12 @@ def read_activity(root: Path) -> dict[str, TaskActivity]:
 
 
 def encode(tasks: Mapping[str, TaskActivity], **more: object) -> bytes:
-    """The activity as JSON: what is on the disk, and without `more` what is handed in."""
+    """The activity as JSON. The file on disk has `more` entries; a hand-in has none."""
     document = {"schema": SCHEMA, "tasks": {id: asdict(about) for id, about in tasks.items()}}
     return (json.dumps(document | more, separators=(",", ":")) + "\n").encode()
 
 
-# Reading what somebody else wrote
+# Validation of hand-ins
 
 
 def decode(data: bytes) -> dict[str, TaskActivity]:
@@ -280,7 +280,7 @@ def load(data: bytes) -> dict[str, Any]:
     """A JSON object of limited size and depth.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not one.
     """
     if len(data) > MAX_BYTES:
         raise ValueError(f"expected at most {MAX_BYTES} bytes, got more")

@@ -1,4 +1,4 @@
-"""Writing files that others read at the same time."""
+"""Atomic writes of files that other processes may be reading."""
 
 import contextlib
 import json
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def write_bytes(path: Path, data: bytes, durable: bool = False) -> None:
-    """Write under a temporary name and rename, so that nobody ever reads half of a file.
+    """Write under a temporary name and rename, so that no reader sees a partial file.
 
     Args:
-        path: The file; its folder is made if it is not there.
-        data: What it is to hold.
-        durable: Whether the file must survive a power failure from now on; waiting for the disk takes some milliseconds.
+        path: The file; its folder is created if it does not exist.
+        data: The contents.
+        durable: Wait until the data is on the disk, so that it survives a power failure; this takes some milliseconds.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -31,7 +31,7 @@ def write_bytes(path: Path, data: bytes, durable: bool = False) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming last; Windows and some network file systems do not sync folders."""
+    """Make a rename durable; Windows and some network file systems cannot sync folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -41,5 +41,5 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_json(path: Path, document: object, durable: bool = False) -> None:
-    """Write a document as JSON, all of it or nothing; see `write_bytes`."""
+    """Write a document as JSON, atomically; see `write_bytes`."""
     write_bytes(path, (json.dumps(document, indent=1) + "\n").encode(), durable)

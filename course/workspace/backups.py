@@ -1,7 +1,7 @@
-"""Replace files of a workspace together: a backup comes first, and a command that is killed leaves nothing half done.
+"""Replace files of a workspace as one transaction, after a backup; a command that is killed leaves no partial change.
 
-All new files are written into a journal, which gets its name by one rename; from then on the change happens. A journal that is found
-by a later command is brought to its end. One command changes files at a time.
+All new files are written into a journal, which one rename commits. If a command is killed after that, the next command finishes the
+journal. Only one command changes files at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOCK = Path(".course") / "lock"
 UNFINISHED = ".unfinished-"
 """Prefix of the names of unfinished files and folders."""
 
-KEPT = 50
+MAX_BACKUPS = 50
 """Maximum number of backups; older ones are deleted."""
 
 SCHEMA = 1
@@ -41,8 +41,8 @@ class Backup:
     """The contents of files before a command.
 
     Attributes:
-        name: When it was made, and why.
-        files: What they held, None where there was no file yet.
+        name: Its date and reason.
+        files: The contents by path; None for a file that did not exist.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Backup:
 
 
 def apply(root: Path, changes: Changes, why: str) -> str | None:
-    """Write new contents to files, to all of them or to none.
+    """Replace the contents of all these files, or of none.
 
     Args:
         root: The workspace.
@@ -61,22 +61,22 @@ def apply(root: Path, changes: Changes, why: str) -> str | None:
         The name of the backup of the files that differed; None if none did.
 
     Raises:
-        Problem: If another command is changing files, or a file cannot be written; then all is as it was.
+        Problem: If another command is changing files, or a file cannot be written; then nothing has changed.
     """
-    with only_one(root):
+    with exclusive_access(root):
         return _apply(root, changes, why)
 
 
 @contextlib.contextmanager
-def only_one(root: Path, lock: Path = LOCK) -> Iterator[None]:
-    """Keep other commands from changing files of this workspace, and first finish what an interrupted one began.
+def exclusive_access(root: Path, lock: Path = LOCK) -> Iterator[None]:
+    """Lock the workspace against changes by other commands, and first finish the journal of an interrupted command.
 
     Args:
         root: The workspace.
-        lock: What is locked; a command that takes minutes, and writes nothing that others do, has a lock of its own.
+        lock: The lock file; a command that takes minutes and writes files of its own uses another one.
 
     Raises:
-        Problem: If another command does.
+        Problem: If another command holds the lock.
     """
     import sqlite3  # its lock works on all platforms, and ends with the process that holds it
 
@@ -128,10 +128,10 @@ def read(root: Path, name: str) -> Backup:
 
 
 def restore(root: Path, name: str) -> str | None:
-    """Restore the files of a backup; their current contents are backed up, too.
+    """Restore the files of a backup, after a backup of their current contents.
 
     Returns:
-        The name of the new backup; None if all is already as it was.
+        The name of the new backup; None if all files match the backup already.
 
     Raises:
         Problem: As `read` and `apply` do.
@@ -185,10 +185,10 @@ def _apply(root: Path, changes: Changes, why: str) -> str | None:
         name = _save(root, {path: (before[path], changed[path]) for path in changed}, why)
         _prepare(root, changed, before, name)
     except OSError as error:
-        _sweep(root)
+        _delete_unfinished(root)
         raise Problem(f"the new files cannot be written ({error}), so nothing was changed; run: course doctor", ENVIRONMENT) from None
     try:
-        _carry_out(root)
+        _apply_journal(root)
     except OSError as error:
         _undo(root, {path: before[path] for path in changed})
         raise Problem(
@@ -196,7 +196,7 @@ def _apply(root: Path, changes: Changes, why: str) -> str | None:
             "close what holds it open or make it writable, and run this command again",
             ENVIRONMENT,
         ) from None
-    for old in names(root)[KEPT:]:
+    for old in names(root)[MAX_BACKUPS:]:
         shutil.rmtree(root / FOLDER / old, ignore_errors=True)
     return name
 
@@ -236,7 +236,7 @@ def _prepare(root: Path, changed: Changes, before: Changes, name: str) -> None:
     building.rename(root / JOURNAL)
 
 
-def _carry_out(root: Path) -> None:
+def _apply_journal(root: Path) -> None:
     """Finish the changes of the journal, and delete it."""
     steps = json.loads((root / JOURNAL / "plan.json").read_text(encoding="utf-8"))["steps"]
     for number, step in enumerate(steps):
@@ -264,7 +264,7 @@ def _undo(root: Path, before: Changes) -> None:
 
 def _recover(root: Path) -> None:
     """Finish the changes of a command that was killed; files that were edited since are backed up first."""
-    _sweep(root)
+    _delete_unfinished(root)
     if not (root / JOURNAL).is_dir():
         return
     try:
@@ -277,7 +277,7 @@ def _recover(root: Path) -> None:
                 edited[step["path"]] = (now, new.read_bytes() if new.exists() else None)
         if edited:
             _save(root, edited, "edited-in-between")
-        _carry_out(root)
+        _apply_journal(root)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Problem(
             f"an earlier command was interrupted and cannot be finished ({error}); look at {FOLDER.as_posix()}, "
@@ -286,7 +286,7 @@ def _recover(root: Path) -> None:
         ) from None
 
 
-def _sweep(root: Path) -> None:
+def _delete_unfinished(root: Path) -> None:
     """Delete the unfinished files of a command that was killed before it changed anything."""
     for folder in (*(root / FOLDER).glob(f"{UNFINISHED}*"), *(root / JOURNAL.parent).glob(f"{UNFINISHED}*")):
         shutil.rmtree(folder, ignore_errors=True)

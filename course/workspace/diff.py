@@ -27,11 +27,11 @@ def run(root: Path, manifest: Manifest, console: Console, id: str = "", as_json:
         root: The workspace.
         manifest: Its manifest.
         console: Where to print.
-        id: Show only the changes in the functions of this task, and those in its files that belong to none; all if empty.
+        id: Show only changes in the functions of this task, and changes in its files outside any task's functions. Default: all.
         as_json: Print one object: the lines of the patch by file.
 
     Raises:
-        Problem: If there is no such task, or the workspace does not know what was handed out.
+        Problem: If there is no such task, or the record of what was handed out is missing.
     """
     patches = differences(root, manifest, id)
     if as_json:
@@ -69,7 +69,7 @@ def differences(root: Path, manifest: Manifest, id: str = "") -> dict[str, list[
 
 
 def _text(data: bytes) -> str:
-    """Decode a file, replacing what cannot be read."""
+    """Decode a file, replacing invalid bytes."""
     try:
         return function_source.unix(function_source.decode(data)[0])
     except function_source.Unreadable:

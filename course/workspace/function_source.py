@@ -1,6 +1,6 @@
-"""Functions found in a file of a workspace, and their text put into another one: by lines, so that every other byte stays.
+"""Find functions in Python files and replace their text line by line; all other bytes stay the same.
 
-A function is named by its path, as in the manifest: `relu`, `Scalar.__add__`, `tensor_map._map`. Of a property, `Scalar.name` is the
+A function is named by its path, as in the manifest: `relu`, `Scalar.__add__`, `tensor_map._map`. For a property, `Scalar.name` is the
 getter and `Scalar.name@setter` the setter.
 """
 
@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 LINE_END = re.compile(r"\r\n|\r|\n")
-"""Where Python sees a line end; `str.splitlines` knows more."""
+"""The line ends that Python recognizes; `str.splitlines` recognizes more."""
 
 OPENER = re.compile(r"([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
 
 
 class Unreadable(ValueError):
-    """A file that cannot be taken apart.
+    """A file that cannot be parsed.
 
     Args:
-        reason: Why.
-        line: Where, from 1; 0 if that is not known.
+        reason: The reason.
+        line: The line number, from 1; 0 if it is unknown.
     """
 
     def __init__(self, reason: str, line: int = 0) -> None:
@@ -36,18 +36,18 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Function:
-    """Where a function stands in a text.
+    """The location of a function in a text.
 
     Attributes:
         name: Its path.
-        start: Where its first line begins, that of a decorator if it has one.
-        code: Where the lines behind its docstring begin; of `def f(x): return x`, where `return` does.
-        end: Where the line behind its last one begins; comments as deep as its body belong to it.
-        indent: What stands before `def`.
-        inner: What stands before the lines of its body.
-        inline: Whether all of it is one line.
+        start: Offset of its first line, which may be a decorator.
+        code: Offset of the first line after its docstring; for `def f(x): return x`, the offset of `return`.
+        end: Offset of the line after its last one; comments indented like its body belong to it.
+        indent: The indentation of `def`.
+        inner: The indentation of its body.
+        inline: Whether it is a single line.
         lines: Its first and last line, from 1.
-        docstring: Where the lines of its docstring begin; None if it has none, or all of it is one line.
+        docstring: Offset of its docstring; None if it has none, or is a single line.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Function:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text of a Python file, line ends as they are, and the codec that makes the same bytes of it again, byte order mark included.
+    """The text of a Python file with its original line ends, and the codec that encodes it to the same bytes, including a byte order mark.
 
     Raises:
-        Unreadable: If the bytes are no text in the encoding that the file names, or in UTF-8 if it names none.
+        Unreadable: If the bytes are not valid in the encoding that the file declares, or in UTF-8 if it declares none.
     """
     try:
         try:
@@ -81,13 +81,13 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def line_at(data: bytes, place: int) -> int:
-    """The number of the line, from 1, in which this byte stands."""
+    """The number of the line, from 1, that contains this byte."""
     return 1 + data[:place].replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
 
 
 @lru_cache(maxsize=32)
 def parse(text: str) -> ast.Module:
-    """The syntax tree, to be read alone; nothing is run.
+    """The syntax tree, which is shared and must not be changed; nothing is run.
 
     Raises:
         Unreadable: If the text is not valid Python.
@@ -104,39 +104,39 @@ def parse(text: str) -> ast.Module:
 
 @lru_cache(maxsize=64)
 def find(text: str) -> Mapping[str, Function]:
-    """Every function of the text by its name; of two with one name the last.
+    """Every function of the text by its name; the last one if a name occurs twice.
 
     Raises:
         Unreadable: If the text is not valid Python.
     """
     lines = _Lines(text)
-    return {name: _function(name, node, lines) for name, node in named(parse(text))}
+    return {name: _function(name, node, lines) for name, node in iter_functions(parse(text))}
 
 
-def named(tree: ast.AST, path: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def iter_functions(tree: ast.AST, path: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All functions below a node with their names, in the order of the text."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             name = path + node.name + _role(node)
             yield name, node
-            yield from named(node, f"{name}.")
+            yield from iter_functions(node, f"{name}.")
         elif isinstance(node, ast.ClassDef):
-            yield from named(node, f"{path}{node.name}.")
+            yield from iter_functions(node, f"{path}{node.name}.")
         elif not isinstance(node, ast.expr):
-            yield from named(node, path)
+            yield from iter_functions(node, path)
 
 
 def definitions(text: str) -> dict[str, str]:
-    """The text of every function by its name, decorators included, moved to the left edge.
+    """The text of every function by its name, including decorators, without indentation.
 
     Raises:
         Unreadable: If the text is not valid Python.
     """
-    return {name: _moved(text, function.start, function.end, function.indent, "") for name, function in find(text).items()}
+    return {name: _reindent(text, function.start, function.end, function.indent, "") for name, function in find(text).items()}
 
 
 def codes(text: str) -> dict[str, str]:
-    """What stands in every function behind its docstring, by its name, moved to the left edge, without blank lines around it.
+    """The code of every function after its docstring, by its name, without indentation and surrounding blank lines.
 
     Raises:
         Unreadable: If the text is not valid Python.
@@ -151,19 +151,19 @@ def graft(text: str, given: Mapping[str, str], whole: Collection[str] = ()) -> s
     Args:
         text: Python source.
         given: A definition by function name: `def relu(x): …`, as `definitions` has them. Its last name must be the function's.
-        whole: The functions of which decorators, arguments and docstring of the given one are taken too, not only what stands behind its
-            docstring. Where the text's has no docstring, that of the given one is taken anyway.
+        whole: Functions whose decorators, arguments and docstring are replaced too, not only the code after the docstring. If the text has
+            no docstring for a function, the given one is used in any case.
 
     Raises:
-        Unreadable: If the text has no such function, or what is given is not one definition of that name, or one is not valid Python.
+        Unreadable: If the text has no such function, a given text is not a single definition of that name, or one is not valid Python.
     """
     found = find(text)
     if missing := [name for name in given if name not in found]:
         raise Unreadable(f"expected a function {missing[0]}, found none")
     below = len(text) + 1
-    for name in sorted(given, key=lambda name: found[name].start, reverse=True):  # so that the places of the others stay
+    for name in sorted(given, key=lambda name: found[name].start, reverse=True):  # from the end, so that the other offsets stay valid
         definition = given[name]
-        target = found[name] if found[name].end <= below else find(text)[name]  # it holds the one before
+        target = found[name] if found[name].end <= below else find(text)[name]  # it contains the previous one
         below = target.start
         expected = name.split("@")[0].rpartition(".")[2]
         nodes = parse(definition).body
@@ -175,12 +175,12 @@ def graft(text: str, given: Mapping[str, str], whole: Collection[str] = ()) -> s
 
 
 def replace_whole(text: str, target: Function, other: str, source: Function) -> str:
-    """The text with one function replaced by one of another text, decorators, arguments and docstring included."""
-    return _spliced(text, target.start, target.end, _moved(other, source.start, source.end, source.indent, target.indent))
+    """The text with one function replaced by a function of another text, including decorators, arguments and docstring."""
+    return _splice(text, target.start, target.end, _reindent(other, source.start, source.end, source.indent, target.indent))
 
 
 def find_loosely(text: str, name: str) -> Function | None:
-    """Where a function seems to stand in a text that is not valid Python, by indentation alone; None if that does not tell."""
+    """The location of a function in a text that is not valid Python, found by indentation alone; None if it is not found."""
     lines = _Lines(text)
     path: list[tuple[int, str]] = []
     for number, line in enumerate(lines.texts):
@@ -206,22 +206,22 @@ def find_loosely(text: str, name: str) -> Function | None:
 
 
 def unix(text: str) -> str:
-    """The text with line feeds alone: how an editor or git ends lines is nothing that anybody wrote."""
+    """The text with line feeds as line ends, because editors and git change line ends."""
     return LINE_END.sub("\n", text)
 
 
 def line_end(text: str) -> str:
-    """How the lines of a text end: as most of them do."""
+    """The most frequent line end of a text."""
     windows = text.count("\r\n")
     return "\r\n" if windows > text.count("\n") - windows else "\n"
 
 
 class _Lines:
-    """Where the lines of a text begin, and what they say.
+    """The lines of a text and their offsets.
 
     Attributes:
-        starts: Of each line, and of the end of the text.
-        texts: Each line without its end.
+        starts: The offset of each line, and of the end of the text.
+        texts: Each line without its line end.
     """
 
     def __init__(self, text: str) -> None:
@@ -233,7 +233,7 @@ class _Lines:
             self.starts.append(len(text))
 
     def place(self, line: int, column: int) -> int:
-        """The place in the text of a node's line and column, which counts bytes of UTF-8."""
+        """The offset of a node's line and column; the column counts bytes of UTF-8."""
         return self.starts[line - 1] + len(self.texts[line - 1].encode()[:column].decode())
 
 
@@ -266,7 +266,7 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def _header_end(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: _Lines) -> int:
-    """The number of the line in which the colon of `def` stands."""
+    """The number of the line that contains the colon of `def`."""
     after = (node.returns.end_lineno or 0, node.returns.end_col_offset or 0) if node.returns else (0, 0)
     header = lines.texts[node.lineno - 1 : _first_line(node.body[0]) - 1]
     depth = 0
@@ -279,7 +279,7 @@ def _header_end(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: _Lines) -> 
 
 
 def _role(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """ "@setter" and its like for the parts of a property, "@overload" for an overload."""
+    """The suffix of a name: "@setter" and similar for the parts of a property, "@overload" for an overload."""
     for line in node.decorator_list:
         last = ast.unparse(line).split(".")[-1]
         if last in ("setter", "getter", "deleter", "overload"):
@@ -288,22 +288,22 @@ def _role(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def _depth(line: str) -> int:
-    """How far a line is indented, a tab counted as Python does."""
+    """The indentation of a line; tabs count as in Python."""
     return len(line) - len(line.lstrip(" \t")) if "\t" not in line else len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
 def _replace_code(text: str, target: Function, other: str, source: Function) -> str:
-    """The text with what stands behind the docstring of one function replaced by that of a function of another text."""
+    """The text with the code of one function, after its docstring, replaced by that of a function of another text."""
     block = _block(other, source, target.inner)
     if target.docstring is None and source.docstring is not None:
-        block = _moved(other, source.docstring, source.code, source.inner, target.inner) + block
+        block = _reindent(other, source.docstring, source.code, source.inner, target.inner) + block
     if target.inline:
-        return _spliced(text, len(text[: target.code].rstrip(" \t")), target.end, "\n" + block)
-    return _spliced(text, target.code, target.end, block)
+        return _splice(text, len(text[: target.code].rstrip(" \t")), target.end, "\n" + block)
+    return _splice(text, target.code, target.end, block)
 
 
-def _spliced(text: str, start: int, end: int, new: str) -> str:
-    """The text with other lines in the place of some; they end as all others do."""
+def _splice(text: str, start: int, end: int, new: str) -> str:
+    """The text with a range of lines replaced; the new lines get the line ends of the text."""
     new = unix(new)
     if end < len(text) and not new.endswith("\n"):
         new += "\n"
@@ -313,14 +313,14 @@ def _spliced(text: str, start: int, end: int, new: str) -> str:
 
 
 def _block(text: str, function: Function, indent: str) -> str:
-    """The lines of a function behind its docstring, indented so."""
+    """The lines of a function after its docstring, with this indentation."""
     if function.inline:
         return indent + text[function.code : function.end]
-    return _moved(text, function.code, function.end, function.inner, indent)
+    return _reindent(text, function.code, function.end, function.inner, indent)
 
 
-def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
-    """These lines with one indentation in the place of another; what stands in strings of several lines stays."""
+def _reindent(text: str, start: int, end: int, old: str, new: str) -> str:
+    """These lines with a new indentation; the contents of multi-line strings do not change."""
     if old == new:
         return text[start:end]
     fixed = _in_strings(text)
@@ -338,7 +338,7 @@ def _moved(text: str, start: int, end: int, old: str, new: str) -> str:
 def _in_strings(text: str) -> frozenset[int]:
     """The lines that begin within a string."""
     lines: set[int] = set()
-    starts: list[int] = []  # of the f-strings that are open
+    starts: list[int] = []  # lines of the open f-strings
     for token in tokenize.generate_tokens(io.StringIO(unix(text)).readline):
         kind = tokenize.tok_name[token.type]
         if kind == "STRING":

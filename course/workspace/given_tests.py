@@ -14,7 +14,7 @@ from course.workspace import backups, function_source, merge, pristine
 FOLDER = "tests/"
 
 
-def changed(root: Path, manifest: Manifest) -> list[str]:
+def changed_files(root: Path, manifest: Manifest) -> list[str]:
     """The test files that are missing, or in which a given test or helper has changed; additional tests are allowed."""
     try:
         given = pristine.read(root)
@@ -27,14 +27,16 @@ def changed(root: Path, manifest: Manifest) -> list[str]:
             now = backups.content(root, path)
         except Problem:  # such as a link out of the workspace
             now = None
-        if now is None or not (given.is_as_given(path, now) or _holds(now, given.files.get(path, b""), set(own.get(path, ())))):
+        if now is None or not (
+            given.is_as_given(path, now) or _has_given_functions(now, given.files.get(path, b""), set(own.get(path, ())))
+        ):
             found.append(path)
     return found
 
 
 def warning(root: Path, manifest: Manifest) -> str:
     """A warning about changed given tests; "" if there are none."""
-    paths = changed(root, manifest)
+    paths = changed_files(root, manifest)
     if not paths:
         return ""
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -46,13 +48,13 @@ def reset(root: Path, manifest: Manifest, console: Console) -> int:
     """Restore the given tests after a backup, except for those that students write. Returns the exit code.
 
     Raises:
-        Problem: If that cannot be done; then nothing was changed.
+        Problem: If the tests cannot be restored; then nothing has changed.
     """
     from course.workspace.reset import say_how_to_restore
 
     given, own = pristine.read(root), pristine.task_functions(manifest)
-    paths = changed(root, manifest)
-    changes = {path: _brought_back(backups.content(root, path), given.files[path], set(own.get(path, ()))) for path in paths}
+    paths = changed_files(root, manifest)
+    changes = {path: _restored_file(backups.content(root, path), given.files[path], set(own.get(path, ()))) for path in paths}
     name = backups.apply(root, changes, "reset-tests")
     if name is None:
         console.print("The given tests are as they were handed out; nothing to reset.", soft_wrap=True)
@@ -62,7 +64,7 @@ def reset(root: Path, manifest: Manifest, console: Console) -> int:
     return 0
 
 
-def _holds(now: bytes, given: bytes, own: set[str]) -> bool:
+def _has_given_functions(now: bytes, given: bytes, own: set[str]) -> bool:
     """Whether every given function of a file is unchanged; `own` are the functions that students write."""
     try:
         before, after = _functions(given), _functions(now)
@@ -74,10 +76,10 @@ def _holds(now: bytes, given: bytes, own: set[str]) -> bool:
 def _functions(data: bytes) -> dict[str, str]:
     """The code of all functions of a file, decorators included, without comments."""
     tree = function_source.parse(function_source.decode(data)[0])
-    return {name: ast.unparse(node) for name, node in function_source.named(tree)}
+    return {name: ast.unparse(node) for name, node in function_source.iter_functions(tree)}
 
 
-def _brought_back(now: bytes | None, given: bytes, own: set[str]) -> bytes:
+def _restored_file(now: bytes | None, given: bytes, own: set[str]) -> bytes:
     """The given file with the functions that the student wrote."""
     if now is None or not own:
         return given

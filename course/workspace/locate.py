@@ -24,13 +24,13 @@ STUDENTS = ("minitorch", "project", "tests")
 """The folders in which a student writes."""
 
 CACHED = type(functools.cache(len))
-"""The type of functions behind functools.cache."""
+"""The type of functions that functools.cache wraps."""
 
 MOST = 4
 """Maximum number of methods to show; more would not help."""
 
 
-class Places:
+class Locator:
     """Finds the lines of a workspace that belong to an error.
 
     Args:
@@ -49,19 +49,19 @@ class Places:
                     module, _, function = name.partition(":")
                     self.written.setdefault(module.replace(".", "/") + ".py", {})[function] = task.id
 
-    def of(self, error: BaseException, test: Path | None = None, task: str | None = None) -> Place | None:
-        """The line to look at.
+    def locate(self, error: BaseException, test: Path | None = None, task: str | None = None) -> Place | None:
+        """The line to show for an error.
 
-        It is the last one in a function of the task, in another that students write, in their files, or in the test, whichever there is
-        first: what calls `view` with a wrong shape is to be mended, not `view`. A compiler's error comes from none of their lines, but its
+        This is the last line of the traceback in a function of the task; else in another function that students write, in their files, or
+        in the test. So a wrong call of `view` is shown, not `view` itself. A compiler error has no traceback into these lines, but its
         message may name one.
 
         Args:
-            error: What was raised.
-            test: The file of the test that it ended.
-            task: That test's task.
+            error: The error.
+            test: The file of the test that failed.
+            task: The task of that test.
         """
-        if from_compiler(error) and (place := self._compiled(str(error))):
+        if from_compiler(error) and (place := self._compiler_location(str(error))):
             return place
         if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
             return Place(file, error.lineno or 1, (error.text or "").strip())
@@ -84,8 +84,8 @@ class Places:
                 asked = found if written == task else asked
         return asked or theirs or found
 
-    def _compiled(self, message: str) -> Place | None:
-        """The first line in a function that students write, of those that numba's message names: the innermost."""
+    def _compiler_location(self, message: str) -> Place | None:
+        """The innermost line in a function that students write, among those that Numba's message names."""
         for filename, number in re.findall(r'^File "(.+)", line (\d+):', message, re.MULTILINE):
             path, line = os.path.abspath(filename), int(number)
             if (file := self._student_file(path)) is None:
@@ -95,13 +95,13 @@ class Places:
                 return place
         return None
 
-    def task_to_mend(self, file: str, task: str | None) -> str | None:
-        """The first task that writes in a file that failed to load; None if `task` writes in it, too, or no task does."""
+    def task_to_fix(self, file: str, task: str | None) -> str | None:
+        """The first task with functions in a file that failed to load; None if `task` has functions in it, too, or no task does."""
         tasks = list(self.written.get(file, {}).values())
         return tasks[0] if tasks and task is not None and task not in tasks else None
 
-    def unreturned(self, error: BaseException) -> tuple[Place, str] | None:
-        """The function that should have returned a kernel, if the error says that it did not, and what to do."""
+    def missing_return(self, error: BaseException) -> tuple[Place, str] | None:
+        """The function that should have returned a kernel, if the error shows that it did not, and the fix."""
         if not isinstance(error, TypeError):
             return None
         if re.fullmatch("'NoneType' object is not (callable|subscriptable)", str(error)):
@@ -116,7 +116,7 @@ class Places:
                 if code and file and code.co_qualname.partition(".")[0] in self.written.get(file, ()):
                     name = code.co_qualname.partition(".")[0]
                     place = self._beginning(file, code.co_firstlineno, code.co_qualname.replace("<locals>.", ""))
-                    return place, f"{name} returned {code.co_name} as it stands; return it compiled, jit({code.co_name})"
+                    return place, f"{name} returned {code.co_name} without compiling it; return jit({code.co_name})"
         return None
 
     def _beginning(self, file: str, line: int, function: str) -> Place:
@@ -124,25 +124,25 @@ class Places:
         return Place(file, line, linecache.getline(str(self.root / file), line).strip(), function, in_task=True)
 
     def beginning(self, code: CodeType) -> Place | None:
-        """Where a function begins; None if it is not one of a student's files."""
+        """The first line of a function; None if it is not in a student's file."""
         file = self._student_file(code.co_filename)
         name = code.co_qualname.replace("<locals>.", "")
         return Place(file, _first_line(code), function=name, in_task=True) if file else None
 
-    def named(self, error: BaseException, task: str | None, place: Place | None) -> tuple[Place, ...]:
-        """Where the methods of a task begin that the message names, as Mul.backward, if the error came through none of its functions."""
+    def named_methods(self, error: BaseException, task: str | None, place: Place | None) -> tuple[Place, ...]:
+        """The methods of a task that the message names, such as Mul.backward, if the traceback passes through none of its functions."""
         if place is None or self._task(place) == task:
             return ()
         return tuple(other for other in self._methods(task) if re.search(rf"\b{re.escape(other.function)}\b", str(error)))
 
-    def called(self, error: BaseException, task: str | None, place: Place, parameters: set[str]) -> tuple[Place, ...]:
-        """Where the student's functions begin that the failing line of a test names, or if it names none, those that the test names.
+    def called_functions(self, error: BaseException, task: str | None, place: Place, parameters: set[str]) -> tuple[Place, ...]:
+        """The student's functions that the failing line of a test names, or else those that the test names.
 
         Args:
-            error: What the test ended with.
-            task: The test's task. If no function is named, its methods are looked for.
+            error: The error of the test.
+            task: The test's task. If no function is named, its methods are searched.
             place: The failing line.
-            parameters: What else the test names, such as "Sigmoid".
+            parameters: Further names in the test, such as "Sigmoid".
         """
         frames = [frame for frame in _frames(error) if self._student_file(frame.f_code.co_filename) == place.file]
         if not frames:
@@ -162,7 +162,7 @@ class Places:
         return tuple(found) if len(found) <= MOST else ()
 
     def _functions(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Place]:
-        """Where the functions begin that students write and that these names of a test's file stand for, also behind a cache."""
+        """The functions by students that these names refer to in a test's file, including cached functions."""
         found = []
         for name in names:
             value = values.get(name)
@@ -175,7 +175,7 @@ class Places:
         return list(dict.fromkeys(found))
 
     def _methods(self, task: str | None) -> list[Place]:
-        """Where the methods of a task begin, as far as their modules have been loaded."""
+        """The methods of a task whose modules have been loaded."""
         found = []
         for file, functions in self.written.items():
             module = sys.modules.get(file.removesuffix(".py").replace("/", "."))
@@ -187,12 +187,12 @@ class Places:
         return found
 
     def _task(self, place: Place) -> str | None:
-        """The id of the task whose function contains a place."""
+        """The id of the task whose function contains a line."""
         functions = self.written.get(place.file, {})
         return next((task for name, task in functions.items() if f"{place.function}.".startswith(f"{name}.")), None)
 
     def _student_file(self, filename: str) -> str | None:
-        """The file's name from the root of the workspace, if it lies where students write."""
+        """The path of a file relative to the workspace, if it is in a folder where students write."""
         path = Path(filename)
         if not path.is_relative_to(self.root):
             return None
@@ -201,7 +201,7 @@ class Places:
 
 
 def _names_in_helpers(code: CodeType, values: Mapping[str, Any]) -> set[str]:
-    """The names that the functions of a test's own file use which the test calls, and the functions that these call."""
+    """The names used by the functions of a test's own file that the test calls, directly or indirectly."""
     names, waiting = set(code.co_names), list(code.co_names)
     while waiting:
         value = values.get(waiting.pop())
@@ -213,12 +213,12 @@ def _names_in_helpers(code: CodeType, values: Mapping[str, Any]) -> set[str]:
 
 
 def _without_return(path: Path) -> Iterator[tuple[str, str, int]]:
-    """The functions of a file that define a function and return nothing, though they should.
+    """The functions of a file that define an inner function but return nothing.
 
     Yields:
-        The name, that of the last function inside, the line of `def`.
+        The name, the name of the last inner function, and the line of `def`.
     """
-    for function in _parsed(path):
+    for function in _parse(path):
         if not isinstance(function, ast.FunctionDef) or ast.unparse(function.returns or ast.Name("")) == "None":
             continue
         inner = [node for node in function.body if isinstance(node, ast.FunctionDef)]
@@ -228,7 +228,7 @@ def _without_return(path: Path) -> Iterator[tuple[str, str, int]]:
             yield function.name, inner[-1].name, function.lineno
 
 
-def _parsed(path: Path) -> list[ast.stmt]:
+def _parse(path: Path) -> list[ast.stmt]:
     """The functions of a file; none if it is missing or no longer valid Python."""
     try:
         return ast.parse(path.read_text(encoding="utf-8")).body
@@ -237,9 +237,9 @@ def _parsed(path: Path) -> list[ast.stmt]:
 
 
 def _functions_at(path: str, line: int) -> list[str]:
-    """The names of the classes and functions around a line, the outermost first."""
+    """The names of the classes and functions that contain a line, outermost first."""
     names: list[str] = []
-    body = _parsed(Path(path))
+    body = _parse(Path(path))
     while around := [
         node for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
     ]:
@@ -249,7 +249,7 @@ def _functions_at(path: str, line: int) -> list[str]:
 
 
 def _frames(error: BaseException) -> list[FrameType]:
-    """The calls through which an error came, the outermost first."""
+    """The frames of an error's traceback, outermost first."""
     return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 
@@ -262,17 +262,17 @@ def _first_line(code: CodeType) -> int:
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that a function uses, those in the functions inside it included."""
+    """The names that a function uses, including those in its inner functions."""
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 REFLECTED = {"__gt__": "lt", "__lt__": "gt", "__radd__": "add", "__rmul__": "mul", "__rsub__": "sub"}
-"""Methods that Python calls for an operator where its left operand is a plain number."""
+"""Methods that Python calls for an operator whose left operand is a plain number."""
 
 
 def _is_called(name: str, names: set[str]) -> bool:
-    """Whether names that stand in a test lead to a method: "permute" to Tensor.permute and Permute.forward, "add" to Tensor.__add__."""
+    """Whether names in a test refer to a method: "permute" to Tensor.permute and Permute.forward, "add" to Tensor.__add__."""
     owner, _, method = name.rpartition(".")
-    if method in ("__init__", "forward", "backward"):  # one of many of this name
+    if method in ("__init__", "forward", "backward"):  # many classes have this method
         return owner in names or owner.lower() in names
     return method.strip("_") in names or REFLECTED.get(method) in names

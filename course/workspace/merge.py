@@ -1,6 +1,6 @@
 """Merge what a student wrote in a file into a newer release of it: functions, helpers and imports.
 
-Given code is the release's. What the student changed in it is named, with its line: it stays in the backup.
+Given code comes from the release. Changes by the student in given code are reported with their lines, and remain in the backup.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from course.workspace.signatures import signatures
 
 
 @dataclass
-class Merged:
+class MergeResult:
     """A file of the release with the student's work.
 
     Attributes:
         text: The file.
         taken: The functions whose code is the student's.
-        gone: Those that the student wrote and the release does not have.
-        lost: Where else the student had changed something: function or class, or "line 7".
+        gone: Functions that the student wrote and the release does not have.
+        lost: Locations of other changes by the student: a function or class, or "line 7".
     """
 
     text: str
@@ -32,15 +32,15 @@ class Merged:
     lost: list[str] = field(default_factory=list)
 
 
-def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_test: bool = False) -> Merged:
+def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_test: bool = False) -> MergeResult:
     """Merge the student's work into a newer file.
 
     Args:
         old: The file as it was handed out.
-        yours: What the student made of it.
+        yours: The student's version.
         new: The file in the newer release.
-        names: What students write in it, before and now.
-        is_test: Whether the student chose the signature too; elsewhere it is taken where it was changed.
+        names: The functions that students write in it, before and now.
+        is_test: Whether the student also chose the signature; otherwise the student's signature is kept only if it was changed.
 
     Raises:
         Unreadable: If one of the three is not valid Python.
@@ -54,7 +54,7 @@ def merge(old: str, yours: str, new: str, names: tuple[set[str], set[str]], is_t
     taken = [name for name in done if name in names[1] and name in after]
     before, now = signatures(old), signatures(yours)
     changed = {name for name in taken if is_test or name not in before or now[name].text != before[name].text}
-    merged = Merged(function_source.graft(new, {name: mine[name] for name in taken}, whole=changed), taken)
+    merged = MergeResult(function_source.graft(new, {name: mine[name] for name in taken}, whole=changed), taken)
     merged.gone = [name for name in done if name not in taken]
     merged.text = with_additions(old, yours, merged.text)
     function_source.parse(merged.text)
@@ -71,9 +71,9 @@ class _Item:
     """A statement of a module or class.
 
     Attributes:
-        key: What makes it the same in two files.
-        start: Its first line, from 0, comments right above it included.
-        end: The line behind it.
+        key: Identifies the statement across files.
+        start: Its first line, from 0, including comments directly above it.
+        end: The line after it.
         node: The statement.
     """
 
@@ -107,7 +107,7 @@ def _end(node: ast.stmt, lines: list[str]) -> int:
 
 def _key(node: ast.stmt) -> str:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return next(name for name, _ in function_source.named(ast.Module([node], [])))
+        return next(name for name, _ in function_source.iter_functions(ast.Module([node], [])))
     if isinstance(node, ast.ClassDef):
         return f"class {node.name}"
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -209,13 +209,13 @@ def _new_imports(node: ast.Import | ast.ImportFrom, text: list[str], known: set[
     )
 
 
-# What could not be taken over
+# What could not be merged
 
 
-def _lost(old: str, yours: str, new: str, merged: Merged) -> list[str]:
-    """The places of lines that the student wrote and that the merged file lacks."""
-    mine, kept = _added(old, yours), Counter(line for _, line in _added(new, merged.text))
-    kept += Counter(line for _, line in _added(old, new))  # the release made the same change
+def _lost(old: str, yours: str, new: str, merged: MergeResult) -> list[str]:
+    """The locations of lines that the student wrote and that the merged file lacks."""
+    mine, kept = _added_lines(old, yours), Counter(line for _, line in _added_lines(new, merged.text))
+    kept += Counter(line for _, line in _added_lines(old, new))  # the release made the same change
     found, lost = function_source.find(yours), {}
     lines = yours.split("\n")
     imported = {node.lineno + i for node in function_source.parse(yours).body for i in range(_height(node)) if _aliases_of(node)}
@@ -233,7 +233,7 @@ def _height(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def _added(old: str, new: str) -> list[tuple[int, str]]:
+def _added_lines(old: str, new: str) -> list[tuple[int, str]]:
     """The lines, with their numbers, that a text adds to an older one, except blank ones."""
     before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
     opcodes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()

@@ -1,6 +1,6 @@
-"""What a workspace was like when it was handed out: `course/pristine.zip`, the tasks' files with stubs, the tests, the hashes of all files.
+"""The workspace as it was handed out: `course/pristine.zip` holds the tasks' files with stubs, the tests, and the hashes of all files.
 
-The workspace's own git history would know too, but git may be missing, or the history rewritten.
+The git history of the workspace has the same information, but git may be missing, or the history rewritten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from course.manifest import Manifest
 PATH = "course/pristine.zip"
 HASHES = "hashes.json"
 LARGEST = 50_000_000
-"""Bytes that the files in it may have together."""
+"""Maximum total size of the files in it, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -27,31 +27,31 @@ class Pristine:
     """A workspace as it was handed out.
 
     Attributes:
-        files: The tasks' files by path, nothing written in them, and all tests.
-        hashes: The hash of every file by path, these among them.
+        files: The tasks' files with stubs and all tests, by path.
+        hashes: The hash of every file of the workspace, by path.
     """
 
     files: Mapping[str, bytes]
     hashes: Mapping[str, str]
 
     def is_as_given(self, path: str, data: bytes) -> bool:
-        """Whether a file of the workspace says what it said when it was handed out, however its lines end."""
+        """Whether a file of the workspace is unchanged, ignoring line ends."""
         return self.hashes.get(path) == fingerprint(data)
 
 
 def pack(files: Mapping[str, str | bytes], written: Iterable[str]) -> bytes:
-    """The file that goes into a workspace; the same for the same files.
+    """Create the contents of pristine.zip; the same files give the same bytes.
 
     Args:
-        files: All of the workspace by path.
-        written: The paths of those that go in whole.
+        files: All files of the workspace by path.
+        written: The paths of the files that are stored completely.
     """
     contents = {path: data if isinstance(data, bytes) else data.encode("utf-8") for path, data in files.items()}
     hashes = {path: fingerprint(data) for path, data in sorted(contents.items())}
-    return zipped({HASHES: (json.dumps(hashes, indent=1) + "\n").encode()} | {path: contents[path] for path in sorted(set(written))})
+    return make_zip({HASHES: (json.dumps(hashes, indent=1) + "\n").encode()} | {path: contents[path] for path in sorted(set(written))})
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def make_zip(files: Mapping[str, bytes]) -> bytes:
     """A zip file of these files, in this order; the same bytes for the same files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -63,26 +63,26 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def fingerprint(data: bytes) -> str:
-    """A hash that does not depend on how the lines of a text end: git and editors change that."""
+    """A hash that ignores line ends, because git and editors change them."""
     return hashlib.sha256(data if b"\0" in data else data.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def read(root: Path) -> Pristine:
-    """What this workspace was like.
+    """Read the pristine.zip of a workspace.
 
     Raises:
-        Problem: If the file that says so is missing or damaged.
+        Problem: If it is missing or damaged.
     """
     try:
         return unpack((root / PATH).read_bytes())
     except FileNotFoundError:
-        raise Problem(f"{PATH} is missing, which knows what was handed out; run: git checkout -- {PATH}", ENVIRONMENT) from None
+        raise Problem(f"{PATH} is missing, which records what was handed out; run: git checkout -- {PATH}", ENVIRONMENT) from None
     except (OSError, ValueError) as error:
         raise Problem(f"{PATH} is damaged ({error}); run: git checkout -- {PATH}", ENVIRONMENT) from None
 
 
 def unpack(packed: bytes) -> Pristine:
-    """What `pack` has packed.
+    """Read what `pack` created.
 
     Raises:
         ValueError: If it is something else, or damaged.
@@ -102,7 +102,7 @@ def unpack(packed: bytes) -> Pristine:
 
 
 def task_functions(manifest: Manifest, task: str | None = None) -> dict[str, dict[str, str]]:
-    """What students write by file: function → task; of one task alone if it is named."""
+    """The functions that students write, by file: function → task. If a task is given, only its functions."""
     found: dict[str, dict[str, str]] = {}
     for entry in manifest.tasks:
         for full in entry.write if task in (None, entry.id) else ():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from course.manifest import Task
 from course.workspace.atomic_files import write_json
-from course.workspace.function_source import named
+from course.workspace.function_source import iter_functions
 
 SCHEMA = 1
 """Version of the file format."""
@@ -92,7 +92,7 @@ def code_of(task: Task, root: Path) -> str:
         except OSError:
             continue
         try:
-            pieces = [ast.dump(node) for name, node in named(ast.parse(source)) if name in names]
+            pieces = [ast.dump(node) for name, node in iter_functions(ast.parse(source)) if name in names]
         except (SyntaxError, ValueError, RecursionError):
             pieces = [repr(source)]
         digest.update("\0".join(pieces).encode())

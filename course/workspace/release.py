@@ -29,9 +29,9 @@ class Release:
     """A release.
 
     Attributes:
-        files: What it holds by path.
-        given: What it is like before anybody writes.
-        manifest: Its tasks.
+        files: Its files by path.
+        given: Its pristine copy.
+        manifest: Its manifest.
     """
 
     files: Mapping[str, bytes]
@@ -90,7 +90,7 @@ def _from_bundle(source: Path) -> Release:
 
 
 def _release(source: Path, content: Reader) -> Release:
-    """The release of which this reads the files."""
+    """Read a release through a function that reads its files."""
     packed = content(pristine.PATH)
     if packed is None:
         raise Problem(f"{source} is not a release: it has no {pristine.PATH}; name one: course update SOURCE", USAGE)

@@ -13,19 +13,19 @@ SCHEMA = 1
 """Version of the file's format: schema, stage, and bodies, a definition by "module:name"."""
 
 
-def take(root: Path, manifest: Manifest, stage: int) -> str | None:
+def write_solutions(root: Path, manifest: Manifest, stage: int) -> str | None:
     """Write the released solutions of all tasks up to a stage into the student's files.
 
     Args:
         root: The workspace.
         manifest: Its manifest.
-        stage: The last stage whose bodies are taken.
+        stage: The last stage whose solutions are written.
 
     Returns:
-        The name of the backup; None if they are all there already.
+        The name of the backup; None if the files have all these solutions already.
 
     Raises:
-        Problem: If nothing is released for the stage, or it does not fit the workspace; then nothing was changed.
+        Problem: If nothing is released for the stage, or it does not match the workspace; then nothing has changed.
     """
     given = _read(root, manifest, stage)
     changes: dict[str, bytes | None] = {}

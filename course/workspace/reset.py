@@ -19,9 +19,9 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, whole_files: 
     Args:
         root: The workspace.
         manifest: Its manifest.
-        console: Where to say what was done.
+        console: Where to print.
         id: The task.
-        whole_files: Put the whole files of the task back, the functions of other tasks in them too.
+        whole_files: Restore the whole files of the task, including functions of other tasks.
 
     Raises:
         Problem: If that cannot be done; then nothing was changed.
@@ -55,7 +55,7 @@ def reset(root: Path, manifest: Manifest, id: str, whole_files: bool = False) ->
         if path not in given.files:
             raise Problem(f"{pristine.PATH} has no copy of {path}, which tasks.toml names; run: git checkout -- {pristine.PATH}", USAGE)
         now = backups.content(root, path)
-        changes[path] = given.files[path] if now is None or whole_files else _stubbed(path, now, given, list(tasks), id)
+        changes[path] = given.files[path] if now is None or whole_files else _with_stubs(path, now, given, list(tasks), id)
     return backups.apply(root, changes, f"reset-{id}")
 
 
@@ -92,7 +92,7 @@ def say_how_to_restore(console: Console, name: str) -> None:
     console.print(f"Your files are backed up. To restore them: course reset --restore {name}", soft_wrap=True)
 
 
-def _stubbed(path: str, now: bytes, given: Pristine, names: list[str], id: str) -> bytes:
+def _with_stubs(path: str, now: bytes, given: Pristine, names: list[str], id: str) -> bytes:
     """The file with these functions as handed out; everything else stays byte for byte."""
     try:
         text, codec = function_source.decode(now)

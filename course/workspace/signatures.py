@@ -1,4 +1,4 @@
-"""Signatures of functions: whether a student's still takes the calls that the course makes."""
+"""Signatures of functions: whether a student's signature still accepts the calls that the course makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from course.workspace import function_source
 
 @dataclass(frozen=True)
 class Signature:
-    """What stands above the body of a function.
+    """The signature of a function.
 
     Attributes:
         line: The line of `def`, from 1.
@@ -25,21 +25,21 @@ class Signature:
 
     @property
     def most(self) -> float:
-        """How many positional arguments it takes."""
+        """The maximum number of positional arguments."""
         return float("inf") if self.parameters.vararg else len(self.parameters.posonlyargs) + len(self.parameters.args)
 
     @property
     def least(self) -> int:
-        """How many positional parameters have no default."""
+        """The number of positional parameters without a default."""
         return len(self.parameters.posonlyargs) + len(self.parameters.args) - len(self.parameters.defaults)
 
     @property
     def keywords(self) -> set[str]:
-        """The names of the parameters that are passed by keyword only."""
+        """The names of the keyword-only parameters."""
         return {parameter.arg for parameter in self.parameters.kwonlyargs}
 
-    def takes_calls_of(self, published: Signature) -> bool:
-        """Whether every call that the published signature allows is allowed here too; names of positional parameters are free."""
+    def accepts_calls_of(self, published: Signature) -> bool:
+        """Whether it accepts every call that the published signature accepts; positional parameters may have other names."""
         if self.least > published.least or self.most < published.most:
             return False
         names = self.keywords | {parameter.arg for parameter in self.parameters.args}
@@ -57,7 +57,7 @@ def signatures(text: str) -> dict[str, Signature]:
         Unreadable: If the text is not valid Python.
     """
     found = {}
-    for name, node in function_source.named(function_source.parse(text)):
+    for name, node in function_source.iter_functions(function_source.parse(text)):
         returns = [ast.unparse(node.returns)] if node.returns else []
         source = "\n".join([*map(ast.unparse, node.decorator_list), f"({ast.unparse(node.args)})", *returns])
         found[name] = Signature(node.lineno, source, node.args)
@@ -65,7 +65,7 @@ def signatures(text: str) -> dict[str, Signature]:
 
 
 def misfits(given: str, yours: str, names: Iterable[str]) -> dict[str, str]:
-    """The functions whose signature does not take the course's calls any more: what to say of each, by name.
+    """Messages for the functions whose signature no longer accepts the course's calls, by name.
 
     Args:
         given: The file as it was handed out.
@@ -78,14 +78,14 @@ def misfits(given: str, yours: str, names: Iterable[str]) -> dict[str, str]:
     published, changed = signatures(given), signatures(yours)
     return {
         name: f"line {changed[name].line}: the course calls {_call(name, published[name])}, "
-        f"which your {_call(name, changed[name])} does not take"
+        f"which your {_call(name, changed[name])} does not accept"
         for name in names
-        if name in published and name in changed and not changed[name].takes_calls_of(published[name])
+        if name in published and name in changed and not changed[name].accepts_calls_of(published[name])
     }
 
 
 def _call(name: str, signature: Signature) -> str:
-    """A signature without annotations, as one writes it in a sentence."""
+    """A signature without annotations, for a message."""
     bare = ast.parse(f"def f({ast.unparse(signature.parameters)}): pass").body[0]
     for node in ast.walk(bare):
         if isinstance(node, ast.arg):

@@ -27,7 +27,7 @@ def functions(root: Path, task: Task, file: str) -> tuple[Mapping[str, Function]
 def untouched_tasks(root: Path, manifest: Manifest) -> set[str]:
     """The tasks whose files are all exactly as handed out; none if the workspace has no copy of what was handed out.
 
-    No test can pass because of such a task, and none of its files can fail to load: its state is known without running anything.
+    Such a task makes no test pass, and its files can be loaded, so its state is known without running its tests.
     """
     try:
         given = pristine.read(root)

@@ -1,6 +1,6 @@
 """`course update`: update the workspace to a newer release, and keep everything that the student wrote.
 
-A file that the release did not change stays as it is. Into one that it changed go the student's functions, helpers and imports.
+A file that the release did not change stays as it is. The student's functions, helpers and imports are merged into files that it changed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Plan:
     """The changes of an update.
 
     Attributes:
-        changes: The new contents of files by path; None takes one away.
+        changes: The new contents of files by path; None deletes a file.
         taken: Functions whose code is carried over, as file:name.
         gone: Functions that the student wrote and the release does not have.
-        conflicts: Files, or functions in them, that both the student and the release changed; the release's stands there now.
+        conflicts: Files, or functions in them, that both the student and the release changed; the release's version is used.
         returned: Files that the student had deleted and the release changed or kept.
         kept: Files that the release no longer has and the student had changed.
     """
@@ -48,14 +48,14 @@ def run(root: Path, manifest: Manifest, console: Console, source: Path | str) ->
     Args:
         root: The workspace.
         manifest: Its manifest.
-        console: Where to say what was done.
+        console: Where to print.
         source: The folder, zip file or git bundle of a release.
 
     Raises:
-        Problem: If that cannot be done; then nothing was changed.
+        Problem: If the update fails; then nothing has changed.
     """
     newer = release.read(Path(source))
-    with console.status("Putting your work into the new release"):
+    with console.status("Merging your work into the new release"):
         done = plan(root, manifest, pristine.read(root), newer)
         name = backups.apply(root, done.changes, "update")
     if name is None:
@@ -64,10 +64,10 @@ def run(root: Path, manifest: Manifest, console: Console, source: Path | str) ->
     changed = [path for path in backups.read(root, name).files if path not in (pristine.PATH, release.MARKER)]
     removed = [path for path in changed if done.changes[path] is None]
     console.print(f"Updated {len(changed) - len(removed)} files, removed {len(removed)}; kept {len(done.taken)} functions of yours.")
-    _tell(console, "No longer in the course, so yours is in the backup alone", done.gone)
-    _tell(console, "Changed by you and by the release, whose version stands there now; yours is in the backup", done.conflicts)
-    _tell(console, "Deleted by you, and back", done.returned)
-    _tell(console, "No longer in the course; kept, as you changed it", done.kept)
+    _tell(console, "No longer in the course; yours is only in the backup", done.gone)
+    _tell(console, "Changed by you and by the release; the release's version is in place, yours is in the backup", done.conflicts)
+    _tell(console, "Deleted by you, and restored", done.returned)
+    _tell(console, "No longer in the course; kept because you changed it", done.kept)
     say_how_to_restore(console, name)
     console.print("Next: course status")
     return 0
@@ -77,7 +77,7 @@ def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
     """Plan an update to this release; change nothing.
 
     Raises:
-        Problem: If a file in which both have changed something cannot be taken apart.
+        Problem: If a file that both have changed cannot be parsed.
     """
     done = Plan()
     before, after = pristine.task_functions(manifest), pristine.task_functions(new.manifest)
@@ -94,22 +94,22 @@ def plan(root: Path, manifest: Manifest, old: Pristine, new: Release) -> Plan:
             done.changes[path] = data
         elif path in old.files and path in new.given.files:
             names = set(before.get(path, ())), set(after.get(path, ()))
-            done.changes[path] = _merged(path, old.files[path], yours, data, names, done)
+            done.changes[path] = _merge_file(path, old.files[path], yours, data, names, done)
         else:
             done.changes[path] = data
             done.conflicts.append(path)
-            done.gone += _written(path, old, yours, before.get(path, {}))
+            done.gone += _written_functions(path, old, yours, before.get(path, {}))
     for path in old.hashes:
         yours = backups.content(root, path) if path not in new.files else None
         if yours is not None and old.is_as_given(path, yours):
             done.changes[path] = None
         elif yours is not None:
             done.kept.append(path)
-            done.gone += _written(path, old, yours, before.get(path, {}))
+            done.gone += _written_functions(path, old, yours, before.get(path, {}))
     return done
 
 
-def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[str], set[str]], done: Plan) -> bytes:
+def _merge_file(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[str], set[str]], done: Plan) -> bytes:
     """The release's file with the student's work in it."""
     try:
         text, codec = function_source.decode(yours)
@@ -132,7 +132,7 @@ def _merged(path: str, old: bytes, yours: bytes, new: bytes, names: tuple[set[st
         return merged.text.encode("utf-8")
 
 
-def _written(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> list[str]:
+def _written_functions(path: str, old: Pristine, yours: bytes, names: dict[str, str]) -> list[str]:
     """The functions that the student wrote in a file that the course no longer has."""
     if path not in old.files:
         return []

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from course.manifest import ROOT, Task, course
 from course.staff import RequestError
 from course.staff.adopt import adopt as adoption
-from course.staff.adopt.adopt import Adopted, adopt, write_submission, write_workspace
+from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
 from course.staff.adopt.original import find_original
 from course.staff.adopt.translate import translate
 from course.staff.cli import app
 from course.staff.grading.submissions import read
 from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
-from course.staff.probes.compare import Wrong, marking_by, number, same
+from course.staff.probes.compare import Wrong, check_equal, number, use_profile
 from course.staff.probes.plain import Number
 from course.workspace import function_source
 
@@ -40,19 +40,19 @@ def copy_original(style: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Adopted]:
+def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, AdoptedWork]:
     return {style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
 
 
 @pytest.fixture(scope="module")
-def workspaces(adoptions: Mapping[str, Adopted], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(adoptions: Mapping[str, AdoptedWork], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
     for style, folder in folders.items():
         write_workspace(adoptions[style], course(), folder)
     return folders
 
 
-def written_tasks(adopted: Adopted, stages: range) -> list[Task]:
+def written_tasks(adopted: AdoptedWork, stages: range) -> list[Task]:
     return [task for task in course().tasks if task.id in adopted.written and task.stage in stages]
 
 
@@ -204,7 +204,7 @@ def test_functions_that_the_package_provides_are_imported_from_it() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Adopted]) -> None:
+def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, AdoptedWork]) -> None:
     one = adoptions[style]
     assert one.errors == ()
     without = {"typed": {"0.5", "3.5", "4.5", "4.4b"}, "terse": {"0.5", "3.3", "3.4"}}
@@ -217,7 +217,7 @@ def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Ado
 
 @pytest.mark.parametrize("style", STYLES)
 def test_right_work_of_the_original_course_gets_full_marks(
-    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
 ) -> None:
     for task in written_tasks(adoptions[style], range(3)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
@@ -227,7 +227,7 @@ def test_right_work_of_the_original_course_gets_full_marks(
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("style", STYLES)
 def test_compiled_kernels_and_networks_of_the_original_course_get_full_marks(
-    style: str, adoptions: Mapping[str, Adopted], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
 ) -> None:
     for task in written_tasks(adoptions[style], range(3, 5)):
         outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
@@ -235,7 +235,7 @@ def test_compiled_kernels_and_networks_of_the_original_course_get_full_marks(
 
 
 @pytest.mark.exhaustive
-def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapping[str, Adopted], tmp_path: Path) -> None:
+def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapping[str, AdoptedWork], tmp_path: Path) -> None:
     from course.staff.grading.grade import grade
 
     for style in STYLES:
@@ -278,21 +278,21 @@ class FULL_MARKS:
 @pytest.mark.parametrize(("got", "expected"), [(True, 1.0), (1, 1.0), (Number("float64", 0.5), 0.5), ([1.0], (1.0,)), (1.004, 1.0)])
 def test_answers_that_the_original_tests_accept_as_equal_are_equal(got: object, expected: object) -> None:
     with pytest.raises(Wrong):
-        same(got, expected)
-    with marking_by(PUBLISHED):
-        same(got, expected)
+        check_equal(got, expected)
+    with use_profile(PUBLISHED):
+        check_equal(got, expected)
 
 
 @pytest.mark.parametrize(("got", "expected"), [(False, 1.0), (1.2, 1.0), ("1.0", 1.0), (None, 0.0), ([1.0], (2.0,))])
 def test_answers_that_the_original_tests_distinguish_are_different(got: object, expected: object) -> None:
-    with marking_by(PUBLISHED), pytest.raises(Wrong):
-        same(got, expected)
+    with use_profile(PUBLISHED), pytest.raises(Wrong):
+        check_equal(got, expected)
 
 
 def test_a_numpy_number_counts_as_a_number_under_the_original_profile() -> None:
     with pytest.raises(Wrong):
         number(Number("float64", 2.0))
-    with marking_by(PUBLISHED):
+    with use_profile(PUBLISHED):
         assert number(Number("float64", 2.0)) == 2.0
 
 

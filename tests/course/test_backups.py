@@ -53,7 +53,7 @@ def test_a_change_without_effect_makes_no_backup(root: Path) -> None:
 
 
 def test_the_newest_backups_are_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backups, "KEPT", 3)
+    monkeypatch.setattr(backups, "MAX_BACKUPS", 3)
     made = [backups.apply(root, {"a.py": bytes([number])}, f"{number}") for number in range(5)]
     assert backups.names(root) == sorted((str(name) for name in made[2:]), reverse=True)
 
@@ -139,7 +139,7 @@ def test_after_a_kill_at_any_step_the_next_command_completes_or_undoes_the_chang
                 killed = False
             except Killed:
                 killed = True
-        with backups.only_one(root):
+        with backups.exclusive_access(root):
             pass
         assert contents(root) in (BEFORE, AFTER)
         outcomes.append(contents(root) == AFTER)
@@ -155,7 +155,7 @@ def test_after_a_kill_at_any_step_the_next_command_completes_or_undoes_the_chang
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this platform has no SIGKILL")
 def test_a_killed_process_leaves_no_lock_and_its_change_is_finished(root: Path) -> None:
     program = "import os, signal, sys; from pathlib import Path; from course.workspace import backups\n"
-    program += "def kill(root): os.kill(os.getpid(), signal.SIGKILL)\nbackups._carry_out = kill\n"
+    program += "def kill(root): os.kill(os.getpid(), signal.SIGKILL)\nbackups._apply_journal = kill\n"
     program += "backups.apply(Path(sys.argv[1]), {'a.py': b'A'}, 'killed')"
     done = subprocess.run([sys.executable, "-c", program, str(root)], cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -167,7 +167,7 @@ def test_a_killed_process_leaves_no_lock_and_its_change_is_finished(root: Path) 
 
 def test_edits_after_a_kill_are_backed_up_before_the_change_is_finished(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(backups, "_carry_out", kill_after(backups._carry_out, iter(())))
+        patch.setattr(backups, "_apply_journal", kill_after(backups._apply_journal, iter(())))
         with pytest.raises(Killed):
             backups.apply(root, AFTER, "killed")
     (root / "a.py").write_bytes(b"edited")
@@ -179,7 +179,7 @@ def test_edits_after_a_kill_are_backed_up_before_the_change_is_finished(root: Pa
 
 def test_concurrent_commands_do_not_interfere(root: Path) -> None:
     program = "import sys; from pathlib import Path; from course.workspace import backups\n"
-    program += "with backups.only_one(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
+    program += "with backups.exclusive_access(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"

@@ -276,7 +276,7 @@ def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_
 ) -> None:
     printed, document = run_autograder(service, MODE=mode)
     assert reason in printed
-    assert document == autograder.ungraded()
+    assert document == autograder.failure_document()
     assert "secret" not in json.dumps(document)
 
 

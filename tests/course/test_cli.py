@@ -174,7 +174,7 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     (workspace.root / pristine.PATH).write_bytes(packed)
     workspace.edit("minitorch/sums.py", "def add(x, y):", "def add(x):")
     output = workspace.course("test", "0.1").stdout
-    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not take\n" in output
+    assert "\nNote: minitorch/sums.py, line 4: the course calls add(x, y), which your add(x) does not accept\n" in output
     workspace.edit("minitorch/sums.py", "def add(x):", "def add(x, y, carry=0):")
     assert "Note" not in workspace.course("test", "0.2").stdout
 

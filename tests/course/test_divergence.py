@@ -20,10 +20,10 @@ import minitorch
 from course.explain.divergence import format_number, same
 from course.explain.replay import first_wrong_call
 from course.manifest import ROOT, course
-from course.oracles.finite_differences import agrees, slope
+from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
-from course.staff.proofs.answers import graded_files, load_answers, patched, read_ledger
+from course.staff.proofs.answers import apply_patch, graded_files, load_answers, read_ledger
 from course.staff.proofs.prove import needed_files
 from minitorch import Scalar, Tensor, fast_ops, scalar_functions, tensor_data, tensor_functions, tensor_ops
 from minitorch.tensor_data import MAX_DIMS, broadcast_index, index_to_position, to_index
@@ -377,31 +377,31 @@ def test_two_columns_of_one_array_count_as_two_arrays() -> None:
 
 @pytest.mark.parametrize(("f", "x", "expected"), [(lambda x: x**3, 2.0, 12.0), (lambda x: 1 / x, 1e-3, -1e6), (abs, -5.0, -1.0)])
 def test_the_step_of_a_numerical_derivative_adapts(f: Callable[[float], float], x: float, expected: float) -> None:
-    found = slope(f, x)
+    found = numerical_derivative(f, x)
     assert found is not None
     assert agrees(expected, found)
 
 
 def test_a_pole_has_no_derivative() -> None:
-    assert slope(lambda x: 1 / x, 0.0) is None
+    assert numerical_derivative(lambda x: 1 / x, 0.0) is None
 
 
 def test_a_derivative_lost_in_rounding_is_unknown() -> None:
     """The derivative of 1e-5 x - 4777.8 is 1e-5, but with a small step both values are the same float."""
-    found = slope(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
+    found = numerical_derivative(lambda x: 1e-5 * x - 4777.777683059897, 9.6e-31)
     assert found is None or agrees(1e-5, found)
-    assert slope(lambda x: x + 1e15, 1.0) is None
+    assert numerical_derivative(lambda x: x + 1e15, 1.0) is None
 
 
 @pytest.mark.parametrize("x", [1e-9, -1e-9, 0.0, 1e-5])
 def test_the_derivative_near_a_kink_is_unknown_or_one_sided(x: float) -> None:
-    found = slope(lambda x: max(x, 0.0) + 0.5, x)
+    found = numerical_derivative(lambda x: max(x, 0.0) + 0.5, x)
     assert found is None or (x and agrees(float(x > 0), found))
 
 
 def test_a_constant_function_has_derivative_0() -> None:
-    assert slope(lambda x: 3.0, 2.0) == 0.0
-    assert slope(lambda x: x * x, 0.0) == 0.0
+    assert numerical_derivative(lambda x: 3.0, 2.0) == 0.0
+    assert numerical_derivative(lambda x: x * x, 0.0) == 0.0
 
 
 def test_numbers_are_compared_with_the_tolerance_of_float_arithmetic() -> None:
@@ -414,7 +414,9 @@ def test_numbers_are_compared_with_the_tolerance_of_float_arithmetic() -> None:
 
 def test_a_strided_operand_is_drawn_with_its_storage_and_marks() -> None:
     operand = Strided("a", np.arange(6.0), (2, 3), (1, 2))
-    assert operand.drawn({(1, 0): "><", (0, 2): "[]"}) == ("shape (2, 3), strides (1, 2)\n 0   2  [4]\n>1<  3   5\nstorage 0 >1< 2 3 [4] 5")
+    assert operand.diagram({(1, 0): "><", (0, 2): "[]"}) == (
+        "shape (2, 3), strides (1, 2)\n 0   2  [4]\n>1<  3   5\nstorage 0 >1< 2 3 [4] 5"
+    )
 
 
 def test_a_large_grid_is_cropped_around_the_mark() -> None:
@@ -457,8 +459,8 @@ PLACES = {
         "1.2/sub_wrong_way_round": ("Scalar.__sub__", "the value of Scalar.__sub__("),
         "1.3/leaves_constants_out": ("Scalar.chain_rule", "input 0"),
         "1.3/ignores_d_output": ("Scalar.chain_rule", "the derivative passed to Mixed.backward"),
-        "1.4/leaves_first": ("topological_sort", "place 0: x comes before Triple1"),
-        "1.4/includes_constants": ("topological_sort", "place 2: 1, a constant"),
+        "1.4/leaves_first": ("topological_sort", "position 0: x comes before Triple1"),
+        "1.4/includes_constants": ("topological_sort", "position 2: 1, a constant"),
         "1.4/diamond_visited_once": ("backpropagate", "the derivative of x"),
         "1.4/no_order": ("backpropagate", "Double9, which is visited 2 times"),
         "1.4/mul_swapped": ("Mul.backward", "the derivative of input 0"),
@@ -542,7 +544,7 @@ def replay_answers(
         if answer.key in answers:
             answer = replace(answer, patch=own[answer.key]) if own else answer
             place = folder / answer.key.replace("/", "_")
-            write_files(place, patched(answer, files))
+            write_files(place, apply_patch(answer, files))
             job = {"folder": str(place), "test": ledger[answer.key]["killed_by"], "stage": manifest.task(answer.task).stage}
             jobs.append(job | {"answer": answer.key})
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")

@@ -135,7 +135,7 @@ def test_an_incomplete_workspace_is_reported(student: Student) -> None:
     assert doctor.workspace(student.root) == Check(
         "Workspace",
         "wrong",
-        "course/pristine.zip is missing, which knows what was handed out",
+        "course/pristine.zip is missing, which records what was handed out",
         "run: git checkout -- course/pristine.zip",
     )
     (student.root / ".course/journal").mkdir(parents=True)
@@ -185,4 +185,4 @@ def test_a_wrong_clock_and_files_from_the_future_are_reported(student: Student, 
     monkeypatch.setattr(doctor.time, "time", lambda: now - 100)
     found = doctor.clock(student.root)
     assert found.state == "warning"
-    assert found.says in ("a file made now is 100 s ahead", "a file made now is 101 s ahead")
+    assert found.says in ("a new file's time is 100 s ahead", "a new file's time is 101 s ahead")

@@ -53,7 +53,7 @@ def test_gradescope_accepts_every_results_json(result: Result, tmp_path: Path) -
 
 
 def test_gradescope_accepts_the_result_of_a_submission_that_could_not_be_graded() -> None:
-    jsonschema.validate(autograder.ungraded(), GRADESCOPE)
+    jsonschema.validate(autograder.failure_document(), GRADESCOPE)
 
 
 @pytest.mark.parametrize(

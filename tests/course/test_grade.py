@@ -18,7 +18,7 @@ from course.staff.grading.reference import Reference
 from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, TaskResult
 from course.staff.grading.submissions import Submission
 from course.staff.probes import check
-from course.staff.probes.compare import same
+from course.staff.probes.compare import check_equal
 from course.staff.proofs.answers import WrongAnswer
 from course.staff.sandbox.sandbox import Sandbox
 
@@ -35,7 +35,7 @@ NUMBER = 7
 def relu_is_right(p: Any, x: float) -> check.Check:
     """Check the value at x."""
     (got,) = yield [p.find("minitorch.operators:relu")(x)]
-    same(got, max(x, 0.0))
+    check_equal(got, max(x, 0.0))
 
 
 def probes() -> dict[str, list[check.Probe]]:
@@ -126,7 +126,7 @@ def test_the_student_s_signature_is_used_and_an_incompatible_one_is_reported(
     assert mark_files("0.1", **{OPERATORS: renamed}).verdict == PASS
     short = mark_files("0.1", **{OPERATORS: right_files[OPERATORS].replace("relu(x: float)", "relu()").replace(BODY, "return 0.0")})
     assert (short.verdict, short.mark) == (FAIL, 0)
-    assert short.reason.endswith("the course calls relu(x), which your relu() does not take")
+    assert short.reason.endswith("the course calls relu(x), which your relu() does not accept")
 
 
 def test_unwritten_code_is_not_run(mark_files: Callable[..., TaskResult], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_a_student_s_test_must_pass_with_right_code_and_fail_with_wrong_code(
 def double_is_right(p: Any) -> check.Check:
     """Check the double of 2."""
     (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
-    same(got, 4.0)
+    check_equal(got, 4.0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from course.staff.grading.own_tests import load_own_tests
 from course.staff.grading.reference import Reference
 from course.staff.grading.results import PASS
 from course.staff.grading.submissions import Submission
-from course.staff.proofs.answers import WrongAnswer, load_answers, patched
+from course.staff.proofs.answers import WrongAnswer, apply_patch, load_answers
 from course.staff.sandbox.sandbox import Sandbox
 
 OWN_TESTS = load_own_tests(course())
@@ -35,7 +35,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
 def test_a_forger_gets_only_earned_marks(forger: WrongAnswer, reference: Reference) -> None:
     task = course().task(forger.task)
     right = dict(reference.prepare(task).right)
-    files = {path: str(text).encode() for path, text in patched(forger, right).items()}
+    files = {path: str(text).encode() for path, text in apply_patch(forger, right).items()}
     result = mark_task(reference, Submission("eve", files), task, [test for test in OWN_TESTS if test.task == task.id])
     assert not fooled(result, forger), result
 

@@ -10,7 +10,7 @@ from course.manifest import course
 from course.staff.grading.grading_env import GradingEnv, write_tree
 from course.staff.probes.program import Program
 from course.staff.probes.remote import Remote
-from course.staff.probes.sandboxed import Recorded, sandbox_launcher
+from course.staff.probes.sandboxed import RecordingChild, sandbox_launcher
 from course.staff.sandbox import sandbox
 from course.staff.sandbox.sandbox import Sandbox
 
@@ -73,7 +73,7 @@ def test_code_compiled_by_tests_and_probes_of_a_right_answer_is_found_on_disk(en
         launch = sandbox_launcher(env.sandbox, folder, cache)
         with Remote(launch) as remote:
             assert call(remote, "double") == (6.0, 1)
-        with Remote(lambda environment: Recorded(launch(environment), asked)) as remote:
+        with Remote(lambda environment: RecordingChild(launch(environment), asked)) as remote:
             assert call(remote, "half") == (1.5, 0)
     assert len(asked) == 2  # including the import
     env.fill_cache_with_probes(tree, {}, task, asked, cache)

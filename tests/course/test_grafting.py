@@ -197,7 +197,7 @@ def test_a_signature_that_the_student_changed_is_kept(head: str) -> None:
 
 def test_an_incompatible_signature_is_reported() -> None:
     data = answer("return 0.0").replace(b"def relu(x: float)", b"def relu()")
-    assert graft(base(), {FILE: data}).remarks == (f"{FILE}, line 8: the course calls relu(x), which your relu() does not take",)
+    assert graft(base(), {FILE: data}).remarks == (f"{FILE}, line 8: the course calls relu(x), which your relu() does not accept",)
 
 
 @pytest.mark.parametrize("statement", ["relu = abs", "relu: object = abs", "from math import fabs\n\nrelu = fabs"])

@@ -134,7 +134,7 @@ def test_an_app_that_needs_a_later_stage_is_an_error(repository: Repository) -> 
     with pytest.raises(StaffError) as error:
         select(*repository, 0)
     assert str(error.value) == (
-        "project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used"
+        "project/app.py must run in every stage, but it imports a later stage at the top; move that import to its use"
     )
 
 

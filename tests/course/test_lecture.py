@@ -321,7 +321,7 @@ def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path:
 
 def test_the_page_of_a_class_that_is_too_small_says_so(tmp_path: Path) -> None:
     text = write_lecture(report_on(*[work(run(60))] * 4), tmp_path / "lecture.html")[0].read_text(encoding="utf-8")
-    assert "Fewer than 5 students are known for every task" in text
+    assert "No task has data from 5 or more students" in text
     assert "<dd>&lt; 5</dd>" in text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from course.runner.plugin import Watcher, _drawn
+from course.runner.plugin import Watcher, _draws
 
 from .conftest import Workspace
 
@@ -275,10 +275,10 @@ def test_values_drawn_inside_a_property_are_shown_with_its_inputs(rows: dict[str
 
 def test_other_notes_are_not_shown_as_drawn_values() -> None:
     error = ValueError("x")
-    assert _drawn(error) == {}
+    assert _draws(error) == {}
     error.add_note("Falsifying example: test(x=1)")
     error.add_note("Drawn: (1, 0)")
-    assert _drawn(error) == {}
+    assert _draws(error) == {}
 
 
 def test_a_failing_example_shows_its_input(rows: dict[str, Any]) -> None:

@@ -15,9 +15,9 @@ from hypothesis.strategies import floats, integers
 
 from course.manifest import ROOT, Task, course
 from course.staff.probes import Outcome, check, compare, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
-from course.staff.probes.bank import UNSEEN, answers_in_code, meet
-from course.staff.probes.compare import Check, Wrong, number, raises, same, shown
-from course.staff.probes.plain import Number, Seen, Thing
+from course.staff.probes.bank import UNSEEN, answers_in_code, probe_answers
+from course.staff.probes.compare import Check, Wrong, check_equal, check_raises, number, printable
+from course.staff.probes.plain import Number, OtherObject, TensorSnapshot
 from course.staff.probes.program import Program
 from course.staff.probes.remote import NoReply
 from course.staff.proofs.answers import FOLDER, WrongAnswer, load_answers
@@ -81,13 +81,13 @@ def test_the_undetectable_answers_exist_among_the_wrong_answers() -> None:
         (math.inf, math.inf, 1e-9),
         ([1.0, (True, None)], [1.0, (True, None)], 0.0),
         (np.array([1.0, math.nan]), np.array([1.0, math.nan]), 0.0),
-        (Seen(np.array([[1.0]]), (1, 1), 0, False), np.array([[1.0]]), 0.0),
+        (TensorSnapshot(np.array([[1.0]]), (1, 1), 0, False), np.array([[1.0]]), 0.0),
         (np.array(2.0), np.float64(2.0), 0.0),
         (np.array([True]), np.array([True]), 0.0),
     ],
 )
 def test_a_right_answer_is_accepted(got: Any, expected: Any, close: float) -> None:
-    same(got, expected, close)
+    check_equal(got, expected, close)
 
 
 @pytest.mark.parametrize(
@@ -97,19 +97,19 @@ def test_a_right_answer_is_accepted(got: Any, expected: Any, close: float) -> No
         (True, 1.0, "expected 1.0, got True"),
         (1.0, True, "expected True, got 1.0"),
         (Number("Odd", 1.0), 1.0, "expected 1.0, got Odd 1.0"),
-        (Thing("list"), [], "expected [], got a list"),
+        (OtherObject("list"), [], "expected [], got a list"),
         (math.nan, 1.0, "expected 1.0, got nan"),
         (1.0, math.nan, "expected nan, got 1.0"),
         ((1.0,), [1.0], "expected [1.0], got [1.0]"),
         ([1.0], [1.0, 2.0], "expected [1.0, 2.0], got [1.0]"),
         (2.0, np.array(2.0), "expected shape (): 2.0, got 2.0"),
         (np.array([2.0]), np.array([[2.0]]), "expected shape (1, 1): [[2.0]], got shape (1,): [2.0]"),
-        (Seen(np.array([1.0]), (1,), 0, False), np.array([2.0]), "expected shape (1,): [2.0], got a tensor of shape (1,): [1.0]"),
+        (TensorSnapshot(np.array([1.0]), (1,), 0, False), np.array([2.0]), "expected shape (1,): [2.0], got a tensor of shape (1,): [1.0]"),
     ],
 )
 def test_an_answer_with_a_wrong_value_or_type_is_rejected(got: Any, expected: Any, message: str) -> None:
     with pytest.raises(Wrong) as wrong:
-        same(got, expected, 1e-9)
+        check_equal(got, expected, 1e-9)
     assert str(wrong.value) == message
 
 
@@ -118,7 +118,7 @@ def test_a_number_may_be_an_integer_but_not_a_boolean() -> None:
     for other in (True, None, Number("Odd", 1.0), "3"):
         with pytest.raises(Wrong) as wrong:
             number(other)
-        assert str(wrong.value) == f"expected a number, got {shown(other)}"
+        assert str(wrong.value) == f"expected a number, got {printable(other)}"
 
 
 # How probes run
@@ -149,7 +149,7 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def doubles(p: Program, x: float) -> Check:
     (got,) = yield [p.find("minitorch:double")(x)]
-    same(got, 2 * x)
+    check_equal(got, 2 * x)
 
 
 def ends(p: Program) -> Check:
@@ -162,14 +162,14 @@ def hangs(p: Program) -> Check:
 
 def misreads(p: Program) -> Check:
     (got,) = yield [p.find("minitorch:double")(1.0)]
-    same(got["there is"]["no such thing"], 1.0)
+    check_equal(got["there is"]["no such thing"], 1.0)
 
 
 def asks_twice(p: Program) -> Check:
     (first,) = yield [p.find("minitorch:double")(1.0)]
     (second,) = yield [Program().find("minitorch:double")(first)]
-    same(second, 4.0)
-    yield from raises(Program().find("minitorch:double")("x"), "TypeError")
+    check_equal(second, 4.0)
+    yield from check_raises(Program().find("minitorch:double")("x"), "TypeError")
 
 
 def test_a_failing_probe_names_the_shortest_failing_input(submission: Path) -> None:
@@ -183,9 +183,9 @@ def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_probe_gets_a_ne
     with task_with_probes(*tried) as task:
         outcomes = run_probes(task, plain_launcher(submission))
     assert [outcome.reason for outcome in outcomes] == [
-        "ends(): it ended before it had answered",
-        "hangs(): it gave no answer in 0.3 s",
-        "double(1.0): expected another kind of answer, got [2.0]",
+        "ends(): it exited before it answered",
+        "hangs(): it gave no answer within 0.3 s",
+        "double(1.0): expected a different kind of answer, got [2.0]",
         "",
         "",
     ]
@@ -196,7 +196,7 @@ def test_a_child_that_ends_or_hangs_fails_its_probe_and_the_next_probe_gets_a_ne
 def test_a_submission_that_hangs_repeatedly_gets_less_time(submission: Path) -> None:
     with task_with_probes(*[replace(probe(hangs, seconds=1.0), says=says) for says in "abc"]) as task:
         outcomes = run_probes(task, plain_launcher(submission))
-    assert [outcome.reason.removeprefix("hangs(): it gave no answer in ") for outcome in outcomes] == ["1 s", "1 s", "0.2 s"]
+    assert [outcome.reason.removeprefix("hangs(): it gave no answer within ") for outcome in outcomes] == ["1 s", "1 s", "0.2 s"]
 
 
 def test_a_submission_that_cannot_be_imported_is_started_once(tmp_path: Path) -> None:
@@ -213,24 +213,24 @@ def test_a_submission_that_cannot_be_imported_is_started_once(tmp_path: Path) ->
 
 
 def test_the_seed_determines_the_inputs(submission: Path) -> None:
-    drawn: list[list[float]] = []
+    rng: list[list[float]] = []
 
     def notes(p: Program, x: float) -> Check:
-        drawn[-1].append(x)
+        rng[-1].append(x)
         yield [p.find("minitorch:double")(x)]
 
     with task_with_probes(probe(notes, x=floats(0, 1), count=10)) as task:
         for seed in (1, 1, 2):
-            drawn.append([])
+            rng.append([])
             run_probes(task, plain_launcher(submission), seed)
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert len(drawn[0]) == 10
+    assert rng[0] == rng[1] != rng[2]
+    assert len(rng[0]) == 10
 
 
 def doubles_small_ones(p: Program, x: float) -> Check:
     """A check of small numbers and, through labels, of edge cases."""
     (got,) = yield [p.find("minitorch:double")(x)]
-    compare.all_same([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
+    compare.check_all_equal([got, "float"], [(2 * x, "" if x < 7 else "large"), (type(x).__name__, "kind")])
 
 
 def test_edge_cases_are_distinguished_by_input_or_label_and_have_one_outcome_each(submission: Path) -> None:
@@ -269,7 +269,7 @@ def test_probes_give_the_same_outcomes_in_the_sandbox(submission: Path) -> None:
     submission.chmod(0o755)
     with task_with_probes(probe(doubles, x=integers(0, 6)), probe(ends), probe(hangs, seconds=0.5), probe(asks_twice)) as task:
         outcomes = run_probes(task, sandbox_launcher(Sandbox(level), submission))
-    reasons = ["", "ends(): it ended before it had answered", "hangs(): it gave no answer in time", ""]
+    reasons = ["", "ends(): it exited before it answered", "hangs(): it gave no answer in time", ""]
     assert [outcome.reason for outcome in outcomes] == reasons
 
 
@@ -303,7 +303,7 @@ def sample(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
 def test_wrong_answers_fail_the_probes_of_their_task(files: dict[str, str | bytes]) -> None:
     """One of each task of the first three modules; for all of them see `course.staff.probes.bank.meet`."""
     answers = [answer for task in EARLY for answer in sample(detectable_answers(task), 2)[1:]]
-    assert [met.answer.key for met in meet(answers, course(), files) if not met.by] == []
+    assert [met.answer.key for met in probe_answers(answers, course(), files) if not met.failed_probe] == []
 
 
 def detectable_answers(task: Task) -> list[WrongAnswer]:
@@ -324,6 +324,6 @@ def test_no_forger_gets_unearned_marks(files: dict[str, str | bytes]) -> None:
     """Forgers that write no real code, and are not right by chance, fail every probe of their task."""
     whole = [forger for forger in forgers() if forger.task in ("1.1", "1.3") and forger.name != "is_right_by_chance"]
     assert len(whole) >= 17
-    for met in meet(whole, course(), files, stop=False):
-        assert met.by == probes_of(met.answer.task)[0].says, met.answer.key
+    for met in probe_answers(whole, course(), files, stop=False):
+        assert met.failed_probe == probes_of(met.answer.task)[0].says, met.answer.key
         assert met.share == 0, met.answer.key

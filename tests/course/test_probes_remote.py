@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from course.staff.probes.plain import Number, Raised, Seen, Thing, decoded
-from course.staff.probes.program import Program, coded, text_of
+from course.staff.probes.plain import Number, OtherObject, Raised, TensorSnapshot, decode
+from course.staff.probes.program import Program, encode, text_of
 from course.staff.probes.remote import NoReply, Remote, plain_launcher
 
 PACKAGE = '''
@@ -125,7 +125,7 @@ def test_an_array_is_returned_with_its_dtype_and_shape(remote: Remote) -> None:
     ((got, function),) = remote.ask([[array, p.find("minitorch:add")]])
     np.testing.assert_array_equal(got, np.array([[1.0, math.nan]], dtype="float32"))
     assert got.dtype == np.float32
-    assert function == Thing("function")
+    assert function == OtherObject("function")
 
 
 def test_steps_create_objects_and_reuse_them(remote: Remote) -> None:
@@ -164,8 +164,8 @@ def test_a_request_is_printed_as_code() -> None:
     p = Program()
     x = p.find("minitorch:tensor")([1.0, 2.0], grad=True)
     assert repr(x.sum(0).backward) == "tensor([1.0, 2.0], grad=True).sum(0).backward"
-    assert repr(p.shown(x, "x") + 1.0) == "add(x, 1.0)"
-    assert coded([x, math.inf, (np.float64(2.5),)]) == [{"step": 1}, {"float": "inf"}, {"tuple": [2.5]}]
+    assert repr(p.label(x, "x") + 1.0) == "add(x, 1.0)"
+    assert encode([x, math.inf, (np.float64(2.5),)]) == [{"step": 1}, {"float": "inf"}, {"tuple": [2.5]}]
     assert text_of(np.array([1.0, 2.0])) == "[1.0, 2.0]"
     assert len(text_of("x" * 1000)) < 310
 
@@ -193,25 +193,25 @@ def test_a_request_is_printed_as_code() -> None:
 )
 def test_anything_but_plain_data_is_refused(plain: Any) -> None:
     with pytest.raises((ValueError, OverflowError)):
-        decoded(plain)
+        decode(plain)
 
 
 def test_a_tensor_is_returned_with_its_layout() -> None:
-    got = decoded({"tensor": [[2, 1], [1, 2], 3, True, ["float64", [2, 1], [1.0, 2.0]]]})
-    assert isinstance(got, Seen)
-    assert (got.array.tolist(), got.strides, got.offset, got.recorded) == ([[1.0], [2.0]], (1, 2), 3, True)
+    got = decode({"tensor": [[2, 1], [1, 2], 3, True, ["float64", [2, 1], [1.0, 2.0]]]})
+    assert isinstance(got, TensorSnapshot)
+    assert (got.array.tolist(), got.strides, got.offset, got.has_history) == ([[1.0], [2.0]], (1, 2), 3, True)
 
 
 # Children that do not answer correctly
 
 
-@pytest.mark.parametrize(("name", "message"), [("ends", "ended before it had answered"), ("babbles", "sent more than one answer")])
+@pytest.mark.parametrize(("name", "message"), [("ends", "exited before it answered"), ("babbles", "sent more than one answer")])
 def test_a_child_that_ends_or_answers_nonsense_is_abandoned(package: Path, name: str, message: str) -> None:
     with Remote(plain_launcher(package)) as remote:
         with pytest.raises(NoReply) as gone:
             call(remote, name)
-        assert str(gone.value) in (message, "answered what was not asked")
-        with pytest.raises(NoReply, match=r"^ended before it was asked$"):
+        assert str(gone.value) in (message, "answered a different request")
+        with pytest.raises(NoReply, match=r"^exited before the request$"):
             call(remote, "nothing")
 
 
@@ -219,7 +219,7 @@ def test_a_child_that_hangs_is_ended_in_time(package: Path) -> None:
     with Remote(plain_launcher(package)) as remote:
         with pytest.raises(NoReply) as gone:
             remote.ask([[Program().find("minitorch:hangs")()]], seconds=0.2)
-        assert (str(gone.value), gone.value.hung) == ("gave no answer in 0.2 s", True)
+        assert (str(gone.value), gone.value.hung) == ("gave no answer within 0.2 s", True)
 
 
 def test_a_submission_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
@@ -253,18 +253,18 @@ class ScriptedChild:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (lambda request: {"id": "0", "answers": [[1.0]]}, "answered what was not asked"),
-        (lambda request: b"nonsense", "sent an answer that is none"),
-        (lambda request: b"\xff\xfe", "sent an answer that is none"),
-        (lambda request: b"[" * 100_000, "sent an answer that is none"),
-        (lambda request: b"1" * 5000, "sent an answer that is none"),
-        (lambda request: [], "sent an answer that is none"),
-        (lambda request: {"id": request["id"]}, "sent an answer that is none"),
-        (lambda request: {"id": request["id"], "answers": []}, "sent an answer that is none"),
-        (lambda request: {"id": request["id"], "answers": [[1.0], [1.0]]}, "sent an answer that is none"),
-        (lambda request: {"id": request["id"], "answers": [[1.0, 2.0]]}, "sent an answer that is none"),
-        (lambda request: {"id": request["id"], "answers": [{"error": 3}]}, "sent an answer that is none"),
-        (lambda request: {"id": request["id"], "answers": [[float("nan")]]}, "sent an answer that is none"),
+        (lambda request: {"id": "0", "answers": [[1.0]]}, "answered a different request"),
+        (lambda request: b"nonsense", "sent an invalid answer"),
+        (lambda request: b"\xff\xfe", "sent an invalid answer"),
+        (lambda request: b"[" * 100_000, "sent an invalid answer"),
+        (lambda request: b"1" * 5000, "sent an invalid answer"),
+        (lambda request: [], "sent an invalid answer"),
+        (lambda request: {"id": request["id"]}, "sent an invalid answer"),
+        (lambda request: {"id": request["id"], "answers": []}, "sent an invalid answer"),
+        (lambda request: {"id": request["id"], "answers": [[1.0], [1.0]]}, "sent an invalid answer"),
+        (lambda request: {"id": request["id"], "answers": [[1.0, 2.0]]}, "sent an invalid answer"),
+        (lambda request: {"id": request["id"], "answers": [{"error": 3}]}, "sent an invalid answer"),
+        (lambda request: {"id": request["id"], "answers": [[float("nan")]]}, "sent an invalid answer"),
         (lambda request: {"id": request["id"], "answers": [["x" * (1 << 22)]]}, "sent an answer of more than 4194304 bytes"),
     ],
 )

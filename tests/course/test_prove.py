@@ -17,11 +17,11 @@ from course.staff import StaffError, cli
 from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import (
     WrongAnswer,
+    apply_patch,
     content_hash,
     executable_source,
     graded_files,
     load_answers,
-    patched,
     read_ledger,
     write_ledger,
 )
@@ -55,7 +55,7 @@ def test_every_task_has_at_least_eight_wrong_answers() -> None:
 def test_every_patch_applies_to_the_reference_and_changes_it() -> None:
     files = needed_files(ROOT, course())
     for answer in load_answers(answers.FOLDER, course().tasks):
-        assert patched(answer, files) != files, answer.key
+        assert apply_patch(answer, files) != files, answer.key
 
 
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
@@ -140,7 +140,7 @@ def test_an_incomplete_file_of_wrong_answers_is_an_error(repository: Repository,
 )
 def test_a_patch_that_does_not_apply_is_an_error(repository: Repository, target: str, definition: str, message: str) -> None:
     with pytest.raises(StaffError) as error:
-        patched(WrongAnswer("0.1", "a", "b", {target: definition}), needed_files(*repository))
+        apply_patch(WrongAnswer("0.1", "a", "b", {target: definition}), needed_files(*repository))
     assert str(error.value) == f"wrong answer 0.1/a patches {message}"
 
 
@@ -243,7 +243,7 @@ def test_a_task_without_tests_proves_nothing(repository: Repository) -> None:
 
 
 def test_an_error_in_one_run_stops_the_others(repository: Repository, tmp_path: Path) -> None:
-    hanging = patched(
+    hanging = apply_patch(
         wrong_answer(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n    while True: pass"),
         needed_files(*repository),
     )
@@ -499,7 +499,7 @@ def test_a_survivor_is_shown_with_its_patch_and_the_ledger_is_unchanged(command:
     output = command.run(code=1)
     assert "SURVIVED 0.1/b: Is wrong." in output
     assert "def relu(x): return -x" in output
-    assert "next: mend the tests or the patch, then course-staff prove 0.1" in output
+    assert "next: fix the tests or the patch, then course-staff prove 0.1" in output
     assert command.ledger() == ["0.1/a"]
 
 

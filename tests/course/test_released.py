@@ -55,7 +55,7 @@ def test_taking_a_released_solution_writes_the_reference_into_a_workspace(reposi
     for style in ("guided", "bare"):
         folder = tmp_path / style
         write_files(folder, handout_files(root, manifest, 1, style=style, staff=1))
-        backup = released.take(folder, manifest, 1)
+        backup = released.write_solutions(folder, manifest, 1)
         assert backup is not None
         assert set(backups.read(folder, backup).files) == {"minitorch/operators.py", "minitorch/scalar.py", "tests/test_operators.py"}
         for path in ("minitorch/operators.py", "minitorch/scalar.py"):

@@ -68,7 +68,7 @@ def test_an_existing_report_is_kept_unless_again_is_requested(student: Student) 
     write(student.root, {"reports/one/notes.txt": b"mine"})
     student.output  # noqa: B018  # what was printed before
     run(student, "0.1")
-    assert student.output.splitlines()[0] == "1 of 1  Task 0.1  reports/one  is there"
+    assert student.output.splitlines()[0] == "1 of 1  Task 0.1  reports/one  exists"
     run(student, "0.1", again=True)
     assert not (student.root / "reports/one/notes.txt").exists()
     assert (student.root / "reports/one/report.md").exists()
@@ -85,7 +85,7 @@ def test_an_interrupted_run_is_resumed(student: Student) -> None:
     assert not (student.root / "reports/two").exists()
     assert run(student, "0.2") == 0
     assert (student.root / "reports/two/log.txt").read_text(encoding="utf-8") == "half way\ngone on from half\n"
-    assert list((student.root / report.MAKING).iterdir()) == []
+    assert list((student.root / report.UNFINISHED).iterdir()) == []
 
 
 def test_stopping_a_program_stops_the_command(student: Student) -> None:
@@ -98,9 +98,9 @@ def test_stopping_a_program_stops_the_command(student: Student) -> None:
 
 
 def test_two_report_commands_cannot_run_at_once(student: Student) -> None:
-    with backups.only_one(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
+    with backups.exclusive_access(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
         run(student, "0.1")
-    with backups.only_one(student.root):  # a long report does not block a reset, and a reset does not block a report
+    with backups.exclusive_access(student.root):  # a long report does not block a reset, and a reset does not block a report
         assert run(student, "0.1") == 0
 
 

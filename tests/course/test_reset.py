@@ -63,7 +63,7 @@ def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student)
     student.edit("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
     student.edit("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
     mine = student.text("tests/test_sums.py")
-    assert given_tests.changed(student.root, student.manifest) == []
+    assert given_tests.changed_files(student.root, student.manifest) == []
     assert given_tests.reset(student.root, student.manifest, student.console) == 0
     assert student.output == "The given tests are as they were handed out; nothing to reset.\n"
     student.edit("tests/test_sums.py", ("assert add(1, 2) == 3", "assert add(1, 2)"))
@@ -80,7 +80,7 @@ def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student)
 def test_given_tests_that_are_missing_broken_or_unmarked_are_restored(now: bytes | None, student: Student) -> None:
     path = student.root / "tests/test_sums.py"
     path.unlink() if now is None else path.write_bytes(now)
-    assert given_tests.changed(student.root, student.manifest) == ["tests/test_sums.py"]
+    assert given_tests.changed_files(student.root, student.manifest) == ["tests/test_sums.py"]
     given_tests.reset(student.root, student.manifest, student.console)
     assert student.text("tests/test_sums.py") == TESTS
 
@@ -139,7 +139,9 @@ def test_an_unknown_task_and_missing_original_files_are_reported_with_the_next_c
     (student.root / pristine.PATH).unlink()
     with pytest.raises(Problem) as error:
         reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == ("course/pristine.zip is missing, which knows what was handed out; run: git checkout -- course/pristine.zip")
+    assert str(error.value) == (
+        "course/pristine.zip is missing, which records what was handed out; run: git checkout -- course/pristine.zip"
+    )
 
 
 def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]) -> None:

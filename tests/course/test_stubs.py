@@ -19,7 +19,7 @@ from course.staff.proofs.answers import graded_files
 from course.staff.proofs.prove import COMPILED, PLAIN, needed_files, without_kernels
 from course.staff.proofs.runs import copy, each, run_tests
 from course.workspace import function_source
-from course.workspace.released import take
+from course.workspace.released import write_solutions
 
 from .handouts import handout
 
@@ -208,7 +208,7 @@ def test_the_reference_passes_without_its_optimized_kernels(task: Task) -> None:
 def test_released_solutions_pass_the_tests_in_a_handout() -> None:
     last = 2  # the functions of later stages have run above
     with copy(handout(last, BARE, last)) as folder:
-        take(folder, course(), last)
+        write_solutions(folder, course(), last)
         files = {path: (folder / path).read_bytes() for path in handout(last, BARE, last)}
     result = run(files)
     assert result.tasks_in("passed") == {task.id for task in course().tasks if task.stage <= last}

@@ -79,7 +79,7 @@ def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> 
 def test_an_incompatible_signature_is_named(student: Student) -> None:
     student.edit("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
-    message = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not take; change it back, or"
+    message = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not accept; change it back, or"
     assert message in student.output
 
 

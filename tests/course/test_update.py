@@ -116,7 +116,7 @@ def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student:
     assert 'def given(x, z=0):\n    """x."""\n    return x\n' in student.text("minitorch/sums.py")
     line = next(line for line in output.splitlines() if line.startswith("Changed"))
     assert line == (
-        "Changed by you and by the release, whose version stands there now; yours is in the backup: README.md, minitorch/sums.py:given"
+        "Changed by you and by the release; the release's version is in place, yours is in the backup: README.md, minitorch/sums.py:given"
     )
     kept = backups.read(student.root, backups.names(student.root)[0]).files
     assert b"return x + 1" in (kept["minitorch/sums.py"] or b"")
@@ -133,21 +133,21 @@ def test_a_mistake_that_both_fixed_in_the_same_way_is_not_a_conflict(student: St
 def test_a_removed_function_is_named(student: Student, tmp_path: Path) -> None:
     toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
     output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
-    assert "No longer in the course, so yours is in the backup alone: minitorch/sums.py:add\n" in output
+    assert "No longer in the course; yours is only in the backup: minitorch/sums.py:add\n" in output
     assert "return x + y" not in student.text("minitorch/sums.py")
 
 
 def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
     files = {path: text for path, text in NEWER.items() if path != "tests/test_sums.py"}
     output = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
-    assert "No longer in the course; kept, as you changed it: tests/test_sums.py\n" in output
+    assert "No longer in the course; kept because you changed it: tests/test_sums.py\n" in output
     assert "tests/test_sums.py:test_own" in output
     assert "assert x" in student.text("tests/test_sums.py")
 
 
 def test_a_file_that_the_student_deleted_is_restored(student: Student, tmp_path: Path) -> None:
     (student.root / "tests/test_sums.py").unlink()
-    assert "Deleted by you, and back: tests/test_sums.py\n" in run(student, tmp_path)
+    assert "Deleted by you, and restored: tests/test_sums.py\n" in run(student, tmp_path)
     assert student.text("tests/test_sums.py") == TESTS
 
 

@@ -16,7 +16,7 @@ from course.workspace import function_source
 
 
 @dataclass(frozen=True)
-class Adopted:
+class AdoptedWork:
     """A student's work as files of this course.
 
     Attributes:
@@ -34,7 +34,7 @@ class Adopted:
     original: Original
 
 
-def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> Adopted:
+def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
     """Find a student's work in the original course and put it into the files of a workspace.
 
     Raises:
@@ -66,7 +66,7 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> Adopted:
             written[task.id] = tuple(name for _, name in done)
         if left := [name for path, name in wanted if (path, name) not in done]:
             missing[task.id] = tuple(left)
-    return Adopted(files, written, missing, tuple(errors), original)
+    return AdoptedWork(files, written, missing, tuple(errors), original)
 
 
 def _is_written(text: str, name: str) -> bool:
@@ -74,7 +74,7 @@ def _is_written(text: str, name: str) -> bool:
     return code is None or STUB.fullmatch(code) is None  # None: an assignment binds the name
 
 
-def write_submission(adopted: Adopted, folder: Path) -> None:
+def write_submission(adopted: AdoptedWork, folder: Path) -> None:
     """Write the converted files into a new folder, as a submission.
 
     Raises:
@@ -85,7 +85,7 @@ def write_submission(adopted: Adopted, folder: Path) -> None:
     write_files(folder, adopted.files)
 
 
-def write_workspace(adopted: Adopted, manifest: Manifest, folder: Path, root: Path = ROOT) -> None:
+def write_workspace(adopted: AdoptedWork, manifest: Manifest, folder: Path, root: Path = ROOT) -> None:
     """Make a handout up to the last module that the student has worked on, and put the work into it.
 
     Raises:

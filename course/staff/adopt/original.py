@@ -90,7 +90,7 @@ def _read(root: Path, path: str) -> str | None:
 def _count_written(text: str, names: Sequence[str]) -> int:
     """How many of these functions are written in a text. Upper and lower case do not matter."""
     wanted = {name.lower().lstrip("_") for name in names}
-    bodies = {name.lower().lstrip("_"): node.body for name, node in function_source.named(function_source.parse(text))}
+    bodies = {name.lower().lstrip("_"): node.body for name, node in function_source.iter_functions(function_source.parse(text))}
     return sum(name in wanted and not is_stub(body) for name, body in bodies.items())
 
 

@@ -27,7 +27,7 @@ class _File:
         self.scopes = _scopes(self.tree)
         self.given = {path: bindings(scope) for path, scope in _scopes(ast.parse(given))}
         self.kept: set[ast.stmt] = set()
-        self.used = set().union(*(_identifiers(node) for name, node in function_source.named(self.tree) if name in self.wanted))
+        self.used = set().union(*(_identifiers(node) for name, node in function_source.iter_functions(self.tree) if name in self.wanted))
 
     def keep(self, asked: set[str], everywhere: set[str]) -> None:
         """Keep the statements that are new and used.

@@ -118,7 +118,7 @@ def _rename(text: str, names: Mapping[str, str]) -> str:
     bound = {name for name, new in names.items() if new.startswith("_")}
     tree = cst.parse_module(text)
     if bound:  # tensor_conv1d = njit(tensor_conv1d): given code compiles the kernel
-        tree = tree.with_changes(body=[node for node in tree.body if not (_assigned(node) & bound)])
+        tree = tree.with_changes(body=[node for node in tree.body if not (_assigned_names(node) & bound)])
     return tree.visit(_Renamer(names)).code
 
 
@@ -130,7 +130,7 @@ class _Renamer(cst.CSTTransformer):
         return updated_node.with_changes(value=self.names.get(updated_node.value, updated_node.value))
 
 
-def _assigned(node: cst.CSTNode) -> set[str]:
+def _assigned_names(node: cst.CSTNode) -> set[str]:
     """The names that a top-level statement assigns."""
     if not isinstance(node, cst.SimpleStatementLine):
         return set()
@@ -228,13 +228,13 @@ class _Rewriter(cst.CSTTransformer):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
-        is_name_of_itself = any(_dotted(small) == f"{name} = {name}" for small in updated_node.body for name in BLOCKS.values())
+        is_name_of_itself = any(_dotted_name(small) == f"{name} = {name}" for small in updated_node.body for name in BLOCKS.values())
         return cst.RemoveFromParent() if is_name_of_itself else updated_node
 
     # Imports
 
     def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom | cst.RemovalSentinel:
-        dotted = _dotted(updated_node.module)
+        dotted = _dotted_name(updated_node.module)
         module = _absolute(self.path, dotted or None, len(updated_node.relative))
         module = "typing" if module == "typing_extensions" else module
         if module.split(".")[0] not in INSTALLED | sys.stdlib_module_names or isinstance(updated_node.names, cst.ImportStar):
@@ -244,11 +244,11 @@ class _Rewriter(cst.CSTTransformer):
             alias
             for alias in updated_node.names
             if has is None
-            or hasattr(has, _dotted(alias.name))
-            or _dotted(alias.name) in self.theirs.get(module, ())
-            or _module(f"{module}.{_dotted(alias.name)}")
+            or hasattr(has, _dotted_name(alias.name))
+            or _dotted_name(alias.name) in self.theirs.get(module, ())
+            or _module(f"{module}.{_dotted_name(alias.name)}")
         ]
-        kept = [alias for alias in kept if _dotted(alias.name) not in self.in_package]
+        kept = [alias for alias in kept if _dotted_name(alias.name) not in self.in_package]
         if not kept or (module.startswith("minitorch.") and _module(module) is None):
             return cst.RemoveFromParent()
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -258,7 +258,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
         known = INSTALLED | sys.stdlib_module_names
-        kept = [alias for alias in updated_node.names if _dotted(alias.name).split(".")[0] in known]
+        kept = [alias for alias in updated_node.names if _dotted_name(alias.name).split(".")[0] in known]
         if not kept:
             return cst.RemoveFromParent()
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -295,7 +295,7 @@ class _Rewriter(cst.CSTTransformer):
         return updated_node
 
 
-def _dotted(node: cst.CSTNode | None) -> str:
+def _dotted_name(node: cst.CSTNode | None) -> str:
     return "" if node is None else cst.Module([]).code_for_node(node)
 
 
@@ -329,16 +329,16 @@ def _with_signatures(text: str, given: str, names: Sequence[str]) -> str:
     """The text in which each function has the annotations and decorators of the workspace if its parameters match, else none."""
     ours = signatures(given)
     theirs = signatures(text)
-    defs = {name: (node, theirs[name]) for name, node in function_source.named(function_source.parse(text))}
+    defs = {name: (node, theirs[name]) for name, node in function_source.iter_functions(function_source.parse(text))}
     lines = text.split("\n")
-    stubs = dict(function_source.named(function_source.parse(given)))
+    stubs = dict(function_source.iter_functions(function_source.parse(given)))
     for name in sorted(set(names) & set(defs), key=lambda name: -defs[name][0].lineno):
         node = defs[name][0]
         same = name in ours and _bare(node.args) == _bare(stubs[name].args)
         same = same and bool(node.decorator_list) == bool(stubs[name].decorator_list)
         shown = stubs[name] if same else node
         header = ast.FunctionDef(
-            name=node.name, args=shown.args if same else _unannotated(node.args), body=[ast.Pass()],
+            name=node.name, args=shown.args if same else _without_annotations(node.args), body=[ast.Pass()],
             decorator_list=shown.decorator_list, returns=shown.returns if same else None, lineno=1,
         )  # fmt: skip
         text_of = ast.unparse(ast.fix_missing_locations(header)).split("\n")[:-1]
@@ -352,10 +352,10 @@ def _with_signatures(text: str, given: str, names: Sequence[str]) -> str:
 
 
 def _bare(arguments: ast.arguments) -> str:
-    return ast.unparse(_unannotated(arguments))
+    return ast.unparse(_without_annotations(arguments))
 
 
-def _unannotated(arguments: ast.arguments) -> ast.arguments:
+def _without_annotations(arguments: ast.arguments) -> ast.arguments:
     bare = ast.parse(f"def f({ast.unparse(arguments)}): pass").body[0]
     assert isinstance(bare, ast.FunctionDef)
     for node in ast.walk(bare.args):

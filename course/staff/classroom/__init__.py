@@ -1,1 +1,1 @@
-"""Files with which GitHub Classroom and Gradescope run the tests of a handout."""
+"""Files that GitHub Classroom and Gradescope need to run the tests of a handout."""

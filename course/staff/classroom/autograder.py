@@ -30,16 +30,16 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     settings = json.loads((ROOT / SETTINGS).read_text(encoding="utf-8"))
     if "--warm" in arguments:
-        return warm(settings)
+        return grade_reference(settings)
     try:
         [result] = grade_one(folder / "submission", settings)
         write_json(folder / "results" / "results.json", document(result))
     except StaffError as error:
         print(f"error: {error}\nnext: {error.next}")
-        write_json(folder / "results" / "results.json", ungraded())
+        write_json(folder / "results" / "results.json", failure_document())
     except Exception:
         traceback.print_exc(file=sys.stdout)  # only teachers see it
-        write_json(folder / "results" / "results.json", ungraded())
+        write_json(folder / "results" / "results.json", failure_document())
     return 0
 
 
@@ -61,13 +61,13 @@ def grade_one(submission: Path, settings: dict[str, Any]) -> list[Result]:
     return results
 
 
-def ungraded() -> dict[str, Any]:
+def failure_document() -> dict[str, Any]:
     """The document for a submission that could not be graded for a reason that is not the student's."""
     message = "The autograder failed, which is not your fault. Please tell your teacher, who can see the reason in the log."
     return {"score": 0, "output": message, "output_format": "text", "visibility": "visible", "stdout_visibility": "hidden", "tests": []}
 
 
-def warm(settings: dict[str, Any]) -> int:
+def grade_reference(settings: dict[str, Any]) -> int:
     """Grade the reference; returns 1 if it does not earn all points."""
     manifest = load(ROOT / "course" / "tasks.toml")
     with tempfile.TemporaryDirectory(prefix="course-staff-") as name:

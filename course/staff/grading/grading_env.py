@@ -16,9 +16,9 @@ from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
 from course.staff.grading.visible import THREADS, VisibleRun, canaries, command_for, run_environment, run_visible
 from course.staff.handout.generate import write_files
-from course.staff.probes import FULL, Outcome, Probe, Running, run_probes
+from course.staff.probes import FULL, ChildProcess, Outcome, Probe, run_probes
 from course.staff.probes.remote import CHILD
-from course.staff.probes.sandboxed import Recorded, sandbox_launcher
+from course.staff.probes.sandboxed import RecordingChild, sandbox_launcher
 from course.staff.sandbox.sandbox import PYTHON, Sandbox, fill_cache
 
 FIXED_TIME = 1_600_000_000
@@ -105,9 +105,9 @@ class GradingEnv:
         with self.workspace(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
-            def launch_child(environment: Mapping[str, str]) -> Running:
+            def launch_child(environment: Mapping[str, str]) -> ChildProcess:
                 child = launch({**THREADS, **environment, **self.environment(task)})
-                return child if asked is None else Recorded(child, asked)
+                return child if asked is None else RecordingChild(child, asked)
 
             return run_probes(task, launch_child, self.number, done, profile=self.profile, more=more)
 

@@ -264,7 +264,7 @@ def _changed_functions(base_text: str, student_text: str, tasks: Collection[str]
 def _trees(text: str) -> dict[str, str]:
     """The code of every function without comments and docstring, by its name."""
     found = {}
-    for name, node in function_source.named(function_source.parse(text)):
+    for name, node in function_source.iter_functions(function_source.parse(text)):
         body = node.body[1:] if _is_constant(node.body[0]) else node.body
         found[name] = "\n".join(map(ast.unparse, body))
     return found

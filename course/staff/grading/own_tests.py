@@ -110,7 +110,7 @@ def grade_own_tests(tests: Sequence[OwnTest], unwritten: Sequence[str], right: M
         batch = _next_batch(left)
         changed: dict[str, str | bytes] = dict(right)
         for _, answer in batch:
-            changed = answers.patched(answer, changed)
+            changed = answers.apply_patch(answer, changed)
         outcomes = run({path: str(text) for path, text in changed.items() if text != right[path]}, [test.id for test, _ in batch])
         noticed |= {(test.name, answer.key): test.id in outcomes and outcomes[test.id].outcome == "failed" for test, answer in batch}
         enough = {test for test, answer in batch if test.enough and noticed[test.name, answer.key]}

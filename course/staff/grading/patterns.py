@@ -14,7 +14,7 @@ from typing import Any
 from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff import StaffError
-from course.staff.proofs.answers import WrongAnswer, executable_source, graded_files, patched
+from course.staff.proofs.answers import WrongAnswer, apply_patch, executable_source, graded_files
 from course.staff.proofs.prove import COMPILED, PLAIN, without_kernels
 from course.staff.proofs.runs import LIMIT, Run, copy, each, run_tests
 from course.workspace.atomic_files import write_json
@@ -136,7 +136,7 @@ def collect_patterns(
             of_task, warm = known[answer.task], compiled.get(answer.task)
             mode = COMPILED if answer.compiled or warm else PLAIN
             task = manifest.task(answer.task)
-            failing = _failures(answer, task, without_kernels(patched(answer, files), manifest, task), of_task.ids, mode, warm)
+            failing = _failures(answer, task, without_kernels(apply_patch(answer, files), manifest, task), of_task.ids, mode, warm)
             with lock:
                 of_task.answers[answer.name] = (hash_of(answer), failing)
                 write_patterns(path, known, manifest)

@@ -1,6 +1,6 @@
-"""The search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
+"""Search for solutions that a workspace still shows: in other functions, tests, pages, comments and docstrings.
 
-A removed body leaks where N of its consecutive tokens occur in a file. Names, numbers and operators count; all strings are the same token;
+A removed body leaks if N of its consecutive tokens occur in a file. Names, numbers and operators count; all strings are the same token;
 layout and comments do not count, and the comments of a file are searched as a separate text. Tokens that two different bodies have in
 common are a pattern, not a solution, because given functions follow it as well. `shapes` finds copies that were renamed or reordered.
 """
@@ -35,7 +35,7 @@ class Leak:
     Attributes:
         name: The function whose body was removed, as in the manifest.
         path: The file that shows it.
-        line: Where, from 1.
+        line: The line number, from 1.
         text: The tokens found.
     """
 
@@ -49,12 +49,12 @@ class Leak:
 
 
 def find_leaks(removed: Mapping[str, str], files: Mapping[str, str | bytes], also: Mapping[str, str] | None = None) -> list[Leak]:
-    """The places at which files still show a removed body, one for each pair of body and file.
+    """The locations where files still show a removed body, one for each pair of body and file.
 
     Args:
         removed: The removed bodies by the manifest's name of their function.
         files: The workspace.
-        also: Other bodies of which no 2 N consecutive tokens may show; shorter pieces are idioms that any page may use.
+        also: Other bodies, of which no 2 N consecutive tokens may appear; shorter sequences are idioms that any page may use.
     """
     grams: dict[tuple[str, ...], list[str]] = {}
     bodies: dict[tuple[str, ...], set[str]] = {}
@@ -114,13 +114,13 @@ def leaks_of(
     also: Mapping[str, str] | None = None,
     stated: Collection[str] = (),
 ) -> list[str]:
-    """What still shows solutions, one line each: pieces and near copies of removed bodies, and private helpers that only they used.
+    """Descriptions of leaks, one line each: parts and near copies of removed bodies, and private helpers that only they used.
 
     Args:
         reference: The workspace with the solutions.
         files: The workspace.
         names: The functions that were removed from files, as in `write_names`.
-        also: Other bodies of which no long piece may show, by name.
+        also: Other bodies, of which no long part may appear, by name.
         stated: Functions whose whole definition the workspace states in words; near copies of them show nothing new.
     """
     orphans = [

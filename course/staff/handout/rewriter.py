@@ -1,6 +1,6 @@
 """Removes solutions from a source through its syntax tree: bodies of functions, whole functions, and imports.
 
-The rest of the source stays the same byte for byte. A function is named by its path, as in `course.workspace.function_source`, which finds
+The rest of the source does not change by a byte. A function is named by its path, as in `course.workspace.function_source`, which finds
 functions and restores bodies.
 """
 
@@ -46,13 +46,13 @@ def stub(source: str, tasks: Mapping[str, str], is_test: bool = False, bare: boo
     Raises:
         SyntaxTreeError: If a name does not occur in the source exactly once, or the function consists of a docstring.
     """
-    said: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
 
-    def emptied(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
+    def to_stub(name: str, node: cst.FunctionDef) -> cst.FunctionDef:
         docstring, rest = _split(node)
         if not rest:
             raise SyntaxTreeError(f"{name} has nothing but a docstring: there is nothing to take out")
-        said[name] = node.get_docstring() or ""
+        docstrings[name] = node.get_docstring() or ""
         kept = [line for line in rest if node.name.value == "__init__" and _code(line).startswith("super().__init__(")]
         error = cst.parse_statement(f'raise NotImplementedError("Need to implement for Task {tasks[name]}")')
         above = docstring if is_test or not bare else []
@@ -62,17 +62,17 @@ def stub(source: str, tasks: Mapping[str, str], is_test: bool = False, bare: boo
         marks = [line for line in node.decorators if (get_full_name_for_node(line.decorator) or "").startswith("pytest.mark.")]
         return node.with_changes(decorators=marks, lines_after_decorators=(), params=cst.Parameters(), body=block)
 
-    stubbed = _rewrite(source, tasks, emptied)
-    return stubbed if is_test or not bare else _listed(stubbed, tasks, said)
+    stubbed = _rewrite(source, tasks, to_stub)
+    return stubbed if is_test or not bare else _with_list(stubbed, tasks, docstrings)
 
 
-def _listed(source: str, tasks: Mapping[str, str], said: Mapping[str, str]) -> str:
+def _with_list(source: str, tasks: Mapping[str, str], docstrings: Mapping[str, str]) -> str:
     """The source with a comment below its docstring that lists the functions to write by task, with their results and errors."""
     lines = ["", "# To be written in this file, docstrings included:"]
     for task in dict.fromkeys(tasks.values()):
         lines += ["#", f"# Task {task}"]
-        for name in (name for name in said if tasks[name] == task):
-            summary, *sections = re.split(r"\n\s*\n", inspect.cleandoc(said[name]))
+        for name in (name for name in docstrings if tasks[name] == task):
+            summary, *sections = re.split(r"\n\s*\n", inspect.cleandoc(docstrings[name]))
             text = f"# - {name}: {' '.join(summary.split())}" if summary else f"# - {name}"
             lines += textwrap.wrap(text, WIDTH, subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False)
             owed = [line for section in sections if section.startswith(("Returns:", "Raises:")) for line in section.splitlines()]
@@ -88,25 +88,25 @@ def remove(source: str, names: Collection[str]) -> str:
     """The source without the named functions and the comments directly above them.
 
     Raises:
-        SyntaxTreeError: If a name does not stand in the source exactly once, or is used by what stays.
+        SyntaxTreeError: If a name does not occur in the source exactly once, or is still used.
     """
-    return _unused(_rewrite(source, dict.fromkeys(names), lambda name, node: cst.RemoveFromParent()), names)
+    return _check_unused(_rewrite(source, dict.fromkeys(names), lambda name, node: cst.RemoveFromParent()), names)
 
 
 def remove_imports(source: str, module: str, names: Collection[str]) -> str:
     """The source without these names in its `from module import …`.
 
     Raises:
-        SyntaxTreeError: If one of them is used by what stays.
+        SyntaxTreeError: If one of them is still used.
     """
     imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)] if module in source else []
     if not any(node.module == module and any(alias.name in names for alias in node.names) for node in imported):
         return source
     importer = _Importer(module, names)
-    return _unused(_parse(source).visit(importer).code, importer.bound)
+    return _check_unused(_parse(source).visit(importer).code, importer.bound)
 
 
-def _unused(source: str, names: Collection[str]) -> str:
+def _check_unused(source: str, names: Collection[str]) -> str:
     """The source, after a check that it does not use the removed names."""
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     if lost := sorted(used & set(names)):
@@ -120,12 +120,12 @@ def needed_modules(source: str) -> set[str]:
     `from a import b` counts as a and a.b.
     """
     found: set[str] = set()
-    waiting: list[ast.AST] = [ast.parse(source)]
-    while waiting:
-        node = waiting.pop()
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.With) and "suppress(ModuleNotFoundError)" in map(ast.unparse, (item.context_expr for item in node.items)):
             continue
-        waiting += ast.iter_child_nodes(node)
+        pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -137,8 +137,8 @@ class _Walker(cst.CSTTransformer):
     """Replaces every function, inner functions first, by the result of `change(name, node)`.
 
     Args:
-        change: What to do with a function.
-        names: Look only where these functions can stand; everywhere if left out.
+        change: Called for each function.
+        names: Visit only code that can contain these functions. Default: everything.
     """
 
     def __init__(self, change: Change, names: Collection[str] | None = None) -> None:
@@ -147,8 +147,8 @@ class _Walker(cst.CSTTransformer):
         self.names = names
         self.path: list[str] = []
 
-    def leads_on(self) -> bool:
-        """Whether one of the names may be inside of this path."""
+    def may_contain(self) -> bool:
+        """Whether one of the names may be inside this path."""
         path = ".".join(self.path) + "."
         return self.names is None or any(name.startswith(path) for name in self.names)
 
@@ -157,7 +157,7 @@ class _Walker(cst.CSTTransformer):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> bool:
         self.path.append(node.name.value)
-        return self.leads_on()
+        return self.may_contain()
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         self.path.pop()
@@ -165,7 +165,7 @@ class _Walker(cst.CSTTransformer):
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         self.path.append(node.name.value + _role(node))
-        return self.leads_on()
+        return self.may_contain()
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
         name = ".".join(self.path)
@@ -178,10 +178,10 @@ class _Importer(cst.CSTTransformer):
 
     Args:
         module: Its dotted name.
-        names: What is no longer imported from it.
+        names: The names to remove.
 
     Attributes:
-        bound: The names by which the source knew what was taken out.
+        bound: The names that the removed imports had bound.
     """
 
     def __init__(self, module: str, names: Collection[str]) -> None:
@@ -193,27 +193,27 @@ class _Importer(cst.CSTTransformer):
     def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom | cst.RemovalSentinel:
         if isinstance(updated_node.names, cst.ImportStar) or get_full_name_for_node(updated_node.module or "") != self.module:
             return updated_node
-        gone = [alias for alias in updated_node.names if alias.evaluated_name in self.names]
-        self.bound |= {alias.evaluated_alias or alias.evaluated_name for alias in gone}
-        kept = [alias for alias in updated_node.names if alias not in gone]
+        removed = [alias for alias in updated_node.names if alias.evaluated_name in self.names]
+        self.bound |= {alias.evaluated_alias or alias.evaluated_name for alias in removed}
+        kept = [alias for alias in updated_node.names if alias not in removed]
         if not kept:
             return cst.RemoveFromParent()
-        kept[-1] = kept[-1].with_changes(comma=updated_node.names[-1].comma)  # a comma behind the last name stays or stays away
+        kept[-1] = kept[-1].with_changes(comma=updated_node.names[-1].comma)  # a trailing comma is kept as it was
         return updated_node.with_changes(names=kept)
 
 
 def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
     """The source after `change` of the named functions, each of which must occur in it once."""
-    hits = dict.fromkeys(names, 0)
+    counts = dict.fromkeys(names, 0)
 
-    def counted(name: str, node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
-        if name not in hits:
+    def count_change(name: str, node: cst.FunctionDef) -> cst.FunctionDef | cst.RemovalSentinel:
+        if name not in counts:
             return node
-        hits[name] += 1
+        counts[name] += 1
         return change(name, node)
 
-    code = _parse(source).visit(_Walker(counted, names)).code
-    for name, count in hits.items():
+    code = _parse(source).visit(_Walker(count_change, names)).code
+    for name, count in counts.items():
         if count != 1:
             raise SyntaxTreeError(f"expected one function {name}, found {count or 'none'}")
     return code

@@ -1,4 +1,4 @@
-"""The files of a workspace up to a stage, and what is cut from them.
+"""The files of a workspace up to a stage, and the parts that are cut from them.
 
 A file of the app belongs to the stage in its name or, without one, to the latest stage whose names it imports; tests belong to the stage
 of their marks. Files that pages share are included if a page of the workspace needs them.
@@ -85,10 +85,10 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
     """
     if last not in [stage.number for stage in manifest.stages]:
         raise RequestError(f"there is no stage {last}; the stages are {', '.join(str(stage.number) for stage in manifest.stages)}")
-    found = _find(root, PATTERNS)
+    found = _find_files(root, PATTERNS)
     stages = _project_stages(root, manifest, found)
     if stages.get("project/app.py", 0) > 0:
-        raise StaffError("project/app.py must run in every stage, but at its top it imports what comes later; import it where it is used")
+        raise StaffError("project/app.py must run in every stage, but it imports a later stage at the top; move that import to its use")
     chosen = _needed(root, [path for path in found if stages.get(path, 0) <= last])
     chosen += [path for path in _package(root, manifest, last) if path not in chosen]
     chosen += _tests(root, manifest, last)
@@ -134,11 +134,11 @@ def _imports(path: str, source: str, later: bool) -> frozenset[str]:
             module = ".".join([*package, node.module] if node.module else package)
             names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     known = {name.rpartition(".")[2]: name for name in names} | {name.split(".")[0]: name.split(".")[0] for name in names}
-    used = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used = {_dotted_name(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return frozenset(names | {f"{known[first]}.{rest}" for first, _, rest in (name.partition(".") for name in used) if first in known})
 
 
-def _dotted(node: ast.expr) -> str:
+def _dotted_name(node: ast.expr) -> str:
     """The dotted name of an expression such as `a.b.c`; "" if it does not start with a name."""
     parts = []
     while isinstance(node, ast.Attribute):
@@ -149,9 +149,9 @@ def _dotted(node: ast.expr) -> str:
 
 def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]:
     """The given files and all files of the same top-level folder that they import, directly or indirectly."""
-    closure, waiting = set(), sorted(paths)
-    while waiting:
-        path = waiting.pop()
+    closure, pending = set(), sorted(paths)
+    while pending:
+        path = pending.pop()
         if path in closure:
             continue
         closure.add(path)
@@ -159,11 +159,11 @@ def import_closure(root: Path, paths: set[str], later: bool = False) -> set[str]
         for name in imports(root, path, later):
             target = name.replace(".", "/") + ".py"
             if name.startswith(f"{folder}.") and (root / target).is_file():
-                waiting.append(target)
+                pending.append(target)
     return closure
 
 
-def _find(root: Path, patterns: tuple[str, ...]) -> list[str]:
+def _find_files(root: Path, patterns: tuple[str, ...]) -> list[str]:
     """The regular files that match a pattern, outside of hidden folders and caches."""
     found = set()
     for pattern in patterns:
@@ -190,7 +190,7 @@ def _package(root: Path, manifest: Manifest, last: int) -> list[str]:
     """The modules of the package, the `__init__.py` of its folders, and the data files next to them."""
     modules = [manifest.path(module) for stage in manifest.stages if stage.number <= last for module in stage.modules]
     folders = [posixpath.dirname(path) for path in contents(manifest, last)]
-    data = [path for path in _find(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
+    data = [path for path in _find_files(root, tuple(f"{folder}/*" for folder in folders)) if not path.endswith(".py")]
     return [*contents(manifest, last), *modules, *data]
 
 
@@ -203,7 +203,7 @@ def _tests(root: Path, manifest: Manifest, last: int) -> list[str]:
     """The files whose tests grade tasks up to this stage, and the files that these import."""
     stage_of = {task.mark: task.stage for task in manifest.tasks}
     graded = set()
-    for path in _find(root, ("tests/**/test_*.py",)):
+    for path in _find_files(root, ("tests/**/test_*.py",)):
         source = (root / path).read_text(encoding="utf-8")
         if not any(f"mark.{mark}" in source for mark in stage_of):  # most test files belong to the reference only
             continue
@@ -227,7 +227,7 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
         for number, section in _sections((root / path).read_text(encoding="utf-8")):
             if number is None:
                 continue
-            for name in _bound(section):
+            for name in _bound_names(section):
                 first.setdefault(f"{package}.{name}", number)  # a later stage may replace it
     stages = {}
     for path in paths:
@@ -263,7 +263,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
         if isinstance(content, bytes):
             continue
         if path in RENDERED:
-            content = _rendered(path, gpu=for_gpu, tasks=[task for task in manifest.tasks if task not in later])
+            content = _render(path, gpu=for_gpu, tasks=[task for task in manifest.tasks if task not in later])
         elif path == "requirements.dev.txt":
             content = "".join(line for line in content.splitlines(True) if re.split(r"[^\w-]", line)[0] not in STAFF_PACKAGES)
         elif path == "course/tasks.toml":
@@ -275,7 +275,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
         files[path] = content
 
 
-def _rendered(path: str, **values: object) -> str:
+def _render(path: str, **values: object) -> str:
     """The version of a file for workspaces."""
     from jinja2 import Environment, StrictUndefined
 
@@ -286,7 +286,7 @@ def _rendered(path: str, **values: object) -> str:
 def cut_init(source: str, last: int) -> str:
     """`__init__.py` without the sections "# Stage n …" of later stages, and without their names in `__all__`."""
     kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last)
-    bound = _bound(kept)
+    bound = _bound_names(kept)
     head, separator, listed = kept.partition("__all__ = [\n")
     lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
     return (head + separator + "".join(lines)).replace("__all__ = [\n]", "__all__ = []")
@@ -299,7 +299,7 @@ def _sections(source: str) -> list[tuple[int | None, str]]:
     return [(int(number[1]) if number else None, paragraph) for number, paragraph in zip(numbers, paragraphs, strict=True)]
 
 
-def _bound(source: str) -> set[str]:
+def _bound_names(source: str) -> set[str]:
     """The names that the imports and assignments of a source bind."""
     names = set()
     for node in ast.walk(ast.parse(source)):

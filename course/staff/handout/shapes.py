@@ -1,8 +1,8 @@
-"""The search for functions that compute what a removed solution computes, under other names, in another order, or with another loop.
+"""Search for functions that compute the same as a removed solution, with other names, another order, or another loop.
 
 A function is reduced to the expressions that it evaluates, without the names of variables and without constants. A `for`, a `while` and
 a comprehension leave the same expressions, a value that is used once counts where it is used, and the order of statements does not
-count. A function shows a solution if it has most of the solution's expressions, weighed by how rare they are in the workspace.
+count. A function shows a solution if it has most of the solution's expressions, weighted by how rare they are in the workspace.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SHARE = 0.65
 """A function with at least this share of a solution's expressions, by weight, shows the solution."""
 
 OVERLAP = 0.5
-"""Of a solution with fewer than ENOUGH expressions, a function must also have few others: this share of all expressions of the two."""
+"""For a solution with fewer than ENOUGH expressions, common expressions must also be this share of all expressions of the two."""
 
 ENOUGH, FEWEST = 4, 2
-"""A solution with fewer expressions than the second number cannot be recognized by them; the search for tokens covers it."""
+"""A solution with fewer than FEWEST expressions cannot be recognized this way; the token search covers it."""
 
 SMALLEST = 3
 """An expression with fewer nodes is too common to count."""
@@ -159,17 +159,17 @@ def _shapes(path: str, text: str) -> tuple[Shape, ...]:
 
 
 def shapes_of(path: str, source: str) -> Iterator[Shape]:
-    """The functions of a file, those inside other functions and classes included, and the values of its constants."""
-    waiting: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
-    while waiting:
-        prefix, parent = waiting.pop()
+    """The functions of a file, including those inside functions and classes, and the values of its constants."""
+    pending: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
+    while pending:
+        prefix, parent = pending.pop()
         for node in ast.iter_child_nodes(parent):
             is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if isinstance(node, ast.FunctionDef):
                 yield Shape(path, node.lineno, prefix + node.name, expressions_of(node.body))
             elif isinstance(node, ast.Assign | ast.AnnAssign) and not prefix:  # it may be a table of functions
                 yield Shape(path, node.lineno, ast.unparse(node).partition(" ")[0].rstrip(":"), expressions_of([node]))
-            waiting.append((f"{prefix}{node.name}." if is_named else prefix, node))
+            pending.append((f"{prefix}{node.name}." if is_named else prefix, node))
 
 
 def expressions_of(body: Sequence[ast.stmt]) -> Counter[str]:
@@ -249,7 +249,7 @@ class _Reader:
         self._text(node)
 
     def _note(self, text: str, size: int) -> tuple[str, int]:
-        """Count an expression, if it is large enough to say something."""
+        """Count an expression, if it is large enough to be significant."""
         if size >= SMALLEST:
             self.expressions[text] += 1
         return text, size

@@ -24,7 +24,7 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
 
     @app.command()
     def lecture(
-        paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Submissions with records, folders that grade filled, or both.")],
+        paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Submissions with records, output folders of grade, or both.")],
         page: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The page; the numbers go to FILE.json.")],
     ) -> None:
         """Show what to explain next: time, mistakes and hints of the class as a whole, from records that students handed in."""

@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def write_lecture(report: Report, path: Path, title: str = "MiniTorch") -> tuple[Path, Path]:
-    """Write the page, and the statistics beside it; returns both paths.
+    """Write the page, and the statistics next to it; returns both paths.
 
     Args:
         report: The statistics.

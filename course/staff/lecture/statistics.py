@@ -311,15 +311,15 @@ def topics(tasks: Sequence[TaskStatistics]) -> tuple[Topic, ...]:
 
 def _reason(task: TaskStatistics) -> str:
     """Why to explain a task."""
-    said = []
+    reasons = []
     if task.not_passed:
-        said.append(f"{task.not_passed:.0%} of the class {'have' if task.not_passed < 1 else 'has'} not passed it.")
+        reasons.append(f"{task.not_passed:.0%} of the class {'have' if task.not_passed < 1 else 'has'} not passed it.")
     if task.minutes and task.tries:
         runs = f"{task.tries.median:g} test run{'' if task.tries.median == 1 else 's'}"
-        said.append(f"Half of the students needed more than {task.minutes.median:.0f} min and {runs}.")
+        reasons.append(f"Half of the students needed more than {task.minutes.median:.0f} min and {runs}.")
     count = max((task.mistakes[0].on_the_way or 0, task.mistakes[0].handed_in or 0)) if task.mistakes else 0
     if count:
-        said.append(f"The most common mistake, made by {count}: {task.mistakes[0].text}")
+        reasons.append(f"The most common mistake, made by {count}: {task.mistakes[0].text}")
     elif task.tests:
-        said.append(f"{task.tests[0].students} students saw {task.tests[0].name.partition('::')[2]} fail.")
-    return " ".join(said)
+        reasons.append(f"{task.tests[0].students} students saw {task.tests[0].name.partition('::')[2]} fail.")
+    return " ".join(reasons)

@@ -1,1 +1,1 @@
-"""What comes out of grading: each file here makes one kind of output from results, and from nothing else."""
+"""Outputs of grading: each file here writes one kind of output, from results only."""

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
-from course.staff.outputs.words import carries, clean, file_names, flags, kind, line, number
+from course.staff.outputs.words import clean, file_names, flags, kind, line, number, variant_note
 from course.staff.similarity.document import PAGE
 from course.workspace.atomic_files import write_bytes
 
@@ -212,7 +212,7 @@ def collect_flags(results: Sequence[Result]) -> list[Flag]:
             found.setdefault(("refused", clean(result.refused), ""), {})[name] = clean(result.refused)
         for task in result.tasks:
             for flag in flags(task):
-                whose = clean(carries(task)) if flag == "variant" else ""
+                whose = clean(variant_note(task)) if flag == "variant" else ""
                 found.setdefault((flag, task.task, whose), {})[name] = whose or clean(task.note or task.reason)
     collected = []
     for (flag, about, _), reasons in found.items():
@@ -272,7 +272,7 @@ def _cell(task: TaskResult) -> Cell:
     """The cell of a task."""
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
-    notes = [carries(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
+    notes = [variant_note(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
     notes += [line(text) for text in (task.note, task.reason) if text]
     return Cell(name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.flagged)
 

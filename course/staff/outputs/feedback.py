@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.staff.grading.results import Result, TaskResult
-from course.staff.outputs.words import DEMANDS, clean, file_names, line, markdown, messages, number, verdict_and_mark
+from course.staff.outputs.words import REQUIREMENTS, clean, file_names, line, markdown, messages, number, verdict_and_mark
 from course.workspace.atomic_files import write_bytes
 
 
@@ -15,7 +15,7 @@ def feedback(result: Result) -> str:
     """The page of a submission: its mark, the tasks that passed, and the messages about each other task."""
     parts = [f"# {markdown(line(result.submission))}"]
     if result.refused:
-        parts.append(f"This submission could not be graded:\n\n{_fenced(clean(result.refused))}")
+        parts.append(f"This submission could not be graded:\n\n{_code_block(clean(result.refused))}")
         return "\n\n".join(parts) + "\n"
     parts.append(f"**{number(result.mark)} of {number(result.points)} points.**")
     if passed := [task for task in result.tasks if task.passed and not messages(task)]:
@@ -43,13 +43,13 @@ def _title(task: TaskResult) -> str:
 
 def _paragraph(text: str) -> str:
     """A message as Markdown: our own sentences as text, the output of tests as a code block."""
-    if text.count("\n") and not text.startswith(DEMANDS):
-        return _fenced(text)
+    if text.count("\n") and not text.startswith(REQUIREMENTS):
+        return _code_block(text)
     head, *items = text.split("\n")
     return "\n".join([markdown(head), *([""] if items else []), *(f"- {markdown(item.removeprefix('- '))}" for item in items)])
 
 
-def _fenced(text: str) -> str:
+def _code_block(text: str) -> str:
     """A code block, with a fence that the text does not contain."""
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`{3,}", text))])
     return f"{fence}text\n{text}\n{fence}"

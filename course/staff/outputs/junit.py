@@ -19,7 +19,7 @@ def write_junit(results: Sequence[Result], path: Path) -> None:
     suites = ElementTree.Element("testsuites", name="MiniTorch")
     for result in results:
         suites.append(_suite(result))
-    for count in ("tests", "failures", "errors"):  # the schema counts skipped ones in suites alone
+    for count in ("tests", "failures", "errors"):  # in the schema, only suites count skipped tests
         suites.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))
     suites.set("time", f"{sum(result.seconds for result in results):.3f}")
     ElementTree.indent(suites, " ")

@@ -1,4 +1,4 @@
-"""What all outputs share: file names, numbers, and the messages about a task that students may read."""
+"""Shared by all outputs: file names, numbers, and the messages about a task that students may read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from course.staff.grading.results import NOT_RUN, PART, Result, TaskResult, VisibleTest
 
 LONGEST = 2000
-"""Characters of a test's message that are shown."""
+"""Maximum number of characters of a test's message."""
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 """Names that Windows reserves."""
 
-DEMANDS = "Your code does not meet these requirements of the hidden tests:"
-"""The first line of a message that lists what hidden probes ask for."""
+REQUIREMENTS = "Your code does not meet these requirements of the hidden tests:"
+"""The first line of a message that lists failed requirements of hidden probes."""
 
 
 def file_names(results: Sequence[Result]) -> list[str]:
@@ -68,21 +68,21 @@ def first_failure(task: TaskResult) -> VisibleTest | None:
     return next((test for test in bad if test.message), bad[0] if bad else None)
 
 
-def shown_reason(task: TaskResult) -> str:
+def public_reason(task: TaskResult) -> str:
     """Why a task did not earn full marks; empty if that would reveal the input of a hidden probe."""
     hidden = [probe.reason for probe in task.probes if probe.reason]
     return "" if any(reason in task.reason for reason in hidden) else clean(task.reason)
 
 
-def failed_demands(task: TaskResult) -> list[str]:
-    """What the failed hidden probes ask for, without duplicates."""
+def failed_requirements(task: TaskResult) -> list[str]:
+    """The requirements of the failed hidden probes, without duplicates."""
     return list(dict.fromkeys(line(probe.says) for probe in task.probes if not probe.passed))
 
 
 def messages(task: TaskResult) -> list[str]:
     """The messages about a task that a student may read, as plain text; none if it passed without remarks."""
     paragraphs = []
-    reason = shown_reason(task)
+    reason = public_reason(task)
     if reason:
         paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else sentence(reason))
     if task.visible and (failure := first_failure(task)):
@@ -95,8 +95,8 @@ def messages(task: TaskResult) -> list[str]:
         alike = sum(test.cause == failure.cause for test in task.visible)
         if failure.cause and alike > 1:
             paragraphs.append(f"The same error ends {alike} of these tests. Fix it first: {line(failure.cause)}")
-    if demands := [demand for demand in failed_demands(task) if demand not in line(reason)]:
-        paragraphs.append(f"{DEMANDS}\n" + "\n".join(f"- {demand}" for demand in demands))
+    if demands := [demand for demand in failed_requirements(task) if demand not in line(reason)]:
+        paragraphs.append(f"{REQUIREMENTS}\n" + "\n".join(f"- {demand}" for demand in demands))
     if task.nearest is not None:
         paragraphs.append(f"A known mistake that fails in the same way: {line(task.nearest.mistake)}")
     if task.flaky:
@@ -124,8 +124,8 @@ def flags(task: TaskResult) -> list[str]:
     ]
 
 
-def carries(task: TaskResult) -> str:
-    """Whose variant the answers have, in words for the teacher."""
+def variant_note(task: TaskResult) -> str:
+    """The students whose variant the answers match, as text for the teacher."""
     return f"carries the variant of {' or '.join(task.carries)}"
 
 

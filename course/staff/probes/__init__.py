@@ -1,16 +1,17 @@
-"""Hidden probes: the mark of a task, from calls of the submission whose expected values and verdict stay outside its process.
+"""Hidden probes: grade a task by calling the submission, with expected values and verdict kept outside its process.
 
-The submission runs in a child, which answers calls with plain data (`grading/child.py`). What is right is worked out here, by Python,
-NumPy or finite differences, when the answer has come. So a submission earns a probe by answering rightly, in whatever way it does so.
+The submission runs in a child process, which answers calls with plain data (`grading/child.py`). The expected value is computed here, with
+Python, NumPy or finite differences, after the answer arrives. So a submission passes a probe by returning the right values, however it
+computes them.
 
-What cannot be seen from outside stays with the visible tests:
+The visible tests check what cannot be observed from outside:
 
-* that a function calls no other of its file, which the compiler of Module 3 could not see;
-* that a loop is parallel and a kernel compiled, that no index buffer is made, that a layer computes one matrix product on its own backend;
-* that a GPU's threads share the work, each read memory once, write only what is theirs, and meet at barriers outside of any branch;
+* that a function calls no other function of its file, which the compiler of Module 3 could not resolve;
+* that a loop is parallel and a kernel compiled, that no index buffer is allocated, that a layer computes one matrix product on its backend;
+* that GPU threads share the work, read each global element once, write only their own output, and synchronize outside of any branch;
 * tests that students write, which are graded by wrong answers.
 
-`bank.UNSEEN` names the wrong answers that this lets through.
+`bank.UNSEEN` lists the wrong answers that pass the probes.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from course.staff.probes import module4_functional as module4_functional
 from course.staff.probes import module4_networks as module4_networks
 from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import FULL, PROFILES, PUBLISHED
-from course.staff.probes.remote import Launcher, NoReply, Remote, Running, plain_launcher
+from course.staff.probes.remote import ChildProcess, Launcher, NoReply, Remote, plain_launcher
 
 __all__ = [
     "FULL",
     "PROFILES",
     "PUBLISHED",
+    "ChildProcess",
     "Launcher",
     "NoReply",
     "Outcome",
     "Probe",
     "Remote",
-    "Running",
     "edges_of",
     "plain_launcher",
     "probes_of",

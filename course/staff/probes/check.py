@@ -1,4 +1,4 @@
-"""What a probe is, and how those of a task are put to a submission."""
+"""Definition of a probe, and the runner that applies the probes of a task to a submission."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from hypothesis.strategies import SearchStrategy
 
 from course.manifest import Task
 from course.runner.gpu import environment
-from course.staff.probes.compare import FULL, Check, Wrong, marking_by, shown
+from course.staff.probes.compare import FULL, Check, Wrong, printable, use_profile
 from course.staff.probes.plain import Raised
-from course.staff.probes.program import Program, Value, shortened
+from course.staff.probes.program import Program, Value, truncate
 from course.staff.probes.remote import SECONDS, Launcher, NoReply, Remote
 
-HANGS = 2
-"""So many times a submission may hang before it is given less time."""
+MAX_HANGS = 2
+"""How many times a submission may hang before its time limit is reduced."""
 
-HURRY = 0.2
-"""What is left of the time for an answer after that."""
+REDUCED_TIME = 0.2
+"""The fraction of the time limit that applies after that."""
 
 
-MOST_OF_EDGES = 0.2
-"""The share of a task's points that all its edge cases have together at most."""
+MAX_EDGE_SHARE = 0.2
+"""The maximum share of a task's points for all its edge cases together."""
 
-SHARE_OF_AN_EDGE = 0.04
-"""The share of each, where there are few."""
+EDGE_SHARE = 0.04
+"""The share of each edge case, if there are few."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One thing that a submission must do, tried on inputs that its author has not seen.
+    """One requirement on a submission, checked on inputs that its author has not seen.
 
     Attributes:
         task: The task's id.
-        says: What must hold, in a sentence.
-        weight: What it counts beside the other probes of the task's main behaviour.
-        check: Called with a program to write steps down in, and an input.
-        inputs: What the inputs are drawn from, by name.
-        examples: Inputs that are always tried first.
-        count: How many inputs are drawn.
-        seconds: How long one answer may take.
-        edge: The edge case that it is about, in a sentence; empty if it is about the main behaviour.
-        labels: Edge cases that its check tells apart from the main behaviour by itself, by `Wrong.edges`.
-        chosen: Which of the inputs are its; None for all.
-        published: Whether the original course demands it too, or on which inputs.
+        says: The requirement, in a sentence.
+        weight: Weight relative to the other probes of the task's main behavior.
+        check: Called with a program, which records steps, and an input.
+        inputs: Strategies for the inputs, by name.
+        examples: Inputs that are always checked first.
+        count: Number of random inputs.
+        seconds: Time limit for one answer.
+        edge: The edge case that it checks, in a sentence; empty for the main behavior.
+        labels: Edge cases that its check reports separately from the main behavior, through `Wrong.edges`.
+        chosen: Predicate that selects its inputs; None for all.
+        published: Whether the original course requires it too, or on which inputs.
     """
 
     task: str
@@ -65,13 +65,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a submission met a probe, or all probes about one edge case.
+    """The result of a submission for a probe, or for all probes of one edge case.
 
     Attributes:
-        says: What must hold.
-        weight: What it counts beside the others.
-        passed: Whether it held on all inputs.
-        reason: Why not, with the simplest input that was found; empty if it passed.
+        says: The requirement.
+        weight: Weight relative to the others.
+        passed: Whether the submission met it on all inputs.
+        reason: Why it failed, with the shortest failing input; empty if it passed.
     """
 
     says: str
@@ -97,36 +97,36 @@ def probe(
     published: bool | Callable[..., bool] = True,
     **inputs: SearchStrategy[Any],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
-    """Make a function a probe of a task; see `Probe`. Without inputs it is tried once, or once for each example.
+    """Register a function as a probe of a task; see `Probe`. Without inputs it runs once, or once for each example.
 
     Args:
         task, says, weight, examples, count, seconds, labels, published, inputs: See `Probe`.
-        edge: Whether all of it is an edge case.
-        edges: Edge cases by what must hold in them, and which inputs belong there: each becomes a probe of its own.
+        edge: Whether the whole probe is an edge case.
+        edges: Requirements of edge cases, each with a predicate that selects its inputs; each becomes a separate probe.
     """
     kinds = dict(edges or {})
 
     def kind_of(*case: Any) -> str:
         return next((kind for kind, belongs in kinds.items() if belongs(*case)), "")
 
-    def enter(check: Callable[..., Check]) -> Callable[..., Check]:
+    def register(check: Callable[..., Check]) -> Callable[..., Check]:
         whole = Probe(task, says, weight, check, inputs, examples, count, seconds, says if edge else "", tuple(labels), None, published)
         parts = [replace(whole, edge=kind, labels=(), chosen=lambda *case, kind=kind: kind_of(*case) == kind) for kind in kinds]
         main = replace(whole, chosen=lambda *case: not kind_of(*case)) if kinds else whole
         _probes.setdefault(task, []).extend([main, *parts])
         return check
 
-    return enter
+    return register
 
 
 def probes_of(task: str, profile: str = FULL) -> list[Probe]:
-    """The probes of a task, by its id; none if it has none. The original course marks no edge cases."""
+    """The probes of a task, by its id; an empty list if it has none. The original course grades no edge cases."""
     probes = _probes.get(task, ())
-    return list(probes) if profile == FULL else [_as_published(probe) for probe in probes if probe.published and not probe.edge]
+    return list(probes) if profile == FULL else [_restrict_to_published(probe) for probe in probes if probe.published and not probe.edge]
 
 
-def _as_published(probe: Probe) -> Probe:
-    """A probe of the main behaviour, on those of its inputs about which the original course says what must hold."""
+def _restrict_to_published(probe: Probe) -> Probe:
+    """A probe of the main behavior, restricted to inputs whose result the original course specifies."""
     if probe.published is True:
         return replace(probe, labels=())
     chosen, also = probe.chosen or (lambda *case: True), probe.published
@@ -135,10 +135,10 @@ def _as_published(probe: Probe) -> Probe:
 
 
 def weights_of(task: str, profile: str = FULL) -> dict[str, float]:
-    """What is marked of a task with its weight: the main behaviour by its probes, and each edge case with a small share of the points."""
+    """The graded requirements of a task and their weights; each edge case has a small share of the points."""
     weights = {probe.says: float(probe.weight) for probe in probes_of(task, profile) if not probe.edge}
     edges = edges_of(task) if profile == FULL else []
-    share = min(MOST_OF_EDGES, SHARE_OF_AN_EDGE * len(edges))
+    share = min(MAX_EDGE_SHARE, EDGE_SHARE * len(edges))
     each = sum(weights.values()) * share / (1 - share) / len(edges) if edges else 0.0
     return weights | dict.fromkeys(edges, each)
 
@@ -148,7 +148,7 @@ def edges_of(task: str) -> list[str]:
     return list(dict.fromkeys(edge for probe in probes_of(task) for edge in (probe.edge, *probe.labels) if edge))
 
 
-# Putting them
+# The runner
 
 
 def run_probes(
@@ -160,21 +160,21 @@ def run_probes(
     profile: str = FULL,
     more: Sequence[Probe] = (),
 ) -> list[Outcome]:
-    """Put the probes of a task to a submission.
+    """Run the probes of a task on a submission.
 
-    A child that ends, hangs, or sends what is no answer fails the probe that was asking; the next one gets a new child. Probes about the
-    same edge case have one outcome together.
+    If the child exits, hangs or sends an invalid answer, the current probe fails, and the next one gets a new child. Probes of the
+    same edge case share one outcome.
 
     Args:
         task: The task.
-        launch: Starts a child on the submission.
-        number: The inputs follow from it: the same number, the same inputs.
-        done: Called after each.
-        stop: Whether to stop at the first that fails.
-        profile: What is marked.
-        more: Further probes, which are about the main behavior.
+        launch: Starts a child process on the submission.
+        number: Seed of the inputs.
+        done: Called after each probe.
+        stop: Whether to stop at the first failure.
+        profile: Which requirements are graded.
+        more: Additional probes of the main behavior.
     """
-    with marking_by(profile):
+    with use_profile(profile):
         return _run(task, launch, number, done, stop, profile, more)
 
 
@@ -184,22 +184,22 @@ def _run(
     remote: Remote | None = None
     weights = weights_of(task.id, profile) | {probe.says: probe.weight for probe in more}
     reasons: dict[str, str] = {}
-    hangs, hopeless = 0, ""
+    hangs, import_error = 0, ""
     try:
         for probe in [*probes_of(task.id, profile), *more]:
-            if not hopeless and remote is None:
+            if not import_error and remote is None:
                 try:
                     remote = Remote(launch, environment(task))
-                except NoReply as gone:
-                    hopeless = str(gone)
+                except NoReply as error:
+                    import_error = str(error)
             marked = [probe.edge or probe.says, *probe.labels]
-            failed = dict.fromkeys(marked, hopeless)
+            failed = dict.fromkeys(marked, import_error)
             if remote is not None:
                 try:
-                    failed = _meet(probe, remote, number, HURRY if hangs >= HANGS else 1.0)
-                except NoReply as gone:
-                    failed, remote = dict.fromkeys(marked, str(gone)), None
-                    hangs += gone.hung
+                    failed = _run_probe(probe, remote, number, REDUCED_TIME if hangs >= MAX_HANGS else 1.0)
+                except NoReply as error:
+                    failed, remote = dict.fromkeys(marked, str(error)), None
+                    hangs += error.hung
             for says in marked:
                 reasons[says] = reasons.get(says) or failed.get(says, "")
             done(Outcome(probe.says, weights[marked[0]], not any(failed.values()), next(filter(None, failed.values()), "")))
@@ -213,14 +213,14 @@ def _run(
 
 def share(outcomes: Sequence[Outcome]) -> float:
     """The share of a task's points that these outcomes earn, from 0 to 1."""
-    whole = sum(outcome.weight for outcome in outcomes)
-    return sum(outcome.weight for outcome in outcomes if outcome.passed) / whole if whole else 0.0
+    total = sum(outcome.weight for outcome in outcomes)
+    return sum(outcome.weight for outcome in outcomes if outcome.passed) / total if total else 0.0
 
 
-def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, str]:
-    """What a submission fails of a probe and its labels: why, on the input for which that is said most shortly.
+def _run_probe(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, str]:
+    """The requirements of a probe and its labels that a submission fails, each with its shortest reason.
 
-    Every input is a check of its own. What they ask goes to the submission together, then what they ask next, until none asks any more.
+    Every input is a separate check. All checks send their first requests in one batch, then their next requests, until none is left.
     """
     checks = []
     for case in _cases(probe, number):
@@ -231,10 +231,10 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, 
     while checks:
         try:
             answers = remote.ask([values for _, values in checks], hurry * probe.seconds)
-        except NoReply as gone:
-            raise NoReply(f"{min((_text(values) for _, values in checks), key=len)}: it {gone}", gone.hung) from None
-        asked, checks = checks, []
-        for (check, values), answer in zip(asked, answers, strict=True):
+        except NoReply as error:
+            raise NoReply(f"{min((_text(values) for _, values in checks), key=len)}: it {error}", error.hung) from None
+        requests, checks = checks, []
+        for (check, values), answer in zip(requests, answers, strict=True):
             try:
                 checks.append((check, check.throw(answer) if isinstance(answer, Raised) else check.send(answer)))
             except StopIteration:
@@ -242,24 +242,24 @@ def _meet(probe: Probe, remote: Remote, number: int, hurry: float) -> dict[str, 
             except Wrong as wrong:
                 for says, why in {**({marked[0]: str(wrong)} if str(wrong) else {}), **wrong.edges}.items():
                     failures.setdefault(says, []).append(f"{_text(values)}: {why}")
-            except Exception as error:  # where the check could do nothing with the answer, that must not end the run
-                why = f"it {error}" if isinstance(error, Raised) else f"expected another kind of answer, got {shown(answer)}"
+            except Exception as error:  # a check that cannot process the answer must not end the run
+                why = f"it {error}" if isinstance(error, Raised) else f"expected a different kind of answer, got {printable(answer)}"
                 for says in marked:
                     failures.setdefault(says, []).append(f"{_text(values)}: {why}")
-    return {says: min(found, key=len) for says, found in failures.items() if says in marked}
+    return {says: min(reasons, key=len) for says, reasons in failures.items() if says in marked}
 
 
 def _text(values: Sequence[Value]) -> str:
-    """What is asked, as a message shows it."""
-    return shortened(", ".join(map(repr, values)))
+    """The request as text for a message."""
+    return truncate(", ".join(map(repr, values)))
 
 
 def _cases(probe: Probe, number: int) -> list[Sequence[Any]]:
-    """The inputs that a probe is tried on: its examples, and as many others as it counts, which follow from a number."""
+    """The inputs of a probe: its examples, and `count` random ones generated from a seed."""
     cases = list(probe.examples)
-    mine = probe.chosen or (lambda *case: True)
+    is_selected = probe.chosen or (lambda *case: True)
     if not probe.inputs:
-        return [case for case in cases if mine(*case)] if cases else [()]
+        return [case for case in cases if is_selected(*case)] if cases else [()]
 
     def collect(**values: Any) -> None:
         cases.append(tuple(values[name] for name in probe.inputs))
@@ -273,4 +273,4 @@ def _cases(probe: Probe, number: int) -> list[Sequence[Any]]:
         suppress_health_check=list[Any](HealthCheck),
     )
     seed(f"{number} {probe.task} {probe.says}")(draw(given(**probe.inputs)(collect)))()
-    return [case for case in cases if mine(*case)]
+    return [case for case in cases if is_selected(*case)]

@@ -1,4 +1,4 @@
-"""What comes back from a submission: plain data, read without trust."""
+"""Answers of a submission: plain data, validated before use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Raised(Exception):
     """The submission raised an error.
 
     Args:
-        kinds: The names of its class and of those that this one inherits from.
+        kinds: The names of its class and its base classes.
         message: Its message.
     """
 
@@ -26,95 +26,95 @@ class Raised(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a class that is not Python's own."""
+    """A number whose class is not built in."""
 
     kind: str
     value: float
 
 
 @dataclass(frozen=True)
-class Thing:
-    """Anything else, of which the class alone is known."""
+class OtherObject:
+    """Any other object; only its class is known."""
 
     kind: str
 
 
 @dataclass(frozen=True)
-class Seen:
+class TensorSnapshot:
     """A tensor.
 
     Attributes:
         array: Its numbers.
-        strides: How far in storage a step in each dimension leads.
-        offset: Where in storage it begins.
+        strides: Stride of each dimension in storage, in elements.
+        offset: Position of the first element in storage.
         recorded: Whether it has a history.
     """
 
     array: np.ndarray
     strides: tuple[int, ...]
     offset: int
-    recorded: bool
+    has_history: bool
 
 
-def decoded(plain: Any) -> Any:
-    """What plain data of an answer stands for.
+def decode(plain: Any) -> Any:
+    """Decode the plain data of an answer.
 
     Raises:
-        ValueError: If it is no such data.
+        ValueError: If the data is invalid.
     """
     if isinstance(plain, list):
-        return [decoded(item) for item in plain]
+        return [decode(item) for item in plain]
     if not isinstance(plain, dict):
         if isinstance(plain, float) and not math.isfinite(plain):
             raise ValueError("a number out of range")
         return plain
     ((kind, content),) = plain.items()
     if kind == "tuple":
-        return tuple(decoded(item) for item in listed(content))
+        return tuple(decode(item) for item in require_list(content))
     if kind == "float" and content in ("nan", "inf", "-inf"):
         return float(content)
     if kind == "number":
         name, value = content
-        return Number(str(name), real(decoded(value)))
+        return Number(str(name), require_number(decode(value)))
     if kind == "array":
-        return array_of(content)
+        return decode_array(content)
     if kind == "object":
-        return Thing(str(content))
+        return OtherObject(str(content))
     if kind == "tensor":
         shape, strides, offset, recorded, array = content
-        strides = tuple(map(whole, listed(strides)))
-        found = array_of(array)
-        if list(found.shape) != shape:
+        strides = tuple(map(require_index, require_list(strides)))
+        decoded = decode_array(array)
+        if list(decoded.shape) != shape:
             raise ValueError("a tensor whose numbers have another shape")
-        return Seen(found, strides, whole(offset), recorded is True)
-    raise ValueError("data of no known kind")
+        return TensorSnapshot(decoded, strides, require_index(offset), recorded is True)
+    raise ValueError("data of unknown kind")
 
 
-def array_of(content: Any) -> np.ndarray:
+def decode_array(content: Any) -> np.ndarray:
     """An array from its dtype, shape and numbers."""
     dtype, shape, values = content
     if dtype not in ("float64", "float32", "int64", "int32", "bool"):
-        raise ValueError("an array of no known dtype")
-    numbers = [real(decoded(value)) for value in listed(values)]
-    return np.array(numbers, dtype=dtype).reshape(tuple(map(whole, listed(shape))))
+        raise ValueError("an array of unknown dtype")
+    numbers = [require_number(decode(value)) for value in require_list(values)]
+    return np.array(numbers, dtype=dtype).reshape(tuple(map(require_index, require_list(shape))))
 
 
-def listed(value: Any) -> list[Any]:
-    """A list, and nothing else."""
+def require_list(value: Any) -> list[Any]:
+    """Return the value if it is a list; raise ValueError otherwise."""
     if type(value) is not list:
-        raise ValueError("no list")
+        raise ValueError("not a list")
     return value
 
 
-def whole(value: Any) -> int:
-    """An int of at least 0, and nothing else."""
+def require_index(value: Any) -> int:
+    """Return the value if it is a non-negative int; raise ValueError otherwise."""
     if type(value) is not int or value < 0:
-        raise ValueError("no whole number")
+        raise ValueError("not a non-negative int")
     return value
 
 
-def real(value: Any) -> float:
-    """A number of Python's own, and nothing else."""
+def require_number(value: Any) -> float:
+    """Return the value if it is a built-in number; raise ValueError otherwise."""
     if type(value) not in (bool, int, float):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     return value

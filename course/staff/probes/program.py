@@ -1,4 +1,4 @@
-"""What is asked of a submission: a program of steps, written down as it would be written in Python."""
+"""Requests to a submission: a program of steps, recorded from Python expressions."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ from typing import Any
 
 import numpy as np
 
-SHOWN = 300
-"""Letters of a request in a message."""
+MAX_TEXT = 300
+"""Maximum number of characters of a request in a message."""
 
 
 class Program:
-    """Steps for the child, written down as they are: `p.find("minitorch:tensor")([1.0]).sum()` is three of them."""
+    """Steps for the child process, recorded from expressions: `p.find("minitorch:tensor")([1.0]).sum()` records four steps."""
 
     def __init__(self) -> None:
         self.steps: list[list[Any]] = []
         self.texts: list[str] = []
-        self._found: dict[str, Value] = {}
+        self._known: dict[str, Value] = {}
 
     def find(self, name: str) -> Value:
-        """Something of a module, such as "minitorch.operators:mul"."""
-        if name not in self._found:
-            self._found[name] = self.step(["find", name], name.rpartition(":")[2])
-        return self._found[name]
+        """An attribute of a module, such as "minitorch.operators:mul"."""
+        if name not in self._known:
+            self._known[name] = self.step(["find", name], name.rpartition(":")[2])
+        return self._known[name]
 
     def step(self, step: list[Any], text: str) -> Value:
-        """One more step."""
+        """Record a step."""
         self.steps.append(step)
         self.texts.append(text)
         return Value(self, len(self.steps) - 1)
 
-    def shown(self, value: Value, text: str) -> Value:
-        """The value, shown in messages by a text that is shorter than its steps."""
+    def label(self, value: Value, text: str) -> Value:
+        """Set the text that represents a value in messages, in place of its steps."""
         self.texts[value._place] = text
         return value
 
     def function(self, arity: int, of: Callable[..., Any]) -> Value:
-        """A function in the child that does what `of` does with values of a program; `calls` of it are the arguments of all its calls."""
+        """A function in the child that does what `of` does with values of a program; `calls` lists the arguments of all its calls."""
         inner = Program()
-        give = of(inner, *[Argument(inner, n) for n in range(arity)])
-        return self.step(["function", inner.steps, coded(give)], "f")
+        result = of(inner, *[Argument(inner, n) for n in range(arity)])
+        return self.step(["function", inner.steps, encode(result)], "f")
 
 
 class Value:
-    """What a step makes in the child. Its attributes and calls are further steps."""
+    """The result of a step in the child. Accessing its attributes and calling it records further steps."""
 
     def __init__(self, program: Program, place: int) -> None:
         self._program = program
         self._place = place
 
-    def _coded(self) -> dict[str, int]:
+    def _encode(self) -> dict[str, int]:
         return {"step": self._place}
 
     def __repr__(self) -> str:
         return self._program.texts[self._place]
 
     def __getattr__(self, name: str) -> Value:
-        return self._program.step(["get", coded(self), name], f"{self!r}.{name}")
+        return self._program.step(["get", encode(self), name], f"{self!r}.{name}")
 
     def __call__(self, *arguments: Any, **named: Any) -> Value:
-        """One more step: its call."""
-        shown = ", ".join([*map(text_of, arguments), *(f"{name}={text_of(value)}" for name, value in named.items())])
-        step = ["call", coded(self), coded(list(arguments)), {name: coded(value) for name, value in named.items()}]
-        return self._program.step(step, f"{self!r}({shown})")
+        """Record a call."""
+        printable = ", ".join([*map(text_of, arguments), *(f"{name}={text_of(value)}" for name, value in named.items())])
+        step = ["call", encode(self), encode(list(arguments)), {name: encode(value) for name, value in named.items()}]
+        return self._program.step(step, f"{self!r}({printable})")
 
     def _operator(self, name: str, *operands: Any) -> Value:
         return self._program.find(f"operator:{name}")(*operands)
@@ -110,41 +110,41 @@ class Value:
 
 
 class Argument(Value):
-    """An argument of a function of a program."""
+    """An argument of a function that a program defines."""
 
-    def _coded(self) -> dict[str, int]:
+    def _encode(self) -> dict[str, int]:
         return {"argument": self._place}
 
     def __repr__(self) -> str:
         return "xyz"[self._place]
 
 
-def coded(value: Any) -> Any:
-    """A value as it stands in a request."""
+def encode(value: Any) -> Any:
+    """Encode a value for a request."""
     if isinstance(value, Value):
-        return value._coded()
+        return value._encode()
     if isinstance(value, np.ndarray):
-        return coded(value.tolist())
+        return encode(value.tolist())
     if isinstance(value, np.generic):
-        return coded(value.item())
+        return encode(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if isinstance(value, tuple):
-        return {"tuple": [coded(item) for item in value]}
-    return [coded(item) for item in value] if isinstance(value, list) else value
+        return {"tuple": [encode(item) for item in value]}
+    return [encode(item) for item in value] if isinstance(value, list) else value
 
 
 def text_of(value: Any) -> str:
-    """A value as a message shows it."""
+    """A value as text for a message."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(text_of, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
-    return shortened(repr(value))
+    return truncate(repr(value))
 
 
-def shortened(text: str) -> str:
-    """A text without its middle where it is long."""
-    half = SHOWN // 2
-    return text if len(text) <= SHOWN else f"{text[:half]} … {text[-half:]}"
+def truncate(text: str) -> str:
+    """Remove the middle of a long text."""
+    half = MAX_TEXT // 2
+    return text if len(text) <= MAX_TEXT else f"{text[:half]} … {text[-half:]}"

@@ -1,7 +1,7 @@
-"""Calls into a submission that runs in a process of its own: what is asked, how it is sent, and what comes back.
+"""Calls into a submission that runs in a separate process: requests, transport and answers.
 
-The child (`grading/child.py`) may be anything by then: dead, silent, or busy writing answers that nobody asked for. So every request
-carries a number that nobody can guess, every answer has a time limit and a length, and plain data alone is read from it.
+The child (`grading/child.py`) may have exited, may hang, or may write answers without a request. So every request carries a random id,
+every answer has a time limit and a maximum length, and only plain data is read from it.
 """
 
 from __future__ import annotations
@@ -19,61 +19,61 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from course.staff.probes.plain import Raised, decoded, listed
-from course.staff.probes.program import Program, Value, coded
+from course.staff.probes.plain import Raised, decode, require_list
+from course.staff.probes.program import Program, Value, encode
 
 CHILD = Path(__file__).parent.parent / "grading" / "child.py"
-"""What runs in the child; it needs no other file."""
+"""The script of the child process; it needs no other file."""
 
 SECONDS = 10.0
-"""How long one answer may take."""
+"""Time limit for one answer."""
 
-STARTING = 90.0
-"""How long the first one may, for which the submission is imported."""
+IMPORT_SECONDS = 90.0
+"""Time limit for the first answer, which includes the import of the submission."""
 
-LONGEST = 1 << 22
-"""Bytes of an answer."""
+MAX_ANSWER_BYTES = 1 << 22
+"""Maximum size of an answer."""
 
 
 class NoReply(Exception):
-    """The child answers no more.
+    """The child process no longer answers.
 
     Args:
-        did: Why, as what it did.
-        hung: Whether it took too long.
+        reason: What the child did, as a verb phrase.
+        hung: Whether it exceeded the time limit.
     """
 
-    def __init__(self, did: str, hung: bool = False) -> None:
-        super().__init__(did)
+    def __init__(self, reason: str, hung: bool = False) -> None:
+        super().__init__(reason)
         self.hung = hung
 
 
-class Running(Protocol):
-    """A child that runs."""
+class ChildProcess(Protocol):
+    """A running child process."""
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """Send a line and return the line that comes back, without its end.
+        """Send a line and return the line of the answer, without its line break.
 
         Raises:
-            NoReply: If none does in time, or another came before it. The child is ended.
+            NoReply: If no answer arrives in time, or one arrives before the request. The child is killed.
         """
         ...
 
     def end(self) -> None:
-        """End it and what it has started."""
+        """Kill the child and the processes that it has started."""
         ...
 
 
-Launcher = Callable[[Mapping[str, str]], Running]
-"""Starts a child, with this in its environment beside what it needs to run."""
+Launcher = Callable[[Mapping[str, str]], ChildProcess]
+"""Starts a child process with these additional environment variables."""
 
 
 class PlainChild:
-    """A child without a sandbox: for tests, and for what a teacher wrote.
+    """A child process without a sandbox: for tests, and for code that a teacher wrote.
 
     Args:
-        folder: The submission's package stands in it.
-        environment: The environment besides this process's.
+        folder: The folder of the submission's package.
+        environment: Variables in addition to the environment of this process.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
@@ -95,7 +95,7 @@ class PlainChild:
         os.set_blocking(self._answers, False)
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """See `Running.ask`."""
+        """See `ChildProcess.ask`."""
         try:
             return self._exchange(line + b"\n", seconds)
         except NoReply:
@@ -103,52 +103,52 @@ class PlainChild:
             raise
 
     def end(self) -> None:
-        """See `Running.end`."""
+        """See `ChildProcess.end`."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
     def _exchange(self, unsent: bytes, seconds: float) -> bytes:
         if self._process.poll() is not None or self._process.stdin is None or self._process.stdin.closed:
-            raise NoReply("ended before it was asked")
+            raise NoReply("exited before the request")
         end, unread = time.monotonic() + seconds, b""
         poll = select.poll()
         poll.register(self._answers, select.POLLIN)
         if poll.poll(0):
-            raise NoReply("answered before it was asked" if os.read(self._answers, 1) else "ended before it was asked")
+            raise NoReply("answered before the request" if os.read(self._answers, 1) else "exited before the request")
         poll.register(self._requests, select.POLLOUT)
         while not unread.endswith(b"\n"):
             left = end - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
             if not ready:
-                raise NoReply(f"gave no answer in {seconds:g} s", hung=True)
+                raise NoReply(f"gave no answer within {seconds:g} s", hung=True)
             if self._requests in ready:
                 unsent = self._send(unsent)
                 if not unsent:
                     poll.unregister(self._requests)
             if self._answers in ready:
-                piece = os.read(self._answers, 1 << 16)
-                if not piece:
-                    raise NoReply("ended before it had answered")
-                unread += piece
-                if len(unread) > LONGEST:
-                    raise NoReply(f"sent an answer of more than {LONGEST} bytes")
+                chunk = os.read(self._answers, 1 << 16)
+                if not chunk:
+                    raise NoReply("exited before it answered")
+                unread += chunk
+                if len(unread) > MAX_ANSWER_BYTES:
+                    raise NoReply(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
                 if unsent or b"\n" in unread[:-1]:
                     raise NoReply("sent more than one answer")
         return unread[:-1]
 
     def _send(self, unsent: bytes) -> bytes:
-        """What is left when the pipe has taken what it takes."""
+        """Write to the pipe and return the bytes that did not fit."""
         try:
             return unsent[os.write(self._requests, unsent) :]
         except BlockingIOError:
             return unsent
         except OSError:
-            raise NoReply("ended before it was asked") from None
+            raise NoReply("exited before the request") from None
 
 
 def plain_launcher(folder: Path) -> Launcher:
-    """Starts children without a sandbox on the package in this folder."""
+    """A launcher of child processes without a sandbox, for the package in a folder."""
     return lambda environment: PlainChild(folder, environment)
 
 
@@ -157,19 +157,19 @@ class Remote:
 
     Args:
         launch: Starts its process.
-        environment: What must be in the environment of that.
+        environment: Environment variables for the process.
 
     Attributes:
-        answers: How many there were.
+        answers: Number of answers so far.
 
     Raises:
-        NoReply: If it cannot be imported, or ends, or hangs.
+        NoReply: If it cannot be imported, exits or hangs.
     """
 
     def __init__(self, launch: Launcher, environment: Mapping[str, str] | None = None) -> None:
         self.answers = 0
         self._child = launch(environment or {})
-        (imported,) = self.ask([[Program().find("importlib:import_module")("minitorch")]], STARTING)
+        (imported,) = self.ask([[Program().find("importlib:import_module")("minitorch")]], IMPORT_SECONDS)
         if isinstance(imported, Raised):
             self.end()
             raise NoReply(f"could not be imported: it {imported}")
@@ -181,54 +181,54 @@ class Remote:
         self.end()
 
     def end(self) -> None:
-        """End the child."""
+        """Kill the child."""
         self._child.end()
 
     def ask(self, batch: Sequence[Sequence[Value]], seconds: float = SECONDS) -> list[list[Any] | Raised]:
-        """Do the steps of several programs, one after the other, and return these values of each, or what it raised.
+        """Run the steps of several programs in order, and return the requested values of each, or the error that it raised.
 
-        All go in one line: on a busy machine most of the time is spent on waiting for one's turn.
+        All programs are sent in one line: on a busy machine, most of the time is spent waiting to be scheduled.
 
         Args:
-            batch: Values of one program, values of the next, …
-            seconds: How long the answer may take.
+            batch: Values of the first program, values of the second, …
+            seconds: Time limit for the answer.
 
         Raises:
-            NoReply: If there is no answer in time, or one that is none. The child is ended.
+            NoReply: If there is no valid answer in time. The child is killed.
         """
         number = secrets.token_hex(8)
-        programs = [[values[0]._program.steps, coded(list(values))] for values in batch]
+        programs = [[values[0]._program.steps, encode(list(values))] for values in batch]
         line = self._child.ask(json.dumps({"id": number, "programs": programs}).encode(), seconds)
         try:
-            found = _read(line, number, [len(values) for values in batch])
+            answers = _read(line, number, [len(values) for values in batch])
         except NoReply:
             self.end()
             raise
-        self.answers += len(found)
-        return found
+        self.answers += len(answers)
+        return answers
 
 
 def _read(line: bytes, number: str, counts: list[int]) -> list[list[Any] | Raised]:
-    """What a line answers to the request with this number, which asks for so many values of each program.
+    """Decode the answer to the request with this id, which asks for `counts` values of the programs.
 
     Raises:
-        NoReply: If it is the answer to another one, or none.
+        NoReply: If the answer is invalid or belongs to another request.
     """
-    if len(line) > LONGEST:
-        raise NoReply(f"sent an answer of more than {LONGEST} bytes")
+    if len(line) > MAX_ANSWER_BYTES:
+        raise NoReply(f"sent an answer of more than {MAX_ANSWER_BYTES} bytes")
     try:
-        answer = json.loads(line)
-        if answer["id"] != number:
-            raise NoReply("answered what was not asked")
-        found: list[list[Any] | Raised] = []
-        for given, count in zip(listed(answer["answers"]), counts, strict=True):
-            if isinstance(given, dict):
-                kinds, message = given["error"]
-                found.append(Raised([str(kind) for kind in kinds] or ["nothing"], str(message)))
-            elif len(listed(given)) == count:
-                found.append(decoded(given))
+        document = json.loads(line)
+        if document["id"] != number:
+            raise NoReply("answered a different request")
+        answers: list[list[Any] | Raised] = []
+        for answer, count in zip(require_list(document["answers"]), counts, strict=True):
+            if isinstance(answer, dict):
+                kinds, message = answer["error"]
+                answers.append(Raised([str(kind) for kind in kinds] or ["nothing"], str(message)))
+            elif len(require_list(answer)) == count:
+                answers.append(decode(answer))
             else:
-                raise ValueError("not as many values as were asked for")
+                raise ValueError("the number of values differs from the request")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, MemoryError):
-        raise NoReply("sent an answer that is none") from None
-    return found
+        raise NoReply("sent an invalid answer") from None
+    return answers

@@ -1,4 +1,4 @@
-"""Submissions asked in the sandbox."""
+"""Child processes that run submissions in the sandbox."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course.staff.probes.remote import CHILD, LONGEST, Launcher, NoReply, Running
+from course.staff.probes.remote import CHILD, MAX_ANSWER_BYTES, ChildProcess, Launcher, NoReply
 from course.staff.sandbox.line_protocol import Child
 from course.staff.sandbox.line_protocol import NoReply as Stopped
 from course.staff.sandbox.monitor import Limits
 from course.staff.sandbox.sandbox import PYTHON, Sandbox
 
-LIMITS = Limits(seconds=1200, output=LONGEST)
-"""What a child may use while the probes of one task are put to it."""
+LIMITS = Limits(seconds=1200, output=MAX_ANSWER_BYTES)
+"""Resource limits of a child while the probes of one task run."""
 
 SIMULATED_THREADS = 1300
-"""The simulator runs each thread of a block as one of the system, and a block of Task 3.4 has 32 · 32."""
+"""The simulator runs each thread of a block as an operating-system thread, and a block of Task 3.4 has 32 · 32."""
 
 STACKS = 16 << 30
-"""Bytes of addresses for the stacks of so many threads; few of them are filled."""
+"""Bytes of address space for the stacks of these threads; little of it is used."""
 
-DID = {
+DESCRIPTIONS = {
     "time": "gave no answer in time",
-    "ended": "ended before it had answered",
-    "memory": "needed more memory than it may",
-    "output": f"sent an answer of more than {LONGEST} bytes",
-    "files": "wrote more files than it may",
-    "babble": "answered before it was asked",
+    "ended": "exited before it answered",
+    "memory": "exceeded the memory limit",
+    "output": f"sent an answer of more than {MAX_ANSWER_BYTES} bytes",
+    "files": "exceeded the limit on files",
+    "babble": "answered before the request",
 }
-"""What a child did, by the sandbox's word for it."""
+"""Verb phrases for messages, by the reason code of the sandbox."""
 
 
 class SandboxedChild:
-    """A child in the sandbox.
+    """A child process in the sandbox.
 
     Args:
-        stack: Ends it when it is closed.
-        child: What the sandbox gave.
+        stack: Kills the child when it is closed.
+        child: The process that the sandbox returned.
     """
 
     def __init__(self, stack: ExitStack, child: Child) -> None:
@@ -46,48 +46,48 @@ class SandboxedChild:
         self._child = child
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """See `Running.ask`."""
+        """See `ChildProcess.ask`."""
         try:
             return self._child.ask(line, seconds)
         except Stopped as stopped:
             self.end()
-            raise NoReply(DID.get(stopped.reason, f"stopped ({stopped.reason})"), hung=stopped.reason == "time") from None
+            raise NoReply(DESCRIPTIONS.get(stopped.reason, f"stopped ({stopped.reason})"), hung=stopped.reason == "time") from None
 
     def end(self) -> None:
-        """See `Running.end`."""
+        """See `ChildProcess.end`."""
         self._stack.close()
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A child that is asked by somebody who writes down what.
+class RecordingChild:
+    """A child process whose requests are recorded.
 
     Attributes:
         child: The child.
-        asked: The lines so far, each with its line break.
+        requests: The lines so far, each with its line break.
     """
 
-    child: Running
-    asked: list[bytes]
+    child: ChildProcess
+    requests: list[bytes]
 
     def ask(self, line: bytes, seconds: float) -> bytes:
-        """See `Running.ask`."""
-        self.asked.append(line + b"\n")
+        """See `ChildProcess.ask`."""
+        self.requests.append(line + b"\n")
         return self.child.ask(line, seconds)
 
     def end(self) -> None:
-        """See `Running.end`."""
+        """See `ChildProcess.end`."""
         self.child.end()
 
 
 def sandbox_launcher(sandbox: Sandbox, folder: Path, cache: Path | None = None, limits: Limits = LIMITS) -> Launcher:
-    """Starts children in a sandbox on the package in this folder.
+    """A launcher of child processes in a sandbox, for the package in a folder.
 
     Args:
-        sandbox: Where.
-        folder: What the submission was grafted into.
-        cache: numba's cache, which has the reference's kernels.
-        limits: What a child may use.
+        sandbox: The sandbox.
+        folder: The folder with the submission.
+        cache: Numba's cache, which has the compiled kernels of the reference.
+        limits: Resource limits of a child.
     """
 
     def launch(environment: Mapping[str, str]) -> SandboxedChild:

@@ -1,4 +1,4 @@
-"""Tensors for probes: arrays that lie in a storage in any order, made here and in the child."""
+"""Tensors for probes: arrays with any strides in a storage, created here and in the child."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from course.staff.probes.compare import is_published
 from course.staff.probes.program import Program, Value, text_of
 
 EXACT = 1e-9
-"""Tolerance where only the last digits may differ."""
+"""Tolerance if only the last digits may differ."""
 
 SINGLE = 1e-4
-"""That of float32."""
+"""Tolerance for float32."""
 
 shapes = lists(integers(1, 4), min_size=1, max_size=3).map(tuple)
-"""Shapes of tensors with elements."""
+"""Shapes of non-empty tensors."""
 
 seeds = integers(0, 10_000)
-"""What all else of an input follows from."""
+"""Seeds for the other parts of an input."""
 
 
 @dataclass(frozen=True)
-class Laid:
-    """An array and how it lies in a storage.
+class StridedArray:
+    """An array and its layout in a storage.
 
     Attributes:
-        storage: All numbers, those in gaps too.
+        storage: All numbers, including those in gaps.
         shape: Size of every dimension.
-        strides: Step in storage of every dimension, in elements.
+        strides: Stride of every dimension, in elements.
         offset: Position of the first element.
     """
 
@@ -47,21 +47,21 @@ class Laid:
         steps = [stride * self.storage.itemsize for stride in self.strides]
         return np.lib.stride_tricks.as_strided(self.storage[self.offset :], self.shape, steps)
 
-    def filled(self, values: np.ndarray | float) -> Laid:
+    def with_values(self, values: np.ndarray | float) -> StridedArray:
         """The same layout with other elements, and NaN in the gaps."""
-        made = Laid(np.full(len(self.storage), math.nan), self.shape, self.strides, self.offset)
+        made = StridedArray(np.full(len(self.storage), math.nan), self.shape, self.strides, self.offset)
         made.array[...] = values
         return made
 
 
 def numbers(shape: Sequence[int], draw: np.random.Generator, low: float = -4.0, high: float = 4.0) -> np.ndarray:
-    """Numbers that are added and multiplied without rounding, some of them alike; none is 0."""
-    drawn = np.round(draw.uniform(low, high, shape) * 4) / 4
-    return np.where(drawn == 0, 0.25, drawn)
+    """Random numbers whose sums and products are exact; some are equal, none is 0."""
+    rng = np.round(draw.uniform(low, high, shape) * 4) / 4
+    return np.where(rng == 0, 0.25, rng)
 
 
-def laid(shape: Sequence[int], draw: np.random.Generator, gaps: bool = True) -> Laid:
-    """An array of numbers in any order of dimensions, with an offset and gaps between the elements; those the original course lacks."""
+def random_strided(shape: Sequence[int], draw: np.random.Generator, gaps: bool = True) -> StridedArray:
+    """An array of random numbers with dimensions in random order, an offset, and gaps between elements; the original course has no gaps."""
     gaps = gaps and not is_published()
     strides, step = [0] * len(shape), int(draw.integers(1, 3)) if gaps else 1
     for dim in draw.permutation(len(shape)):
@@ -69,29 +69,29 @@ def laid(shape: Sequence[int], draw: np.random.Generator, gaps: bool = True) -> 
         step *= max(shape[dim], 1) + (int(draw.integers(0, 2)) if gaps else 0)
     offset = int(draw.integers(0, 4)) if gaps else 0
     size = offset + sum(max(length - 1, 0) * stride for length, stride in zip(shape, strides, strict=True)) + 1
-    return Laid(numbers((size if math.prod(shape) else offset,), draw), tuple(shape), tuple(strides), offset)
+    return StridedArray(numbers((size if math.prod(shape) else offset,), draw), tuple(shape), tuple(strides), offset)
 
 
-def dense(shape: Sequence[int]) -> Laid:
-    """An array of NaN that lies row by row."""
+def contiguous(shape: Sequence[int]) -> StridedArray:
+    """A contiguous array of NaN."""
     strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    return Laid(np.full(math.prod(shape), math.nan), tuple(shape), tuple(strides), 0)
+    return StridedArray(np.full(math.prod(shape), math.nan), tuple(shape), tuple(strides), 0)
 
 
-def shrunk(shape: Sequence[int], draw: np.random.Generator) -> tuple[int, ...]:
-    """A shape that broadcasts to this one: without some of its first dimensions, and with size 1 in others."""
+def broadcastable_shape(shape: Sequence[int], draw: np.random.Generator) -> tuple[int, ...]:
+    """A shape that broadcasts to this one: some leading dimensions are removed, and some others have size 1."""
     kept = shape[int(draw.integers(0, len(shape) + 1)) :]
     return tuple(1 if draw.random() < 0.4 else size for size in kept)
 
 
-def tensor(p: Program, x: Laid | np.ndarray, backend: Value | None = None, grad: bool = False) -> Value:
+def tensor(p: Program, x: StridedArray | np.ndarray, backend: Value | None = None, grad: bool = False) -> Value:
     """A tensor in the child.
 
     Args:
         p: The program that makes it.
-        x: Its numbers; a Laid lies there as it does here.
-        backend: What computes on it; that of Module 2 if left out.
-        grad: Whether it keeps its gradient.
+        x: Its numbers; a StridedArray keeps its layout.
+        backend: Its backend; by default that of Module 2.
+        grad: Whether it requires a gradient.
     """
     given = {} if backend is None else {"backend": backend}
     if isinstance(x, np.ndarray):
@@ -102,15 +102,15 @@ def tensor(p: Program, x: Laid | np.ndarray, backend: Value | None = None, grad:
         data = p.find("minitorch.tensor_data:TensorData")(storage, x.shape, x.strides, x.offset)
         made = p.find("minitorch.tensor:Tensor")(data, **given)
         text = f"tensor({text_of(x.array)} with strides {x.strides})"
-    return p.shown(made.requires_grad_(True) if grad else made, text)
+    return p.label(made.requires_grad_(True) if grad else made, text)
 
 
-def for_kernel(p: Program, x: Laid) -> tuple[Value, tuple[int, ...], tuple[int, ...]]:
-    """What a kernel is given of a tensor: its storage from the first element on, as an array in the child, shape and strides."""
+def kernel_arguments(p: Program, x: StridedArray) -> tuple[Value, tuple[int, ...], tuple[int, ...]]:
+    """The arguments of a kernel for a tensor: its storage from the first element on, as an array in the child, shape and strides."""
     return p.find("numpy:array")(x.storage[x.offset :].tolist(), dtype="float64"), x.shape, x.strides
 
 
-def summed_to(gradient: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The gradient of what was broadcast: summed over all the places at which an element was used."""
+def unbroadcast(gradient: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Sum a gradient over the dimensions that were broadcast."""
     gradient = gradient.sum(tuple(range(gradient.ndim - len(shape))))
     return gradient.sum(tuple(dim for dim, size in enumerate(shape) if size == 1), keepdims=True).reshape(shape)

@@ -72,7 +72,7 @@ def load_answers(folder: Path, tasks: Iterable[Task], root: Path = ROOT) -> list
                 )
             if names.count(name) > 1:
                 raise StaffError(f"{file}: two entries are named {name!r}; give each its own name")
-            patch = {**_changed(file, name, root, entry.get("change", {})), **entry.get("patch", {})}
+            patch = {**_patch_for_change(file, name, root, entry.get("change", {})), **entry.get("patch", {})}
             answers.append(WrongAnswer(task.id, name, entry["mistake"], patch, entry.get("compiled", False)))
     return answers
 
@@ -87,11 +87,11 @@ def _read(file: Path) -> dict[str, Any]:
         raise StaffError(f"{file} is not valid TOML: {error}") from None
 
 
-def _changed(file: Path, name: str, root: Path, change: Mapping[str, list[str]]) -> dict[str, str]:
+def _patch_for_change(file: Path, name: str, root: Path, change: Mapping[str, list[str]]) -> dict[str, str]:
     """The patch for a change, whose old text must occur once in the function."""
     patch = {}
     for full, (old, new) in change.items():
-        definition = _published(root, full)
+        definition = _reference_definition(root, full)
         if not definition:
             raise StaffError(f"{file}: {name!r} changes {full}, but the reference has no such function")
         if (count := definition.count(old)) != 1:
@@ -100,7 +100,7 @@ def _changed(file: Path, name: str, root: Path, change: Mapping[str, list[str]])
     return patch
 
 
-def _published(root: Path, full: str) -> str:
+def _reference_definition(root: Path, full: str) -> str:
     """The definition of "module:function" in the repository; "" if there is none."""
     module, _, name = full.partition(":")
     path = root / f"{module.replace('.', '/')}.py"
@@ -113,7 +113,7 @@ def _functions(source: str) -> dict[str, str]:
     return function_source.definitions(source)
 
 
-def patched(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
+def apply_patch(answer: WrongAnswer, files: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
     """The files with the mistake.
 
     Raises:

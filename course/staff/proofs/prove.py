@@ -11,7 +11,7 @@ from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff.handout.generate import leave_out_modules
 from course.staff.handout.selection import select
-from course.staff.proofs.answers import WrongAnswer, content_hash, graded_files, patched
+from course.staff.proofs.answers import WrongAnswer, apply_patch, content_hash, graded_files
 from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
 
 COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
@@ -101,9 +101,9 @@ def prove(
         limit: Processor time limit of the tests of one answer in seconds; an answer that exceeds it counts as killed.
     """
 
-    def meet(answer: WrongAnswer) -> Verdict:
+    def judge(answer: WrongAnswer) -> Verdict:
         task = manifest.task(answer.task)
-        with copy(without_kernels(patched(answer, files), manifest, task)) as folder:
+        with copy(without_kernels(apply_patch(answer, files), manifest, task)) as folder:
             around = environment(task) | (COMPILED if answer.compiled else PLAIN)
             run = run_tests(folder, ["-x", "-m", task.mark, *in_order(graded_files(task, files), answer)], limit, around)
         if run.timed_out:
@@ -125,4 +125,4 @@ def prove(
             return Verdict(answer, "broken", f"no test carries the mark {task.mark}")
         return Verdict(answer, "survived", "")
 
-    return each(meet, answers, done)
+    return each(judge, answers, done)

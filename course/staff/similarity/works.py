@@ -102,7 +102,7 @@ class Reader:
             if not (root / path).is_file():
                 continue
             text = (root / path).read_text(encoding="utf-8")
-            found = dict(function_source.named(function_source.parse(text)))
+            found = dict(function_source.iter_functions(function_source.parse(text)))
             left_out = {full.partition(":")[2] for task in manifest.tasks for full in task.leave_out if _path(full) == path}
             names = frozenset(name for name in found if name not in tasks and name not in left_out and not _is_nested_in(name, tasks))
             self.given_names[path] = names
@@ -144,7 +144,7 @@ class Reader:
         """
         text = decode_source(data)
         tree = function_source.parse(text)
-        nodes = dict(function_source.named(tree))
+        nodes = dict(function_source.iter_functions(tree))
         tasks = self._tasks[path]
         given = self.given_names.get(path, frozenset())
         written = [name for name in nodes if name in tasks]

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from course.staff import RequestError
-from course.staff.outputs.table import harmless
+from course.staff.outputs.table import escape_formula
 from course.staff.outputs.words import clean, line, markdown, number
 from course.staff.term.gradebook import Standing, lateness, total
 from course.staff.term.history import MARK, Event, History
@@ -131,7 +131,7 @@ def fill_worksheet(sheet: Path, policy: Policy, standings: Mapping[str, Standing
         if standing.score is not None:
             row[positions["Grade"]] = number(standing.score)
             if (feedback := positions.get("Feedback comments")) is not None:
-                row[feedback] = harmless(line(" ".join(_notes(standing))))
+                row[feedback] = escape_formula(line(" ".join(_notes(standing))))
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     write_bytes(path, text.getvalue().encode("utf-8-sig"))
@@ -234,4 +234,4 @@ def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
 
 def _cell(text: str) -> str:
     """A cell on one line that no spreadsheet takes for a formula; ids stay unchanged."""
-    return harmless(re.sub(r"\s*[\t\r\n]\s*", " ", clean(text)))
+    return escape_formula(re.sub(r"\s*[\t\r\n]\s*", " ", clean(text)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from course.staff.probes.compare import Wrong, number, shown
+from course.staff.probes.compare import Wrong, number, printable
 
 Parameters = Mapping[str, Any]
 """A family's parameters for one student, by name: numbers and lists of numbers."""
@@ -27,7 +27,7 @@ def close_to(expected: float, got: Any) -> None:
         Wrong: If it is not.
     """
     if not abs(number(got) - expected) <= EXACT * (1 + abs(expected)):  # NaN is not close to anything
-        raise Wrong(f"expected {shown(expected)}, got {shown(got)}")
+        raise Wrong(f"expected {printable(expected)}, got {printable(got)}")
 
 
 Judge = Callable[[Parameters, Sequence[Any], Any], None]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from course.staff.probes.compare import Wrong, number, shown
+from course.staff.probes.compare import Wrong, number, printable
 from course.staff.variants.family import Family, Parameters, Question
 
 MARGIN = 0.01
@@ -100,7 +100,7 @@ def judge(parameters: Parameters, arguments: Sequence[Any], answer: Any) -> None
         Wrong: If it is wrong.
     """
     if type(answer) not in (tuple, list) or len(answer) != 3:
-        raise Wrong(f"expected weight_1, weight_2 and bias, got {shown(answer)}")
+        raise Wrong(f"expected weight_1, weight_2 and bias, got {printable(answer)}")
     weight_1, weight_2, bias = map(number, answer)
     w_1, w_2, bound = line_of(parameters)
     for x_1, x_2 in _square():

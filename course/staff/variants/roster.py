@@ -14,7 +14,7 @@ from course.manifest import course
 from course.staff import RequestError
 from course.staff.grading.journal import RESULTS, Journal
 from course.staff.grading.results import Result, write_result
-from course.staff.outputs.words import carries
+from course.staff.outputs.words import variant_note
 from course.staff.term.attempts import find_student
 from course.staff.term.policy import FILE, Policy, read_policy
 from course.staff.variants.grading import matching_students
@@ -109,4 +109,4 @@ def note_copies(out: Path, results: Sequence[Result], shown: Mapping[str, Varian
 
 def describe_copies(results: Sequence[Result]) -> list[str]:
     """A sentence for each task of a submission whose answers match another student's variant."""
-    return [f"{result.submission}: Task {task.task} {carries(task)}" for result in results for task in result.tasks if task.carries]
+    return [f"{result.submission}: Task {task.task} {variant_note(task)}" for result in results for task in result.tasks if task.carries]

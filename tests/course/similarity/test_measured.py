@@ -8,7 +8,7 @@ import pytest
 
 from course.manifest import ROOT, course
 from course.staff.grading.submissions import student_files
-from course.staff.proofs.answers import FOLDER, load_answers, patched
+from course.staff.proofs.answers import FOLDER, apply_patch, load_answers
 from course.staff.similarity.compare import THRESHOLD, Scores, groups
 from course.staff.similarity.typical import ordinary_runs, typical_answers
 from course.staff.similarity.works import PUBLIC, Work
@@ -77,7 +77,7 @@ def mistaken_copies(count: int) -> list[Work]:
     """Copies of the reference, each with a known mistake in another task."""
     files: dict[str, str | bytes] = {path: (ROOT / path).read_text(encoding="utf-8") for path in student_files(course())}
     answers = [load_answers(FOLDER, [task])[0] for task in course().tasks[:count]]
-    return [work(answer.key, {path: str(text) for path, text in patched(answer, files).items()}) for answer in answers]
+    return [work(answer.key, {path: str(text) for path, text in apply_patch(answer, files).items()}) for answer in answers]
 
 
 def test_works_copied_from_one_source_form_a_group_despite_different_mistakes() -> None:
