@@ -174,7 +174,7 @@ class Tensor(TensorBase):
 
     __hash__ = object.__hash__  # by identity, as backpropagation needs it
 
-    # Task 2.3: operators
+    # Task 2.3b: operators
 
     def __add__(self, b: TensorLike) -> Tensor:
         return Add.apply(self, self._ensure_tensor(b))
@@ -242,7 +242,7 @@ class Tensor(TensorBase):
         """e^self, the exponential."""
         return Exp.apply(self)
 
-    # Task 2.3: reductions
+    # Task 2.3b: reductions
 
     def all(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """Whether all elements are true (not 0), as bool.
@@ -273,7 +273,7 @@ class Tensor(TensorBase):
         count = self._count(dim)
         return self.sum(dim, keepdim) * (1 / count if count else math.nan)
 
-    # Task 2.3: layout
+    # Task 2.3b: layout
 
     def permute(self, *order: Any) -> Tensor:
         """The dimensions in another order: a view.

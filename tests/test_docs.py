@@ -248,7 +248,7 @@ def test_a_task_box_agrees_with_the_manifest() -> None:
     result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
     box = result.stdout
     task = course().task("1.4")
-    assert "Task 1.4 · Backpropagation (15 points)" in box
+    assert "Task 1.4 · Backpropagation (30 points)" in box
     assert "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`" in box
     assert "`Mul.backward`" in box
     assert "Builds on: Task 0.1, Task 1.1, Task 1.2, Task 1.3" in box

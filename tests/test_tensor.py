@@ -1,4 +1,4 @@
-"""Task 2.3: what the operators and methods of Tensor compute, and what history their results have."""
+"""Task 2.3b: what the operators and methods of Tensor compute, and what history their results have."""
 
 import math
 from operator import add, eq, gt, lt, mul, sub
@@ -31,7 +31,7 @@ MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 # The operators
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("operator", [add, sub, mul, lt, gt, eq])
 @given(pair=broadcast_pairs(few_numbers))
 @example(pair=(tensor([2.0, 1.0, -1.0]), tensor([2.0, -1.0, 1.0])))
@@ -47,7 +47,7 @@ def test_operators_are_those_of_arrays(operator, pair):
     assert result.dtype == expected.dtype
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("number", [2.0, 2, -0.5])
 @pytest.mark.parametrize("operator", [add, sub, mul, lt, gt, eq])
 def test_operators_take_plain_numbers_on_either_side(operator, number):
@@ -58,7 +58,7 @@ def test_operators_take_plain_numbers_on_either_side(operator, number):
     assert_close_tensor(operator(number, x), operator(number, array))
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @given(tensors())
 @example(tensor(-3.0))
 def test_the_negative_is_that_of_arrays(x):
@@ -66,7 +66,7 @@ def test_the_negative_is_that_of_arrays(x):
     assert_close_tensor(-x, -x.to_numpy())
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("shift", [0.0, 0.0099, -0.0099, 0.0101, -0.0101])
 @settings(max_examples=25)
 @given(pair=tensor_pairs(few_numbers))
@@ -78,13 +78,13 @@ def test_close_means_less_than_a_hundredth_apart(shift, pair):
     assert_close_tensor(result, np.abs(a.to_numpy() - (b.to_numpy() + shift)) < 1e-2)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 def test_close_takes_a_plain_number():
     """x.is_close(1): the number acts as a tensor of one element."""
     assert_close_tensor(tensor([1.0, 1.009, 0.991, 1.011, -1.0]).is_close(1), [True, True, True, False, False])
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("operator", [add, sub, mul, lt, gt, eq])
 def test_shapes_that_do_not_broadcast_are_an_error(operator):
     """Shapes (2,) and (3,) do not broadcast: the operator raises IndexingError instead of returning a number."""
@@ -95,7 +95,7 @@ def test_shapes_that_do_not_broadcast_are_an_error(operator):
 # The functions
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(("name", "on_floats", "on_tensors"), ONE_ARG)
 @settings(max_examples=30)
 @given(x=tensors())
@@ -109,7 +109,7 @@ def test_functions_of_one_argument_compute_what_floats_compute(name, on_floats, 
     assert_close_tensor(on_tensors(x), expected)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(("name", "on_floats", "on_tensors"), TWO_ARG)
 @settings(max_examples=30)
 @given(pair=broadcast_pairs())
@@ -122,7 +122,7 @@ def test_functions_of_two_arguments_compute_what_floats_compute(name, on_floats,
     assert_close_tensor(on_tensors(*pair), expected.reshape(a.shape))
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(
     ("method", "values", "expected"),
     [
@@ -140,7 +140,7 @@ def test_methods_compute_the_function(method, values, expected):
 # The reductions
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(("name", "on_tensors"), RED)
 @given(x=tensors())
 def test_reductions_compute_what_arrays_compute(name, on_tensors, x):
@@ -154,7 +154,7 @@ def test_reductions_compute_what_arrays_compute(name, on_tensors, x):
     assert_close_tensor(on_tensors(x), expected[name])
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("reduction", ["sum", "mean", "all"])
 @given(x_and_dim=tensors_and_dims(few_numbers))
 def test_reductions_fold_the_named_dimension(reduction, x_and_dim):
@@ -166,7 +166,7 @@ def test_reductions_fold_the_named_dimension(reduction, x_and_dim):
     assert_close_tensor(method(dim, keepdim=False), on_arrays(x.to_numpy(), axis=dim))
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("reduction", ["sum", "mean", "all"])
 @given(x=tensors(few_numbers))
 @example(x=tensor(2.0))
@@ -179,7 +179,7 @@ def test_reductions_without_a_dimension_fold_everything(reduction, x):
     assert_close_tensor(getattr(x, reduction)(keepdim=False), expected)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("dims", [(0, 2), (2, 0), [-1, 1], (0, 1, 2), (1,)])
 @pytest.mark.parametrize("reduction", ["sum", "mean", "all"])
 def test_reductions_take_several_dimensions(reduction, dims):
@@ -190,7 +190,7 @@ def test_reductions_take_several_dimensions(reduction, dims):
     assert_close_tensor(method(dims, keepdim=False), on_arrays(array, axis=tuple(dims)))
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 def test_reductions_of_nothing():
     """The sum of no elements is 0, and all of no elements is true."""
     x = zeros((0, 3))
@@ -200,7 +200,7 @@ def test_reductions_of_nothing():
     assert_close_tensor(x.all(0), [[True, True, True]])
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("reduction", ["sum", "mean", "all"])
 @pytest.mark.parametrize("dim", [2, -3, (0, 5)])
 def test_reductions_along_a_missing_dimension_are_an_error(reduction, dim):
@@ -209,7 +209,7 @@ def test_reductions_along_a_missing_dimension_are_an_error(reduction, dim):
         getattr(tensor(MATRIX), reduction)(dim)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(("values", "expected"), [([0.5, -1.0], True), ([1.0, 0.0], False), ([0.0, 0.0], False), ([True, True], True)])
 def test_all_asks_whether_none_is_zero(values, expected):
     """Every number except 0 counts as true; the result is bool."""
@@ -221,7 +221,7 @@ def test_all_asks_whether_none_is_zero(values, expected):
 # The layout
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @given(data())
 def test_permute_moves_dimensions(draw):
     """Dimension i of x.permute(order) is dimension order[i] of x; the order may be one tuple, and may count from the end."""
@@ -233,7 +233,7 @@ def test_permute_moves_dimensions(draw):
     assert_close_tensor(x.permute(*(dim - x.dims for dim in order)), expected)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("order", [(0,), (0, 0), (0, 2), (0, 1, 2)])
 def test_an_order_that_does_not_name_each_dimension_once_is_an_error(order):
     """permute of a matrix expects 0 and 1 in either order; anything else raises IndexingError."""
@@ -241,7 +241,7 @@ def test_an_order_that_does_not_name_each_dimension_once_is_an_error(order):
         tensor(MATRIX).permute(*order)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6, 1), (-1,), (3, -1), (-1, 6), (2, 3)])
 def test_view_gives_the_elements_another_shape(shape):
     """The elements keep their order, last dimension fastest; a size of -1 is computed from the others, and the shape may be one tuple."""
@@ -249,7 +249,7 @@ def test_view_gives_the_elements_another_shape(shape):
     assert_close_tensor(tensor(MATRIX).view(shape), MATRIX.reshape(shape))
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 def test_views_share_the_storage():
     """permute and view copy nothing: a write into x shows in both."""
     x = tensor(MATRIX)
@@ -261,7 +261,7 @@ def test_views_share_the_storage():
     assert viewed[1, 0] == 30.0
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("shape", [(6,), (2, 3), (4,), (-1, 4)])
 def test_view_refuses_what_strides_cannot_do(shape):
     """If the elements are not contiguous, as after permute, or their number differs, view raises ValueError and copies nothing."""
@@ -269,7 +269,7 @@ def test_view_refuses_what_strides_cannot_do(shape):
         tensor(MATRIX).permute(1, 0).view(*shape)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @given(tensors())
 def test_a_copy_of_a_permuted_tensor_can_be_viewed(x):
     """contiguous() makes the elements contiguous; then view(x.size) returns them in one dimension."""
@@ -301,7 +301,7 @@ REMEMBERED = {
 }
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize(("operation", "function"), REMEMBERED.values(), ids=REMEMBERED)
 def test_a_result_remembers_its_function(operation, function):
     """The history of a result names the function that computed it, so that gradients can flow back; apply records it."""
@@ -316,7 +316,7 @@ def leads_to(result, x):
     return result is x or any(leads_to(parent, x) for parent in result.parents)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("operator", [add, sub, mul, lt, gt, eq, Tensor.is_close])
 def test_a_result_remembers_both_operands(operator):
     """The history of an operator's result leads to both operands."""
@@ -326,7 +326,7 @@ def test_a_result_remembers_both_operands(operator):
     assert leads_to(result, y)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 @pytest.mark.parametrize("operation", [Tensor.mean, Tensor.sum, Tensor.all, lambda x: x.mean((0, 1)), lambda x: x.sum(1, keepdim=False)])
 def test_a_reduction_remembers_its_input(operation):
     """The history of a reduction's result leads to its input."""
@@ -334,7 +334,7 @@ def test_a_reduction_remembers_its_input(operation):
     assert leads_to(operation(x), x)
 
 
-@pytest.mark.task2_3
+@pytest.mark.task2_3b
 def test_what_is_computed_from_constants_is_constant():
     """Tensors without history give results without history: there is nothing to differentiate."""
     a, b = tensor([6.0]), tensor([2.0])

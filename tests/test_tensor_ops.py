@@ -208,6 +208,14 @@ def test_forward_of_permute_moves_dimensions():
 
 
 @pytest.mark.task2_3
+def test_forward_of_permute_is_a_view():
+    """Permute copies no elements: writing into the result changes the input."""
+    x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    Permute.forward(Context(), x, (1, 0))[2, 0] = 30.0
+    assert x[0, 2] == 30.0
+
+
+@pytest.mark.task2_3
 @pytest.mark.parametrize("function", [Sigmoid, ReLU, Log, Exp, Mul, LT, EQ, IsClose])
 def test_forward_leaves_its_inputs_as_they_are(function):
     """forward does not modify its inputs: the result has its own storage."""

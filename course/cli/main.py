@@ -35,7 +35,7 @@ from course.cli.hints import is_open
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest, Task
 from course.runner.progress import TaskState, cached_states
-from course.workspace.record import make_current
+from course.workspace.activity import make_current
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -276,6 +276,20 @@ def explain(
     from course.explain import command
 
     raise typer.Exit(command.run(*find_workspace(), new_console(), id, as_json, time_limit or context.obj))
+
+
+@app.command()
+def solution(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(metavar="TASK", help="A task that has passed, such as 3.1.")],
+    as_json: AsJson = False,
+    time_limit: Limit = None,
+) -> None:
+    """Show the reference's solution beside yours, once the task has passed and your teacher has released it."""
+    from course.cli import solution
+
+    root, manifest = find_workspace()
+    raise typer.Exit(solution.run(root, manifest, new_console(), find_task(manifest, id), as_json, time_limit or context.obj))
 
 
 @app.command()

@@ -26,8 +26,8 @@ from course.runner.platforms import Keys
 from course.runner.prefork import Prefork
 from course.runner.progress import Cancelled, Launch, Process, TaskState, cached_states, last_states, launch, run_tasks
 from course.workspace import reset
+from course.workspace.activity import make_current
 from course.workspace.file_changes import Changes
-from course.workspace.record import make_current
 
 TICK = 0.05
 """Seconds to wait for a key before looking at files and runs."""

@@ -16,14 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from course.manifest import Task
 from course.workspace.atomic_files import write_bytes
-from course.workspace.record import code_of
-
-if TYPE_CHECKING:
-    from course.runner.progress import TaskState
+from course.workspace.record import code_of, read_record, write_record
 
 SCHEMA = 1
 """Version of the format, on disk and in a hand-in."""
@@ -118,6 +115,39 @@ def active_time(times: Sequence[float]) -> int:
 # Recording
 
 
+class RunResult(Protocol):
+    """The result of a run of a task's tests; see `TaskState` in `course.runner.progress`."""
+
+    @property
+    def state(self) -> str:
+        """Such as "passed" or "failing"."""
+        ...
+
+    @property
+    def passed(self) -> int:
+        """The number of tests that passed."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """The number of tests."""
+        ...
+
+    @property
+    def failures(self) -> Sequence[tuple[str, str]]:
+        """The names of tests that failed, each with its failure in one line."""
+        ...
+
+
+def make_current(root: Path, task: Task) -> None:
+    """Store the task that the student works on, and note that they turned to it."""
+    record = read_record(root)
+    if record.current != task.id:
+        record.current = task.id
+        write_record(root, record)
+        note_start(root, task.id)
+
+
 def note_start(root: Path, task: str) -> None:
     """Record that the student started a task; the time before counts for the previous task."""
     with _changes(root) as activity:
@@ -126,7 +156,7 @@ def note_start(root: Path, task: str) -> None:
         activity.last_task = task
 
 
-def note_runs(root: Path, states: Sequence[tuple[Task, TaskState]]) -> None:
+def note_runs(root: Path, states: Sequence[tuple[Task, RunResult]]) -> None:
     """Record a run of the tests of some tasks."""
     states = [(task, state) for task, state in states if state.state in STATES]
     if not states:
@@ -184,7 +214,7 @@ class Activity:
         self.last_task, self.last_time = id, self.now
         return about
 
-    def add_run(self, id: str, code: str, state: TaskState, given: Callable[[str], bool]) -> None:
+    def add_run(self, id: str, code: str, state: RunResult, given: Callable[[str], bool]) -> None:
         """Add a run unless neither the code nor the outcome has changed since the run before."""
         about = self.task(id)
         names = [name for name, _ in state.failures if TEST_NAME.fullmatch(name) and given(name)][:MAX_FAILED]

@@ -58,17 +58,6 @@ def write_record(root: Path, record: Record) -> None:
         write_json(root / RECORD, {"schema": SCHEMA} | asdict(record))
 
 
-def make_current(root: Path, task: Task) -> None:
-    """Store the task that the student works on."""
-    from course.workspace.activity import note_start  # which imports this file
-
-    record = read_record(root)
-    if record.current != task.id:
-        record.current = task.id
-        write_record(root, record)
-        note_start(root, task.id)
-
-
 def note_tries(root: Path, tasks: Sequence[Task]) -> None:
     """Count a run of the tests of these tasks as a try, once for each version of their code."""
     record = read_record(root)

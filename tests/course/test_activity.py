@@ -28,13 +28,13 @@ from course.workspace.activity import (
     decode,
     elapsed,
     encode,
+    make_current,
     note_explain,
     note_hint,
     note_runs,
     note_start,
     read_activity,
 )
-from course.workspace.record import make_current
 
 from .conftest import Workspace
 

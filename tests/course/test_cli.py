@@ -14,7 +14,8 @@ import pytest
 from course.manifest import load
 from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
 from course.workspace import pristine
-from course.workspace.record import make_current, note_tries, read_record
+from course.workspace.activity import make_current
+from course.workspace.record import note_tries, read_record
 
 from .conftest import EDITS, Workspace, clean_environment
 

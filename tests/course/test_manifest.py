@@ -205,11 +205,13 @@ def test_a_task_requires_only_earlier_ones(course_manifest: Manifest) -> None:
         assert all(order.index(other) < order.index(task.id) for other in task.requires)
 
 
-def test_a_task_has_two_or_three_hints_without_code(course_manifest: Manifest) -> None:
+def test_the_hints_of_a_task_begin_with_a_question_are_short_and_hold_no_code(course_manifest: Manifest) -> None:
     for task in course_manifest.tasks:
-        assert 2 <= len(task.hints) <= 3
+        assert 3 <= len(task.hints) <= 9, task.id
+        assert "?" in task.hints[0], f"{task.id}: the first hint asks nothing"
         for hint in task.hints:
-            assert not re.search(r"\bdef \w|\blambda\b|==|`|\n", hint), hint
+            assert len(hint.split()) <= 40, f"{task.id}: {hint}"
+            assert not re.search(r"\bdef \w|\blambda\b|==|\bfor \w+ in \w+:|`|\n", hint), f"{task.id}: code in {hint!r}"
 
 
 def test_every_task_is_worth_points_and_stages_with_tasks_come_first(course_manifest: Manifest) -> None:

@@ -301,7 +301,7 @@ def sample(answers: list[WrongAnswer], count: int) -> list[WrongAnswer]:
 
 @pytest.mark.exhaustive
 def test_wrong_answers_fail_the_probes_of_their_task(files: dict[str, str | bytes]) -> None:
-    """One of each task of the first three modules; for all of them see `course.staff.probes.bank.meet`."""
+    """One of each task of the first three modules; for all of them see `course.staff.probes.bank.probe_answers`."""
     answers = [answer for task in EARLY for answer in sample(detectable_answers(task), 2)[1:]]
     assert [met.answer.key for met in probe_answers(answers, course(), files) if not met.failed_probe] == []
 

@@ -5,7 +5,8 @@ import pytest
 from course.cli.hints import Hint, HintClosed, open_hint
 from course.manifest import Task, load
 from course.runner.progress import run_tasks
-from course.workspace.record import Record, code_of, make_current, note_tries, read_record
+from course.workspace.activity import make_current
+from course.workspace.record import Record, code_of, note_tries, read_record
 
 from .conftest import Workspace
 

@@ -19,9 +19,10 @@ from course.runner import watch
 from course.runner.failure_report import Card
 from course.runner.progress import TaskState
 from course.runner.watch import Watcher, progress_line
+from course.workspace.activity import make_current
 from course.workspace.atomic_files import write_json
 from course.workspace.file_changes import Changes
-from course.workspace.record import make_current, read_record
+from course.workspace.record import read_record
 
 from .conftest import EDITS, Workspace, clean_environment, tasks_toml
 

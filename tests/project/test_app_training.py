@@ -110,8 +110,8 @@ def unwritten_function(task):
 STUBS = [
     ("project.run_tensor.Network.__init__", "2.5", "project/run_tensor.py"),
     ("project.run_tensor.Linear.forward", "2.5", "project/run_tensor.py"),
-    ("minitorch.Tensor.__rmul__", "2.3", None),
-    ("minitorch.Tensor.relu", "2.3", None),
+    ("minitorch.Tensor.__rmul__", "2.3b", None),
+    ("minitorch.Tensor.relu", "2.3b", None),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The bodies that a teacher releases to students who are stuck: for every stage a file with all tasks up to that stage.
+"""The solutions that a teacher releases: for every stage a file with all tasks up to that stage.
 
 The bodies are those of the reference. A function that a workspace lacks because only solutions call it is inserted into the body that
 calls it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import textwrap
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter
 from course.workspace import function_source
 from course.workspace.released import SCHEMA
+
+LESSONS = Path(__file__).with_name("lessons.toml")
 
 
 def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str | bytes], last: int) -> dict[str, str]:
@@ -51,12 +54,21 @@ def released_bodies(root: Path, manifest: Manifest, reference: Mapping[str, str 
 
 
 def released_files(given: Mapping[str, str], manifest: Manifest, last: int) -> dict[str, str]:
-    """The files that `course start TASK --staff N` reads, for every N up to a stage, by path."""
-    files = {}
+    """The files that `course start TASK --staff N` and `course solution TASK` read, for every N up to a stage, by path."""
+    files, lessons = {}, read_lessons()
     for stage in sorted({task.stage for task in manifest.tasks if task.stage <= last}):
-        entries = {full: given[full] for task in manifest.tasks if task.stage <= stage for full in task.write}
-        files[f"course/released/stage{stage}.json"] = json.dumps({"schema": SCHEMA, "stage": stage, "bodies": entries}, indent=1) + "\n"
+        tasks = [task for task in manifest.tasks if task.stage <= stage]
+        entries = {full: given[full] for task in tasks for full in task.write}
+        texts = {task.id: lessons[task.id] for task in tasks if task.id in lessons}
+        document = {"schema": SCHEMA, "stage": stage, "bodies": entries, "lessons": texts}
+        files[f"course/released/stage{stage}.json"] = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     return files
+
+
+def read_lessons() -> dict[str, str]:
+    """For each task, what a student can learn by comparing the reference's solution with their own."""
+    with LESSONS.open("rb") as file:
+        return {id: " ".join(text.split()) for id, text in tomllib.load(file).items()}
 
 
 def _left_out(manifest: Manifest, reference: Mapping[str, str | bytes]) -> tuple[dict[str, str], set[str]]:

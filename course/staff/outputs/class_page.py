@@ -13,10 +13,12 @@ from urllib.parse import quote
 
 from course.staff.grading.results import NOT_RUN, Result, TaskResult
 from course.staff.outputs.words import clean, file_names, flags, kind, line, number, variant_note
-from course.staff.similarity.document import PAGE
 from course.workspace.atomic_files import write_bytes
 
 HERE = Path(__file__).parent
+
+SIMILARITY_PAGE = "similarity.html"
+"""The file of a similarity report in the folder of a graded class."""
 
 BINS = 10
 """Number of bars in the histogram of marks."""
@@ -170,7 +172,7 @@ def write_class_page(
         levels=sorted({result.level for result in results if result.level}),
         flags=collect_flags(results),
         similarity=similarity,
-        similarity_page=PAGE,
+        similarity_page=SIMILARITY_PAGE,
         flagged=sum(bool(result.refused) or any(task.flagged for task in result.tasks) for result in results),
         bars=histogram(graded),
         hardest=sorted(task_rows(results, tasks), key=lambda row: (row.share is None, row.share)),

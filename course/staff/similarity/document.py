@@ -1,26 +1,45 @@
-"""The JSON document of a report, similarity.json, for programs and for the class page."""
+"""A report and its JSON document, similarity.json, for programs and for the class page."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from course.staff.similarity.matches import Region
-    from course.staff.similarity.report import Report
+from course.staff.similarity.compare import Pair
+from course.staff.similarity.matches import Region
+from course.staff.similarity.works import Work
 
 SCHEMA = 1
 """Version of the document's format."""
 
 NAME = "similarity.json"
-PAGE = "similarity.html"
 
 LIMITS = (
     "A score measures shared code. It does not say who wrote it, who copied from whom, or whether anybody did: students may have worked "
     "from the same book, the same lecture or the same released solution. Read both programs, and talk to both students, before you decide."
 )
 """A caveat about scores, shown with every report."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a comparison.
+
+    Attributes:
+        works: All works that were read or refused.
+        pairs: The pairs whose score reaches the threshold.
+        groups: Groups of three or more works that pairs connect.
+        matches: The shared regions of the first pairs.
+        threshold: The minimum score of a reported pair.
+    """
+
+    works: tuple[Work, ...]
+    pairs: tuple[Pair, ...]
+    groups: tuple[tuple[int, ...], ...]
+    matches: tuple[tuple[Region, ...], ...]
+    threshold: float
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from course.staff.outputs.class_page import render_page
 from course.staff.outputs.words import clean, line
-from course.staff.similarity.document import LIMITS
+from course.staff.similarity.compare import Pair
+from course.staff.similarity.document import LIMITS, Report
+from course.staff.similarity.matches import Region
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
-
-if TYPE_CHECKING:
-    from course.staff.similarity.compare import Pair
-    from course.staff.similarity.matches import Region
-    from course.staff.similarity.report import Report
 
 HERE = Path(__file__).parent
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import numpy as np
 from course.manifest import ROOT, Manifest
 from course.staff import RequestError
 from course.staff.grading.submissions import Submission, student_files
-from course.staff.similarity.compare import THRESHOLD, Pair, Scores, groups
-from course.staff.similarity.document import NAME, PAGE, document
-from course.staff.similarity.matches import Region, regions
+from course.staff.outputs.class_page import SIMILARITY_PAGE
+from course.staff.similarity.compare import THRESHOLD, Scores, groups
+from course.staff.similarity.document import NAME, Report, document
+from course.staff.similarity.matches import regions
 from course.staff.similarity.page import similarity_page
 from course.staff.similarity.typical import ordinary_runs
 from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Reader, Work
@@ -25,25 +25,6 @@ REFERENCE = "the reference solution"
 
 MAX_SHOWN = 50
 """Number of pairs that are shown side by side; the document has all scores."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """The outcome of a comparison.
-
-    Attributes:
-        works: All works that were read or refused.
-        pairs: The pairs whose score reaches the threshold.
-        groups: Groups of three or more works that pairs connect.
-        matches: The shared regions of the first pairs.
-        threshold: The minimum score of a reported pair.
-    """
-
-    works: tuple[Work, ...]
-    pairs: tuple[Pair, ...]
-    groups: tuple[tuple[int, ...], ...]
-    matches: tuple[tuple[Region, ...], ...]
-    threshold: float
 
 
 def make_report(
@@ -124,7 +105,7 @@ def compare(works: Sequence[Work], ordinary: np.ndarray, threshold: float = THRE
 
 def write_report(report: Report, folder: Path) -> dict[str, Path]:
     """Write the page and the document to a folder; returns their paths by name."""
-    page, path = folder / PAGE, folder / NAME
+    page, path = folder / SIMILARITY_PAGE, folder / NAME
     text = similarity_page(report)  # an error here leaves both files unchanged
     write_bytes(page, text.encode("utf-8", "replace"))
     write_json(path, document(report))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from course.staff import RequestError
+from course.staff.grading.journal import Journal
 from course.staff.grading.submissions import JUNK, JUNK_FILES, stem
 from course.staff.term.policy import Deadline, Policy, Student, due_date
 
@@ -160,3 +162,11 @@ def free_days(late: Mapping[str, int], policy: Policy) -> dict[str, int]:
 def format_days(days: int) -> str:
     """A number of days in words."""
     return "1 day" if days == 1 else f"{days} days"
+
+
+def alias(policy: Policy, id: str, folder: Path) -> str:
+    """The name under which a student's submissions are graded and shown: the id, or an alias derived from the secret of the class."""
+    if not policy.anonymous:
+        return id
+    secret = Journal(folder / "graded").number()
+    return f"student-{hashlib.sha256(f'{secret} {id}'.encode()).hexdigest()[:8]}"

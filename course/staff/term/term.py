@@ -9,7 +9,6 @@ marks/                        tables for the LMS, and a page for each student
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from course.staff.grading.journal import RESULTS, Journal
 from course.staff.grading.results import Result
 from course.staff.grading.submissions import read
 from course.staff.outputs.kinds import USUAL, write_outputs
-from course.staff.term.attempts import Attempt, Choice, choose, find_attempts
+from course.staff.term.attempts import Attempt, Choice, alias, choose, find_attempts
 from course.staff.term.exports import write_exports
 from course.staff.term.gradebook import Standing, changes, compute_standings
 from course.staff.term.history import Event, History
@@ -173,14 +172,6 @@ def _standings(
         id: compute_standings(policy, student, choices[id], results[id], history.overrides(id), points, extra)
         for id, student in policy.students.items()
     }
-
-
-def alias(policy: Policy, id: str, folder: Path) -> str:
-    """The name under which a student's submissions are graded and shown: the id, or an alias derived from the secret of the class."""
-    if not policy.anonymous:
-        return id
-    secret = Journal(folder / "graded").number()
-    return f"student-{hashlib.sha256(f'{secret} {id}'.encode()).hexdigest()[:8]}"
 
 
 def record_decision(folder: Path, event: Event, root: Path = ROOT) -> tuple[Policy, Student]:

@@ -15,7 +15,7 @@ from course.staff import RequestError
 from course.staff.grading.journal import RESULTS, Journal
 from course.staff.grading.results import Result, write_result
 from course.staff.outputs.words import variant_note
-from course.staff.term.attempts import find_student
+from course.staff.term.attempts import alias, find_student
 from course.staff.term.policy import FILE, Policy, read_policy
 from course.staff.variants.grading import matching_students
 from course.staff.variants.registry import FAMILIES
@@ -75,8 +75,6 @@ def read_roster(folder: Path) -> Roster:
     Raises:
         RequestError: If its policy is missing, is invalid or has no variants.
     """
-    from course.staff.term.term import alias
-
     policy = read_policy(folder, course())
     roster = roster_of(policy, lambda id: alias(policy, id, folder))
     if roster is None:

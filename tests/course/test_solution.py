@@ -1,0 +1,124 @@
+"""`course solution`: opens when the task has passed, needs a release, and compares definitions."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from course.cli import solution
+from course.manifest import Task, course, load
+from course.staff.handout.released import read_lessons
+from course.workspace import released
+
+from .conftest import Workspace
+
+ADD = 'def add(x, y):\n    """The sum."""\n    # an addition\n    return x + y\n'
+DOUBLE = "def double(x):\n    return 2 * x\n"
+LESSON = "Addition commutes."
+
+
+@pytest.fixture
+def released_workspace(workspace: Workspace) -> Workspace:
+    """The tiny course with its first module released; task 0.1 passes, 0.2 fails."""
+    bodies = {"minitorch.sums:add": ADD, "minitorch.sums:double": DOUBLE, "minitorch.sums:square": "def square(x):\n    return x**2\n"}
+    document = {"schema": released.SCHEMA, "stage": 0, "bodies": bodies, "lessons": {"0.1": LESSON}}
+    workspace.write("course/released/stage0.json", json.dumps(document))
+    return workspace
+
+
+def task_of(workspace: Workspace, id: str) -> Task:
+    return load(workspace.root / "course" / "tasks.toml").task(id)
+
+
+def printed(workspace: Workspace, id: str, bodies: dict[str, str], width: int) -> str:
+    """What is printed of a task in a terminal of this width."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    task = task_of(workspace, id)
+    solution._print(console, task, solution.compare(workspace.root, task, bodies), LESSON)
+    return console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+
+
+def test_a_definition_that_differs_only_in_comments_docstring_and_layout_is_the_same(released_workspace: Workspace) -> None:
+    done = released_workspace.course("solution", "0.1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Task 0.1 Sums\n\nThe same as the reference: add\n\n{LESSON}\n"
+
+
+def test_the_solution_of_a_task_that_fails_stays_closed(released_workspace: Workspace) -> None:
+    done = released_workspace.course("solution", "0.2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "the solution of Task 0.2 opens once the task has passed, it is failing; run: course test 0.2\n"
+
+
+def test_the_tests_run_again_before_a_solution_opens_after_an_edit(released_workspace: Workspace) -> None:
+    assert released_workspace.course("solution", "0.1").returncode == 0
+    released_workspace.edit("minitorch/sums.py", "    return x + y", "    return x - y")
+    done = released_workspace.course("solution", "0.1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "it is failing" in done.stderr
+
+
+def test_what_has_not_been_released_is_not_shown(workspace: Workspace) -> None:
+    done = workspace.course("solution", "0.1")
+    assert (done.returncode, done.stdout) == (2, "")
+    message = "your teacher has not released Module 0: there is no course/released/stage0.json; run: course test 0.3\n"
+    assert done.stderr == message
+
+
+def test_a_later_release_contains_the_earlier_tasks(released_workspace: Workspace) -> None:
+    path = released_workspace.root / "course" / "released" / "stage0.json"
+    document = json.loads(path.read_text(encoding="utf-8")) | {"stage": 1}
+    path.unlink()
+    released_workspace.write("course/released/stage1.json", json.dumps(document))
+    assert released_workspace.course("solution", "0.1").stdout.endswith(f"{LESSON}\n")
+
+
+def test_a_release_without_lessons_or_without_the_function_is_read_or_refused(released_workspace: Workspace) -> None:
+    bodies = {"minitorch.sums:add": ADD}
+    document = {"schema": released.SCHEMA, "stage": 0, "bodies": bodies}
+    released_workspace.write("course/released/stage0.json", json.dumps(document))
+    assert released_workspace.course("solution", "0.1").stdout == "Task 0.1 Sums\n\nThe same as the reference: add\n"
+    released_workspace.write("course/released/stage0.json", json.dumps(document | {"bodies": {}}))
+    done = released_workspace.course("solution", "0.1")
+    assert (done.returncode, done.stdout) == (3, "")
+    message = (
+        "course/released/stage0.json has no body for minitorch.sums:add of Task 0.1; ask your teacher for another, or run: course list\n"
+    )
+    assert done.stderr == message
+
+
+def test_a_wide_terminal_shows_the_two_side_by_side_and_a_narrow_one_below_each_other(released_workspace: Workspace) -> None:
+    bodies = {"minitorch.sums:double": DOUBLE}
+    wide = printed(released_workspace, "0.2", bodies, 140).splitlines()
+    assert any('"""2 x."""' in line and "return 2 * x" in line for line in wide)
+    narrow = printed(released_workspace, "0.2", bodies, 80)
+    assert [line.strip() for line in narrow.splitlines() if line.strip()] == [
+        "Task 0.2 Products",
+        "minitorch/sums.py  double",
+        "yours",
+        "def double(x):",
+        '"""2 x."""',
+        "return add(x, x) if x < 7 else 0",
+        "reference",
+        "def double(x):",
+        "return 2 * x",
+        LESSON,
+    ]
+
+
+def test_the_comparison_as_json(released_workspace: Workspace) -> None:
+    document = json.loads(released_workspace.course("solution", "0.1", "--json").stdout)
+    assert (document["task"], document["lesson"]) == ("0.1", LESSON)
+    (function,) = document["functions"]
+    assert (function["file"], function["name"], function["same"]) == ("minitorch/sums.py", "add", True)
+    assert function["reference"] == ADD.strip()
+
+
+def test_every_task_has_a_lesson_of_a_few_sentences() -> None:
+    lessons = read_lessons()
+    assert list(lessons) == [task.id for task in course().tasks]
+    for id, text in lessons.items():
+        assert 15 <= len(text.split()) <= 80, id
