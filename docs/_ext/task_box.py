@@ -15,8 +15,9 @@ def task_box(id: str, manifest: Manifest) -> str:
         ManifestError: If the manifest has no such task.
     """
     task = manifest.task(id)
+    fence = ":" * (len(task.hints) + 3)  # longer than those of the hints inside
     lines = [
-        f"::::::::{{admonition}} Task {task.id} · {task.title} ({task.worth})",
+        f"{fence}{{admonition}} Task {task.id} · {task.title} ({task.worth})",
         ":class: task-box",
         "",
         *[f"* {line}" for line in _what_to_write(task)],
@@ -29,7 +30,7 @@ def task_box(id: str, manifest: Manifest) -> str:
         "```",
         "",
         *_hints(task),
-        "::::::::",
+        fence,
     ]
     return "\n".join(lines)
 
@@ -48,7 +49,7 @@ def _hints(task: Task) -> list[str]:
     """The hints, each inside the one before it, so that the second cannot be opened before the first."""
     opened, closed = [], []
     for i, hint in enumerate(task.hints):
-        fence = ":" * (7 - i)
+        fence = ":" * (len(task.hints) + 2 - i)
         opened += [f"{fence}{{dropdown}} Hint {i + 1} of {len(task.hints)}", "", hint, ""]
         closed.insert(0, fence)
     return opened + closed

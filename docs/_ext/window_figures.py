@@ -139,6 +139,51 @@ def shades(pictures: Sequence[tuple[str, Sequence[Sequence[float]]]], caption: s
     return _figure(parts, 4 + across * step, 4 + down * (height + 34), caption)
 
 
+def channels(inputs: int, outputs: int, side: int, window: int, caption: str) -> Figure:
+    """A convolution with several channels: a row for each input channel, a column for each output channel, a window where they meet.
+
+    Args:
+        inputs: Number of input channels.
+        outputs: Number of output channels.
+        side: Height and width of a channel.
+        window: Height and width of a window.
+        caption: The figure in words.
+    """
+    pixel, left, top = 12, 10.0, 46.0
+    size, wide = side * pixel, window * pixel
+    across, down = max(size, 76) + 26, size + 24
+    covered = {(1 + i, 1 + j) for i in range(window) for j in range(window)}
+    shapes = f"input ({inputs}, {side}, {side})", f"weight ({outputs}, {inputs}, {window}, {window})", f"out ({outputs}, {side}, {side})"
+    parts = [_text(left, 16, shapes[0], "start", strong=True), _text(left + across + 20, 16, shapes[1], "start", strong=True)]
+    last = top + inputs * down
+    for channel in range(inputs):
+        y = top + channel * down
+        parts.append(_text(left, y - 6, f"channel {channel}", "start"))
+        parts += _mesh(left, y, side, pixel, covered)
+        for out in range(outputs):
+            x = left + across + 20 + out * across
+            parts += _mesh(x + (size - wide) / 2, y + (size - wide) / 2, window, pixel, ())
+            if out == 0:
+                parts.append(_text(x - 18, y + size / 2 + 7, "*"))
+            parts.append(_text(x + size / 2, y + size + 15, "+" if channel < inputs - 1 else "="))
+    parts.append(_text(left, last + size / 2 + 5, shapes[2], "start", strong=True))
+    for out in range(outputs):
+        x = left + across + 20 + out * across
+        parts += _mesh(x, last, side, pixel, {(1, 1)})
+        parts.append(_text(x + size / 2, last + size + 17, f"channel {out}"))
+    return _figure(parts, left + 20 + (1 + outputs) * across, last + size + 28, caption)
+
+
+def _mesh(x: float, y: float, side: int, pixel: float, marked: Collection[tuple[int, int]]) -> list[str]:
+    """A square of empty cells; the marked ones come last, so that their borders are on top."""
+    cells = sorted(((i, j) for i in range(side) for j in range(side)), key=lambda cell: cell in marked)
+    return [
+        f'<rect class="{"graph-node marked" if (i, j) in marked else "graph-node"}" '
+        f'x="{x + j * pixel:g}" y="{y + i * pixel:g}" width="{pixel:g}" height="{pixel:g}"/>'
+        for i, j in cells
+    ]
+
+
 def _extent(count: int, side: float, window: int | None, inner: bool = False) -> float:
     """How long so many cells are, with the gaps between windows; `inner` counts a gap behind the last as well."""
     gaps = (count if inner else count - 1) // window if window else 0
