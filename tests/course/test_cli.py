@@ -180,6 +180,14 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     assert "Note" not in workspace.course("test", "0.2").stdout
 
 
+def test_the_arguments_of_a_students_own_test_are_free(workspace: Workspace) -> None:
+    tests = workspace.root / "tests/test_sums.py"
+    (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
+    workspace.edit("course/tasks.toml", '"minitorch.sums:double"', '"minitorch.sums:double", "tests.test_sums:test_double_of_nothing"')
+    workspace.edit("tests/test_sums.py", "def test_double_of_nothing():", "@given(integers(0, 0))\ndef test_double_of_nothing(x):")
+    assert "which your" not in workspace.course("test", "0.2").stdout
+
+
 def test_the_first_open_task_is_the_default(shared_workspace: Workspace) -> None:
     done = shared_workspace.course("test")
     assert done.returncode == 1
