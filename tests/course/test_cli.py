@@ -317,7 +317,7 @@ def test_stale_tasks_count_as_passed_until_all_others_have_passed(workspace: Wor
         workspace.course("test", id)
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     done = workspace.course("test", "1.2")
-    assert done.stdout.endswith("Every task has passed, 2 tasks before the last change. To check again: course status\n")
+    assert done.stdout.endswith("Every task has passed, but 2 tasks before your last change. To run the tests again: course status\n")
     done = workspace.course("next")  # this command runs them
     assert done.stdout == "Every task has passed. Well done.\n"
     assert json.loads(workspace.course("next", "--json").stdout) == []
