@@ -19,7 +19,7 @@ def central_difference(f: Callable[..., Any], *vals: Any, arg: int = 0, epsilon:
         f: Function of len(vals) arguments.
         vals: The point x.
         arg: The argument to differentiate with respect to.
-        epsilon: Half the step size.
+        epsilon: The step ε, to each side of x.
 
     Raises:
         IndexError: If there is no argument number `arg`.

@@ -237,5 +237,5 @@ def next_line(manifest: Manifest, states: Mapping[str, TaskState], current: Task
         return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")
     if stale := sum(state.state == "stale" for state in states.values()):
         tasks = "1 task" if stale == 1 else f"{stale} tasks"
-        return Text(f"Every task has passed, {tasks} before the last change. To check again: course status")
+        return Text(f"Every task has passed, but {tasks} before your last change. To run the tests again: course status")
     return Text("Every task has passed. Well done.")

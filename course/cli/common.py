@@ -110,6 +110,8 @@ def changed_signatures(root: Path, task: Task) -> list[str]:
         return []
     found = []
     for path in task.files:
+        if path.startswith("tests/"):  # a student chooses the arguments of a test: pytest calls it, and Hypothesis draws them
+            continue
         with contextlib.suppress(OSError, Unreadable, KeyError):  # the tests report it
             before, now = decode(given[path])[0], decode((root / path).read_bytes())[0]
             found += [f"{path}, {message}" for message in misfits(before, now, task.names_in(path)).values()]

@@ -71,7 +71,7 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     tries = len(record.tries.get(task.id, ()))
     if open_ones == 0 and tries < TRIES:
         missing = TRIES - tries
-        more = f"{missing} more {'tries' if missing > 1 else 'try'}, each with different code"
+        more = f"{missing} more tries, each with different code" if missing > 1 else "1 more try, with different code"
         raise HintClosed(f"the hints of task {task.id} open after {TRIES} tries, got {tries}: {more}; run: course test {task.id}", missing)
     if wanted > open_ones + 1:
         raise HintClosed(f"hint {wanted} of task {task.id} opens after hint {open_ones + 1}; run: course hint {task.id} {open_ones + 1}")

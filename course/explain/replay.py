@@ -171,16 +171,21 @@ def _first_difference(recorder: Recorder, error: BaseException) -> tuple[Call, D
     if recorder.found is not None:
         call, wrong = recorder.found
         if call.code in through and call.result is None and not isinstance(error, AssertionError):
-            wrong = Difference(wrong.place, (*wrong.rows, raised), wrong.oracle)
+            wrong = Difference(wrong.place, (*_without_result(wrong), raised), wrong.oracle)
         return call, wrong
     for code in reversed(through):
         call = recorder.unfinished.get(code)
         if call is not None and not isinstance(error, NotImplementedError):
-            expected = recorder.silent[1].rows if recorder.silent and recorder.silent[0] is call else ()
+            expected = _without_result(recorder.silent[1]) if recorder.silent and recorder.silent[0] is call else ()
             rows = (*(expected or _given(call)), raised)
             oracle = recorder.silent[1].oracle if expected and recorder.silent else "a call with these arguments must not raise an error"
             return call, Difference("the error that it raises", rows, oracle)
     return recorder.silent
+
+
+def _without_result(difference: Difference) -> tuple[tuple[str, str], ...]:
+    """The rows of a call that raised an error and so returned nothing: without the row that its result is None."""
+    return tuple(row for row in difference.rows if row != ("Yours", "None"))
 
 
 def _given(call: Call) -> tuple[tuple[str, str], ...]:

@@ -26,12 +26,13 @@ def numbers(values: Any) -> tuple[int, ...]:
 def position(call: Call) -> Difference | None:
     """Compare index_to_position."""
     index, strides = numbers(call.before[0]), numbers(call.before[1])
-    index = index[: len(strides)]
+    index, rest = index[: len(strides)], index[len(strides) :]
     expected = memory_offset(index, strides)
     if call.result is not None and int(call.result) == expected and call.result == int(call.result):
         return _changed_argument(call, 0)
     terms = " + ".join(f"{i}·{stride}" for i, stride in zip(index, strides, strict=True)) or "0"
-    rows = (("Index", str(index)), ("Strides", str(strides)), ("Expected", f"{terms} = {expected}"), ("Yours", str(call.result)))
+    more = f", followed by {', '.join(map(str, rest))}, to be ignored" if rest else ""
+    rows = (("Index", f"{index}{more}"), ("Strides", str(strides)), ("Expected", f"{terms} = {expected}"), ("Yours", str(call.result)))
     return Difference(NOTHING if call.result is None else f"the position of index {index}", rows, ADDRESSES)
 
 

@@ -145,7 +145,7 @@ class Locator:
             parameters: Further names in the test, such as "Sigmoid".
         """
         frames = [frame for frame in _frames(error) if self._student_file(frame.f_code.co_filename) == place.file]
-        if not frames:
+        if not frames or place.in_task:  # the student writes this test, and the mistake may be in it
             return ()
         in_line = set(re.findall(r"\w+", place.source)) | parameters
         found = self._functions(frames[-1].f_code.co_names, frames[-1].f_globals)

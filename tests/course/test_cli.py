@@ -180,6 +180,14 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
     assert "Note" not in workspace.course("test", "0.2").stdout
 
 
+def test_the_arguments_of_a_students_own_test_are_free(workspace: Workspace) -> None:
+    tests = workspace.root / "tests/test_sums.py"
+    (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
+    workspace.edit("course/tasks.toml", '"minitorch.sums:double"', '"minitorch.sums:double", "tests.test_sums:test_double_of_nothing"')
+    workspace.edit("tests/test_sums.py", "def test_double_of_nothing():", "@given(integers(0, 0))\ndef test_double_of_nothing(x):")
+    assert "which your" not in workspace.course("test", "0.2").stdout
+
+
 def test_the_first_open_task_is_the_default(shared_workspace: Workspace) -> None:
     done = shared_workspace.course("test")
     assert done.returncode == 1
@@ -309,7 +317,7 @@ def test_stale_tasks_count_as_passed_until_all_others_have_passed(workspace: Wor
         workspace.course("test", id)
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     done = workspace.course("test", "1.2")
-    assert done.stdout.endswith("Every task has passed, 2 tasks before the last change. To check again: course status\n")
+    assert done.stdout.endswith("Every task has passed, but 2 tasks before your last change. To run the tests again: course status\n")
     done = workspace.course("next")  # this command runs them
     assert done.stdout == "Every task has passed. Well done.\n"
     assert json.loads(workspace.course("next", "--json").stdout) == []

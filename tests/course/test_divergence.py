@@ -72,6 +72,27 @@ Run again       course explain 0.1
 """
 
 
+POSITION = '''"""The code of the tiny course."""
+
+
+def index_to_position(index, strides):
+    """The position of an index in storage."""
+    return sum(i * stride for i, stride in zip(index, strides, strict=True))
+'''
+
+POSITION_TEST = '''"""The tests of the tiny course."""
+
+import pytest
+
+from minitorch.tensor_data import index_to_position
+
+
+@pytest.mark.task0_1
+def test_an_index_may_be_longer():
+    assert index_to_position((1, 2, 9), (3, 1)) == 5
+'''
+
+
 @pytest.fixture(scope="module")
 def relu(new_workspace: Callable[[], Workspace]) -> Workspace:
     """A workspace whose first task is a leaky relu; tests must not edit it."""
@@ -117,6 +138,24 @@ def test_without_an_oracle_the_card_is_shown_and_the_reason(sums: Workspace) -> 
     assert lines[2] == "The test calls no function that has an oracle. This is what the test checks:"
     assert "Smallest input  x = 7" in lines
     assert lines[-1] == "Traceback: course test 0.2 -v"
+
+
+def test_a_call_that_raises_an_error_has_no_result(new_workspace: Callable[[], Workspace]) -> None:
+    workspace = new_workspace()
+    workspace.write("minitorch/operators.py", RELU.replace("0.5 * x", "math.sqrt(x)").replace("\n\n\ndef", "\n\nimport math\n\n\ndef"))
+    workspace.write("tests/test_sums.py", RELU_TEST)
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.operators:relu"]')
+    lines = workspace.course("explain", "0.1").stdout.splitlines()
+    at = lines.index("Expected        0")
+    assert lines[at + 1].startswith("It raises       ValueError: ")
+
+
+def test_an_index_in_a_longer_buffer_is_shown_whole(new_workspace: Callable[[], Workspace]) -> None:
+    workspace = new_workspace()
+    workspace.write("minitorch/tensor_data.py", POSITION)
+    workspace.write("tests/test_sums.py", POSITION_TEST)
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:add"]', 'write = ["minitorch.tensor_data:index_to_position"]')
+    assert "\nIndex           (1, 2), followed by 9, to be ignored\n" in workspace.course("explain", "0.1").stdout
 
 
 def test_an_endless_loop_is_shown_with_its_variables_over_three_iterations(workspace: Workspace) -> None:
@@ -210,6 +249,16 @@ def test_the_card_names_the_wrong_one_of_two_functions(workspace: Workspace, tes
     workspace.python("pytest", f"tests/test_sums.py::{test}", "--course-report=report.json")
     (row,) = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
     assert [place["function"] for place in row["card"]["called"]] == ["inv"]
+
+
+def test_the_card_of_a_students_own_wrong_test_names_no_other_function(workspace: Workspace) -> None:
+    workspace.write("minitorch/operators.py", TWO)
+    workspace.write("tests/test_sums.py", TWO_TEST.replace("neg(4.0), inv(4.0)", "neg(4.0), 0.25").replace("[-4.0, 0.25]", "[4.0, 0.25]"))
+    write = 'write = ["minitorch.operators:neg", "tests.test_sums:test_values"]'
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:add"]', write)
+    workspace.python("pytest", "tests/test_sums.py::test_values", "--course-report=report.json")
+    (row,) = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
+    assert (row["card"]["place"]["function"], row["card"]["called"]) == ("test_values", [])
 
 
 def swap_operands(function: type) -> Callable[..., Any]:

@@ -65,7 +65,7 @@ def test_a_read_only_workspace_remembers_nothing(workspace: Workspace, task: Tas
     ("tries", "message"),
     [
         (0, "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with different code; run: course test 0.1"),
-        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, each with different code; run: course test 0.1"),
+        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, with different code; run: course test 0.1"),
     ],
 )
 def test_no_hint_is_available_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:

@@ -82,7 +82,7 @@ def test_the_book_is_prose_without_code_and_without_what_stands_above_the_titles
     assert len(book) > 100_000
     assert book.startswith("# ")
     assert "## The idea\n" in book
-    for code in ("```", "kernelspec", "import minitorch\n", "{code-cell}", "\n\n\n", "\\n"):
+    for code in ("```", "kernelspec", "import minitorch\n", "{code-cell}", "\n\n\n", "\\n", "{check}", "\n:"):
         assert code not in book
 
 

@@ -73,6 +73,7 @@ def test_asking_a_layer_twice_gives_the_same_twice() -> None:
 
 @pytest.mark.task1_5
 def test_derivatives_flow_through_a_layer_to_its_weights_its_biases_and_its_inputs() -> None:
+    """backward reaches the weights, the biases and the inputs of a layer; None means that no recorded operation leads to a Scalar."""
     layer = fill(Linear(2, 2), [[1, 2], [3, 4]], [10, 20])
     x = [Scalar(5), Scalar(6)]
     layer.forward(x)[1].backward()

@@ -70,7 +70,7 @@ class Setting(BaseSetting):
 
 
 def book() -> str:
-    """Return the prose of the course's book: its chapters without code blocks and front matter.
+    """Return the prose of the course's book: its chapters without code blocks, directives and front matter.
 
     Raises:
         ValueError: If the book is missing.
@@ -80,7 +80,8 @@ def book() -> str:
         raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got no chapter; name another text with --text FILE")
     bodies = [re.sub(r"\A---\n.*?^---\n", "", chapter, flags=re.DOTALL | re.MULTILINE) for chapter in chapters]
     prose = [re.sub(r"^(```+)[^\n]*\n.*?^\1[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE) for body in bodies]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).lstrip()
+    plain = [re.sub(r"^:.*\n", "", text, flags=re.MULTILINE) for text in prose]  # fences and options of directives
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(plain)).lstrip()
 
 
 def read(path: Path) -> str:
