@@ -24,7 +24,7 @@ from benchmarks.rivals import MISSED, REACHED, processor_and_cores
 from course.manifest import ROOT, course
 from course.staff.grading.bases import right_answer
 from course.staff.grading.results import read_result
-from course.staff.proofs.answers import FOLDER, load_answers, apply_patch
+from course.staff.proofs.answers import FOLDER, apply_patch, load_answers
 from course.workspace.function_source import graft
 
 CLASS = 500
