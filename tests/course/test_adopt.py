@@ -174,6 +174,13 @@ def test_blocks_have_the_sizes_that_this_course_launches() -> None:
     assert "def _tensor_matrix_multiply(out):\n    out[0] = BLOCK_DIM\n" in result
 
 
+def test_practice_kernels_keep_their_block_of_32_when_its_size_is_a_constant_of_the_file() -> None:
+    text = "BLOCK_DIM = 32\n\n\ndef _mm_practice(out):\n    out[0] = BLOCK_DIM\n"
+    given = f"BLOCK_DIM = 4\nPRACTICE_BLOCK = 32\n\n\ndef _mm_practice(out):\n    {STUB}\n"
+    result = translate_one(text, given, "_mm_practice", path="minitorch/cuda_ops.py")
+    assert "    out[0] = PRACTICE_BLOCK\n" in result
+
+
 def test_additions_that_the_code_uses_are_copied_from_other_files_and_the_rest_is_not() -> None:
     files = {
         "minitorch/operators.py": "def id(x):\n    return x\n\n\ndef gt(x, y):\n    return HALF\n\n\nHALF = 0.5\nother = 1\n",

@@ -221,6 +221,10 @@ class _Rewriter(cst.CSTTransformer):
 
     # Block sizes
 
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
+        in_practice = self.path == "minitorch/cuda_ops.py" and self.stack[:1] in (["_sum_practice"], ["_mm_practice"])
+        return cst.Name("PRACTICE_BLOCK") if in_practice and updated_node.value == "BLOCK_DIM" else updated_node
+
     def leave_Integer(self, original_node: cst.Integer, updated_node: cst.Integer) -> cst.BaseExpression:
         is_size = self.path == "minitorch/cuda_ops.py" and (*self.stack[:1], updated_node.value) in BLOCKS
         return cst.Name(BLOCKS[self.stack[0], updated_node.value]) if is_size else updated_node
