@@ -24,7 +24,7 @@ from benchmarks.rivals import MISSED, REACHED, processor_and_cores
 from course.manifest import ROOT, course
 from course.staff.grading.bases import right_answer
 from course.staff.grading.results import read_result
-from course.staff.proofs.answers import FOLDER, load_answers, patched
+from course.staff.proofs.answers import FOLDER, apply_patch, load_answers
 from course.workspace.function_source import graft
 
 CLASS = 500
@@ -58,7 +58,7 @@ def mixed_class(seed: int = 0) -> dict[str, Mapping[str, str]]:
     for number in range(8):
         files: Mapping[str, str | bytes] = _marked(right, number)
         for task in rng.sample(manifest.tasks, 1 + number % 6):
-            files = patched(rng.choice([answer for answer in bank if answer.task == task.id]), files)
+            files = apply_patch(rng.choice([answer for answer in bank if answer.task == task.id]), files)
         found[f"wrong{number}"] = files
     for number in range(5):
         files = dict(right)

@@ -40,7 +40,7 @@ def test_a_stub_names_its_task_location_command_and_the_first_available_hint(is_
     card = explain(error)
     assert card.todo
     assert card.title == "Task 0.1 is not written yet: open minitorch/operators.py, line 2"
-    assert (plain("Each function is one or two lines on plain floats.") in card.body) == is_open
+    assert (plain("Each function takes plain floats and needs one or two lines.") in card.body) == is_open
     assert "`module0/operators`" in card.body
     assert "`course test 0.1`" in card.body
     assert ("`course hint 0.1`" in card.body) == is_open

@@ -113,7 +113,7 @@ def slices(rng: Rng) -> Exercise:
     )
 
 
-@MODULE.question("2.1", EXPLAIN, 4)
+@MODULE.question("2.1 2.3b", EXPLAIN, 4)
 def view_or_copy(rng: Rng) -> Exercise:
     """Why a permuted tensor cannot be viewed."""
     rows, columns = rng.choice([(2, 3), (3, 2), (2, 4), (4, 2)])
