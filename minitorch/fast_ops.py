@@ -145,7 +145,7 @@ def callable_from_kernels(fn: Callable[..., float]) -> Callable[..., float]:
 
 
 class TextbookKernel:
-    """A kernel over storages, shapes and strides, called with TensorData: `Kernel` from the published signature.
+    """A kernel over storages, shapes and strides, called with TensorData: adapts the published signature to `Kernel`.
 
     Shapes and strides become arrays, because numba would compile again for tuples of each length. The storage of out is contiguous,
     because a textbook kernel loops over all of `out`. Only one kernel runs at a time: see `launch`.

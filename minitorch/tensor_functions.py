@@ -1,6 +1,7 @@
 """Stage 2 - Differentiable functions of tensors, each with its forward and backward pass.
 
 `forward` computes with the backend of its inputs (`a.f`); `backward` takes the gradient of the output and returns that of every input.
+`a._like(data)` is a tensor of this data on the backend of a.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Function:
             raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
         if not recorded:
             for arg in args:
-                if arg is out:  # so that naming the result, for example, does not name the argument
+                if arg is out:  # a new tensor: changing its name, for example, must not change the argument's
                     return out.detach()
             return out if out.history is None else out.detach()
         inputs = args if tensors == len(args) else [arg for arg in args if isinstance(arg, TensorBase)]

@@ -10,7 +10,7 @@ from course.workspace.activity import note_hint
 from course.workspace.record import read_record, write_record
 
 TRIES = 2
-"""Number of runs of a task's tests, each on different code, before its first hint opens."""
+"""Number of runs of a task's tests, each on different code, before its first hint opens; `main.hint` and `main._introduce` spell it out."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from _pytest.capture import CaptureManager
 
-from course.runner import hypothesis_settings as properties
+from course.runner import hypothesis_settings
 from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (stage := config.getoption("--course-stage")) is not None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
-        properties.set_up(config.rootpath)
+        hypothesis_settings.set_up(config.rootpath)
     report, limit, first = (config.getoption(f"--course-{name}") for name in ("report", "limit", "first"))
     capture = config.pluginmanager.getplugin("capturemanager")
     watcher = Watcher(config.rootpath, report, limit, first, capture if isinstance(capture, CaptureManager) else None)
@@ -97,7 +97,7 @@ class Watcher:
         self.first = first
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
         self.locator = Locator(root)
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.rows: dict[str, dict[str, Any]] = {}  # of the report, by node id; see _row
         self.order: dict[str, int] = {}  # the position of each test as defined, by node id
         self.simplest: float = math.inf  # the order of the failing test in `early`
         self.interrupted: Card | None = None
@@ -193,7 +193,9 @@ class Watcher:
         """Report unwritten code that a test calls without a traceback."""
         with (
             _without_traceback(),
-            contextlib.nullcontext() if hasattr(getattr(item, "obj", None), "hypothesis") else properties.unshrunk(self.properties),
+            contextlib.nullcontext()
+            if hasattr(getattr(item, "obj", None), "hypothesis")
+            else hypothesis_settings.unshrunk(self.properties),
         ):
             return (yield)
 
@@ -244,10 +246,8 @@ class Watcher:
             row = self._row(file, task, error)
             if row["state"] == "failing" and place is not None and (owner := self.locator.task_to_fix(place.file, task)):
                 row |= {"state": "blocked", "needs": owner}
-            says = f"{file} can be loaded."
-            row["card"] = asdict(
-                Card(file, task, says, error=error_line(error), place=place, traceback=shown_traceback(report.longreprtext))
-            )
+            requirement, traceback = f"{file} can be loaded.", shown_traceback(report.longreprtext)
+            row["card"] = asdict(Card(file, task, requirement, error=error_line(error), place=place, traceback=traceback))
             self.rows[f"{file} {task}"] = row
             if row["needs"]:
                 report.longrepr = str(error)  # no traceback, because this file is not broken
@@ -263,7 +263,7 @@ class Watcher:
             self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
 
     def _row(self, nodeid: str, task: str | None, error: BaseException | None = None) -> dict[str, Any]:
-        """Make a row of the report; if there is no error, the caller sets its state."""
+        """Make a row of the report; without an error, the caller sets its state. `needs` is the task whose unwritten code was called."""
         needs = unwritten_task(error)
         state = "failing" if needs is None else "todo" if needs == task else "blocked"
         order = self.order.get(nodeid, -1)  # a file that failed to load has no tests and comes first
@@ -304,7 +304,7 @@ class Watcher:
         )
 
     def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
-        """Name on the card the function that an oracle finds wrong in a rerun, if the names in the test do not tell which one it is."""
+        """The card, with the function that an oracle finds wrong in a rerun, if the names in the test do not tell which one it is."""
         if card.place is None or not card.place.file.startswith("tests/") or len(card.called) == 1 or not isinstance(item, pytest.Function):
             return card
         place = None
@@ -328,7 +328,7 @@ class Watcher:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print one line for each unwritten task instead of a traceback for each of its tests."""
-        lines = list(_waiting(self.rows.values()))
+        lines = list(_describe_unwritten(self.rows.values()))
         if lines:
             terminalreporter.section("not written yet")
             for line in lines:
@@ -361,7 +361,7 @@ def _without_traceback() -> Generator[None]:
         raise Unwritten(leaf) from None
 
 
-def _waiting(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
+def _describe_unwritten(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
     """For each task, describe how many of its tests wait for code, and which task provides it."""
     rows = list(rows)
     for state in ("todo", "blocked"):

@@ -35,7 +35,7 @@ SCHEMA = 4
 """Version of the cache's format."""
 
 TIME_LIMIT = 5.0
-"""Processor time limit in seconds of one test, or of one example of a property; see `plugin.WALL_CLOCK_FACTOR`."""
+"""Processor time limit in seconds of one test of Modules 0 to 2, or of one example of a property; see `plugin.WALL_CLOCK_FACTOR`."""
 
 COMPILING_LIMIT = 30.0
 """The same limit from Module 3 on, whose tests compile."""
@@ -44,7 +44,7 @@ RUN_LIMIT = 600.0
 """Limit in seconds of a whole run, in case a test cannot be stopped from inside the process."""
 
 LAST_SHARED = 2
-"""The last stage whose tests are divided among several processes."""
+"""The last stage whose tests do not compile: they have TIME_LIMIT and are divided among several processes."""
 
 LINE = 160
 """Maximum length of a failure in one line."""

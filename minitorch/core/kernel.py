@@ -13,7 +13,11 @@ Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 
 class Kernel(Protocol):
-    """What computes one operation on tensors' data."""
+    """What computes one operation on tensors' data.
+
+    Two attributes are optional: `writes_all`, whether it writes every element of out, which then need not be initialized; and
+    `reduces_many`, whether it accepts several dimensions, as a tuple.
+    """
 
     def __call__(self, out: TensorData, *inputs: Any) -> None:
         """Write the result into out; inputs are TensorData and plain values such as a dim."""
@@ -24,7 +28,7 @@ _textbook: dict[tuple[Any, str], Any] = {}
 
 
 def register_kernel(function: Any, backend: str, kernel: Any, textbook: bool = False) -> None:
-    """Make a kernel the one of a function on a backend.
+    """Register the kernel that computes a function on a backend.
 
     Args:
         function: The operation, such as "zip" or "conv1d".

@@ -47,7 +47,7 @@ class Pass(NamedTuple):
 
     Attributes:
         by_rows: Whether rows are reduced into rows of results; otherwise runs are reduced into single results.
-        tasks: Number of rows of results, or of results.
+        tasks: Number of rows of results if by_rows, otherwise of results.
         args: The kernel's arguments after the storages: the kept dimensions (an array with a row of sizes, a row of out's strides and a
             row of a's), the reduced dimensions (sizes and a's strides), and the number of results in a row.
     """
@@ -105,7 +105,16 @@ def plan(
     any_order: bool,
     workers: int,
 ) -> Plan:
-    """Return the passes that reduce dimensions of a."""
+    """Return the passes that reduce dimensions of a.
+
+    Args:
+        out_strides: Strides of out, which has the dimensions of a.
+        a_shape: Shape of a.
+        a_strides: Strides of a.
+        dims: The dimensions to reduce.
+        any_order: Whether the elements may be combined in any order.
+        workers: Number of threads.
+    """
     kept = [(a_shape[dim], out_strides[dim], a_strides[dim]) for dim in range(len(a_shape)) if dim not in dims]
     order = sorted(dims, key=lambda dim: -a_strides[dim]) if any_order else sorted(dims)
     reduced = [(a_shape[dim], a_strides[dim]) for dim in order]
@@ -150,7 +159,7 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
     The kernels' arguments are out and a (storages), the args of a `Pass`, `overwrite` (1 to start from the first element, 0 to start from
     the value in out), the number of tasks, and the number of shares that the tasks are divided into.
     """
-    key = code_key(fn)
+    key = code_key(fn)  # each kernel refers to it, so that numba compiles again after fn changes
     any_order, reassociable = fn in COMMUTATIVE, fn in REASSOCIABLE
     flags = IN_ANY_ORDER if reassociable else FLAGS
 
@@ -250,7 +259,7 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
     def rows_parallel(out, a, kept, reduced, width, overwrite, tasks, shares):
         _ = key
         for share in prange(shares):
-            share = np.int64(share)  # else its reassociable becomes float64
+            share = np.int64(share)  # else its arithmetic becomes float64
             reduce_rows(out, a, kept, reduced, width, overwrite, share * tasks // shares, (share + 1) * tasks // shares)
 
     def runs(out, a, kept, reduced, width, overwrite, tasks, shares):
@@ -343,7 +352,7 @@ class Reduce:
             self.run(passes.tail[0], target, source[passes.tail[1] :], 0, 1)
 
     def run(self, one_pass: Pass, out: Storage, a: Storage, overwrite: int, workers: int) -> None:
-        """Run one pass."""
+        """Run one pass; `overwrite` as in `reduce_kernels`."""
         by_rows, tasks, args = one_pass
         if workers == 1 or tasks == 1:
             kernel = self.kernels.rows if by_rows else self.kernels.runs

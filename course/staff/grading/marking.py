@@ -34,7 +34,7 @@ TIME_FACTOR = 20
 """The time limit of the visible tests, as a multiple of the time that a correct answer takes."""
 
 MIN_SECONDS = {False: (90.0, 10.0), True: (400.0, 60.0)}
-"""Lower bounds of time limits: wall time for all visible tests of a task, and computing time for one test; True: for tests that compile."""
+"""Lower bounds of time limits, by whether the tests compile: wall time for all visible tests of a task, and computing time for one test."""
 
 OTHER_WORK_NOTES: dict[OtherWork, str] = {
     "used": "",
@@ -158,7 +158,7 @@ def mark_task(
     second = replace(task_run.run(best), note=attempt.note) if attempt.share < 1 else None
     task_result = _task_result(result, grafted, attempt, second, reference, start)
     if found := find_unusual(prepared.base, best, submission.files, reference.manifest):
-        note = f"look at the code: {_join(found)}"
+        note = f"look at the code: {_list_names(found)}"
         task_result = replace(task_result, unusual=tuple(found), note="; ".join(filter(None, [task_result.note, note])))
     return task_result
 
@@ -171,6 +171,10 @@ class _TaskRun:
         prepared: The prepared task.
         submission: The submission.
         own_tests: The tests that the task asks the student to write.
+
+    Attributes:
+        seconds: Wall time limit for all visible tests.
+        each: Computing time limit for one test.
     """
 
     def __init__(self, reference: Reference, prepared: PreparedTask, submission: Submission, own_tests: Sequence[OwnTest]) -> None:
@@ -246,35 +250,35 @@ def _task_result(
     """The result of a task from its runs."""
     task = reference.manifest.task(result.task)
     flaky = second is not None and second.outcomes != attempt.outcomes
-    counts = min(attempt, second or attempt, key=lambda one: one.share)
-    passed = counts.share == 1
+    worse = min(attempt, second or attempt, key=lambda one: one.share)
+    passed = worse.share == 1
     verdict = (PASS_GPU if reference.env.on_gpu(task) else PASS_SIM) if task.gpu else PASS
-    all_visible = all(test.outcome == "passed" for test in counts.visible)
+    all_visible = all(test.outcome == "passed" for test in worse.visible)
     notes = []
-    if counts.forged:
+    if worse.forged:
         notes.append("the run of the visible tests forged its report")
     if all_visible and not passed:
         notes.append("all visible tests pass, but not all probes")
     elif passed and not all_visible and reference.env.profile == FULL:  # visible tests demand more than the original course
-        lost = next(test for test in counts.visible if test.outcome != "passed")
+        lost = next(test for test in worse.visible if test.outcome != "passed")
         notes.append(f"all probes pass, but not {lost.id}")
     disagrees = bool(notes)
     if flaky:
         notes.append("a second run had a different outcome")
-    failed = [test.id for test in counts.visible if test.outcome != "passed"] + [probe.says for probe in counts.probes if not probe.passed]
+    failed = [test.id for test in worse.visible if test.outcome != "passed"] + [probe.says for probe in worse.probes if not probe.passed]
     return replace(
         result,
-        verdict=verdict if passed else PART if counts.share else FAIL,
-        mark=round(task.points * counts.share, 2),
-        reason="" if passed else _reason(grafted, counts),
-        visible=counts.visible,
-        probes=counts.probes,
+        verdict=verdict if passed else PART if worse.share else FAIL,
+        mark=round(task.points * worse.share, 2),
+        reason="" if passed else _reason(grafted, worse),
+        visible=worse.visible,
+        probes=worse.probes,
         disagrees=disagrees,
         flaky=flaky,
         nearest=None if passed else _nearest(task, failed),
         seconds=round(time.monotonic() - start, 1),
         note="; ".join(notes),
-        variant={**result.variant, "answers": dict(counts.answers)} if result.variant else {},
+        variant={**result.variant, "answers": dict(worse.answers)} if result.variant else {},
     )
 
 
@@ -282,18 +286,19 @@ def _reason(grafted: Graft, attempt: Attempt) -> str:
     """Why a task has not passed, without the inputs of probes."""
     parts = [*grafted.troubles]
     if grafted.unwritten and not grafted.troubles:
-        parts.append(f"not written: {_join(grafted.unwritten)}")
+        parts.append(f"not written: {_list_names(grafted.unwritten)}")
     if attempt.note:
         parts.append(attempt.note)
     lost = [probe.says for probe in attempt.probes if not probe.passed]
     if len(lost) < len(attempt.probes) or not parts:
-        parts.append(f"these requirements are not met: {_join([says.rstrip('.') for says in lost])}")
+        parts.append(f"these requirements are not met: {_list_names([says.rstrip('.') for says in lost])}")
     if grafted.remarks:
-        parts.append(f"note: {_join(grafted.remarks)}")
+        parts.append(f"note: {_list_names(grafted.remarks)}")
     return "; ".join(parts)
 
 
-def _join(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
+    """The first MAX_LISTED names, and the number of the others."""
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return ", ".join(names[:MAX_LISTED]) + more
 

@@ -97,7 +97,7 @@ def read_setting(default: AnySetting) -> AnySetting:
     dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)
     points = st.number_input("Points", 2, 500, default.points, 10, key="points", bind=bind)
     most = max(MOST_HIDDEN, 2 * default.hidden)
-    if state.get("hidden", 1) > most:  # from a page with larger networks
+    if state.get("hidden", 1) > most:  # the value in the session is from a page that allows larger networks
         state.hidden = most
     hidden = st.number_input("Hidden layer size", 1, most, default.hidden, key="hidden", bind=bind)
     step = max(SMALLEST_RATE, default.rate / 10)  # one click down from the default must not reach 0
@@ -116,7 +116,8 @@ def read_setting(default: AnySetting) -> AnySetting:
 
 def prepare(setting: AnySetting, make_trainer: Callable[[AnySetting], Trainer]) -> Trainer:
     """Return the current trainer, or a new one if the settings or the source files have changed."""
-    # In plain values, because a saved file creates new classes. The learning rate may change during a run.
+    # Plain values: after a source file is saved, it is loaded again, and its new classes equal none of the old ones. The learning rate is
+    # left out, because it may change during a run.
     made_from = (asdict(setting) | {"rate": None}, sources.digest(setting.program))
     if "trainer" not in state or state.get("made_from") != made_from:
         state.pop("trainer", None)
@@ -144,12 +145,13 @@ def show_buttons(trainer: Trainer) -> None:
 
 
 def picture(trainer: Trainer) -> dict:
-    """Return the chart of the decision boundary. It is redrawn less often if drawing would take longer than training."""
+    """Return the specification of the decision boundary's chart; it is redrawn less often if drawing would take longer than training."""
     drawn = state.boundary
     if drawn is None or (drawn["epoch"] != trainer.epoch and (not state.running or time.perf_counter() > drawn["again"])):
         begun = time.perf_counter()
         grid = trainer.grid(CELLS)
         ended = time.perf_counter()
+        # "again": when to draw again, so that computing the grid takes at most a fifth of the time while training
         drawn = {"epoch": trainer.epoch, "again": ended + 4 * (ended - begun), "spec": charts.boundary(grid, trainer.graph)}
         state.boundary = drawn
     return drawn["spec"]
