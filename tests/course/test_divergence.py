@@ -526,7 +526,7 @@ PLACES = {
         "2.3/map_stops_before_the_last": ("tensor_map._map", "cell (1, 2) of out, position 5"),
         "2.3/zip_swaps_its_arguments": ("tensor_zip._zip", "cell (0, 0) of out, position 0"),
         "2.3/reduce_skips_the_first": ("tensor_reduce._reduce", "cell (0, 0) of out, position 0"),
-        "2.3/mul_adds": ("Mul.forward", "element (1,) of the result"),
+        "2.3/mul_adds": ("Mul.forward", "element (0,) of the result"),
         "2.4/mul_swapped": ("Mul.backward", "entry (0,) of the gradient of a"),
         "2.4/sum_divides": ("Sum.backward", "entry (0, 0) of the gradient of a"),
         "2.4/permute_same_order": ("Permute.backward", "the shape of the gradient of a"),

@@ -16,7 +16,7 @@ TABLES = ("copy of", "x + y transposed", "sum of each column", "float32 9 ", "fl
 def test_every_table_is_printed(capsys):
     assert gpu.main(["--simulator", "--repeats", "1", "--elements", "100", "--sizes", "9", "--tiles"]) == 0
     lines = capsys.readouterr().out
-    assert re.search(r"^(\d+) of \1 results of \d+ ops are NumPy's$", lines, re.MULTILINE)
+    assert re.search(r"^(\d+) of \1 results of \d+ ops equal NumPy's$", lines, re.MULTILINE)
     for start in TABLES:
         assert re.search(rf"^{re.escape(start)}.*\d", lines, re.MULTILINE), start
 
@@ -29,7 +29,7 @@ def test_an_op_with_wrong_results_is_named_and_counted(capsys, monkeypatch):
 
 def test_in_the_simulator_nothing_is_measured_unless_requested(capsys):
     assert gpu.main([]) == gpu.NOT_RUN
-    assert capsys.readouterr().out == "NOT RUN: in the simulator times mean nothing\n"
+    assert capsys.readouterr().out == "NOT RUN: times in the simulator are meaningless\n"
 
 
 def test_fewer_than_one_repeat_is_refused(capsys):

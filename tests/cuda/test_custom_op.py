@@ -26,5 +26,5 @@ def test_a_layer_on_the_gpu_stays_there(cuda):
 
 
 def test_the_linear_layer_reports_that_its_kernel_is_for_the_cpu(cuda):
-    with pytest.raises(ValueError, match=r"on the CPU, got \(2, 3\) and float64 on cuda; give it such input, or use nn\.Linear$"):
+    with pytest.raises(ValueError, match=r"on the CPU, got \(2, 3\) and float64 on cuda; pass such input, or use nn\.Linear$"):
         MyLinear(3, 2, backend=cuda)(tensor(np.ones((2, 3)), cuda))
