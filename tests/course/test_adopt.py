@@ -194,6 +194,22 @@ def test_additions_that_the_code_uses_are_copied_from_other_files_and_the_rest_i
     assert "from minitorch import operators" in result["minitorch/scalar.py"]
 
 
+@pytest.mark.parametrize(
+    "line", ["from .helpers import pick", "from . import helpers", "import minitorch.helpers", "from minitorch import helpers"]
+)
+def test_a_file_that_the_student_added_is_named(line: str, tmp_path: Path) -> None:
+    package = tmp_path / "hers" / "minitorch"
+    package.mkdir(parents=True)
+    (package / "operators.py").write_text(f"from . import module\n{line}\n\n\ndef mul(x, y):\n    return x * y\n", encoding="utf-8")
+    (package / "helpers.py").write_text("def pick(x):\n    return x\n", encoding="utf-8")
+    (package / "module.py").write_text("class Module:\n    pass\n", encoding="utf-8")
+    (error,) = adopt(tmp_path / "hers", course()).errors
+    assert error == (
+        f"{tmp_path / 'hers'}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted; "
+        "move what it uses into minitorch/operators.py there and run course-staff adopt again"
+    )
+
+
 def test_packages_that_workspaces_lack_are_not_imported() -> None:
     head = "import streamlit\nfrom mnist import MNIST\nfrom typing_extensions import Protocol\n"
     text = f"{head}\n\ndef f(x):\n    return streamlit, MNIST, Protocol\n"

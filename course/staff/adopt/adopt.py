@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.manifest import ROOT, Manifest
 from course.staff import RequestError
-from course.staff.adopt.original import Original, find_original
+from course.staff.adopt.original import Original, added_files, find_original
 from course.staff.adopt.translate import translate
 from course.staff.grading.grafting import STUB, put_functions
 from course.staff.handout.generate import handout_files, make_handout, write_files, write_names
@@ -46,7 +46,12 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
     names = {path: list(found) for path, found in write_names(manifest, last).items() if path in original.files}
     given = {path: function_source.unix(str(handout[path])) for path in names}
     files: dict[str, str] = {}
-    errors = []
+    errors = [
+        f"{original.origins[path]}: {path} uses {added}, a file that the student added and that is not converted; "
+        f"move what it uses into {path} there and run course-staff adopt again"
+        for path, text in original.files.items()
+        for added in added_files(text, path, original.origins[path], set(handout))
+    ]
     for path, text in translate(original.files, given, names).items():
         try:
             result = put_functions(given[path], text, names[path], path.startswith("tests/"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +85,27 @@ def _read(root: Path, path: str) -> str | None:
     except function_source.Unreadable:
         return None
     return text
+
+
+def added_files(text: str, path: str, root: Path, known: Collection[str]) -> list[str]:
+    """The files of a student's repository that a file imports from and that this course does not have.
+
+    Args:
+        text: The file.
+        path: Its path in this course.
+        root: The student's repository.
+        known: The paths of this course's files.
+    """
+    package = path.split("/")[0]
+    modules: set[str] = set()
+    for node in ast.walk(function_source.parse(text)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = ".".join(filter(None, [package if node.level else "", node.module]))
+            modules |= {start, *(f"{start}.{alias.name}" for alias in node.names)}
+    paths = {f"{module.replace('.', '/')}.py" for module in modules}
+    return sorted(each for each in paths - {*known, *ELSEWHERE.values()} if (root / each).is_file())
 
 
 def _count_written(text: str, names: Sequence[str]) -> int:
