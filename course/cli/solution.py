@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from course.cli.common import up_to_date_states
-from course.cli.problem import ENVIRONMENT, USAGE, Problem
+from course.cli.problem import USAGE, Problem
 from course.manifest import Manifest, Task
 from course.workspace import backups, function_source, released
 
@@ -29,7 +30,8 @@ class Comparison:
     Attributes:
         file: The file, relative to the workspace.
         name: The function's path in it, such as "Scalar.__add__".
-        yours: The student's definition.
+        yours: The student's definition, or that of the function around it if it is nested there under another name; a comment if the
+            name is bound in another way.
         reference: The reference's definition.
         same: Whether the two differ in nothing but layout, comments and docstrings.
     """
@@ -74,23 +76,23 @@ def compare(root: Path, task: Task, bodies: dict[str, str]) -> list[Comparison]:
         root: The workspace.
         task: The task.
         bodies: The reference's definitions by "module:name".
-
-    Raises:
-        Problem: If a file of the student lacks a function, or is not valid Python.
     """
     found = []
     for file in task.files:
         module = file.removesuffix(".py").replace("/", ".")
-        try:
-            yours = function_source.definitions(function_source.decode(backups.content(root, file) or b"")[0])
-        except function_source.Unreadable as error:
-            raise Problem(f"{file}, {error}; fix it, or run: course reset {task.id} --whole-files", USAGE) from None
+        yours = function_source.definitions(function_source.decode(backups.content(root, file) or b"")[0])
         for name in task.names_in(file):
-            if name not in yours:
-                raise Problem(f"{file} expected a function {name}, found none; run: course test {task.id}", ENVIRONMENT)
-            own, reference = function_source.unix(yours[name]).strip("\n"), bodies[f"{module}:{name}"].strip("\n")
+            own, reference = function_source.unix(_own_definition(name, yours)).strip("\n"), bodies[f"{module}:{name}"].strip("\n")
             found.append(Comparison(file, name, own, reference, _meaning(own) == _meaning(reference)))
     return found
+
+
+def _own_definition(name: str, definitions: Mapping[str, str]) -> str:
+    """The student's definition of a function, else of the function around it, else a comment."""
+    outer = name
+    while outer and outer not in definitions:
+        outer = outer.rpartition(".")[0]
+    return definitions.get(outer, f"# no def of {name.rpartition('.')[2]}: an assignment or an import binds the name")
 
 
 def _meaning(definition: str) -> str:

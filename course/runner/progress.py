@@ -81,7 +81,7 @@ class TaskState:
     Attributes:
         task: Its id.
         state: "passed", "failing" (a test fails), "todo" (its own code is missing), "blocked" (another task's code is missing),
-            "not run" (this machine cannot run its tests), "stale" (it passed, and then a file that it depends on changed) or "unknown"
+            "not run" (this machine cannot run its tests), "stale" (it passed, before a file changed or a GPU was found) or "unknown"
             (not run on this code, and did not pass before). A task whose functions are all as handed out is "todo", whatever its tests say.
         passed, failing, todo, blocked: The number of its tests in each state.
         total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out.

@@ -27,7 +27,7 @@ class Row(Figure):
     """
 
     def __init__(self, figures: Sequence[Figure], caption: str) -> None:
-        self.svg = " ".join(figure.svg for figure in figures)
+        self.svg = " ".join(figure.svg for figure in figures)  # each has unique ids already, which `Figure` would change again
         self.caption = caption
 
 

@@ -18,6 +18,7 @@ from .conftest import Workspace
 ADD = 'def add(x, y):\n    """The sum."""\n    # an addition\n    return x + y\n'
 DOUBLE = "def double(x):\n    return 2 * x\n"
 LESSON = "Addition commutes."
+SUM = 'def add(x, y):\n    """x + y."""\n    return x + y\n'
 
 
 @pytest.fixture
@@ -107,6 +108,19 @@ def test_a_wide_terminal_shows_the_two_side_by_side_and_a_narrow_one_below_each_
         "return 2 * x",
         LESSON,
     ]
+
+
+def test_a_name_that_is_bound_without_def_is_shown_as_such(released_workspace: Workspace) -> None:
+    released_workspace.edit("minitorch/sums.py", SUM, "from operator import add\n")
+    done = released_workspace.course("solution", "0.1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "# no def of add: an assignment or an import binds the name" in done.stdout
+    assert "return x + y" in done.stdout
+
+
+def test_a_nested_function_under_another_name_is_shown_with_the_function_around_it() -> None:
+    outer = "def tensor_map(fn):\n    def kernel(out):\n        out[0] = fn(out[0])\n\n    return kernel\n"
+    assert solution._own_definition("tensor_map._map", {"tensor_map": outer, "tensor_map.kernel": "def kernel(out): ..."}) == outer
 
 
 def test_the_comparison_as_json(released_workspace: Workspace) -> None:

@@ -131,7 +131,7 @@ def test_a_window_larger_than_the_padded_image_is_refused():
     with pytest.raises(Refused) as refusal:
         plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
     assert str(refusal.value) == "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"
-    assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the course's form of convolution needs no such room
+    assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the course's convolution pads with zeros, so any kernel fits
 
 
 # The drawing

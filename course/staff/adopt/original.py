@@ -96,16 +96,23 @@ def added_files(text: str, path: str, root: Path, known: Collection[str]) -> lis
         root: The student's repository.
         known: The paths of this course's files.
     """
-    package = path.split("/")[0]
     modules: set[str] = set()
     for node in ast.walk(function_source.parse(text)):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            start = ".".join(filter(None, [package if node.level else "", node.module]))
+            start = absolute_module(path, node.module, node.level)
             modules |= {start, *(f"{start}.{alias.name}" for alias in node.names)}
     paths = {f"{module.replace('.', '/')}.py" for module in modules}
     return sorted(each for each in paths - {*known, *ELSEWHERE.values()} if (root / each).is_file())
+
+
+def absolute_module(path: str, module: str | None, level: int) -> str:
+    """The dotted name of the module of an import in a file. A relative import is one of the package, which has no subfolders."""
+    if not level:
+        return module or ""
+    package = path.split("/")[0]
+    return f"{package}.{module}" if module else package
 
 
 def _count_written(text: str, names: Sequence[str]) -> int:

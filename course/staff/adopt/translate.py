@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import libcst as cst
 import libcst.matchers as m
 
+from course.staff.adopt.original import absolute_module
 from course.staff.adopt.prune import bindings, prune
 from course.workspace import function_source
 from course.workspace.signatures import signatures
@@ -153,7 +154,7 @@ def _package_functions(path: str, text: str, given: str) -> set[str]:
         if isinstance(node, ast.FunctionDef) and node.name not in here and _is_exported(package, node.name)
     }
     for node in ast.walk(function_source.parse(text)):
-        if isinstance(node, ast.ImportFrom) and (module := _absolute(path, node.module, node.level)).startswith("minitorch."):
+        if isinstance(node, ast.ImportFrom) and (module := absolute_module(path, node.module, node.level)).startswith("minitorch."):
             has = vars(_module(module)) if _module(module) else {}
             in_package |= {alias.name for alias in node.names if alias.name not in has and _is_exported(package, alias.name)}
     return in_package
@@ -168,14 +169,6 @@ def _module(name: str) -> object | None:
         return importlib.import_module(name)
     except ImportError:
         return None
-
-
-def _absolute(path: str, module: str | None, level: int) -> str:
-    """The dotted name of the module of an import. A relative import is one of the package, which has no subfolders."""
-    if not level:
-        return module or ""
-    package = path.split("/")[0]
-    return f"{package}.{module}" if module else package
 
 
 # Code
@@ -239,7 +232,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def leave_ImportFrom(self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom) -> cst.ImportFrom | cst.RemovalSentinel:
         dotted = _dotted_name(updated_node.module)
-        module = _absolute(self.path, dotted or None, len(updated_node.relative))
+        module = absolute_module(self.path, dotted or None, len(updated_node.relative))
         module = "typing" if module == "typing_extensions" else module
         if module.split(".")[0] not in INSTALLED | sys.stdlib_module_names or isinstance(updated_node.names, cst.ImportStar):
             return cst.RemoveFromParent()

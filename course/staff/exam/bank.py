@@ -1,4 +1,4 @@
-"""All questions, and which of them an exam asks."""
+"""All questions of the bank, and the choice of those for an exam."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from course.staff.exam.question import Question, Rng
 QUESTIONS: tuple[Question, ...] = tuple(
     question for module in (module0, module1, module2, module3, module4) for question in module.MODULE.questions
 )
-"""In the order of the modules."""
+"""All questions, in the order of the modules."""
 
 NEXT = "course-staff exam --list"
 
@@ -40,10 +40,10 @@ def choose(seed: str, modules: Sequence[int], count: int) -> list[Question]:
     Args:
         seed: The seed of the exam.
         modules: The modules that it covers.
-        count: How many questions.
+        count: The number of questions.
 
     Raises:
-        RequestError: If the modules do not have so many questions.
+        RequestError: If the modules have fewer questions.
     """
     of_module = {module: [question for question in QUESTIONS if question.module == module] for module in modules}
     available = sum(map(len, of_module.values()))

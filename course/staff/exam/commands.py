@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from course.staff.exam.question import Question
 
 QUESTIONS = 10
-"""So many questions are asked if the command does not say otherwise."""
+"""Default number of questions."""
 
 SHORT = 16
-"""Characters. The questions are public, so whoever guesses a shorter seed knows an exam."""
+"""Length of a safe seed in characters. The questions are public, so anyone who guesses a shorter seed knows the exam."""
 
 HELP = "course-staff exam --help"
 
@@ -43,14 +43,14 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
         roster: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Exams of a class: a CSV table from an LMS, or a term's term.toml.")
         ] = None,
-        modules: Annotated[str, typer.Option(metavar="LIST", help="Modules, such as 0,1 or 0-2; all if left out.")] = "",
-        questions: Annotated[int | None, typer.Option(metavar="N", help=f"How many questions are chosen; {QUESTIONS} if left out.")] = None,
+        modules: Annotated[str, typer.Option(metavar="LIST", help="Modules, such as 0,1 or 0-2. Default: all.")] = "",
+        questions: Annotated[int | None, typer.Option(metavar="N", help=f"The number of questions. Default: {QUESTIONS}.")] = None,
         ask: Annotated[list[str] | None, typer.Option(metavar="QUESTION", help="Ask this question instead; may be repeated.")] = None,
-        folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the exam goes.")] = None,
+        folder: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder to write to.")] = None,
         space: Annotated[bool, typer.Option("--space", help="Leave blank space for the answers on the printed sheets.")] = False,
         show: Annotated[bool, typer.Option("--list", help="List the questions, and write nothing.")] = False,
     ) -> None:
-        """Write an exam: a sheet with numbers of their own for each student, and the solutions."""
+        """Write an exam: a sheet for each student, with different numbers, and the solutions."""
         from course.staff.exam.bank import QUESTIONS as BANK
         from course.staff.exam.bank import choose, find
         from course.staff.exam.sheets import SHEETS, SOLUTIONS, draw_exam, write_exam
@@ -80,7 +80,7 @@ def add_commands(app: typer.Typer, out: Console, err: Console) -> None:
 
 
 def _suggestion() -> str:
-    """A seed that nobody guesses."""
+    """A seed that cannot be guessed."""
     import secrets
 
     return secrets.token_hex(SHORT // 2)

@@ -1,4 +1,4 @@
-"""The Markdown that questions are made of."""
+"""Markdown for questions: paragraphs, parts, code, tables and numbers."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""What a question is, and how its numbers are drawn."""
+"""Questions of the exam bank, and the random numbers in them."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from course.staff.exam.markdown import Text, paragraphs
+from course.staff.keyed_random import keyed_integer
 
 T = TypeVar("T")
 
@@ -18,23 +17,22 @@ KINDS = (COMPUTE, PREDICT, MISTAKE, EXPLAIN)
 
 
 class Rng:
-    """Draws that depend on a seed and a purpose only. The same on every machine and with every version of Python.
+    """A random number generator whose numbers depend only on a seed and a purpose; see `keyed_integer`.
 
     Args:
         seed: The seed of the exam.
-        about: The purpose, such as a question and a student: another one gives other draws.
+        about: The purpose, such as a question and a student.
     """
 
     def __init__(self, seed: str, *about: str) -> None:
-        self._seed = seed.encode()
-        self._about = "\0".join(about)
+        self._seed = seed
+        self._about = about
         self._count = 0
 
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1."""
         self._count += 1
-        digest = hmac.new(self._seed, f"{self._about}\0{self._count}".encode(), hashlib.sha256).digest()
-        return int.from_bytes(digest, "big") % n
+        return keyed_integer(self._seed, *self._about, str(self._count)) % n
 
     def integer(self, low: int, high: int) -> int:
         """An integer from low to high, both included."""
@@ -88,11 +86,11 @@ class Question:
     Attributes:
         id: The module and a name, such as "2-strides".
         module: The module of the course.
-        topic: What it asks about, in a few words.
+        topic: The topic, in a few words.
         tasks: The tasks of the course that it relates to.
         kind: One of KINDS.
         points: What a full answer earns.
-        make: Makes the question with the numbers that are drawn.
+        make: Makes the exercise from a random number generator.
     """
 
     id: str
@@ -126,7 +124,7 @@ class Module:
         self.questions: list[Question] = []
 
     def question(self, tasks: str, kind: str, points: int) -> Callable[[Maker], Maker]:
-        """A decorator that enters a function as a question. Its name gives the id, its docstring the topic.
+        """A decorator that registers a function as a question. Its name becomes the id, its docstring the topic.
 
         Args:
             tasks: Ids of tasks, separated by spaces.
@@ -134,13 +132,13 @@ class Module:
             points: What a full answer earns.
         """
 
-        def enter(make: Maker) -> Maker:
+        def register(make: Maker) -> Maker:
             id = f"{self.number}-{make.__name__.replace('_', '-')}"
             topic = (make.__doc__ or "").strip().rstrip(".")
             self.questions.append(Question(id, self.number, topic, tuple(tasks.split()), kind, points, make))
             return make
 
-        return enter
+        return register
 
 
 def exercise(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from course.staff import RequestError
 from course.staff.exam.question import Exercise, Question
+from course.staff.outputs.class_page import render_page
 from course.staff.outputs.words import line, markdown
 from course.workspace.atomic_files import write_bytes
 
@@ -26,7 +27,7 @@ class Exam:
 
     Attributes:
         title: The title of the course.
-        questions: What is asked, the same for all.
+        questions: The questions, the same for all students.
         students: Names by id; an empty name if only the id is known.
         drawn: The exercises of each student, in the order of the questions.
     """
@@ -38,7 +39,7 @@ class Exam:
 
     @property
     def points(self) -> int:
-        """What a full answer to everything earns."""
+        """The points for full answers to all questions."""
         return sum(question.points for question in self.questions)
 
 
@@ -52,7 +53,7 @@ def write_exam(exam: Exam, folder: Path, space: bool = False) -> list[Path]:
 
     Args:
         exam: The exam.
-        folder: Where to. Earlier files of the same students are replaced.
+        folder: The folder to write to. Earlier files of the same students are replaced.
         space: Whether the HTML of the sheets has blank space for the answers, in proportion to the points.
 
     Returns:
@@ -133,14 +134,10 @@ def _html(text: str, title: str, blank: Sequence[int]) -> str:
         title: The title of the page.
         blank: The height of the space for each question, in units of SPACE.
     """
-    from jinja2 import Environment, StrictUndefined
     from markdown_it import MarkdownIt  # rich needs it, too
     from markupsafe import Markup
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *sections = body.split("<h2>")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    page = environment.from_string((HERE / "exam.html").read_text(encoding="utf-8"))
-    style = (HERE / "exam.css").read_text(encoding="utf-8")
     filled = [(Markup(f"<h2>{section}"), SPACE * height) for section, height in zip(sections, blank, strict=True)]
-    return page.render(title=title, style=style, first=Markup(first), sections=filled) + "\n"
+    return render_page(HERE / "exam.html", base=None, title=title, first=Markup(first), sections=filled) + "\n"

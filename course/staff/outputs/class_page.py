@@ -185,12 +185,15 @@ def write_class_page(
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
-def render_page(template: Path, filters: Mapping[str, Callable[..., str]] | None = None, **values: Any) -> str:
-    """Render a template as an HTML page with the style sheet of the class page, followed by the template's own one.
+def render_page(
+    template: Path, filters: Mapping[str, Callable[..., str]] | None = None, base: Path | None = HERE / "class_page.css", **values: Any
+) -> str:
+    """Render a template as an HTML page with a base style sheet, followed by the template's own one.
 
     Args:
         template: The template; its own style sheet has the same name and the suffix .css.
         filters: Filters for the template, by name.
+        base: The base style sheet; None for none.
         values: The values of the template's variables, except `style`.
 
     Returns:
@@ -200,7 +203,7 @@ def render_page(template: Path, filters: Mapping[str, Callable[..., str]] | None
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     environment.filters |= filters or {}
-    sheets = dict.fromkeys([HERE / "class_page.css", template.with_suffix(".css")])  # the class page has no other one
+    sheets = dict.fromkeys(sheet for sheet in (base, template.with_suffix(".css")) if sheet)  # the class page has no other one
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     return environment.from_string(template.read_text(encoding="utf-8")).render(style=style, **values)
 

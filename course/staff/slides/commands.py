@@ -22,8 +22,8 @@ def add_commands(app: typer.Typer, out: Console) -> None:
 
     @app.command()
     def slides(
-        folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the decks go, as module0.html and so on.")],
-        modules: Annotated[str, typer.Option(metavar="LIST", help="Modules, such as 0,1 or 0-2; all if left out.")] = "",
+        folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the decks, module0.html and so on.")],
+        modules: Annotated[str, typer.Option(metavar="LIST", help="Modules, such as 0,1 or 0-2. Default: all.")] = "",
     ) -> None:
         """Make the slides of lectures: a deck for each module, from docs/slides/, that opens offline."""
         from course.staff.slides.deck import SOURCES, write_deck

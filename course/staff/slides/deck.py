@@ -1,6 +1,6 @@
 """A deck: slides in Markdown, with figures that the book's functions draw and code from files, as one HTML page that opens offline.
 
-Slides are separated by a line `---`. What follows a line `Notes:` is for the speaker. Two kinds of blocks are filled in:
+A line `---` separates slides. Speaker notes follow a line `Notes:`. Two kinds of blocks are replaced:
 
     ```{figure}                        Python whose last line is a figure
     from tensor_figures import layout
@@ -26,6 +26,7 @@ from typing import Any
 
 from course.manifest import ROOT, course
 from course.staff import StaffError
+from course.staff.outputs.class_page import render_page
 from course.workspace import function_source
 from course.workspace.atomic_files import write_bytes
 
@@ -79,7 +80,7 @@ def read_deck(path: Path) -> list[Slide]:
 
 
 def draw_figure(source: str, where: str) -> str:
-    """The HTML of the figure that the last line of a program gives.
+    """The HTML of the figure that the last line of a program returns.
 
     Raises:
         StaffError: If the program raises an error, or its last line is no figure.
@@ -126,17 +127,15 @@ def write_deck(path: Path, folder: Path) -> Path:
     Returns:
         Its path: NAME.html for NAME.md.
     """
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     slides = read_deck(path)
-    style, script = ((HERE / f"deck.{suffix}").read_text(encoding="utf-8") for suffix in ("css", "js"))
-    figures = (ROOT / "docs" / "_static" / "book.css").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    text = environment.from_string((HERE / "deck.html").read_text(encoding="utf-8")).render(
+    script = (HERE / "deck.js").read_text(encoding="utf-8")
+    text = render_page(
+        HERE / "deck.html",
+        base=ROOT / "docs" / "_static" / "book.css",  # of the figures
         title=slides[0].title,
         slides=[(Markup(slide.body), Markup(slide.notes)) for slide in slides],
-        style=Markup(figures + style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )

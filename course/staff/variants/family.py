@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
@@ -11,6 +9,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
+from course.staff.keyed_random import keyed_integer
 from course.staff.probes.compare import Wrong, number, printable
 
 Parameters = Mapping[str, Any]
@@ -137,5 +136,4 @@ class Family:
 
 
 def _choose(values: Sequence[Any], seed: str, *about: str) -> Any:
-    digest = hmac.new(seed.encode(), "\0".join(about).encode(), hashlib.sha256).digest()
-    return values[int.from_bytes(digest, "big") % len(values)]
+    return values[keyed_integer(seed, *about) % len(values)]
