@@ -31,6 +31,7 @@ from minitorch.core.dtypes import (
 )
 from minitorch.core.gradients import Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
 from minitorch.core.half_precision import compute_in_float32
+from minitorch.core.recording import constant, refuse
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
 from minitorch.tensor_functions import (
@@ -311,6 +312,7 @@ class Tensor(TensorBase):
             try:
                 data = TensorData.empty((), dtype)
                 data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < FLOAT32_OVERFLOW) else cast_scalar(b, dtype)
+                constant(data._storage)
                 return self._like(data)
             except OverflowError:
                 raise OverflowError(f"{b} is out of range for {dtype.name}; convert the tensor to int64 or float64 first") from None
@@ -705,6 +707,7 @@ class Tensor(TensorBase):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number if there are no dimensions."""
+        refuse("tolist()")
         return self._tensor.array().tolist()
 
     def __float__(self) -> float:
@@ -729,6 +732,7 @@ class Tensor(TensorBase):
 
     def to_numpy(self) -> np.ndarray:
         """A copy of the elements as an array."""
+        refuse("to_numpy()")
         return self._tensor.array().copy()
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, printable
+from minitorch.core.recording import call, constant, fill
 
 MAX_DIMS = 32
 """The largest number of dimensions of a tensor."""
@@ -204,6 +205,7 @@ class TensorData:
         self._set_layout(shape, layout, operator.index(offset))
         self._version = [0, 0]
         self._check(exact=strides is None and offset == 0)
+        constant(self._storage)
 
     def _set_layout(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
         self.shape, self.strides, self.offset, self.size = shape, strides, offset, math.prod(shape)
@@ -237,7 +239,7 @@ class TensorData:
     def zeros(shape: UserShape, dtype: Any = None) -> TensorData:
         """A new storage filled with zeros."""
         data = TensorData.empty(as_shape(shape), as_dtype(dtype))
-        data._storage.fill(0)
+        call(fill, data._storage, 0)
         return data
 
     @staticmethod

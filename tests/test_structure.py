@@ -147,7 +147,7 @@ def test_the_public_names_are_pinned():
         GradScaler Graph History IndexingError Line MathTest MathTestVariable Module Optimizer Parameter Scalar
         ScalarFunction ScalarHistory ScalarLike SimpleBackend SimpleOps Tensor TensorBackend TensorData
         TensorLike TensorOps Trace UserIndex UserShape Variable arange argmax avgpool2d backpropagate bits bool_
-        broadcast_index cat central_difference conv1d conv2d cuda_backend datasets derivative_check dot dropout
+        broadcast_index cat central_difference compile conv1d conv2d cuda_backend datasets derivative_check dot dropout
         eye finfo float16 float32 float64 forward_trace from_dlpack from_numpy full get_default_dtype grad
         grad_central_difference grad_check iinfo index_to_position int8 int16 int32 int64 jvp linspace load
         load_hdf5 load_torch_state_dict logsoftmax manual_seed max maxpool2d mm_practice no_grad ones operators

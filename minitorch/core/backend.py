@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import minitorch.operators as operators
@@ -17,6 +18,7 @@ from minitorch.core.dtypes import (
 )
 from minitorch.core.half_precision import compute_widened
 from minitorch.core.kernel import find_kernel
+from minitorch.core.recording import active, call, fill
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData, cached_broadcast
 
@@ -46,7 +48,7 @@ class TensorOps:
     def zeros(shape: tuple[int, ...], dtype: Any = None) -> TensorData:
         """Where a new tensor of zeros lies; the shape is not checked."""
         data = TensorData.empty(shape, as_dtype(dtype))
-        data._storage.fill(0)
+        call(fill, data._storage, 0)
         return data
 
     @staticmethod
@@ -180,9 +182,16 @@ def make_map(ops: type[TensorOps], fn: Callable[[float], float], result: Callabl
         dtype = x.dtype if result is promote_types else result(x.dtype)
         if out is None and kernel is not None:
             data = TensorData.empty(x.shape, dtype)
-            kernel(data, x)
+            if active.recorder is None:
+                kernel(data, x)
+            else:
+                active.recorder.operation("map", fn, partial(kernel, data, x), data, (x,))
             return type(a)(data, None, None, a.backend)
-        return operation(a, a.zeros(x.shape, dtype) if out is None else check_out(out, x.shape))  # type: ignore[misc] - made above
+        target = unwritten(a, x.shape, dtype) if out is None else check_out(out, x.shape)
+        if active.recorder is None:
+            return operation(a, target)  # type: ignore[misc] - made above
+        active.recorder.operation("map", fn, partial(operation, a, target), target._tensor, (x,))  # type: ignore[arg-type]
+        return target
 
     return mapped
 
@@ -203,9 +212,16 @@ def make_zip(ops: type[TensorOps], fn: Callable[[float, float], float], result: 
         dtype = x.dtype if result is promote_types and x.dtype is y.dtype else result(x.dtype, y.dtype)
         if out is None and kernel is not None:
             data = TensorData.empty(shape, dtype)
-            kernel(data, x, y)
+            if active.recorder is None:
+                kernel(data, x, y)
+            else:
+                active.recorder.operation("zip", fn, partial(kernel, data, x, y), data, (x, y))
             return type(a)(data, None, None, a.backend)
-        return operation(a, b, a.zeros(shape, dtype) if out is None else check_out(out, shape))  # type: ignore[misc] - made above
+        target = unwritten(a, shape, dtype) if out is None else check_out(out, shape)
+        if active.recorder is None:
+            return operation(a, b, target)  # type: ignore[misc] - made above
+        active.recorder.operation("zip", fn, partial(operation, a, b, target), target._tensor, (x, y))  # type: ignore[arg-type]
+        return target
 
     return zipped
 
@@ -228,10 +244,22 @@ def make_reduce(
         else:
             dim = d = a._normalize_dim(dim)
             shape = (*x.shape[:d], 1, *x.shape[d + 1 :])
-        target = a._like(ops.zeros(shape, result(x.dtype))) if out is None else check_out(out, shape)
-        return operation(a, dim, target)  # type: ignore[misc] - made above
+        target = unwritten(a, shape, result(x.dtype)) if out is None else check_out(out, shape)
+        if active.recorder is None:
+            return operation(a, dim, target)  # type: ignore[misc] - made above
+        run = partial(operation, a, dim, target)  # type: ignore[arg-type] - made above
+        active.recorder.operation("reduce", fn, run, target._tensor, (x,), dims=dim, start=start)
+        return target
 
     return reduced
+
+
+def unwritten(a: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """A new tensor on the backend of a, whose every element an operation will write: its zeros are not recorded."""
+    if active.recorder is None:
+        return a.zeros(shape, dtype)
+    with active.recorder.paused():
+        return a.zeros(shape, dtype)
 
 
 def offered_kernel(operation: Any) -> Any:

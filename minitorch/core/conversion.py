@@ -10,6 +10,7 @@ import numpy as np
 
 from minitorch.core.dlpack import export_bfloat16
 from minitorch.core.dtypes import printable
+from minitorch.core.recording import refuse
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
 
@@ -43,6 +44,7 @@ def item(x: Tensor) -> Any:
     if x.size != 1:
         remedy = f"; take one by its index: x[{', '.join('0' * x.dims)}]" if x.size else ", which has none"
         raise ValueError(f"item() expected a tensor of one element, got shape {x.shape}{remedy}")
+    refuse("a number that Python reads from a tensor, as by item(), float() or if,")
     return x._tensor.array().item()
 
 
@@ -73,6 +75,7 @@ def as_bool(x: Tensor) -> bool:
 
 def numpy(x: Tensor) -> np.ndarray:
     """The elements of a tensor as an array that shares the storage; read-only if the tensor records gradients."""
+    refuse("numpy()")
     elements = x._tensor.array()
     if x.history is not None or x.backend.cuda:
         elements.flags.writeable = False  # backward, or the GPU, would not see what is written

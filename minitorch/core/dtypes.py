@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minitorch.core.recording import call, refuse
+
 float64 = np.dtype(np.float64)
 float32 = np.dtype(np.float32)
 int64 = np.dtype(np.int64)
@@ -247,9 +249,17 @@ def uniform(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.n
     if not is_float(dtype):
         raise TypeError(f"rand expected a dtype of float64 or float32, got {dtype.name}, which cannot represent numbers between 0 and 1")
     if not is_half(dtype):
-        return generator.random(count, dtype)
+        numbers = np.empty(count, dtype)
+        call(draw_uniform, numbers, generator)
+        return numbers
+    refuse("random numbers in half precision")
     steps = 2.0 ** (11 if dtype.kind == "f" else 8)
     return cast_array(np.floor(generator.random(count, float32) * steps) / steps, dtype)
+
+
+def draw_uniform(numbers: np.ndarray, generator: np.random.Generator) -> None:
+    """Write uniform random numbers from [0, 1) into an array of float64 or float32."""
+    generator.random(out=numbers, dtype=numbers.dtype)
 
 
 def printable(array: np.ndarray) -> np.ndarray:

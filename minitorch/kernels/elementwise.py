@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit, prange
 
 from minitorch.core.kernel import register_kernel
+from minitorch.core.recording import active, call
 from minitorch.kernels.jit import FLAGS, code_key, jitable, launch, parallel, serial, threads
 from minitorch.kernels.vector_math import fast_equivalents
 from minitorch.tensor_data import Storage, TensorData, broadcast_strides
@@ -257,7 +258,10 @@ class Zip:
         if out.strides == a.strides == b.strides and out.shape == a.shape == b.shape and size < self.threshold:
             o, p, q = out._storage, a._storage, b._storage
             if len(o) == len(p) == len(q) == size:
-                self.flat(o, p, q, size)
+                if active.recorder is None:
+                    self.flat(o, p, q, size)
+                else:
+                    call(self.flat, o, p, q, size)
                 return
         self.run(*out.tuple(), *a.tuple(), *b.tuple())
 
@@ -277,9 +281,9 @@ class Zip:
         size, blocks, args = plan(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
         if size < self.threshold or (workers := threads()) == 1:
             if blocks:
-                self.blocks(out, a, b, *args, blocks, 1)
+                call(self.blocks, out, a, b, *args, blocks, 1)
             else:
-                self.flat(out, a, b, size)
+                call(self.flat, out, a, b, size)
         elif blocks:
             launch(self.kernels.blocks_parallel, out, a, b, *args, blocks, min(blocks, workers))
         else:

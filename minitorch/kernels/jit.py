@@ -26,6 +26,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.extending import register_jitable
 
+from minitorch.core.recording import call
+
 FLAGS: dict[str, Any] = {
     "error_model": "numpy",  # 1 / 0 is inf, as in hardware
     "fastmath": {"contract"},  # fused multiply-add; keeps the order of sums, NaN and inf
@@ -241,6 +243,11 @@ def _compiled_serial(kernel: Dispatcher) -> Any:
 
 def launch(kernel: Callable[..., Any], *args: Any) -> None:
     """Run a parallel kernel while no other thread of this process runs one; in a forked process, its serial version."""
+    call(run_alone, kernel, *args)
+
+
+def run_alone(kernel: Callable[..., Any], *args: Any) -> None:
+    """`launch` without being recorded."""
     if _process.forked and isinstance(kernel, Dispatcher):
         _compiled_serial(kernel)(*args)
         return

@@ -6,13 +6,14 @@ Composed of tensor operations, a step of Adam reads and writes ten tensors of th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from minitorch.core.kernel import register_kernel
 from minitorch.kernels.losses import accepts as accepts_fused
 from minitorch.kernels.pool import Loop, loop
-from minitorch.optim.adam import Adam, begin_step
+from minitorch.optim.adam import Adam, begin_step, ensure_averages
 from minitorch.optim.adamw import AdamW
 from minitorch.optim.rmsprop import RMSprop, ensure_state
 from minitorch.optim.sgd import SGD
@@ -27,8 +28,15 @@ def storage(x: Tensor) -> Storage:
     return x._tensor.tuple()[0]
 
 
-def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: tuple[Any, ...]) -> None:
-    """Run a loop over a parameter, its gradient and its state, and record the write to value."""
+def run(steps: Loop, value: Tensor, operands: tuple[Any, ...], factors: Callable[[], tuple[Any, ...]]) -> None:
+    """Run a loop over a parameter, its gradient and its state, and count the write to value.
+
+    Args:
+        steps: The loop.
+        value: The parameter.
+        operands: Its gradient and its state.
+        factors: Computes the settings of this step; called once a step.
+    """
     data = value._tensor
     steps.run(data.tuple()[0], operands, factors, data.size)
     data.bump_version()
@@ -78,15 +86,19 @@ def sgd(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str,
     """`SGD.update` of a tensor. Returns whether the arguments were accepted."""
     if not accepts(value, gradient, state):
         return False
-    momentum, factors = group["momentum"], (group["lr"], group["weight_decay"])
+    momentum, is_first = group["momentum"] > 0, "momentum_buffer" not in state
     operands = (storage(gradient),)
     if momentum:
-        weight = 1.0 - group["dampening"]
-        if "momentum_buffer" not in state:
+        if is_first:
             state["momentum_buffer"] = value.zeros()
-            weight = 1.0
-        operands, factors = (*operands, storage(state["momentum_buffer"])), (*factors, momentum, weight)
-    run(sgd_loop(momentum > 0, group["nesterov"]), value, operands, factors)
+        operands = (*operands, storage(state["momentum_buffer"]))
+
+    def factors() -> tuple[float, ...]:
+        nonlocal is_first
+        weight, is_first = 1.0 if is_first else 1.0 - group["dampening"], False
+        return (group["lr"], group["weight_decay"], group["momentum"], weight)[: 4 if momentum else 2]
+
+    run(sgd_loop(momentum, group["nesterov"]), value, operands, factors)
     return True
 
 
@@ -121,10 +133,14 @@ def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str
     """
     if not accepts(value, gradient, state):
         return False
-    factors, decay = begin_step(state, value, group), group["weight_decay"]
-    decays = (0.0, 1 - group["lr"] * decay) if decoupled else (decay, 1.0)
+    ensure_averages(state, value)
     operands = tuple([storage(x) for x in (gradient, state["exp_avg"], state["exp_avg_sq"])])
-    run(adam_loop(), value, operands, (*group["betas"], *factors, *decays))
+
+    def factors() -> tuple[float, ...]:
+        step, decay = begin_step(state, value, group), group["weight_decay"]
+        return (*group["betas"], *step, *((0.0, 1 - group["lr"] * decay) if decoupled else (decay, 1.0)))
+
+    run(adam_loop(), value, operands, factors)
     return True
 
 
@@ -169,7 +185,10 @@ def rmsprop(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[
     square = storage(state["square_avg"])
     centered, momentum = group["centered"], group["momentum"] > 0
     others = (storage(state["grad_avg"]) if centered else square, storage(state["momentum_buffer"]) if momentum else square)
-    factors = tuple([group[name] for name in ("lr", "weight_decay", "alpha", "eps", "momentum")])
+
+    def factors() -> tuple[float, ...]:
+        return tuple([group[name] for name in ("lr", "weight_decay", "alpha", "eps", "momentum")])
+
     run(rmsprop_loop(centered, momentum), value, (storage(gradient), square, others), factors)
     return True
 

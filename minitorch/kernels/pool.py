@@ -15,9 +15,10 @@ from numba import prange
 import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.kernel import register_kernel
+from minitorch.core.recording import call, call_with
 from minitorch.core.windows import check_windows
 from minitorch.fast_ops import FastOps
-from minitorch.kernels.jit import code_key, compiler_is_off, jitable, launch, parallel, serial, threads
+from minitorch.kernels.jit import code_key, compiler_is_off, jitable, launch, parallel, run_alone, serial, threads
 from minitorch.operators import maximum
 from minitorch.tensor_data import Storage, TensorData
 from minitorch.tensor_functions import Function
@@ -37,7 +38,7 @@ def accepts(a: Tensor) -> bool:
 def flat(x: Tensor) -> Storage:
     """Return the elements of a tensor as a contiguous 1D array: its storage if possible, otherwise a copy."""
     data = x._tensor
-    return data.tuple()[0] if data.is_contiguous() else data.array().reshape(-1)
+    return data.tuple()[0] if data.is_contiguous() else x.backend.id_map(x)._tensor._storage
 
 
 class Loop(NamedTuple):
@@ -56,14 +57,21 @@ class Loop(NamedTuple):
     parallel: Any
     halvings: int
 
-    def run(self, out: Storage, operands: tuple[Storage, ...], sizes: tuple[int, ...], tasks: int) -> None:
-        """Run the loop, in parallel if there is enough work."""
+    def run(self, out: Storage, operands: tuple[Any, ...], sizes: tuple[int, ...] | Callable[[], tuple[Any, ...]], tasks: int) -> None:
+        """Run the loop, in parallel if there is enough work. Sizes that change from step to step are given as a function."""
         a, b, c, *_ = *operands, out, out
         workers = threads() if max(out.size, a.size) >= PARALLEL_THRESHOLD >> self.halvings else 1
-        if workers == 1 or tasks <= 1:
-            self.serial(out, a, b, c, sizes, tasks, 1)
+        shares = 1 if workers == 1 or tasks <= 1 else min(tasks, workers)
+        if callable(sizes):
+            arguments = (out, a, b, c), lambda: (sizes(), tasks, shares)
+            if shares == 1:
+                call_with(self.serial, *arguments)
+            else:
+                call_with(run_alone, (self.parallel, *arguments[0]), arguments[1])
+        elif shares == 1:
+            call(self.serial, out, a, b, c, sizes, tasks, 1)
         else:
-            launch(self.parallel, out, a, b, c, sizes, tasks, min(tasks, workers))
+            launch(self.parallel, out, a, b, c, sizes, tasks, shares)
 
 
 def loop(body: Callable[..., None], halvings: int = 0, calls: tuple[Callable[..., Any], ...] = ()) -> Loop:
@@ -89,6 +97,8 @@ def loop(body: Callable[..., None], halvings: int = 0, calls: tuple[Callable[...
             share = np.int64(share)  # else its arithmetic becomes float64
             body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
 
+    for made in (serial_loop, parallel_loop):
+        vars(made)["body"] = body  # what a recorded program calls it
     return Loop(serial_loop, parallel_loop, halvings)
 
 

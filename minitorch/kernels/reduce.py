@@ -18,6 +18,7 @@ from numba import prange
 
 import minitorch.operators as operators
 from minitorch.core.kernel import register_kernel
+from minitorch.core.recording import call
 from minitorch.kernels.elementwise import coalesce_dims, dims_table, print_diagnostics
 from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
 from minitorch.operators import maximum, minimum
@@ -356,7 +357,7 @@ class Reduce:
         by_rows, tasks, args = one_pass
         if workers == 1 or tasks == 1:
             kernel = self.kernels.rows if by_rows else self.kernels.runs
-            kernel(out, a, *args, overwrite, tasks, 1)
+            call(kernel, out, a, *args, overwrite, tasks, 1)
         else:
             kernel = self.kernels.rows_parallel if by_rows else self.kernels.runs_parallel
             launch(kernel, out, a, *args, overwrite, tasks, min(tasks, workers))

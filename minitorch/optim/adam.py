@@ -77,10 +77,15 @@ class StepFactors(NamedTuple):
     eps: float
 
 
-def begin_step(state: dict[str, Any], value: Any, group: dict[str, Any]) -> StepFactors:
-    """Count a step, create the state if it is the first, and return the step's factors."""
+def ensure_averages(state: dict[str, Any], value: Any) -> None:
+    """Create the state of a parameter before its first step."""
     if not state:
         state.update(step=0, exp_avg=zero_state(value), exp_avg_sq=zero_state(value))
+
+
+def begin_step(state: dict[str, Any], value: Any, group: dict[str, Any]) -> StepFactors:
+    """Count a step, create the state if it is the first, and return the step's factors."""
+    ensure_averages(state, value)
     state["step"] += 1
     beta1, beta2 = group["betas"]
     root_correction = math.sqrt(1 - beta2 ** state["step"])

@@ -1,0 +1,246 @@
+"""Stage 5 - `compile`: a function, module or training step whose kernels are recorded once and replayed without Python."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minitorch.compiler.guards import argument_key
+from minitorch.compiler.recorder import NotRecordable
+from minitorch.compiler.recording import Recording, map_tensors
+from minitorch.compiler.snapshot import Snapshot, same
+from minitorch.compiler.trace import Trace
+from minitorch.core.recording import active
+
+
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    fallback: str = "error",
+    check: bool = True,
+    check_every: int = 0,
+    max_recordings: int = 8,
+) -> Any:
+    """Record a function once and replay it from then on: `step = minitorch.compile(step)`, or `@minitorch.compile`.
+
+    The first call runs as usual, and every kernel that it launches is recorded. Later calls copy their arguments into the recorded
+    program's buffers and launch the same kernels, without the Python in between. A call with arguments of another shape, dtype or
+    layout, or after something changed that the program took for granted, is recorded anew.
+
+    Args:
+        fn: A function of tensors, a Module, or a whole training step with `backward` and `optimizer.step` in it. Its results are new
+            tensors. Left out: a decorator with these options.
+        fallback: What happens if the function cannot be recorded: "error" raises NotRecordable; "eager" warns once and runs the function
+            as it is.
+        check: Whether the first replay of each recording is compared with the function itself, number by number.
+        check_every: If above 0, every so many replays are compared as well.
+        max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
+
+    Raises:
+        TypeError: If fn cannot be called.
+        ValueError: If an option is unknown or out of range.
+    """
+    if fallback not in ("error", "eager"):
+        raise ValueError(f'compile expected fallback="error" or "eager", got {fallback!r}')
+    for name, number, least in (("check_every", check_every, 0), ("max_recordings", max_recordings, 1)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise ValueError(f"compile expected {name}, an integer of at least {least}, got {number!r}")
+    options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+    if fn is None:
+        return functools.partial(compile, **options)
+    if not callable(fn):
+        raise TypeError(f"compile expected a function or a Module, got {type(fn).__name__}; pass the function itself, not its result")
+    return Compiled(fn, **options)
+
+
+class Compiled:
+    """A compiled function. Attributes that it lacks are those of the function: `model.parameters()`.
+
+    Args: see `compile`.
+
+    Attributes:
+        fn: The function.
+        recorded: How often it has been recorded.
+        replayed: How often a recording has been replayed.
+    """
+
+    def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int) -> None:
+        self.fn = fn
+        self.recorded = self.replayed = 0
+        self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+        self._recordings: dict[Any, list[Recording]] = {}
+        self._lock = threading.RLock()
+        self._latest: Recording | None = None
+        self._eager = ""  # why the function runs as it is
+        if not hasattr(fn, "forward"):
+            functools.update_wrapper(self, fn, updated=())
+
+    @property
+    def name(self) -> str:
+        """Name of the function, or of the module's class."""
+        return getattr(self.fn, "__name__", type(self.fn).__name__)
+
+    @property
+    def trace(self) -> Trace:
+        """The program of the latest call.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        return self._recording().trace
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the program's temporary buffers: with memory shared among them, and without."""
+        plan = self._recording().plan
+        return plan.peak, plan.unshared
+
+    def _recording(self) -> Recording:
+        if self._latest is None:
+            why = f"it runs as it is: {self._eager}" if self._eager else "it has not been called yet; call it once"
+            raise RuntimeError(f"{self.name} has no trace, because {why}")
+        return self._latest
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay a recording that fits, or record the call."""
+        if self._eager:
+            return self.fn(*args, **kwargs)
+        if active.recorder is not None and not active.recorder.elsewhere():
+            return self.fn(*args, **kwargs)  # the compiled function around it records this call as well
+        tensors: list[Any] = []
+        key = argument_key((args, kwargs), tensors)
+        recording, why = self._find(key)
+        if recording is None:
+            return self._record(key, args, kwargs, tensors, why)
+        try:
+            every = self._options["check_every"]
+            if (self._options["check"] and not recording.replays) or (every and recording.replays % every == every - 1):
+                return self._checked(recording, key, args, kwargs, tensors)
+            return self._replay(recording, tensors)
+        finally:
+            recording.lock.release()
+
+    def _find(self, key: Any) -> tuple[Recording | None, str]:
+        """A recording that fits, its lock taken; else None, and why the last one did not fit."""
+        why = ""
+        with self._lock:
+            for recording in list(self._recordings.get(key, ())):
+                if recording.is_busy():
+                    continue
+                why = recording.fits()
+                if not why:
+                    recording.lock.acquire()
+                    return recording, ""
+                self._recordings[key].remove(recording)
+        return None, why
+
+    def _replay(self, recording: Recording, tensors: list[Any]) -> Any:
+        self.replayed += 1
+        self._latest = recording
+        return recording.replay(tensors)
+
+    def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Any], why: str) -> Any:
+        """Record a call.
+
+        Raises:
+            NotRecordable: If it is not possible, and the fallback is "error".
+        """
+        with self._lock:
+            self.recorded += 1
+            if self.recorded > self._options["max_recordings"]:
+                reason = f"{self._options['max_recordings']} recordings were not enough; the last time, {why or 'the arguments'} differed"
+                return self._give_up(reason, None, args, kwargs)
+            before = None
+            try:
+                recording = Recording(self.fn, (args, kwargs), self.name)
+                before = recording.before
+                result = recording.record()
+            except NotRecordable as error:
+                return self._give_up(str(error), before, args, kwargs)
+            recording.prepare()
+            self._recordings.setdefault(key, []).append(recording)
+            self._latest = recording
+            if not recording.has_gradients:
+                recording.hand_over(tensors)
+                return map_tensors(result, lambda x: x.detach().clone())
+            recording.before.restore()
+            recording.lock.acquire()
+        try:
+            if self._options["check"]:
+                return self._checked(recording, key, args, kwargs, tensors)
+            return self._replay(recording, tensors)
+        finally:
+            recording.lock.release()
+
+    def _give_up(self, reason: str, before: Snapshot | None, args: Any, kwargs: Any) -> Any:
+        """Run the function as it is from now on, or raise.
+
+        Raises:
+            NotRecordable: If the fallback is "error".
+        """
+        if before is not None:
+            before.restore()
+        if self._options["fallback"] == "error":
+            raise NotRecordable(f'{self.name} cannot be compiled: {reason}. Or pass fallback="eager" to run it as it is') from None
+        self._eager = reason
+        self._recordings.clear()
+        self._latest = None
+        warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=4)
+        return self.fn(*args, **kwargs)
+
+    def _checked(self, recording: Recording, key: Any, args: Any, kwargs: Any, tensors: list[Any]) -> Any:
+        """Replay, compare with the function itself, and return what the function returned.
+
+        Raises:
+            NotRecordable: If a number differs, and the fallback is "error".
+        """
+        before = Snapshot(recording.guards)
+        replayed = self._replay(recording, tensors)
+        after = Snapshot(recording.guards)
+        before.restore()
+        expected = self.fn(*args, **kwargs)
+        wrong = _difference(replayed, expected) or after.difference(Snapshot(recording.guards), recording.guards)
+        if not wrong:
+            return replayed if recording.has_gradients else expected
+        with self._lock:
+            self._recordings.get(key, []).remove(recording)
+        return self._give_up(
+            f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote",
+            before,
+            args,
+            kwargs,
+        )
+
+    # Like the function
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "fn":
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A compiled method of a class is compiled anew for each object."""
+        return self if instance is None else Compiled(self.fn.__get__(instance, owner), **self._options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(Compiled, **self._options), (self.fn,)
+
+    def __repr__(self) -> str:
+        return f"compile({self.fn!r})"
+
+
+def _difference(a: Any, b: Any) -> str:
+    """Where two results differ, in words; "" if they do not."""
+    mine: list[Any] = []
+    theirs: list[Any] = []
+    map_tensors(a, mine.append)
+    map_tensors(b, theirs.append)
+    if len(mine) != len(theirs):
+        return "the number of results"
+    for number, (x, y) in enumerate(zip(mine, theirs, strict=True)):
+        if not same(x.detach().to_numpy(), y.detach().to_numpy()):
+            return "the result" if len(mine) == 1 else f"result {number}"
+    return ""

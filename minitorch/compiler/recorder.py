@@ -1,0 +1,265 @@
+"""Stage 5 - The recorder: runs a function once as usual, and notes every kernel that is launched meanwhile."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
+from minitorch.core.recording import active
+from minitorch.tensor_data import TensorData
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""Where the library lies."""
+
+
+class NotRecordable(RuntimeError):
+    """A function does something that a replay could not repeat."""
+
+
+_recording = threading.RLock()
+"""Held while a function is recorded: one recorder in a process."""
+
+
+class Recorder:
+    """Notes the kernels that this thread launches.
+
+    Attributes:
+        nodes: The operations so far.
+        buffers: The buffers so far, by the identity of their array.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.buffers: dict[int, Buffer] = {}
+        self._thread = threading.get_ident()
+        self._current: Node | None = None
+        self._silent = 0  # above 0 within a call that is recorded as a whole
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Record what happens in the block."""
+        with _recording:
+            if active.recorder is not None:
+                raise NotRecordable("a compiled function was called while another one was recorded; compile the outer one alone")
+            active.recorder = self
+            try:
+                yield
+            finally:
+                active.recorder = None
+
+    def elsewhere(self) -> bool:
+        """Whether another thread, or a call that is recorded as a whole, is running."""
+        return self._silent > 0 or threading.get_ident() != self._thread
+
+    def is_idle(self) -> bool:
+        """Whether this thread begins an operation that is to be recorded, and is not within one."""
+        return self._current is None and not self.elsewhere()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing in the block."""
+        self._silent += 1
+        try:
+            yield
+        finally:
+            self._silent -= 1
+
+    # What kernels report; see `core.recording`
+
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run fn(*args) and record it, as a part of the current operation if there is one."""
+        if self.elsewhere():
+            return fn(*args)
+        launch = Launch(fn, self.slices(args))
+        with self.paused():
+            result = fn(*args)
+        self._add(launch)
+        return result
+
+    def call_with(self, fn: Callable[..., Any], arrays: tuple[Any, ...], rest: Callable[[], tuple[Any, ...]]) -> Any:
+        """Run fn(*arrays, *rest()) and record it; a replay computes rest() anew."""
+        if self.elsewhere():
+            return fn(*arrays, *rest())
+        launch = Launch(fn, self.slices(arrays), rest)
+        with self.paused():
+            result = fn(*arrays, *rest())
+        self._add(launch)
+        return result
+
+    def _add(self, launch: Launch) -> None:
+        """Add a launch to the current operation, or as a node of its own."""
+        if self._current is not None:
+            self._current.launches.append(launch)
+            return
+        self._append(Node("kernel", kernel_name(launch), launches=[launch]))
+
+    def _append(self, node: Node) -> None:
+        node.phase, node.line = caller()
+        self.nodes.append(node)
+
+    def operation(
+        self,
+        kind: str,
+        fn: Any,
+        run: Callable[[], Any],
+        out: TensorData | None,
+        inputs: Sequence[TensorData],
+        replay: Callable[[], Any] | None = None,
+        **attrs: Any,
+    ) -> Any:
+        """Run an operation of a backend and record it as one node.
+
+        Args:
+            kind: See `Node`.
+            fn: The function on numbers, or None.
+            run: Computes out, or returns the tensor that it made.
+            out: Where the result is written; None for what run returns.
+            inputs: What is read.
+            replay: Computes out again, where `run` launches no kernel that is recorded; `run` if left out.
+            attrs: See `Node`.
+
+        Returns:
+            What run returned.
+        """
+        if not self.is_idle():
+            return run()
+        views = tuple([self.view(data, EXTERNAL) for data in inputs])  # nothing wrote them: they were there before
+        node = Node(kind, getattr(fn, "__name__", kind), fn, None, views, attrs)
+        self._current = node
+        try:
+            result = run()
+        finally:
+            self._current = None
+        node.out = self.view(result._tensor if out is None else out)
+        if not node.launches:
+            node.launches.append(Launch(replay or run, ()))
+            for view in (node.out, *views):
+                view.buffer.pinned = True
+        self._append(node)
+        return result
+
+    def product(self, multiply: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        """The matrix product of two tensors, recorded."""
+        made: list[Any] = []
+
+        def run() -> Any:
+            made.append(multiply(a, b))
+            return made[0]
+
+        def replay() -> None:
+            a.backend.id_map(multiply(a, b), made[0])
+
+        return self.operation("matmul", None, run, None, (a._tensor, b._tensor), replay)
+
+    def constant(self, array: Any) -> None:
+        """Register an array that was made from plain values; a known array stays what it is."""
+        if not self.elsewhere() and isinstance(array, np.ndarray) and array.size:
+            base = base_of(array)
+            if id(base) not in self.buffers:
+                self._new(base, CONSTANT)
+
+    def refuse(self, what: str) -> None:
+        """Raise NotRecordable for something that Python reads from a tensor.
+
+        Raises:
+            NotRecordable: Unless another thread did it.
+        """
+        if self.elsewhere():
+            return
+        _, line = caller()
+        raise NotRecordable(f"{what} cannot be recorded{f', at {line}' if line else ''}; do it outside of the compiled function")
+
+    # Buffers
+
+    def register(self, array: Any, name: str, role: str) -> Buffer:
+        """Register the storage of an argument, a parameter or another object that the function refers to."""
+        base = base_of(array)
+        found = self.buffers.get(id(base))
+        if found is None:
+            found = self._new(base, role)
+            found.name = name
+        return found
+
+    def _new(self, base: Any, role: str) -> Buffer:
+        number = len(self.buffers)
+        buffer = Buffer(f"c{number}" if role == CONSTANT else f"t{number}", base, role, pinned=role in (EXTERNAL, CONSTANT, INPUT))
+        self.buffers[id(base)] = buffer
+        return buffer
+
+    def view(self, data: TensorData, role: str = TEMPORARY) -> View:
+        """The layout of a tensor's data over its buffer, which gets this role if it is new."""
+        storage = data._storage if isinstance(data._storage, np.ndarray) else data
+        base = base_of(storage)
+        buffer = self.buffers.get(id(base)) or self._new(base, role)
+        start = address(storage) - address(base) if storage is not base else 0
+        return View(buffer, data.shape, data.strides, data.offset + start // max(1, data.dtype.itemsize))
+
+    def slices(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of a launch, with Slices in place of arrays."""
+        return tuple([self._slice(arg) if isinstance(arg, (np.ndarray, tuple, TensorData)) else arg for arg in args])
+
+    def _slice(self, arg: Any) -> Any:
+        if isinstance(arg, tuple):
+            if not any(isinstance(part, (np.ndarray, tuple)) for part in arg):
+                return arg
+            parts = self.slices(arg)
+            return type(arg)(*parts) if hasattr(arg, "_fields") else parts
+        if isinstance(arg, TensorData):
+            self.view(arg).buffer.pinned = True
+            return arg
+        if not arg.size or not arg.flags.writeable:  # a table of sizes and strides; nothing is written into it
+            return arg if not arg.size or self.buffers.get(id(base_of(arg))) is None else self._known_slice(arg)
+        return self._known_slice(arg)
+
+    def _known_slice(self, array: np.ndarray) -> Slice:
+        base = base_of(array)
+        buffer = self.buffers.get(id(base)) or self._new(base, TEMPORARY)
+        return Slice(buffer, address(array) - address(base), array.shape, array.strides, array.dtype)
+
+
+def base_of(array: Any) -> Any:
+    """The array that owns the memory, as far as NumPy knows; anything else is its own."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address(array: Any) -> int:
+    """Where the first element of an array lies in memory."""
+    return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else 0
+
+
+def kernel_name(launch: Launch) -> str:
+    """The name of a launched kernel, without the number that makes it unique."""
+    fn = launch.fn
+    if fn.__name__ == "run_alone" and launch.args:  # a parallel kernel; see `kernels.jit.launch`
+        fn = launch.args[0]
+    body = getattr(fn, "body", None)
+    name = getattr(body, "__name__", None) or getattr(getattr(fn, "py_func", fn), "__name__", "kernel")
+    return name.partition(".of_")[0]
+
+
+def caller() -> tuple[str, str]:
+    """The phase of the program, and the innermost line outside of the library that led here, as "file.py:12"."""
+    phase, line = "forward", ""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE):
+            if not line and not code.co_filename.startswith("<"):
+                line = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
+        elif code.co_qualname in ("Tensor.backward", "run_backward"):
+            phase = "backward"
+        elif code.co_qualname.endswith(".step") and "optim" in code.co_filename:
+            phase = "optimizer"
+        elif code.co_qualname.startswith("Recording."):
+            break
+        frame = frame.f_back
+    return phase, line

@@ -1,0 +1,339 @@
+"""Stage 5 - Recordings: one recorded call of a function, and how it is replayed with other arguments."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from minitorch.autodiff import LEAF
+from minitorch.compiler.guards import Guards
+from minitorch.compiler.planner import Plan, plan_memory
+from minitorch.compiler.program import allocate, bind, run
+from minitorch.compiler.recorder import NotRecordable, Recorder
+from minitorch.compiler.snapshot import Snapshot
+from minitorch.compiler.trace import EXTERNAL, INPUT, Trace, View
+from minitorch.core.context import grad_mode
+from minitorch.core.tensor_base import TensorBase
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import Function
+
+
+class Token:
+    """Kept alive by a result whose backward pass has not run yet; as long as it lives, the buffers are needed."""
+
+
+class Recording:
+    """A recorded call.
+
+    Attributes:
+        trace: The program.
+        plan: The memory of its temporary buffers.
+        guards: What it took for granted.
+        before: What the call might have changed, as it was.
+        replays: How often it has run since.
+    """
+
+    trace: Trace
+    plan: Plan
+
+    def __init__(self, fn: Callable[..., Any], args: Any, name: str) -> None:
+        self.fn, self.name = fn, name
+        self.guards = Guards(fn)
+        self.before = Snapshot(self.guards)
+        self.recorder = Recorder()
+        self.lock = threading.Lock()
+        self.replays = 0
+        self._token: Any = None
+        self._static: list[Tensor] = []
+        self._arguments = map_tensors(args, self._make_static)
+        paths = self.guards.tensors
+        for x, path in paths.items():
+            self.recorder.register(_storage(x), path, EXTERNAL)
+        self._entry_grads = [(x, self._static_grad(x)) for x in paths if x.grad is not None]
+
+    # Recording
+
+    def record(self) -> Any:
+        """Run the function once on the program's own arguments and keep the program; returns the result.
+
+        Raises:
+            NotRecordable: If a replay could not repeat what the function does.
+        """
+        attributes = _tensor_attributes(self.guards)
+        for x, static in self._entry_grads:
+            x.grad = static
+        with self.recorder.listening():
+            result = self.fn(*self._arguments[0], **self._arguments[1])
+            self._output = _live_output(result)
+            self.boundary = len(self.recorder.nodes)
+            self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
+        self._check_python(attributes)
+        leaves = [*self.guards.tensors, *self._static]
+        self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves if x.history is LEAF]
+        outputs: list[Tensor] = []
+        self._result = map_tensors(result, lambda x: self._keep(x, outputs))
+        self._outputs = [(self.recorder.view(x._tensor), x.backend) for x in outputs]
+        self._gradients = [None if g is None else (self.recorder.view(g._tensor), g.backend) for g in gradients]
+        kept = [view for view, _ in self._outputs] + [pair[0] for pair in self._gradients if pair]
+        kept += [view for _, view in self._grads if view] + [view for _, _, view, _ in self._attributes]
+        self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
+        for number, x in enumerate(self._static):
+            self.recorder.register(_storage(x), f"input{number}", INPUT)
+        if self._output is None:
+            self.guards.watch_state()
+        written = {buffer for node in self.trace.nodes for buffer in node.buffers() if node.out is None or node.out.buffer is buffer}
+        self._written = [x for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
+        return result
+
+    def prepare(self) -> None:
+        """Plan the memory and bind the launches."""
+        self.plan = plan_memory(self.trace)
+        arrays = allocate(self.plan)
+        self.forward_calls = bind(self.trace.nodes[: self.boundary], arrays)
+        self.backward_calls = bind(self.trace.nodes[self.boundary :], arrays)
+        self.arrays = arrays
+
+    def _make_static(self, x: Tensor) -> Tensor:
+        """A tensor of the program in the place of an argument, with the same layout."""
+        data = x._tensor
+        if x._hooks:
+            raise NotRecordable("an argument has a hook, which is Python; remove it, or leave the function uncompiled")
+        made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(_same_layout(data))
+        made[...] = x.detach()
+        self._static.append(made)
+        self.recorder.register(_storage(made), f"input{len(self._static) - 1}", INPUT)
+        if x.history is not None:
+            made.requires_grad_(True)
+        return made
+
+    def _static_grad(self, x: Any) -> Tensor:
+        """A tensor of the program in the place of a gradient that was there before the call."""
+        made = x.grad.detach().clone()
+        self.recorder.register(_storage(made), f"{self.guards.tensors[x]}.grad", INPUT)
+        return made
+
+    def _record_backward(self) -> tuple[list[Tensor], list[Tensor | None]]:
+        """Record the backward pass of the output; returns the leaves and their gradients."""
+        output: Any = self._output
+        leaves = [x for x in (*self._static, *self.guards.tensors) if x.history is LEAF]
+        self._seed = output.zeros() + 1.0
+        self.recorder.register(_storage(self._seed), "grad_output", INPUT)
+        before = [x.grad for x in leaves]
+        for x in leaves:
+            x.grad = None
+        output.backward(self._seed)
+        gradients = [x.grad for x in leaves]
+        for x, grad in zip(leaves, before, strict=True):
+            x.grad = grad
+        return leaves, gradients
+
+    def _keep(self, x: Tensor, outputs: list[Tensor]) -> _Place:
+        outputs.append(x)
+        return _Place(len(outputs) - 1)
+
+    def _check_python(self, before: dict[tuple[int, str], tuple[Any, str, Any]]) -> None:
+        """Check that the function changed nothing that a replay would not change.
+
+        Raises:
+            NotRecordable: If it did.
+        """
+        self._attributes: list[tuple[Any, str, View, Any]] = []
+        after = _tensor_attributes(self.guards)
+        for key, (module, name, x) in after.items():
+            if x is not before.get(key, (None, "", None))[2]:
+                self._attributes.append((module, name, self.recorder.view(x._tensor), x.backend))
+                self.guards.forget(vars(module), name)
+        changed = self.guards.failed()
+        if changed:
+            raise NotRecordable(f"the function changes {changed}, which a replay would not repeat; do it outside of the compiled function")
+
+    # Replaying
+
+    def fits(self) -> str:
+        """What a guard found different, in words; "" if the recording can be replayed."""
+        return self.guards.failed()
+
+    def is_busy(self) -> bool:
+        """Whether a result of the last replay still waits for its backward pass, or another thread replays."""
+        return self.lock.locked() or (self._token is not None and self._token() is not None)
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the result has gradients, so that the backward pass is a program of its own."""
+        return self._output is not None
+
+    def hand_over(self, tensors: list[Tensor]) -> None:
+        """Give the gradients of the recorded call to the caller's own tensors."""
+        for static, x in zip(self._static, tensors, strict=True):
+            if static.grad is not None:
+                x.grad = static.grad.clone() if x.grad is None else x.grad + static.grad
+        for x, view in self._grads:
+            if view is not None and x in self.guards.tensors:
+                x.grad = x.grad.clone()  # type: ignore[union-attr] - the view is that of its gradient
+
+    def replay(self, tensors: list[Tensor]) -> Any:
+        """Run the program with other arguments.
+
+        Args:
+            tensors: The tensors among them, in the order of the recorded call.
+
+        Returns:
+            What the function would return.
+        """
+        if self._output is not None:
+            return self._replay_with_gradients(tensors)
+        self._copy_in(tensors)
+        run(self.forward_calls)
+        self._finish(tensors)
+        return self._results(None)
+
+    def _copy_in(self, tensors: list[Tensor]) -> None:
+        """Copy the arguments, and gradients that were there before the call."""
+        for static, x in zip(self._static, tensors, strict=True):
+            _copy(static, x)
+        for x, static in self._entry_grads:
+            _copy(static, x.grad)
+
+    def _finish(self, tensors: list[Tensor]) -> None:
+        """Leave the gradients, versions and attributes as the function would."""
+        self.replays += 1
+        own = dict(zip(map(id, self._static), tensors, strict=True))
+        for x, view in self._grads:
+            leaf: Any = own.get(id(x), x)
+            if view is not None:
+                leaf.grad = self._copy_out(view, x.backend)
+            elif id(x) not in own:
+                leaf.grad = None
+        for x in self._written:
+            x._tensor.bump_version()
+        for module, name, view, backend in self._attributes:
+            setattr(module, name, self._copy_out(view, backend))
+
+    def _copy_out(self, view: View, backend: Any) -> Tensor:
+        """A new tensor with the numbers of a buffer."""
+        return Tensor(self._data(view), backend=backend).clone()
+
+    def _data(self, view: View) -> TensorData:
+        array = view.buffer.array
+        if isinstance(array, TensorData):
+            return array.as_view(view.shape, view.strides, view.offset)
+        return TensorData(array.reshape(-1), view.shape, view.strides, view.offset)
+
+    def _results(self, output: Tensor | None) -> Any:
+        """The function's result; `output` in the place of the one with gradients."""
+        made = [self._copy_out(view, backend) for view, backend in self._outputs] if output is None else [output]
+        return _fill_places(self._result, made)
+
+    def _replay_with_gradients(self, tensors: list[Tensor]) -> Any:
+        own = dict(zip(map(id, self._static), tensors, strict=True))
+        leaves = [own.get(id(x), x) for x in self.wanted]
+        output = Replay.apply(self, tensors, *leaves)
+        return self._results(output)
+
+
+class Replay(Function):
+    """A recorded function of tensors as one differentiable function."""
+
+    @staticmethod
+    def forward(ctx: Any, recording: Recording, tensors: list[Tensor], *leaves: Tensor) -> Tensor:
+        """Run the first part of the program; the leaves are what it depends on."""
+        recording._copy_in(tensors)
+        run(recording.forward_calls)
+        recording._finish(tensors)
+        token = Token()
+        recording._token = weakref.ref(token)
+        ctx.save_for_backward(recording, token)
+        view, backend = recording._outputs[0]
+        return recording._copy_out(view, backend)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        """Run the second part."""
+        recording, token = ctx.saved_values
+        if recording._token is None or recording._token() is not token:
+            raise RuntimeError(
+                "the backward pass of a compiled function runs once, because its buffers are used again; call the function again"
+            )
+        recording._token = None
+        _copy(recording._seed, grad_output)
+        run(recording.backward_calls)
+        return (None, None, *[None if pair is None else recording._copy_out(*pair) for pair in recording._gradients])
+
+
+class _Place(int):
+    """Where a tensor stands in a result."""
+
+
+def _fill_places(structure: Any, tensors: list[Tensor]) -> Any:
+    if isinstance(structure, _Place):
+        return tensors[structure]
+    if isinstance(structure, (list, tuple)):
+        parts = [_fill_places(part, tensors) for part in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+    if isinstance(structure, dict):
+        return {key: _fill_places(part, tensors) for key, part in structure.items()}
+    return structure
+
+
+def map_tensors(value: Any, fn: Callable[[Any], Any]) -> Any:
+    """A value with fn of every tensor in it, in nested lists, tuples and dictionaries."""
+    if isinstance(value, TensorBase):
+        return fn(value)
+    if isinstance(value, (list, tuple)):
+        parts = [map_tensors(part, fn) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: map_tensors(part, fn) for key, part in value.items()}
+    return value
+
+
+def _storage(x: Any) -> Any:
+    """What a recorder knows a tensor's storage by."""
+    data = x._tensor
+    return data if x.backend.cuda else data._storage
+
+
+def _same_layout(data: TensorData) -> TensorData:
+    """New data with the same shape and strides."""
+    return TensorData(data._storage[data.offset :].copy(), data.shape, data.strides)
+
+
+def _copy(target: Any, source: Any) -> None:
+    """Copy the numbers of a tensor into another of the same shape."""
+    a, b = target._tensor, source._tensor
+    if not target.backend.cuda and a.strides == b.strides and len(a._storage) == len(b._storage) == a.size:
+        a._storage[:] = b._storage
+        a.bump_version()
+    else:
+        target.detach()[...] = source.detach()
+
+
+def _live_output(result: Any) -> Any:
+    """The tensor of a result whose backward pass has not run; None if there is none.
+
+    Raises:
+        NotRecordable: If there are several.
+    """
+    found: list[Any] = []
+    map_tensors(result, lambda x: found.append(x) if _is_live(x) and all(x is not y for y in found) else None)
+    if len(found) > 1:
+        raise NotRecordable("several results with gradients cannot be recorded; return one of them, and the others detached: y.detach()")
+    return found[0] if found else None
+
+
+def _is_live(x: Any) -> bool:
+    """Whether a tensor was computed with gradients and its graph is not freed."""
+    return grad_mode.enabled and x.history is not None and x.history.last_fn is not None and x.history.ctx is not None
+
+
+def _tensor_attributes(guards: Guards) -> dict[tuple[int, str], tuple[Any, str, Any]]:
+    """The attributes of modules that are tensors, by module and name."""
+    return {
+        (id(module), name): (module, name, value)
+        for module in guards.modules
+        for name, value in vars(module).items()
+        if isinstance(value, TensorBase)
+    }

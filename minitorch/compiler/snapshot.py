@@ -1,0 +1,83 @@
+"""Stage 5 - Snapshots: everything that a step changes, saved so that the step can be taken back and compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch.compiler.guards import Guards
+from minitorch.core.tensor_base import TensorBase
+from minitorch.tensor import generator
+
+
+class Snapshot:
+    """The numbers of all tensors that a function refers to, their gradients, the optimizers' state and the random generator."""
+
+    def __init__(self, guards: Guards) -> None:
+        self.tensors = list(guards.tensors)
+        self.optimizers = guards.optimizers
+        self.arrays = [x.backend.ops.place(x._tensor).array().copy() if not x.backend.cuda else x.to_numpy() for x in self.tensors]
+        self.grads = [(x, x.grad, None if x.grad is None else x.grad.to_numpy()) for x in self.tensors]
+        self.states = [{p: dict(state) for p, state in optimizer.state.items()} for optimizer in self.optimizers]
+        self.numbers = [
+            {(p, name): entry.to_numpy() for p, state in optimizer.state.items() for name, entry in state.items() if _is_tensor(entry)}
+            for optimizer in self.optimizers
+        ]
+        self.random = generator.bit_generator.state
+
+    def restore(self) -> None:
+        """Write everything back."""
+        for x, array in zip(self.tensors, self.arrays, strict=True):
+            write(x, array)
+        for x, grad, _ in self.grads:
+            x.grad = grad
+        for optimizer, states, numbers in zip(self.optimizers, self.states, self.numbers, strict=True):
+            for p in [p for p in optimizer.state if p not in states]:
+                del optimizer.state[p]
+            for p, state in states.items():
+                optimizer.state[p].clear()
+                optimizer.state[p].update(state)
+                for name, entry in state.items():
+                    if _is_tensor(entry):
+                        write(entry, numbers[p, name])
+        generator.bit_generator.state = self.random
+
+    def difference(self, other: Snapshot, guards: Guards) -> str:
+        """What differs from another snapshot of the same objects, in words; "" if nothing does."""
+        for x, mine, theirs in zip(self.tensors, self.arrays, other.arrays, strict=True):
+            if not same(mine, theirs):
+                return guards.tensors[x]
+        for (x, _, mine), (_, _, theirs) in zip(self.grads, other.grads, strict=True):
+            if (mine is None) != (theirs is None) or (mine is not None and not same(mine, theirs)):
+                return f"the gradient of {guards.tensors[x]}"
+        for mine, theirs in zip(self.numbers, other.numbers, strict=True):
+            for (p, name), array in mine.items():
+                if not same(array, theirs.get((p, name))):
+                    return f"the optimizer's {name} of {p.name or 'a parameter'}"
+        return "the random numbers" if self.random != other.random else ""
+
+
+def write(x: Any, array: np.ndarray) -> None:
+    """Write numbers into a tensor, whatever records its gradients."""
+    x.detach()[...] = array
+
+
+def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+    """Whether two arrays hold the same numbers; NaN equals NaN.
+
+    Args:
+        a: An array.
+        b: Another.
+        tolerance: The largest difference, relative to the largest number of b, that counts as the same.
+    """
+    if b is None or a.shape != b.shape:
+        return False
+    if a.dtype.kind == "V" or not tolerance or a.dtype.kind in "iub":
+        return a.tobytes() == b.tobytes() or bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+
+
+def _is_tensor(entry: Any) -> bool:
+    return isinstance(entry, TensorBase)

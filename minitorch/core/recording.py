@@ -1,0 +1,66 @@
+"""Stage 1 - Recording: where a kernel is launched, so that a program can be recorded and run again without Python (see `compiler`).
+
+Whatever computes with the elements of tensors goes through `call`, `call_with` or an operation of a backend. As long as no recorder is
+active, they only run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Array = TypeVar("Array")
+
+
+class _Active:
+    """The recorder that listens to one thread of this process; None almost always.
+
+    Attributes:
+        recorder: A `compiler.recorder.Recorder`. It ignores other threads.
+    """
+
+    __slots__ = ("recorder",)
+
+    def __init__(self) -> None:
+        self.recorder: Any = None
+
+
+active = _Active()
+
+
+def call(fn: Callable[..., Any], *args: Any) -> Any:
+    """Run a function that computes with arrays, and record the call.
+
+    Args:
+        fn: Reads and writes its arguments in place. A replay calls it again, so it may also check values and raise an error.
+        args: Arrays, and plain values, which are constants of the recorded program.
+    """
+    return fn(*args) if active.recorder is None else active.recorder.call(fn, args)
+
+
+def call_with(fn: Callable[..., Any], arrays: tuple[Any, ...], rest: Callable[[], tuple[Any, ...]]) -> Any:
+    """Run fn(*arrays, *rest()), and record the call. A replay computes rest() again: a learning rate, a number of steps."""
+    return fn(*arrays, *rest()) if active.recorder is None else active.recorder.call_with(fn, arrays, rest)
+
+
+def constant(array: Array) -> Array:
+    """The array, which NumPy computed from plain values alone: the same in every replay."""
+    if active.recorder is not None:
+        active.recorder.constant(array)
+    return array
+
+
+def refuse(what: str) -> None:
+    """What cannot be recorded, such as a value that Python reads; raises `compiler.NotRecordable` while a program is recorded."""
+    if active.recorder is not None:
+        active.recorder.refuse(what)
+
+
+def fill(storage: Any, value: float) -> None:
+    """Write one number into every element of an array."""
+    storage[...] = value
+
+
+def copy(target: Any, source: Any) -> None:
+    """Write the elements of an array into another of the same shape."""
+    target[...] = source
