@@ -87,9 +87,10 @@ class Recorder:
         """Run fn(*arrays, *rest()) and record it; a replay computes rest() anew."""
         if self.elsewhere():
             return fn(*arrays, *rest())
-        launch = Launch(fn, self.slices(arrays), rest)
+        example = rest()
+        launch = Launch(fn, self.slices(arrays), rest, example)
         with self.paused():
-            result = fn(*arrays, *rest())
+            result = fn(*arrays, *example)
         self._add(launch)
         return result
 

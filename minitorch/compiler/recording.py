@@ -7,13 +7,16 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from minitorch.autodiff import LEAF
 from minitorch.compiler.guards import Guards
+from minitorch.compiler.passes import shorten
 from minitorch.compiler.planner import Plan, plan_memory
-from minitorch.compiler.program import allocate, bind, run
+from minitorch.compiler.program import Call, bind, run
 from minitorch.compiler.recorder import NotRecordable, Recorder
 from minitorch.compiler.snapshot import Snapshot
-from minitorch.compiler.trace import EXTERNAL, INPUT, Trace, View
+from minitorch.compiler.trace import EXTERNAL, INPUT, Buffer, Node, Trace, View
 from minitorch.core.context import grad_mode
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import Tensor
@@ -29,7 +32,8 @@ class Recording:
     """A recorded call.
 
     Attributes:
-        trace: The program.
+        trace: The program as it was recorded.
+        nodes: The program after all passes.
         plan: The memory of its temporary buffers.
         guards: What it took for granted.
         before: What the call might have changed, as it was.
@@ -38,6 +42,7 @@ class Recording:
 
     trace: Trace
     plan: Plan
+    nodes: list[Node]
 
     def __init__(self, fn: Callable[..., Any], args: Any, name: str) -> None:
         self.fn, self.name = fn, name
@@ -89,12 +94,24 @@ class Recording:
         return result
 
     def prepare(self) -> None:
-        """Plan the memory and bind the launches."""
-        self.plan = plan_memory(self.trace)
-        arrays = allocate(self.plan)
-        self.forward_calls = bind(self.trace.nodes[: self.boundary], arrays)
-        self.backward_calls = bind(self.trace.nodes[self.boundary :], arrays)
-        self.arrays = arrays
+        """Shorten the program, plan its memory and bind the launches."""
+        self.kept = {view.buffer for view in self.trace.outputs}
+        nodes, boundary = self.trace.nodes, len(self.trace.nodes)
+        if self.has_gradients:  # two programs: the first ends where the backward pass begins
+            boundary = self.boundary
+        crossing = {buffer for node in nodes[boundary:] for buffer in node.buffers()}
+        forward = shorten(nodes[:boundary], self.kept | crossing)
+        self.nodes = forward + shorten(nodes[boundary:], self.kept)
+        self.boundary = len(forward)
+        self.plan = plan_memory([node.buffers() for node in self.nodes], self.kept)
+        _, arrays = self.plan.allocate()
+        self.use(arrays, bind(self.nodes[: self.boundary], arrays), bind(self.nodes[self.boundary :], arrays))
+
+    def use(self, arrays: dict[Buffer, np.ndarray], forward: list[Call], backward: list[Call]) -> None:
+        """Replay with these calls, which work on these arrays; the arrays used before are released."""
+        for buffer, array in arrays.items():
+            buffer.array = array
+        self.forward_calls, self.backward_calls = forward, backward
 
     def _make_static(self, x: Tensor) -> Tensor:
         """A tensor of the program in the place of an argument, with the same layout."""
