@@ -6,12 +6,15 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from minitorch.compiler.fused import fuse
 from minitorch.compiler.guards import argument_key
+from minitorch.compiler.nesting import map_tensors
 from minitorch.compiler.recorder import NotRecordable
-from minitorch.compiler.recording import Recording, map_tensors
-from minitorch.compiler.snapshot import Snapshot, same
+from minitorch.compiler.recording import Recording
+from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import Trace
 from minitorch.core.recording import active
 
@@ -23,6 +26,7 @@ def compile(
     check: bool = True,
     check_every: int = 0,
     max_recordings: int = 8,
+    fuse: bool = True,
 ) -> Any:
     """Record a function once and replay it from then on: `step = minitorch.compile(step)`, or `@minitorch.compile`.
 
@@ -38,6 +42,8 @@ def compile(
         check: Whether the first replay of each recording is compared with the function itself, number by number.
         check_every: If above 0, every so many replays are compared as well.
         max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
+        fuse: Whether a program that has been replayed often is compiled into a few functions, in the background; `fuse()` does it at
+            once. They add in another order: results differ from the function's in the last digits.
 
     Raises:
         TypeError: If fn cannot be called.
@@ -48,12 +54,16 @@ def compile(
     for name, number, least in (("check_every", check_every, 0), ("max_recordings", max_recordings, 1)):
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
             raise ValueError(f"compile expected {name}, an integer of at least {least}, got {number!r}")
-    options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+    options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
     if fn is None:
         return functools.partial(compile, **options)
     if not callable(fn):
         raise TypeError(f"compile expected a function or a Module, got {type(fn).__name__}; pass the function itself, not its result")
     return Compiled(fn, **options)
+
+
+FUSED_AFTER = 32
+"""Number of replays after which a program is fused: shorter runs would wait longer than they gain."""
 
 
 class Compiled:
@@ -67,10 +77,10 @@ class Compiled:
         replayed: How often a recording has been replayed.
     """
 
-    def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int) -> None:
+    def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int, fuse: bool) -> None:
         self.fn = fn
         self.recorded = self.replayed = 0
-        self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+        self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
         self._recordings: dict[Any, list[Recording]] = {}
         self._lock = threading.RLock()
         self._latest: Recording | None = None
@@ -92,11 +102,35 @@ class Compiled:
         """
         return self._recording().trace
 
+    def stages(self) -> list[tuple[str, str]]:
+        """The program as it was recorded, after each pass, and as fused source: titles and texts, one after the other.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        recording = self._recording()
+        texts = [(title, str(replace(recording.trace, nodes=nodes))) for title, nodes, _ in recording.stages()]
+        source = recording.source() or "\n".join(fuse(recording.nodes, recording.kept, recording.boundary).sources())
+        return [*texts, ("fuse", source)]
+
     @property
     def memory(self) -> tuple[int, int]:
         """Bytes of the program's temporary buffers: with memory shared among them, and without."""
         plan = self._recording().plan
         return plan.peak, plan.unshared
+
+    def fuse(self) -> str:
+        """Compile the program of the latest call into a few functions now; the next call uses them.
+
+        Returns:
+            Their source; "" if there is nothing to compile.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        recording = self._recording()
+        recording.fuse()
+        return recording.source()
 
     def _recording(self) -> Recording:
         if self._latest is None:
@@ -140,6 +174,8 @@ class Compiled:
     def _replay(self, recording: Recording, tensors: list[Any]) -> Any:
         self.replayed += 1
         self._latest = recording
+        if recording.replays == FUSED_AFTER and self._options["fuse"]:
+            threading.Thread(target=recording.fuse_if_possible, name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Any], why: str) -> Any:
@@ -202,7 +238,7 @@ class Compiled:
         after = Snapshot(recording.guards)
         before.restore()
         expected = self.fn(*args, **kwargs)
-        wrong = _difference(replayed, expected) or after.difference(Snapshot(recording.guards), recording.guards)
+        wrong = difference(_arrays(replayed), _arrays(expected)) or after.difference(Snapshot(recording.guards), recording.guards)
         if not wrong:
             return replayed if recording.has_gradients else expected
         with self._lock:
@@ -232,15 +268,8 @@ class Compiled:
         return f"compile({self.fn!r})"
 
 
-def _difference(a: Any, b: Any) -> str:
-    """Where two results differ, in words; "" if they do not."""
-    mine: list[Any] = []
-    theirs: list[Any] = []
-    map_tensors(a, mine.append)
-    map_tensors(b, theirs.append)
-    if len(mine) != len(theirs):
-        return "the number of results"
-    for number, (x, y) in enumerate(zip(mine, theirs, strict=True)):
-        if not same(x.detach().to_numpy(), y.detach().to_numpy()):
-            return "the result" if len(mine) == 1 else f"result {number}"
-    return ""
+def _arrays(result: Any) -> list[Any]:
+    """The numbers of the tensors in a result."""
+    found: list[Any] = []
+    map_tensors(result, lambda x: found.append(x.detach().to_numpy()))
+    return found

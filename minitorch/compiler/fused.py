@@ -141,10 +141,10 @@ def load(text: str, functions: dict[str, Any]) -> Any:
     """
     key = hashlib.sha256(f"{text} {jit.code_key(*functions.values())} {list(functions)} {numba.__version__}".encode()).hexdigest()[:24]
     text = f'"""A program written by `minitorch.compile`."""\n\n\n{text}'
-    path = folder() / f"fused_{key}.py"
+    path = folder() / f"fused_{key}.txt"  # not .py: what looks for modules must not find it
     if not path.exists():
         write_atomically(path, text)
-    names: dict[str, Any] = {name: getattr(np, name) for name in NUMBERS} | functions
+    names: dict[str, Any] = {"__name__": __name__} | {name: getattr(np, name) for name in NUMBERS} | functions
     exec(compile(text, str(path), "exec"), names)
     return jit.serial(names["fused"])
 

@@ -24,7 +24,6 @@ keeps the first; `skip_copies` lets sgd read t7 itself; `drop_unused` removes wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 from minitorch import operators
 from minitorch.compiler.rewriting import is_whole, moved, times_read, times_written, written
@@ -126,11 +125,3 @@ def drop_unused(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
 
 PASSES: tuple[Pass, ...] = (fold_constants, reuse_results, skip_copies, drop_unused)
 """In the order in which they run."""
-
-
-def shorten(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
-    """The nodes after all passes; the given ones are not changed."""
-    nodes = [replace(node) for node in nodes]
-    for each in PASSES:
-        nodes = each(nodes, kept)
-    return nodes
