@@ -246,7 +246,7 @@ class Recording:
 
     def fits(self) -> str:
         """What a guard found different, in words; "" if the recording can be replayed."""
-        return self.guards.failed()
+        return "" if self.guards.hold() else self.guards.failed()
 
     def is_busy(self) -> bool:
         """Whether a result of the last replay still waits for its backward pass, or another thread replays."""
