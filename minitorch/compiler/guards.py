@@ -167,8 +167,9 @@ class Guards:
         for value in gone:
             self.tensors.pop(value, None)
 
-    def watch_state(self) -> None:
-        """Take the tensors of the optimizers' state for granted as well; they exist after the first step."""
+    def watch_state(self) -> list[Any]:
+        """Take the tensors of the optimizers' state for granted as well, which exist after the first step; returns them."""
+        found = []
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
                 for name, entry in state.items():
@@ -176,6 +177,8 @@ class Guards:
                         path = f"the optimizer's {name} of {parameter.name or 'a parameter'}"
                         self._entries.append((state, name, entry, path))
                         self._add_tensor(entry, path)
+                        found.append(entry)
+        return found
 
     # The check
 

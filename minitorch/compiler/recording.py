@@ -99,7 +99,9 @@ class Recording:
         for number, x in enumerate(self._static):
             self.recorder.register(storage_of(x), f"input{number}", INPUT)
         if self._output is None:
-            self.guards.watch_state()
+            for x in self.guards.watch_state():
+                self.recorder.adopt(storage_of(x), self.guards.tensors[x])
+            self.trace.nodes[:] = self.recorder.nodes
         own = {id(x): number for number, x in enumerate(self._static)}
         self._cleared = [x for x, view in self._grads if view is None and id(x) not in own]
         self._graded = [(x, own.get(id(x)), view) for x, view in self._grads if view is not None]
