@@ -5,7 +5,8 @@ from minitorch.compiler import trace as trace, nesting as nesting
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler import guard_check as guard_check, guards as guards, snapshot as snapshot
 from minitorch.compiler import rewriting as rewriting, passes as passes, planner as planner, program as program
-from minitorch.compiler import fuse as fuse, generate as generate, fused as fused, recording as recording
+from minitorch.compiler import replay as replay, fuse as fuse, generate as generate, fused as fused
+from minitorch.compiler import recording as recording
 from minitorch.compiler.compiled import Compiled, compile
 
 __all__ = ["Compiled", "NotRecordable", "compile"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,6 +81,7 @@ class Compiled:
         self.fn = fn
         self.recorded = self.replayed = 0
         self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
+        self._check, self._check_every, self._fuse = check, check_every, fuse
         self._recordings: dict[Any, list[Recording]] = {}
         self._lock = threading.RLock()
         self._latest: Recording | None = None
@@ -140,6 +141,9 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay a recording that fits, or record the call."""
+        latest = self._latest
+        if latest is not None and not kwargs and active.recorder is None and latest.take(args):
+            return self._run(latest, args, kwargs, args)
         if self._eager:
             return self.fn(*args, **kwargs)
         if active.recorder is not None and not active.recorder.elsewhere():
@@ -149,10 +153,14 @@ class Compiled:
         recording, why = self._find(key)
         if recording is None:
             return self._record(key, args, kwargs, tensors, why)
+        return self._run(recording, args, kwargs, tensors)
+
+    def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
+        """Replay a recording whose lock is taken, or compare it with the function, and release it."""
         try:
-            every = self._options["check_every"]
-            if (self._options["check"] and not recording.replays) or (every and recording.replays % every == every - 1):
-                return self._checked(recording, key, args, kwargs, tensors)
+            every = self._check_every
+            if (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
+                return self._checked(recording, args, kwargs, tensors)
             return self._replay(recording, tensors)
         finally:
             recording.lock.release()
@@ -165,16 +173,23 @@ class Compiled:
                 if recording.is_busy():
                     continue
                 why = recording.fits()
-                if not why:
-                    recording.lock.acquire()
+                if not why and recording.lock.acquire(blocking=False):
                     return recording, ""
-                self._recordings[key].remove(recording)
+                if why:
+                    self._recordings[key].remove(recording)
         return None, why
 
-    def _replay(self, recording: Recording, tensors: list[Any]) -> Any:
+    def _forget(self, recording: Recording) -> None:
+        with self._lock:
+            for recordings in self._recordings.values():
+                if recording in recordings:
+                    recordings.remove(recording)
+            self._latest = None
+
+    def _replay(self, recording: Recording, tensors: Sequence[Any]) -> Any:
         self.replayed += 1
         self._latest = recording
-        if recording.replays == FUSED_AFTER and self._options["fuse"]:
+        if recording.replays == FUSED_AFTER and self._fuse:
             threading.Thread(target=recording.fuse_if_possible, name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)
 
@@ -204,12 +219,7 @@ class Compiled:
                 return map_tensors(result, lambda x: x.detach().clone())
             recording.before.restore()
             recording.lock.acquire()
-        try:
-            if self._options["check"]:
-                return self._checked(recording, key, args, kwargs, tensors)
-            return self._replay(recording, tensors)
-        finally:
-            recording.lock.release()
+        return self._run(recording, args, kwargs, tensors)
 
     def _give_up(self, reason: str, before: Snapshot | None, args: Any, kwargs: Any) -> Any:
         """Run the function as it is from now on, or raise.
@@ -227,7 +237,7 @@ class Compiled:
         warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=4)
         return self.fn(*args, **kwargs)
 
-    def _checked(self, recording: Recording, key: Any, args: Any, kwargs: Any, tensors: list[Any]) -> Any:
+    def _checked(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
         """Replay, compare with the function itself, and return what the function returned.
 
         Raises:
@@ -241,14 +251,9 @@ class Compiled:
         wrong = difference(_arrays(replayed), _arrays(expected)) or after.difference(Snapshot(recording.guards), recording.guards)
         if not wrong:
             return replayed if recording.has_gradients else expected
-        with self._lock:
-            self._recordings.get(key, []).remove(recording)
-        return self._give_up(
-            f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote",
-            before,
-            args,
-            kwargs,
-        )
+        self._forget(recording)
+        reason = f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote"
+        return self._give_up(reason, before, args, kwargs)
 
     # Like the function
 

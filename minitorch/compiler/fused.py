@@ -116,7 +116,7 @@ def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndar
     function = load(part.text, part.writer.functions)
     if hasattr(function, "compile"):
         function.compile(tuple([numba.typeof(arg) for arg in (*args, settings)]))
-    return [(call_with_settings, (function, args, settings, rests)) if rests else (function, (*args, settings))]
+    return [(call_with_settings, (function, args, settings, rests, [])) if rests else (function, (*args, settings))]
 
 
 def flat(array: np.ndarray) -> np.ndarray:
@@ -124,12 +124,13 @@ def flat(array: np.ndarray) -> np.ndarray:
     return array if array.ndim == 1 else array.reshape(-1)
 
 
-def call_with_settings(function: Any, args: list[np.ndarray], settings: np.ndarray, rests: tuple[Any, ...]) -> None:
-    """Call a fused function after computing the settings of this step."""
+def call_with_settings(function: Any, args: list[np.ndarray], settings: np.ndarray, rests: tuple[Any, ...], last: list[float]) -> None:
+    """Call a fused function after computing the settings of this step; `last` are those of the step before."""
     numbers: list[float] = []
     for rest in rests:
         numbers += rest()[0]
-    settings[:] = numbers
+    if numbers != last:
+        settings[:] = last[:] = numbers
     function(*args, settings)
 
 

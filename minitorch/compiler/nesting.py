@@ -37,6 +37,12 @@ def map_tensors(value: Any, fn: Callable[[Any], Any]) -> Any:
     return value
 
 
+def layout_of(x: Any) -> tuple[Any, ...]:
+    """What must be the same for a recording to fit an argument: shape, strides, dtype, whether it is a constant, and its backend."""
+    data = x._tensor
+    return data.shape, data.strides, data.dtype, x.history is None, x.backend
+
+
 def storage_of(x: Any) -> Any:
     """What a recorder knows a tensor's storage by."""
     data = x._tensor

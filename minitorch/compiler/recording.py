@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +12,12 @@ import numpy as np
 from minitorch.autodiff import LEAF
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guards import Guards
-from minitorch.compiler.nesting import Place, copy_numbers, fill_places, map_tensors, same_layout, storage_of
+from minitorch.compiler.nesting import Place, copy_numbers, fill_places, layout_of, map_tensors, same_layout, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
 from minitorch.compiler.recorder import NotRecordable, Recorder
+from minitorch.compiler.replay import Replay
 from minitorch.compiler.rewriting import is_whole
 from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import EXTERNAL, INPUT, Buffer, Node, Trace, View
@@ -25,14 +25,9 @@ from minitorch.core.context import grad_mode
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData, version_counter
-from minitorch.tensor_functions import Function
 
 FUSED_TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
 """The largest difference between a fused program and its launches, relative to the largest number of a result."""
-
-
-class Token:
-    """Kept alive by a result whose backward pass has not run yet; as long as it lives, the buffers are needed."""
 
 
 class Recording:
@@ -65,6 +60,8 @@ class Recording:
         self._ready: Any = None  # the fused program, once it is compiled
         self._static: list[Tensor] = []
         self._arguments = map_tensors(args, self._make_static)
+        positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0])
+        self._layouts = [layout_of(x) for x in args[0]] if positional else None
         paths = self.guards.tensors
         for x, path in paths.items():
             self.recorder.register(storage_of(x), path, EXTERNAL)
@@ -250,6 +247,19 @@ class Recording:
         """What a guard found different, in words; "" if the recording can be replayed."""
         return "" if self.guards.hold() else self.guards.failed()
 
+    def take(self, args: tuple[Any, ...]) -> bool:
+        """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
+        if self._layouts is None or len(args) != len(self._layouts):
+            return False
+        for x, (shape, strides, dtype, is_constant, backend) in zip(args, self._layouts, strict=True):
+            data = x._tensor if isinstance(x, TensorBase) else None
+            if data is None or data.shape != shape or data.strides != strides or data.dtype is not dtype:
+                return False
+            if x.backend is not backend or (x.history is None) is not is_constant:
+                return False
+        waiting = self._token is not None and self._token() is not None
+        return not waiting and self.guards.hold() and self.lock.acquire(blocking=False)
+
     def is_busy(self) -> bool:
         """Whether a result of the last replay still waits for its backward pass, or another thread replays."""
         return self.lock.locked() or (self._token is not None and self._token() is not None)
@@ -334,35 +344,6 @@ class Recording:
         leaves = [own.get(id(x), x) for x in self.wanted]
         output = Replay.apply(self, tensors, *leaves)
         return self._results(output)
-
-
-class Replay(Function):
-    """A recorded function of tensors as one differentiable function."""
-
-    @staticmethod
-    def forward(ctx: Any, recording: Recording, tensors: Sequence[Tensor], *leaves: Tensor) -> Tensor:
-        """Run the first part of the program; the leaves are what it depends on."""
-        recording._copy_in(tensors)
-        run(recording.forward_calls)
-        recording._finish(tensors)
-        token = Token()
-        recording._token = weakref.ref(token)
-        ctx.save_for_backward(recording, token)
-        view, backend = recording._outputs[0]
-        return recording._copy_out(view, backend)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
-        """Run the second part."""
-        recording, token = ctx.saved_values
-        if recording._token is None or recording._token() is not token:
-            raise RuntimeError(
-                "the backward pass of a compiled function runs once, because its buffers are used again; call the function again"
-            )
-        recording._token = None
-        copy_numbers(recording._seed, grad_output)
-        run(recording.backward_calls)
-        return (None, None, *[None if pair is None else recording._copy_out(*pair) for pair in recording._gradients])
 
 
 def _live_output(result: Any) -> Any:
