@@ -16,7 +16,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import compute_dtype, promote_to_float
 from minitorch.core.gradients import sum_to_shape
-from minitorch.core.recording import call
+from minitorch.core.recording import call, constant
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.losses import accepts
@@ -198,7 +198,7 @@ def conv_matmul(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
     matrix = matrix._like(matrix._tensor.reshape((outer, columns.shape[0])))
     sums = input.f.matrix_multiply(matrix, columns)._tensor.array()
     out = TensorData.empty((batch, outer, *sizes), input.dtype)
-    call(gather_images, out.array(), sums, np.zeros(outer, input.dtype) if bias is None else bias._tensor.array())
+    call(gather_images, out.array(), sums, constant(np.zeros(outer, input.dtype)) if bias is None else bias._tensor.array())
     return input._like(out)
 
 

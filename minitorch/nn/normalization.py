@@ -15,7 +15,7 @@ import numpy as np
 from minitorch.core.creation import ones
 from minitorch.core.dtypes import is_float, is_half
 from minitorch.core.number_formats import finfo
-from minitorch.core.recording import call, concatenate
+from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.losses import accepts
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
@@ -176,7 +176,7 @@ def sum_rows(sums: np.ndarray, parts: np.ndarray) -> None:
 
 def _per_channel(x: Tensor | None, planes: Planes, default: float) -> np.ndarray:
     """Return the value of each channel, or the default for each if x is None."""
-    return np.full(planes.channels, default) if x is None else flat(x)
+    return constant(np.full(planes.channels, default)) if x is None else flat(x)
 
 
 def sum_parts(sums: np.ndarray, parts: np.ndarray) -> None:
@@ -193,8 +193,8 @@ class RowNorm(Function):
     ) -> Tensor:
         length, dtype = math.prod(shape), x.dtype
         rows = x.size // length
-        scale = np.ones(length, dtype) if weight is None else flat(weight)
-        shift = np.zeros(length, dtype) if bias is None else flat(bias)
+        scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
+        shift = constant(np.zeros(length, dtype)) if bias is None else flat(bias)
         settings, moments = np.empty(2 * length + 1, dtype), np.empty(3 * rows, dtype)
         call(concatenate, settings, scale, shift, (eps,))
         out = TensorData.empty(x.shape, dtype)
@@ -207,9 +207,9 @@ class RowNorm(Function):
         x, weight, moments, shape, centered = ctx.saved_values
         length, dtype = math.prod(shape), x.dtype
         rows, chunks = x.size // length, min(GRADIENT_CHUNKS, x.size // length)
-        scale = np.ones(length, dtype) if weight is None else flat(weight)
+        scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
         workspace = np.empty(length + len(moments) + 2 * length * chunks, dtype)
-        call(concatenate, workspace, scale, moments, np.zeros(2 * length * chunks, dtype))
+        call(concatenate, workspace, scale, moments, constant(np.zeros(2 * length * chunks, dtype)))
         out = TensorData.empty(x.shape, dtype)
         row_gradient().run(out._storage, (flat(grad_output), flat(x), workspace), (length, rows, int(centered), chunks), chunks)
         grads = np.empty((2, length), dtype)
