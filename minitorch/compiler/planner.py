@@ -8,11 +8,12 @@ Source: Pisarchyk and Lee 2020, Efficient memory management for deep neural net 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from minitorch.compiler.trace import TEMPORARY, Buffer, Trace
+from minitorch.compiler.trace import TEMPORARY, Buffer
 
 ALIGNMENT = 64
 """Bytes of a cache line; every buffer starts at one."""
@@ -51,40 +52,46 @@ class Plan:
     peak: int
     unshared: int
 
-    def allocate(self) -> dict[Buffer, np.ndarray]:
-        """New arrays for all planned buffers, parts of one block of memory; NaN until they are written."""
-        block = np.empty(self.peak + ALIGNMENT, np.uint8)
-        start = -block.ctypes.data % ALIGNMENT
+    def allocate(self) -> tuple[np.ndarray, dict[Buffer, np.ndarray]]:
+        """A new block of memory, and in it an array for each planned buffer; NaN until it is written."""
+        size = -(-self.peak // ALIGNMENT) * ALIGNMENT
+        memory = np.empty(size + ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % ALIGNMENT
+        block = memory[start : start + size]
         block[:] = 255
         arrays = {}
         for buffer, position in self.positions.items():
-            array = block[start + position : start + position + buffer.array.nbytes].view(buffer.array.dtype)
+            array = arrays[buffer] = block[position : position + buffer.array.nbytes].view(buffer.array.dtype)
             if array.dtype.kind in "iub":
                 array[...] = 0  # an index that nobody wrote must not lead out of an array
-            arrays[buffer] = array
-        return arrays
+        return block, arrays
 
 
-def lifetimes(trace: Trace) -> dict[Buffer, Lifetime]:
-    """When each buffer of a trace is needed; outputs live to the end."""
+def lifetimes(steps: Sequence[Collection[Buffer]], kept: Collection[Buffer]) -> dict[Buffer, Lifetime]:
+    """When each buffer is needed.
+
+    Args:
+        steps: The buffers that each step of the program touches.
+        kept: The buffers that are needed after the last step.
+    """
     found: dict[Buffer, Lifetime] = {}
-    for number, node in enumerate(trace.nodes):
-        for buffer in node.buffers():
+    for number, buffers in enumerate(steps):
+        for buffer in buffers:
             found[buffer] = Lifetime(found[buffer].first if buffer in found else number, number)
-    for view in trace.outputs:
-        if view.buffer in found:
-            found[view.buffer] = Lifetime(found[view.buffer].first, len(trace.nodes))
+    for buffer in kept:
+        if buffer in found:
+            found[buffer] = Lifetime(found[buffer].first, len(steps))
     return found
 
 
-def plan_memory(trace: Trace) -> Plan:
-    """Plan the temporary buffers of a trace."""
-    living = {buffer: life for buffer, life in lifetimes(trace).items() if buffer.role == TEMPORARY and not buffer.pinned}
+def plan_memory(steps: Sequence[Collection[Buffer]], kept: Collection[Buffer]) -> Plan:
+    """Plan the temporary buffers of a program; see `lifetimes`."""
+    living = {buffer: life for buffer, life in lifetimes(steps, kept).items() if buffer.role == TEMPORARY and not buffer.pinned}
     positions: dict[Buffer, int] = {}
     peak = unshared = 0
     for buffer in sorted(living, key=lambda buffer: -buffer.array.nbytes):
-        size = -(-buffer.array.nbytes // ALIGNMENT) * ALIGNMENT
-        taken = sorted((positions[other], _end(other, positions)) for other in positions if living[other].overlaps(living[buffer]))
+        size = _size(buffer)
+        taken = sorted((positions[other], positions[other] + _size(other)) for other in positions if living[other].overlaps(living[buffer]))
         position = 0
         for start, end in taken:
             if position + size <= start:
@@ -95,6 +102,6 @@ def plan_memory(trace: Trace) -> Plan:
     return Plan(positions, living, peak, unshared)
 
 
-def _end(buffer: Buffer, positions: dict[Buffer, int]) -> int:
-    """The byte after a placed buffer, rounded up to a cache line."""
-    return positions[buffer] + -(-buffer.array.nbytes // ALIGNMENT) * ALIGNMENT
+def _size(buffer: Buffer) -> int:
+    """The bytes of a buffer, rounded up to a cache line."""
+    return -(-buffer.array.nbytes // ALIGNMENT) * ALIGNMENT

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.planner import Plan
 from minitorch.compiler.trace import Buffer, Launch, Node, Slice
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -52,11 +51,3 @@ def run(calls: Sequence[Call]) -> None:
     """Run the calls in order."""
     for fn, args in calls:
         fn(*args)
-
-
-def allocate(plan: Plan) -> dict[Buffer, np.ndarray]:
-    """The arrays of a plan; the recorded run's own arrays are released."""
-    arrays = plan.allocate()
-    for buffer, array in arrays.items():
-        buffer.array = array
-    return arrays

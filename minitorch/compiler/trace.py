@@ -90,11 +90,13 @@ class Launch:
         fn: The function.
         args: Its arguments, arrays as Slices.
         rest: Computes the arguments after these, anew at every replay; or None.
+        example: What rest returned while the program was recorded.
     """
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
     rest: Callable[[], tuple[Any, ...]] | None = None
+    example: tuple[Any, ...] = ()
 
     def slices(self) -> Iterator[Slice]:
         """The parts of buffers among the arguments."""

@@ -1,0 +1,246 @@
+"""Stage 5 - Code: a fused program as the source of one function that Numba compiles.
+
+All sizes, strides and positions are written out as numbers, so that the compiler knows how long each loop is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch.compiler.fuse import Group, loop_shape, loop_strides
+from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
+from minitorch.kernels.jit import jitable
+from minitorch.kernels.vector_math import fast_equivalents
+
+REGISTERS = 16
+"""Number of columns of a product that are summed at once, each in a variable."""
+
+
+class Writer:
+    """Writes the source of a program.
+
+    Args:
+        positions: For each temporary buffer its first byte in the block of memory.
+
+    Attributes:
+        functions: The functions on numbers that the source calls, by name.
+        arrays: The arrays that it takes, by name.
+        rests: What computes the settings of the optimizer's updates at every step, in order.
+        examples: Settings as each of them computed them once.
+    """
+
+    def __init__(self, positions: Mapping[Buffer, int]) -> None:
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.arrays: dict[str, Any] = {}
+        self.rests: list[Callable[[], tuple[Any, ...]]] = []
+        self.examples: list[tuple[float, ...]] = []
+        self._positions = positions
+        self._lines: list[str] = []
+        self._depth = 1
+        self._names: dict[Any, str] = {}
+        self._settings = 0
+        self._variables = 0
+
+    def source(self, name: str) -> str:
+        """The source of the function; its last argument is a tuple of the settings."""
+        body = "\n".join(self._lines or ["    pass"])
+        return f"def {name}({', '.join([*self.arrays, 'settings'])}):\n{body}\n"
+
+    def write(self, group: Group) -> None:
+        """Write the code of a group."""
+        self._line(f"# {'; '.join(map(str, group.nodes))}")
+        {"loop": self._loop, "matmul": self._matmul, "fill": self._fill, "kernel": self._kernel}[group.kind](group)
+
+    # Lines and names
+
+    def _line(self, text: str) -> None:
+        self._lines.append("    " * self._depth + text)
+
+    def _for(self, variable: str, count: int) -> None:
+        self._line(f"for {variable} in range({count}):")
+        self._depth += 1
+
+    def _variable(self) -> str:
+        self._variables += 1
+        return f"v{self._variables}"
+
+    def _function(self, fn: Callable[..., Any]) -> str:
+        fn = fast_equivalents.get(fn) or fn
+        if fn not in self._names:
+            self._names[fn] = f"f{len(self.functions)}"
+            self.functions[self._names[fn]] = jitable(fn)
+        return self._names[fn]
+
+    def _array(self, buffer: Buffer, dtype: np.dtype) -> tuple[str, int]:
+        """The name of the array that holds a buffer, and the position of the buffer's first element in it."""
+        if buffer in self._positions:
+            name = f"memory_{dtype.name}"
+            self.arrays.setdefault(name, dtype)
+            return name, self._positions[buffer] // dtype.itemsize
+        if buffer not in self._names:
+            self._names[buffer] = f"a{len(self._names)}"
+            self.arrays[self._names[buffer]] = buffer
+        return self._names[buffer], 0
+
+    def _element(self, view: View, strides: Sequence[int], variables: Sequence[str], shift: int = 0) -> str:
+        """The element of a view at an index, or so many elements later."""
+        name, start = self._array(view.buffer, view.dtype)
+        used = [(variable, stride) for variable, stride in zip(variables, strides, strict=True) if stride and variable != "0"]
+        terms = [variable if stride == 1 else f"{variable} * {stride}" for variable, stride in used]
+        start += view.offset + shift
+        return f"{name}[{' + '.join([*terms, str(start)] if start or not terms else terms)}]"
+
+    # Loops over elements
+
+    def _loop(self, group: Group) -> None:
+        """One loop over the elements. A sum over the last dimensions is a variable inside of the others; other sums grow in memory."""
+        variables = [f"i{dim}" for dim in range(len(group.space))]
+        values: dict[Buffer, str] = {}
+        sums: dict[Node, str] = {}
+        inside = {node: loops_around(node) for node in group.nodes if node.kind == "reduce"}
+        depth = self._depth
+        for node in inside:
+            if inside[node] is None:
+                sums[node] = self._begin_sum(node, variables)
+        for level in range(len(variables) + 1):
+            for node in [node for node in inside if inside[node] == level]:
+                sums[node] = self._variable()
+                self._line(f"{sums[node]} = {first_value(node)}")
+            if level < len(variables):
+                self._for(variables[level], group.space[level])
+        for node in group.nodes:
+            self._apply(node, group, variables, values, sums)
+        for level in range(len(variables), -1, -1):
+            self._depth = depth + level
+            for node in [node for node in inside if inside[node] == level]:
+                self._line(f"{self._own_element(node, variables)} = {sums[node]}")
+        self._depth = depth
+
+    def _apply(self, node: Node, group: Group, variables: Sequence[str], values: dict[Buffer, str], sums: Mapping[Node, str]) -> None:
+        """One function of the elements at an index."""
+        out: Any = node.out
+        arguments = [self._value(view, node, variables, values) for view in node.inputs]
+        if node in sums:
+            arguments.insert(0, sums[node])
+        target = sums.get(node) or self._variable()
+        call = f"{self._function(node.fn)}({', '.join(arguments)})"  # type: ignore[arg-type] - a loop applies functions
+        self._line(f"{target} = {cast(call, out.dtype)}")
+        if node not in sums:
+            values[out.buffer] = target
+            if out.buffer in group.stored:
+                self._line(f"{self._own_element(node, variables)} = {target}")
+
+    def _own_element(self, node: Node, variables: Sequence[str]) -> str:
+        """The element of a node's result at an index of the loop."""
+        out: Any = node.out
+        return self._element(out, loop_strides(out, loop_shape(node)), variables)
+
+    def _value(self, view: View, node: Node, variables: Sequence[str], values: Mapping[Buffer, str]) -> str:
+        """A view's element as an expression: a variable, a number of the program, or an element of an array."""
+        if view.buffer in values:
+            return values[view.buffer]
+        if view.buffer.role == CONSTANT and view.buffer.array.size == 1 and view.dtype.kind == "f":
+            number = view.buffer.array.reshape(-1)[0].item()
+            if math.isfinite(number):
+                return f"{view.dtype.name}({number!r})"
+        return self._element(view, loop_strides(view, loop_shape(node)), variables)
+
+    def _begin_sum(self, node: Node, variables: Sequence[str]) -> str:
+        """Set the results of a reduction in memory to their first value; returns the result at an index of the loop."""
+        out: Any = node.out
+        depth = self._depth
+        names = [f"k{dim}" for dim in range(len(out.shape))]
+        for name, size in zip(names, out.shape, strict=True):
+            self._for(name, size)
+        self._line(f"{self._element(out, out.strides, names)} = {first_value(node)}")
+        self._depth = depth
+        return self._own_element(node, variables)
+
+    # Products, numbers written into all elements, and kernels with a body
+
+    def _matmul(self, group: Group) -> None:
+        """The product row by row; the sums of several columns are variables, so that a row of b is read once for all of them."""
+        (node,) = group.nodes
+        rows, columns = node.out.shape  # type: ignore[union-attr] - a product has a result
+        depth = self._depth
+        self._for("i", rows)
+        whole = columns // REGISTERS * REGISTERS
+        if whole:
+            inside = self._depth
+            self._for("j", columns // REGISTERS)
+            self._columns(node, range(REGISTERS), REGISTERS)
+            self._depth = inside
+        if columns > whole:
+            self._columns(node, range(whole, columns), 0)
+        self._depth = depth
+
+    def _columns(self, node: Node, columns: range, step: int) -> None:
+        """Some columns of a row of a product; with a step, those that follow after j steps."""
+        out: Any = node.out
+        a, b = node.inputs
+        sums = [f"s{column - columns.start}" for column in columns]
+        for each in sums:
+            self._line(f"{each} = {cast('0.0', out.dtype)}")
+        depth = self._depth
+        self._for("k", a.shape[1])
+        self._line(f"x = {self._element(a, a.strides, ('i', 'k'))}")
+        for column, each in zip(columns, sums, strict=True):
+            self._line(f"{each} += x * {self._element(b, (*b.strides, b.strides[1] * step), ('k', '0', 'j'), column * b.strides[1])}")
+        self._depth = depth
+        for column, each in zip(columns, sums, strict=True):
+            strides, shift = (*out.strides, out.strides[1] * step), column * out.strides[1]
+            self._line(f"{self._element(out, strides, ('i', '0', 'j'), shift)} = {each}")
+
+    def _fill(self, group: Group) -> None:
+        target, value = group.nodes[0].launches[0].args
+        depth = self._depth
+        self._for("i", math.prod(target.shape))
+        name, start = self._array(target.buffer, target.dtype)
+        self._line(f"{name}[i + {start + target.start // target.dtype.itemsize}] = {cast(repr(value), target.dtype)}")
+        self._depth = depth
+
+    def _kernel(self, group: Group) -> None:
+        """The body of a loop over tasks, called for all of them."""
+        launch = group.nodes[0].launches[0]
+        arguments = [self._slice(arg) for arg in launch.args]
+        if launch.rest is None:
+            sizes, tasks = arguments[4], arguments[5]
+        else:
+            numbers, tasks, _ = launch.example
+            sizes, tasks = f"settings[{self._settings}:{self._settings + len(numbers)}]", str(tasks)
+            self._settings += len(numbers)
+            self.rests.append(launch.rest)
+            self.examples.append(numbers)
+        self._line(f"{self._function(launch.fn.body)}({', '.join(arguments[:4])}, {sizes}, 0, {tasks})")  # type: ignore[attr-defined]
+
+    def _slice(self, arg: Any) -> str:
+        """An argument of a launch as an expression."""
+        if isinstance(arg, Slice):
+            name, start = self._array(arg.buffer, arg.dtype)
+            start += arg.start // arg.dtype.itemsize
+            return f"{name}[{start}:{start + arg.shape[0]}]"
+        if isinstance(arg, tuple):
+            return f"({', '.join(map(self._slice, arg))},)"
+        return repr(arg)
+
+
+def loops_around(node: Node) -> int | None:
+    """How many loops are around a reduction over the last dimensions of its loop; None if it is over others."""
+    dims = node.attrs["dims"] if isinstance(node.attrs["dims"], tuple) else (node.attrs["dims"],)
+    is_reduced = [dim in dims for dim, size in enumerate(loop_shape(node)) if size != 1]
+    kept = is_reduced.count(False)
+    return kept if not any(is_reduced[:kept]) else None
+
+
+def first_value(node: Node) -> str:
+    """What a reduction starts from."""
+    return cast(repr(node.attrs["start"]), node.out.dtype)  # type: ignore[union-attr] - a reduction has a result
+
+
+def cast(expression: str, dtype: np.dtype) -> str:
+    """An expression as a number of a dtype."""
+    return f"{'bool_' if dtype.kind == 'b' else dtype.name}({expression})"

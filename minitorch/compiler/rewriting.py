@@ -1,0 +1,82 @@
+"""Stage 5 - What passes know about a program: who writes and reads a buffer, and how a node is rewritten to use another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from minitorch.compiler.trace import TEMPORARY, Buffer, Node, Slice, View
+
+Moves = Mapping[Buffer, tuple[Buffer, int]]
+"""For a buffer the one to use instead, and how many elements later the same element lies there."""
+
+
+def written(node: Node) -> list[Buffer]:
+    """The buffers that a node may write: its result; all that a kernel touches, of which more is not known."""
+    return [node.out.buffer] if node.out is not None else node.buffers()
+
+
+def read(node: Node) -> list[Buffer]:
+    """The buffers that a node may read."""
+    return [view.buffer for view in node.inputs] if node.out is not None else node.buffers()
+
+
+def times_written(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
+    """For each buffer the numbers of the nodes that may write it."""
+    found: dict[Buffer, list[int]] = {}
+    for number, node in enumerate(nodes):
+        for buffer in written(node):
+            found.setdefault(buffer, []).append(number)
+    return found
+
+
+def times_read(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
+    """For each buffer the numbers of the nodes that may read it."""
+    found: dict[Buffer, list[int]] = {}
+    for number, node in enumerate(nodes):
+        for buffer in read(node):
+            found.setdefault(buffer, []).append(number)
+    return found
+
+
+def is_whole(view: View) -> bool:
+    """Whether a view is a new, contiguous result: a temporary buffer of the program that nothing else refers to."""
+    step = 1
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return view.buffer.role == TEMPORARY and not view.buffer.pinned
+
+
+def moved(node: Node, moves: Moves) -> Node:
+    """The node with other buffers in the place of those that moved."""
+    if not any(buffer in moves for buffer in node.buffers()):
+        return node
+    return replace(
+        node,
+        out=None if node.out is None else _moved_view(node.out, moves),
+        inputs=tuple([_moved_view(view, moves) for view in node.inputs]),
+        launches=[replace(launch, args=_moved_args(launch.args, moves)) for launch in node.launches],
+    )
+
+
+def _moved_view(view: View, moves: Moves) -> View:
+    if view.buffer not in moves:
+        return view
+    buffer, shift = moves[view.buffer]
+    return replace(view, buffer=buffer, offset=view.offset + shift)
+
+
+def _moved_args(args: tuple[Any, ...], moves: Moves) -> tuple[Any, ...]:
+    made = []
+    for arg in args:
+        if isinstance(arg, Slice) and arg.buffer in moves:
+            buffer, shift = moves[arg.buffer]
+            arg = replace(arg, buffer=buffer, start=arg.start + shift * arg.dtype.itemsize)
+        elif isinstance(arg, tuple):
+            parts = _moved_args(arg, moves)
+            arg = type(arg)(*parts) if hasattr(arg, "_fields") else parts
+        made.append(arg)
+    return tuple(made)
