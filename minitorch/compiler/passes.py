@@ -106,9 +106,12 @@ def _is_skippable(
     (original,) = node.inputs
     if original.buffer.role in (EXTERNAL, INPUT, CONSTANT) or not is_whole(original) or original.dtype != node.out.dtype:
         return False
+    of_copy = [time for time in (*writers[node.out.buffer], *readers.get(node.out.buffer, ())) if time > number]
+    of_original = [time for time in (*writers.get(original.buffer, ()), *readers.get(original.buffer, ())) if time > number]
+    if original.buffer in kept or set(of_copy) & set(of_original):  # a kernel that got both would get one array twice
+        return False
     written_later = [time for time in (*writers[node.out.buffer], *writers.get(original.buffer, ())) if time > number]
-    read_later = [time for time in (*readers.get(node.out.buffer, ()), *readers.get(original.buffer, ())) if time > number]
-    return original.buffer not in kept and (not written_later or max(read_later, default=number) <= min(written_later))
+    return not written_later or max(of_copy + of_original) <= min(written_later)
 
 
 def drop_unused(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
