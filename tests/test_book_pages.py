@@ -96,7 +96,7 @@ def test_the_heads_of_the_page_on_attention_are_numpys() -> None:
         assert row(f"head {head + 1}", 2) == [[query[head]], key[head].tolist(), scores.tolist(), shown(softmax(scores))]
 
 
-def test_the_limits_of_the_halves_are_those_of_their_bits() -> None:
+def test_the_limits_of_half_precision_follow_from_the_bits() -> None:
     text = (DOCS / "training_large.md").read_text(encoding="utf-8")
     for name, exponent, fraction in (("float16", 5, 10), ("bfloat16", 8, 7)):
         bias = 2 ** (exponent - 1) - 1

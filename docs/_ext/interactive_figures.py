@@ -148,7 +148,7 @@ def descent(start: float = 0.0) -> str:
     svg = (
         f'<path class="graph-edge" d="M{left:g} 10V{bottom:g}H{right:g}"/>{"".join(ticks)}'
         f'<text class="graph-label" x="{(left + right) / 2:g}" y="{bottom + 34:g}" text-anchor="middle" font-size="12">weight w</text>'
-        f'<text class="graph-label" x="{left + 8:g}" y="22" font-size="12">loss</text>'
+        f'<text class="graph-label" x="{left + 24:g}" y="22" font-size="12">loss</text>'
         f'<clipPath id="descent-frame"><rect x="{left:g}" y="4" width="{right - left:g}" height="{bottom:g}"/></clipPath>'
         f'<path class="interactive-curve" d="{curve}"/>'
         '<path class="graph-edge active" data-part="path" clip-path="url(#descent-frame)" d=""/><g data-part="points"></g>'
