@@ -180,7 +180,8 @@ def print_sample(run: Run, options: Options) -> int:
     Returns:
         The exit status.
     """
-    print(f"{_summary(run)}\n\n{_printable(options.beginning)}", end="", flush=True)
+    gain = f"\n{run.gain()}" if run.gain() else ""
+    print(f"{_summary(run)}{gain}\n\n{_printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
         print(_printable(character), end="", flush=True)
     print()

@@ -14,7 +14,8 @@ import numpy as np
 import minitorch
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
-from project.lab.training.settings import BaseSetting, option
+from project.lab.training.compiled_step import CompiledStep
+from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class ClassifierSetting(BaseSetting):
         rate: Learning rate.
         batch: Batch size.
         seed: For the initial weights, the order of the examples and dropout.
+        compile: Whether the training step is compiled.
     """
 
     log: ClassVar[str] = "log.txt"
@@ -37,6 +39,7 @@ class ClassifierSetting(BaseSetting):
     rate: float = option(0.05, "learning rate", above=0)
     batch: int = option(16, "how many examples make a batch", low=1, high=100_000)
     seed: int = option(0, "for the initial weights, the order of the examples and dropout", low=0, high=2**32 - 1)
+    compile: bool = option(False, COMPILE_HELP)
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class ClassifierTrainer:
         self.steps = len(loader)
         self.compiling = 0.0
         self._random = generator.bit_generator.state
+        self._step = CompiledStep(self.learn, setting.compile)
         self._start_epoch()
 
     # Defined by a subclass
@@ -104,6 +108,18 @@ class ClassifierTrainer:
     def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
         """The mean loss of a batch, the number of its correct examples, and its size."""
         raise NotImplementedError(f"{type(self).__name__} has no batch_loss; define batch_loss(self, *batch) in the class")
+
+    def prepare(self, *batch: Any) -> tuple[minitorch.Tensor, ...]:
+        """The arguments of `loss_and_output` for a batch."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
+
+    def loss_and_output(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """The mean loss of a batch and the network's output, computed by tensor operations alone."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
+
+    def tally(self, output: minitorch.Tensor, *batch: Any) -> tuple[int, int]:
+        """The number of a batch's correct examples, and its size."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
 
     def validate(self) -> float:
         """The validation accuracy; the network is in evaluation mode, and no gradients are recorded."""
@@ -152,10 +168,14 @@ class ClassifierTrainer:
             if not self.compiling:
                 self._compile(batch)
                 begun = time.perf_counter()
-            self.optimizer.zero_grad()
-            loss, right, count = self.batch_loss(*batch)
-            loss.backward()
-            self.optimizer.step()
+            if self.setting.compile:
+                loss, output = self._step(*self.prepare(*batch))
+                right, count = self.tally(output, *batch)
+            else:
+                self.optimizer.zero_grad()
+                loss, right, count = self.batch_loss(*batch)
+                loss.backward()
+                self.optimizer.step()
             self.loss += loss.item() * count
             self.right += right
             self.step += 1
@@ -163,6 +183,18 @@ class ClassifierTrainer:
                 self._end_epoch(begun)
             else:
                 self._seconds += time.perf_counter() - begun
+
+    def learn(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """Take a step on a prepared batch; returns its mean loss and the network's output."""
+        self.optimizer.zero_grad()
+        loss, output = self.loss_and_output(*tensors)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach(), output.detach()
+
+    def gain(self) -> str:
+        """A sentence on what compilation gained; "" for none."""
+        return self._step.gain()
 
     def run_epoch(self) -> None:
         """Train to the end of the current epoch; do nothing if all are done."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import minitorch
 from minitorch.kernels.cuda.device import require_cuda
+from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.settings import option
-from project.lab.training.trainer import Setting, Trainer
+from project.lab.training.trainer import TensorSetting, Trainer
 
 BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}
 """What can be asked for, and what makes it."""
@@ -21,7 +22,7 @@ BATCH = 10
 
 
 @dataclass(frozen=True)
-class FastSetting(Setting):
+class FastSetting(TensorSetting):
     """A Setting with a choice of backends.
 
     Attributes:
@@ -63,6 +64,7 @@ class FastTrainer(Trainer):
         self.backend = BACKENDS[setting.backend]()
         super().__init__(setting, lambda hidden: make_network(hidden, self.backend))
         self._random = random.Random(setting.seed)
+        self._step = CompiledStep(self.learn, setting.compile)
         self._shuffle()
 
     def seed(self, seed: int) -> None:
@@ -73,20 +75,16 @@ class FastTrainer(Trainer):
         """Take a step with learning rate 0, so that all kernels are compiled."""
         begun = time.perf_counter()
         rate, self.optimizer.lr = self.optimizer.lr, 0.0
-        loss, _ = self._forward(0)
-        loss.backward()
-        self.optimizer.step()
+        self.learn(*self._batch(0))
         self.optimizer.lr = rate
         self.compiling = time.perf_counter() - begun
 
     def train_step(self) -> bool:
         """Train one mini-batch."""
-        loss, right = self._forward(self._first)
-        loss.backward()
-        self.optimizer.step()  # also clears the gradients
+        loss, probability = self._step(*self._batch(self._first))
         last = min(self._first + BATCH, self.graph.N)
         self.loss += loss.item() * (last - self._first) / self.graph.N
-        self.right += right
+        self.right += int((probability.to_numpy() > 0.5).sum())
         self._first = last
         if last < self.graph.N:
             return False
@@ -98,12 +96,22 @@ class FastTrainer(Trainer):
         with minitorch.no_grad():
             return self.network(minitorch.tensor(points, backend=self.backend)).tolist()
 
-    def _forward(self, first: int) -> tuple[minitorch.Tensor, int]:
-        """Return the mean loss of a mini-batch and its number of correct points."""
-        points, labels = self.points[first : first + BATCH], self.labels[first : first + BATCH]
+    def learn(self, points: minitorch.Tensor, labels: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """Take a step of gradient descent; returns the mean loss, and the probability of each point's correct label."""
         output = self.network(points)
-        probability = output * labels + (1 - output) * (1 - labels)  # of the correct label
-        return -probability.log().mean(), int((probability.to_numpy() > 0.5).sum())
+        probability = output * labels + (1 - output) * (1 - labels)
+        loss = -probability.log().mean()
+        loss.backward()
+        self.optimizer.step()  # also clears the gradients
+        return loss.detach(), probability.detach()
+
+    def gain(self) -> str:
+        """See `Trainer.gain`."""
+        return self._step.gain()
+
+    def _batch(self, first: int) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """The points and labels of a mini-batch."""
+        return self.points[first : first + BATCH], self.labels[first : first + BATCH]
 
     def _shuffle(self) -> None:
         """Start an epoch with all points in a new order."""

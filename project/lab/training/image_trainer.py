@@ -107,12 +107,24 @@ class ImageTrainer(ClassifierTrainer):
 
     def batch_loss(self, *batch: minitorch.Tensor) -> tuple[minitorch.Tensor, int, int]:
         """See `ClassifierTrainer.batch_loss`."""
+        loss, output = self.loss_and_output(*self.prepare(*batch))
+        return loss, *self.tally(output.detach(), *batch)
+
+    def prepare(self, *batch: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """The images, and for each a row that is 1 at its label."""
         images, labels = batch
-        wanted = labels.to_numpy()
-        output = self.network(images)  # log probabilities
-        right = minitorch.tensor(self._one_hot[wanted], backend=output.backend)
-        loss = -(output * right).sum() * (1 / len(wanted))
-        return loss, int((output.numpy().argmax(1) == wanted).sum()), len(wanted)
+        return images, minitorch.tensor(self._one_hot[labels.to_numpy()], backend=images.backend)
+
+    def loss_and_output(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """See `ClassifierTrainer.loss_and_output`; the output is log probabilities."""
+        images, wanted = tensors
+        output = self.network(images)
+        return -(output * wanted).sum() * (1 / images.shape[0]), output
+
+    def tally(self, output: minitorch.Tensor, *batch: minitorch.Tensor) -> tuple[int, int]:
+        """See `ClassifierTrainer.tally`."""
+        wanted = batch[1].to_numpy()
+        return int((output.numpy().argmax(1) == wanted).sum()), len(wanted)
 
     def validate(self) -> float:
         """See `ClassifierTrainer.validate`."""

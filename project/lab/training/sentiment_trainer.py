@@ -128,21 +128,30 @@ class SentimentTrainer(ClassifierTrainer):
         """Return the input of the network for the selected rows of encoded sentences."""
         return minitorch.from_numpy(sentences[rows].astype(self.dtype), minitorch.FastBackend)
 
-    def loss_of(self, x: minitorch.Tensor, y: minitorch.Tensor) -> tuple[minitorch.Tensor, np.ndarray]:
-        """Return the mean loss of a batch and the probabilities of label 1."""
+    def loss_and_output(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """See `ClassifierTrainer.loss_and_output`; the output is the probabilities of label 1."""
+        x, y = tensors
         output = self.network(x)
         probability = output * y + (1 - output) * (1 - y)  # of the correct label
-        return -probability.log().mean(), output.to_numpy()
+        return -probability.log().mean(), output
 
     # Required by ClassifierTrainer
 
     def batch_loss(self, *batch: Any) -> tuple[minitorch.Tensor, int, int]:
         """See `ClassifierTrainer.batch_loss`."""
+        loss, output = self.loss_and_output(*self.prepare(*batch))
+        return loss, *self.tally(output, *batch)
+
+    def prepare(self, *batch: Any) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """The word vectors, and the labels in the network's dtype."""
         x, labels = batch
-        loss, output = self.loss_of(x, labels.to(self.dtype))
-        predictions = get_predictions_array(labels.to_numpy(), output)
+        return x, labels.to(self.dtype)
+
+    def tally(self, output: minitorch.Tensor, *batch: Any) -> tuple[int, int]:
+        """See `ClassifierTrainer.tally`."""
+        predictions = get_predictions_array(batch[1].to_numpy(), output.to_numpy())
         self.trained = (self.trained if self.step else []) + predictions
-        return loss, sum(label == predicted for label, predicted, _ in predictions), len(predictions)
+        return sum(label == predicted for label, predicted, _ in predictions), len(predictions)
 
     def validate(self) -> float:
         """See `ClassifierTrainer.validate`."""

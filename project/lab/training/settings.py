@@ -13,6 +13,9 @@ import typer
 
 from project.lab.training import command_line
 
+COMPILE_HELP = "record the training step once and replay it, then print the gain"
+"""The help text of --compile."""
+
 
 def option(
     default: Any,
@@ -26,7 +29,7 @@ def option(
 
     Args:
         default: The value if the option is omitted. Its type determines the allowed values: a string, an integer or a float; None
-            allows an integer that may be omitted.
+            allows an integer that may be omitted; False is a flag.
         help: The help text.
         low: The smallest allowed number.
         high: The largest allowed number.
@@ -61,7 +64,8 @@ class BaseSetting:
     def command(self) -> str:
         """The command line that repeats the run."""
         values = {field.name: getattr(self, field.name) for field in options_of(self)}
-        options = [f"--{name.replace('_', '-')} {value}" for name, value in values.items() if value is not None]
+        given = {name: "" if value is True else f" {value}" for name, value in values.items() if value is not None and value is not False}
+        options = [f"--{name.replace('_', '-')}{value}" for name, value in given.items()]
         return f"python project/{self.program}.py {' '.join(options)}"
 
 
@@ -93,6 +97,9 @@ def with_setting(default: BaseSetting, command: Callable[..., int]) -> Callable[
 def _option(field: dataclasses.Field[Any], default: Any) -> inspect.Parameter:
     """Return the option of a field; its value is None if the command line does not give it."""
     name, choices = f"--{field.name.replace('_', '-')}", field.metadata["choices"]
+    if default is False:
+        flag = typer.Option(name, help=field.metadata["help"])
+        return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[bool | None, flag])
     if isinstance(default, str):
         parser, metavar = _one_of(choices), "NAME"
     else:
@@ -109,6 +116,8 @@ def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
 
 def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> bool:
     """Whether a field may have this value."""
+    if isinstance(default, bool):
+        return isinstance(value, bool)
     if isinstance(default, str):
         return isinstance(value, str) and (not choices or value in choices)
     if value is None:
@@ -121,6 +130,8 @@ def _allowed(value: Any, default: Any, low: Any, high: Any, above: Any, choices:
 
 def _expected(default: Any, low: Any, high: Any, above: Any, choices: Sequence[str], help: str) -> str:
     """Describe the allowed values of a field."""
+    if isinstance(default, bool):
+        return "True or False"
     if isinstance(default, str):
         return f"one of {', '.join(choices)}" if choices else "a name"
     kind = "a number" if isinstance(default, float) else "a whole number"

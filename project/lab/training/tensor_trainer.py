@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minitorch
-from project.lab.training.trainer import Setting, Trainer
+from project.lab.training.compiled_step import CompiledStep
+from project.lab.training.trainer import TensorSetting, Trainer
 
 
 class TensorTrainer(Trainer):
@@ -22,10 +23,11 @@ class TensorTrainer(Trainer):
         labels: Its labels, shape (N,).
     """
 
-    def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
+    def __init__(self, setting: TensorSetting, make_network: Callable[[int], Any]) -> None:
         super().__init__(setting, make_network)
         self.points = minitorch.tensor(self.graph.X)
         self.labels = minitorch.tensor(self.graph.y)
+        self._step = CompiledStep(self.learn, setting.compile)
 
     def seed(self, seed: int) -> None:
         """See `Trainer.seed`."""
@@ -33,14 +35,23 @@ class TensorTrainer(Trainer):
 
     def train_step(self) -> bool:
         """Train one epoch: one forward pass, one backward pass and one step."""
-        output = self.network(self.points)
-        probability = output * self.labels + (1 - output) * (1 - self.labels)  # of the correct label
-        loss = -probability.log().mean()
-        loss.backward()
-        self.optimizer.step()  # also clears the gradients
+        loss, probability = self._step(self.points, self.labels)
         self.loss = loss.item() * self.graph.N
         self.right = int((probability.to_numpy() > 0.5).sum())
         return True
+
+    def learn(self, points: minitorch.Tensor, labels: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """Take a step of gradient descent; returns the mean loss, and the probability of each point's correct label."""
+        output = self.network(points)
+        probability = output * labels + (1 - output) * (1 - labels)
+        loss = -probability.log().mean()
+        loss.backward()
+        self.optimizer.step()  # also clears the gradients
+        return loss.detach(), probability.detach()
+
+    def gain(self) -> str:
+        """See `Trainer.gain`."""
+        return self._step.gain()
 
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """See `Trainer.probabilities`."""

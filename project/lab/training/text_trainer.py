@@ -20,7 +20,8 @@ from minitorch.nn import cross_entropy
 from minitorch.optim import AdamW, CosineAnnealingLR, clip_grad_norm_
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
-from project.lab.training.settings import BaseSetting, option
+from project.lab.training.compiled_step import CompiledStep
+from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -46,6 +47,7 @@ class Setting(BaseSetting):
         dropout: Probability that dropout zeroes an element.
         rate: Initial learning rate; it decreases to a tenth.
         seed: For the initial weights, the batches, dropout and the characters sampled at the end.
+        compile: Whether the training step is compiled.
 
     Raises:
         ValueError: If a value is not allowed; the message is one line that names the allowed values.
@@ -62,6 +64,7 @@ class Setting(BaseSetting):
     dropout: float = option(0.0, "probability that dropout zeroes an element", low=0.0, high=0.9)
     rate: float = option(3e-3, "learning rate at the beginning; it falls to a tenth", low=1e-9, high=1.0)
     seed: int = option(0, "for the initial weights, the batches, dropout and the characters sampled at the end", low=0, high=2**32 - 1)
+    compile: bool = option(False, COMPILE_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,6 +177,7 @@ class Run:
         self.optimizer = AdamW(self.model.parameters(), lr=setting.rate, weight_decay=WEIGHT_DECAY)
         self.schedule = CosineAnnealingLR(self.optimizer, setting.steps, setting.rate / 10)
         self._random = np.random.default_rng(setting.seed)
+        self._step = CompiledStep(self.learn, setting.compile)
 
     @property
     def finished(self) -> int:
@@ -198,16 +202,25 @@ class Run:
     def advance(self) -> float:
         """Train on one batch, and return its loss."""
         begun = time.perf_counter()
-        loss = self.loss(*self.text.batch(self.text.train, self.setting.batch, self._random))
-        self.optimizer.zero_grad()
-        loss.backward()
-        clip_grad_norm_(self.model.parameters(), LARGEST_NORM)
-        self.optimizer.step()
+        loss = self._step(*self.text.batch(self.text.train, self.setting.batch, self._random))
         self.schedule.step()
         self.step += 1
         self.losses.append(loss.item())
         self.seconds += time.perf_counter() - begun
         return self.losses[-1]
+
+    def learn(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
+        """Take a step on one batch; returns its loss."""
+        loss = self.loss(pieces, following)
+        self.optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(self.model.parameters(), LARGEST_NORM)
+        self.optimizer.step()
+        return loss.detach()
+
+    def gain(self) -> str:
+        """A sentence on what compilation gained; "" for none."""
+        return self._step.gain()
 
     def validation_loss(self) -> float:
         """Return the mean loss over a few batches, which are the same each time."""
