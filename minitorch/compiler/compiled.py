@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from minitorch.compiler.fused import fuse
-from minitorch.compiler.guards import argument_key
+from minitorch.compiler.guards import argument_key, describe_call
 from minitorch.compiler.nesting import map_tensors
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler.recording import Recording
@@ -66,6 +70,35 @@ FUSED_AFTER = 32
 """Number of replays after which a program is fused: shorter runs would wait longer than they gain."""
 
 
+WORTH_IT = 10
+"""Number of replays after which a recording has saved more time than it took."""
+
+RECURSIVE = "recursive"
+"""Why no recording fits within a replay of the function itself."""
+
+
+class _Current(threading.local):
+    """What this thread does.
+
+    Attributes:
+        is_checking: Whether it runs a compiled function as it is, to compare its results.
+    """
+
+    is_checking = False
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Run compiled functions as they are in the block."""
+        self.is_checking = True
+        try:
+            yield
+        finally:
+            self.is_checking = False
+
+
+current = _Current()
+
+
 class Compiled:
     """A compiled function. Attributes that it lacks are those of the function: `model.parameters()`.
 
@@ -85,9 +118,11 @@ class Compiled:
         self._recordings: dict[Any, list[Recording]] = {}
         self._lock = threading.RLock()
         self._latest: Recording | None = None
+        self._latest_key: Any = None
         self._eager = ""  # why the function runs as it is
         if not hasattr(fn, "forward"):
             functools.update_wrapper(self, fn, updated=())
+        _all.add(self)
 
     @property
     def name(self) -> str:
@@ -144,40 +179,47 @@ class Compiled:
         latest = self._latest
         if latest is not None and not kwargs and active.recorder is None and latest.take(args):
             return self._run(latest, args, kwargs, args)
-        if self._eager:
-            return self.fn(*args, **kwargs)
-        if active.recorder is not None and not active.recorder.elsewhere():
-            return self.fn(*args, **kwargs)  # the compiled function around it records this call as well
+        if self._eager or active.recorder is not None or current.is_checking:
+            return self.fn(*args, **kwargs)  # a compiled function around it records this call as well
         tensors: list[Any] = []
         key = argument_key((args, kwargs), tensors)
-        recording, why = self._find(key)
+        recording, why = self._find(key, tensors)
         if recording is None:
-            return self._record(key, args, kwargs, tensors, why)
+            return self.fn(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
         return self._run(recording, args, kwargs, tensors)
 
     def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
         """Replay a recording whose lock is taken, or compare it with the function, and release it."""
+        recording.thread = threading.get_ident()
         try:
             every = self._check_every
             if (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
                 return self._checked(recording, args, kwargs, tensors)
             return self._replay(recording, tensors)
         finally:
+            recording.thread = 0
             recording.lock.release()
 
-    def _find(self, key: Any) -> tuple[Recording | None, str]:
-        """A recording that fits, its lock taken; else None, and why the last one did not fit."""
-        why = ""
-        with self._lock:
-            for recording in list(self._recordings.get(key, ())):
-                if recording.is_busy():
+    def _find(self, key: Any, tensors: Sequence[Any]) -> tuple[Recording | None, str]:
+        """A recording that fits, its lock taken, after waiting for other threads; else None, and why the last one did not fit."""
+        while True:
+            with self._lock:
+                candidates = list(self._recordings.get(key, ()))
+            why, waiting = "", None
+            for recording in candidates:
+                if not recording.lock.acquire(blocking=False):
+                    waiting = recording
                     continue
-                why = recording.fits()
-                if not why and recording.lock.acquire(blocking=False):
+                why = recording.fits(tensors)
+                if not why:
                     return recording, ""
-                if why:
-                    self._recordings[key].remove(recording)
-        return None, why
+                recording.lock.release()
+            if waiting is None:
+                return None, why
+            if waiting.thread == threading.get_ident():
+                return None, RECURSIVE
+            with waiting.lock:  # another thread replays it
+                continue
 
     def _forget(self, recording: Recording) -> None:
         with self._lock:
@@ -194,41 +236,56 @@ class Compiled:
         return recording.replay(tensors)
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Any], why: str) -> Any:
-        """Record a call.
+        """Record a call. After an error, tensors and gradients are as they were before the call.
 
         Raises:
             NotRecordable: If it is not possible, and the fallback is "error".
         """
         with self._lock:
-            self.recorded += 1
-            if self.recorded > self._options["max_recordings"]:
-                reason = f"{self._options['max_recordings']} recordings were not enough; the last time, {why or 'the arguments'} differed"
+            if not self._has_space():
+                limit = self._options["max_recordings"]
+                why = why or describe_call(key, self._latest_key) or "the arguments"
+                reason = f"{limit} recordings are not enough; what differed last is {why}. Pass max_recordings={2 * limit} if that is right"
                 return self._give_up(reason, None, args, kwargs)
-            before = None
+            recording = None
             try:
                 recording = Recording(self.fn, (args, kwargs), self.name)
-                before = recording.before
-                result = recording.record()
+                result = recording.record(tensors)
+                recording.prepare()
             except NotRecordable as error:
-                return self._give_up(str(error), before, args, kwargs)
-            recording.prepare()
+                return self._give_up(str(error), recording, args, kwargs)
+            except BaseException:
+                if recording is not None:
+                    recording.before.restore()
+                raise
+            self.recorded += 1
             self._recordings.setdefault(key, []).append(recording)
-            self._latest = recording
+            self._latest, self._latest_key = recording, key
             if not recording.has_gradients:
                 recording.hand_over(tensors)
-                return map_tensors(result, lambda x: x.detach().clone())
+                return result
             recording.before.restore()
             recording.lock.acquire()
         return self._run(recording, args, kwargs, tensors)
 
-    def _give_up(self, reason: str, before: Snapshot | None, args: Any, kwargs: Any) -> Any:
+    def _has_space(self) -> bool:
+        """Whether a further recording may be kept, after dropping those that fit no more and have been worth it."""
+        limit, kept = self._options["max_recordings"], [each for group in self._recordings.values() for each in group]
+        if len(kept) >= limit:
+            for recording in kept:
+                if recording.replays >= WORTH_IT and recording.guards.failed():
+                    self._forget(recording)
+        return sum(map(len, self._recordings.values())) < limit
+
+    def _give_up(self, reason: str, recording: Recording | None, args: Any, kwargs: Any) -> Any:
         """Run the function as it is from now on, or raise.
 
         Raises:
             NotRecordable: If the fallback is "error".
         """
-        if before is not None:
-            before.restore()
+        if recording is not None:
+            recording.before.restore()
+            recording.guards.restore()
         if self._options["fallback"] == "error":
             raise NotRecordable(f'{self.name} cannot be compiled: {reason}. Or pass fallback="eager" to run it as it is') from None
         self._eager = reason
@@ -243,17 +300,25 @@ class Compiled:
         Raises:
             NotRecordable: If a number differs, and the fallback is "error".
         """
-        before = Snapshot(recording.guards)
-        replayed = self._replay(recording, tensors)
-        after = Snapshot(recording.guards)
-        before.restore()
-        expected = self.fn(*args, **kwargs)
-        wrong = difference(_arrays(replayed), _arrays(expected)) or after.difference(Snapshot(recording.guards), recording.guards)
+        before = Snapshot(recording.guards, tensors)
+        try:
+            replayed = self._replay(recording, tensors)
+            found = _arrays(replayed)
+            after = Snapshot(recording.guards, tensors)
+            before.restore()
+            with current.checking():
+                expected = self.fn(*args, **kwargs)
+        except BaseException:
+            before.restore()
+            recording.replays = 0
+            raise
+        wrong = difference(found, _arrays(expected)) or after.difference(Snapshot(recording.guards, tensors), recording.guards)
         if not wrong:
             return replayed if recording.has_gradients else expected
         self._forget(recording)
+        before.restore()
         reason = f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote"
-        return self._give_up(reason, before, args, kwargs)
+        return self._give_up(reason, None, args, kwargs)
 
     # Like the function
 
@@ -266,7 +331,17 @@ class Compiled:
         """A compiled method of a class is compiled anew for each object."""
         return self if instance is None else Compiled(self.fn.__get__(instance, owner), **self._options)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __setattr__(self, name: str, value: Any) -> None:
+        fn = self.__dict__.get("fn")
+        if hasattr(fn, "forward") and name not in self.__dict__ and "_latest_key" in self.__dict__:
+            setattr(fn, name, value)  # of a module
+        else:
+            super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...] | str:
+        name = getattr(self.fn, "__qualname__", "")
+        if name and getattr(sys.modules.get(self.fn.__module__), name, None) is self:
+            return name  # a decorated function of a module: by name, as functions are pickled
         return functools.partial(Compiled, **self._options), (self.fn,)
 
     def __repr__(self) -> str:
@@ -278,3 +353,19 @@ def _arrays(result: Any) -> list[Any]:
     found: list[Any] = []
     map_tensors(result, lambda x: found.append(x.detach().to_numpy()))
     return found
+
+
+_all: weakref.WeakSet[Compiled] = weakref.WeakSet()
+"""Every compiled function of this process."""
+
+
+def _after_fork() -> None:
+    """Make new locks in the child: other threads of the parent may have held them."""
+    for compiled in list(_all):
+        compiled._lock = threading.RLock()
+        for group in compiled._recordings.values():
+            for recording in group:
+                recording.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

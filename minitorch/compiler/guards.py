@@ -1,44 +1,35 @@
-"""Stage 5 - Guards: what a recorded program took for granted, and the scan that finds it.
+"""Stage 5 - Guards: what a recorded program took for granted.
 
 A replay repeats kernels and runs no Python. So whatever Python looked at while the program was recorded must still be the same: the
-function's own variables, the modules, parameters, optimizers, lists and numbers that they lead to.
+function's own variables, the modules, parameters, optimizers, lists and numbers that they lead to; see `scan`.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import types
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from minitorch.autodiff import LEAF
 from minitorch.compiler.guard_check import CheckWriter
+from minitorch.compiler.scan import MISSING, PLAIN, Scan
 from minitorch.compiler.nesting import layout_of
-from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.context import grad_mode
+from minitorch.core.dtypes import get_default_dtype
 from minitorch.core.tensor_base import TensorBase
 from minitorch.kernels.jit import threads
-from minitorch.module import Module, Parameter
-
-PLAIN = (int, float, complex, str, bytes, bool, type(None), np.dtype, np.number, np.bool_)
-"""Values that are compared by value; all others by identity."""
-
-DEPTH, ENTRIES = 8, 64
-"""How far the scan follows objects, and the longest list or dictionary whose entries it looks at; of a longer one the length counts."""
-
-IGNORED = {"_hooks", "_pre_hooks", "derivative", "grad"}
-"""Attributes that are no guards: hooks are refused, gradients are results."""
 
 DECISIVE = ("momentum", "nesterov", "centered")
-"""Settings of optimizers that decide which kernel runs."""
-
-MISSING = object()
+"""Settings of optimizers that decide which kernel runs; all others are read at every step."""
 
 
 class Guards:
     """What a program took for granted.
+
+    Args:
+        fn: The function.
+        args: Its arguments that are no tensors, such as a module; see `scan.Scan`.
 
     Attributes:
         tensors: The tensors found, each with the path that led to it: "model.layer1.weights".
@@ -46,139 +37,60 @@ class Guards:
         modules: The modules found.
     """
 
-    def __init__(self, fn: Any) -> None:
-        self.tensors: dict[Any, str] = {}
-        self.optimizers: list[Any] = []
-        self.modules: list[Module] = []
-        self._entries: list[tuple[dict[Any, Any], Any, Any, str]] = []  # dictionary, key, value, path
-        self._cells: list[tuple[Any, Any, str]] = []
-        self._lists: list[tuple[Any, tuple[Any, ...], str]] = []
-        self._parameters: list[tuple[Parameter, Any, str]] = []
-        self._storages: list[tuple[Any, Any, Any, bool, str]] = []
-        self._seen: set[int] = set()
-        self._mode = grad_mode.enabled, threads()
-        self._settings = ()
+    def __init__(self, fn: Any, args: Any = ()) -> None:
+        found = Scan(fn, args)
+        self.tensors, self.optimizers, self.modules = found.tensors, found.optimizers, found.modules
+        self._entries, self._cells, self._lists = found.entries, found.cells, found.lists
+        self._attributes, self._arrays, self._sizes = found.attributes, found.arrays, found.sizes
+        self._parameters, self._hooks = found.parameters, found.hooks
+        self._names = [(attributes, frozenset(attributes), path) for attributes, path in found.objects]
+        self._storages = [_storage(x, path) for x, path in found.tensors.items()]
+        self._graded = [(x, x.grad is None, path) for x, path in found.tensors.items() if x.history is LEAF]
+        self._modes = _modes()
+        self._structure = self.structure()
+        self._all_settings = self.settings()
         self._check: Callable[[], bool] | None = None
-        self._names = frozenset(_names_used(fn))
-        self._scan(fn, "", 0)
-        self._settings = self.structure()
-
-    # The scan
-
-    def _scan(self, value: Any, path: str, depth: int) -> None:
-        if isinstance(value, (*PLAIN, type, types.ModuleType)) or depth > DEPTH or id(value) in self._seen:
-            return
-        self._seen.add(id(value))
-        if isinstance(value, TensorBase):
-            self._add_tensor(value, path)
-        elif isinstance(value, Parameter):
-            self._parameters.append((value, value.value, path))
-            self._scan(value.value, path, depth)
-        elif _is_optimizer(value):
-            self._scan_optimizer(value, path or "optimizer", depth)
-        elif isinstance(value, types.MethodType):
-            self._scan(value.__self__, path, depth)
-            self._scan(value.__func__, path, depth)
-        elif isinstance(value, types.FunctionType):
-            self._scan_function(value, depth)
-        elif isinstance(value, functools.partial):
-            self._scan([value.func, value.args, value.keywords], path, depth)
-        elif isinstance(value, dict):
-            self._scan_dict(value, path, depth, "[{!r}]")
-        elif isinstance(value, (list, tuple)):
-            self._scan_list(value, path, depth)
-        elif isinstance(value, Module) or not _is_foreign(type(value)):
-            self._scan_object(value, path, depth)
-
-    def _add_tensor(self, x: Any, path: str) -> None:
-        self.tensors[x] = path or "tensor"
-        if x._hooks:
-            raise NotRecordable(f"{path or 'a tensor'} has a hook, which is Python; remove it, or leave the function uncompiled")
-        self._storages.append((x, x._tensor, getattr(x._tensor, "_storage", None), x.history is None, path))
-
-    def _scan_function(self, fn: Any, depth: int) -> None:
-        if fn.__module__.partition(".")[0] in LIBRARIES:
-            return
-        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-            try:
-                content = cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-            self._cells.append((cell, content, name))
-            self._scan(content, name, depth + 1)
-        for name in _global_names(fn.__code__):
-            if name in fn.__globals__:
-                value = fn.__globals__[name]
-                self._entries.append((fn.__globals__, name, value, name))
-                self._scan(value, name, depth + 1)
-        for value in [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]:
-            self._scan(value, "a default argument", depth + 1)
-
-    def _scan_optimizer(self, optimizer: Any, path: str, depth: int) -> None:
-        self.optimizers.append(optimizer)
-        self._lists.append((optimizer.param_groups, tuple(optimizer.param_groups), f"{path}.param_groups"))
-        for group in optimizer.param_groups:
-            self._lists.append((group["params"], tuple(group["params"]), f"{path}.params"))
-            for parameter in group["params"]:
-                self._scan(parameter, parameter.name or f"{path}.params", depth + 1)
-
-    def _scan_dict(self, value: dict[Any, Any], path: str, depth: int, form: str, names: Container[str] | None = None) -> None:
-        if len(value) > ENTRIES and names is None:
-            return
-        for key, entry in list(value.items()):
-            if key in IGNORED or (names is not None and key not in names):
-                continue
-            place = path + form.format(key) if path else str(key)
-            self._entries.append((value, key, entry, place))
-            self._scan(entry, place, depth + 1)
-
-    def _scan_list(self, value: Any, path: str, depth: int) -> None:
-        if len(value) > ENTRIES:
-            return
-        if isinstance(value, list):
-            self._lists.append((value, tuple(value), path))
-        for i, entry in enumerate(value):
-            self._scan(entry, f"{path}[{i}]", depth + 1)
-
-    def _scan_object(self, value: Any, path: str, depth: int) -> None:
-        attributes = getattr(value, "__dict__", None)
-        if attributes is None:
-            return
-        if isinstance(value, Module):
-            self.modules.append(value)
-        for name in ("_hooks", "_pre_hooks"):
-            if isinstance(value, Module) and attributes.get(name):
-                raise NotRecordable(f"{path or type(value).__name__} has a hook, which is Python; remove it, or leave it uncompiled")
-        for registry in ("_parameters", "_modules"):
-            if isinstance(value, Module) and registry in attributes:
-                self._seen.add(id(attributes[registry]))
-                self._scan_dict(attributes[registry], path, depth, ".{}")
-        used = None if _is_foreign(type(value)) else self._names  # a user's object may have others, such as a list of losses
-        self._scan_dict(attributes, path, depth, ".{}", used)
-        for name in self._names | {"forward", "__call__"}:
-            function = inspect.getattr_static(type(value), name, None)
-            if isinstance(function, types.FunctionType):
-                self._scan(function, path, depth)
 
     def forget(self, holder: dict[Any, Any], key: Any) -> None:
         """No longer take an entry of a dictionary for granted, because the program itself sets it."""
         gone = [entry[2] for entry in self._entries if entry[0] is holder and entry[1] == key]
         self._entries = [entry for entry in self._entries if entry[0] is not holder or entry[1] != key]
         self._storages = [each for each in self._storages if all(each[0] is not value for value in gone)]
+        self._names = [(names, before | {key} if names is holder else before, path) for names, before, path in self._names]
         for value in gone:
-            self.tensors.pop(value, None)
+            if isinstance(value, TensorBase):
+                self.tensors.pop(value, None)
 
-    def watch_state(self) -> list[Any]:
-        """Take the tensors of the optimizers' state for granted as well, which exist after the first step; returns them."""
-        found = []
+    def state_tensors(self) -> Iterable[tuple[dict[str, Any], str, Any, str]]:
+        """The tensors of the optimizers' state: the dictionary that holds each, its name there, the tensor, and its name in messages."""
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
                 for name, entry in state.items():
                     if isinstance(entry, TensorBase):
-                        path = f"the optimizer's {name} of {parameter.name or 'a parameter'}"
-                        self._entries.append((state, name, entry, path))
-                        self._add_tensor(entry, path)
-                        found.append(entry)
+                        yield state, name, entry, f"the optimizer's {name} of {parameter.name or 'a parameter'}"
+
+    def path_of(self, holder: dict[str, Any], name: str) -> str:
+        """The path of an attribute for messages."""
+        return next((f"{path}.{name}" for attributes, _, path in self._names if attributes is holder), name)
+
+    def watch_state(self, owned: Mapping[int, Any]) -> list[tuple[Any, str]]:
+        """Take the optimizers' state for granted as well, as it is after the recorded step.
+
+        Args:
+            owned: States that Python reads again in a replay, by identity.
+
+        Returns:
+            The tensors of the other states, with their names.
+        """
+        found = []
+        for optimizer in self.optimizers:
+            for parameter, state in optimizer.state.items():
+                self._entries.append((optimizer.state, parameter, state, f"the optimizer's state of {parameter.name or 'a parameter'}"))
+        for state, name, entry, path in self.state_tensors():
+            if id(state) not in owned:
+                self._entries.append((state, name, entry, path))
+                self._storages.append(_storage(entry, path))
+                found.append((entry, path))
         return found
 
     # The check
@@ -192,60 +104,149 @@ class Guards:
     def _write_check(self) -> Callable[[], bool]:
         """All guards as one expression."""
         writer = CheckWriter()
-        writer.add("{}.enabled is {} and {}() == {}", grad_mode, self._mode[0], threads, self._mode[1])
+        writer.add("{}() == {}", _modes, self._modes)
         writer.add_all("{}.value is {}", ((parameter, value) for parameter, value, _ in self._parameters))
-        for x, data, storage, is_constant, _ in self._storages:
-            form = "{}._tensor is {} and {}._storage is {} and {}.history is " + ("None" if is_constant else "not None")
+        for x, data, storage, history, _ in self._storages:
+            kind = "is None" if history is None else "is not None"
+            form = "{}._tensor is {} and {}._storage is {} and {}.history " + kind
             writer.add(form, x, data, data, storage, x) if storage is not None else writer.add("{}._tensor is {}", x, data)
+        for x, is_none, _ in self._graded:
+            writer.add("{}.grad is None" if is_none else "{}.grad is not None", x)
+        writer.add_all("not {}._hooks", ((x,) for x in self.tensors))
+        writer.add_all("not {}", ((hooks,) for hooks, _ in self._hooks))
         writer.add_all("{}.get({}, {}) is {}", ((holder, key, MISSING, value) for holder, key, value, _ in self._entries))
-        writer.add_all("{}.cell_contents is {}", ((cell, value) for cell, value, _ in self._cells))
+        writer.add_all("{}({}, {}) is {}", ((_attribute, holder, name, value) for holder, name, value, _ in self._attributes))
+        writer.add_all("{}({}) is {}", ((_content, cell, value) for cell, value, _ in self._cells))
+        writer.add_all("len({}) == {}", self._sizes_now())
         for entries, before, _ in self._lists:
-            writer.add("len({}) == {}", entries, len(before))
-            writer.add_all("{}[{}] is {}", ((entries, i, entry) for i, entry in enumerate(before)))
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                for name in DECISIVE:
-                    writer.add("{}.get({}) is {}", group, name, group.get(name)) if name in group else None
+            writer.add("{}({}, {})", _same_entries, entries, before)
+        writer.add_all("{}({}, {})", ((_same_array, array, before) for array, before, _ in self._arrays))
+        for group, name in self._decisive():
+            writer.add("{}.get({}) is {}", group, name, group.get(name))
         return writer.function()
+
+    def _sizes_now(self) -> Iterable[tuple[Any, int]]:
+        return ((holder, size) for holder, size, _ in self._sizes)
 
     def failed(self) -> str:
         """What differs now, in words; "" if nothing does."""
-        if (grad_mode.enabled, threads()) != self._mode:
-            return "grad mode or the number of threads"
+        if _modes() != self._modes:
+            return "grad mode, the default dtype or the number of threads"
         for parameter, value, path in self._parameters:
             if parameter.value is not value:
-                return f"the value of {path}"
-        for x, data, storage, is_constant, path in self._storages:
-            if x._tensor is not data or getattr(data, "_storage", None) is not storage or (x.history is None) is not is_constant:
-                return f"{path}, its storage or whether it requires gradients"
-        for holder, key, value, path in self._entries:
-            now = holder.get(key, MISSING)
+                return f"the value of {path}, which is another tensor"
+        for x, data, storage, history, path in self._storages:
+            if x._tensor is not data or getattr(data, "_storage", None) is not storage:
+                return f"the storage of {path}"
+            if (x.history is None) is not (history is None):
+                return f"whether {path} requires gradients"
+        for x, is_none, path in self._graded:
+            if (x.grad is None) is not is_none:
+                return f"the gradient of {path}, which was {'None' if is_none else 'there'} before the call"
+        for x, path in self.tensors.items():
+            if x._hooks:
+                return f"the hooks of {path}"
+        for hooks, path in self._hooks:
+            if hooks:
+                return f"the hooks of {path}"
+        return self._failed_values() or self._failed_containers()
+
+    def _failed_values(self) -> str:
+        """Which variable or attribute differs."""
+        held = [(holder.get(key, MISSING), value, path) for holder, key, value, path in self._entries]
+        held += [(_attribute(holder, name), value, path) for holder, name, value, path in self._attributes]
+        held += [(_content(cell), value, name) for cell, value, name in self._cells]
+        for now, value, path in held:
             if now is not value and not _same(now, value):
                 return f"{path}, which was {_short(value)} and is {_short(now)}"
-        for cell, value, name in self._cells:
-            now = _content(cell)
-            if now is not value and not _same(now, value):
-                return f"{name}, which was {_short(value)} and is {_short(now)}"
+        return ""
+
+    def _failed_containers(self) -> str:
+        """Which list, dictionary, array or setting differs."""
+        for holder, size, path in self._sizes:
+            if len(holder) != size:
+                return f"the number of entries of {path}, which was {size} and is {len(holder)}"
         for entries, before, path in self._lists:
-            if len(entries) != len(before) or not all(a is b or _same(a, b) for a, b in zip(entries, before, strict=True)):
+            if not _same_entries(entries, before):
                 return f"the entries of {path}"
-        return "a setting that decides on the optimizer's kernel" if self.structure() != self._settings else ""
+        for array, before, path in self._arrays:
+            if not _same_array(array, before):
+                return f"the numbers of the NumPy array {path}"
+        if self.structure() != self._structure:
+            return "a setting that decides on the optimizer's kernel: momentum, nesterov or centered"
+        return ""
+
+    def changed_by_python(self) -> str:
+        """What the function changed while it was recorded that a replay would not change, in words; "" if nothing.
+
+        Gradients do not count: they are results.
+        """
+        graded, self._graded = self._graded, []
+        found = self.failed()
+        self._graded = graded
+        if found:
+            return found
+        for attributes, names, path in self._names:
+            new = [name for name in attributes if name not in names]
+            if new:
+                return f"{path or 'an object'}.{new[0]}, which is new"
+        return "" if self.settings() == self._all_settings else "a setting of the optimizer, such as its learning rate"
+
+    def restore(self) -> None:
+        """Take back what the function changed while it was recorded, because it will be called again."""
+        for holder, key, value, _ in self._entries:
+            if isinstance(holder, dict) and holder.get(key, MISSING) is not value:
+                holder[key] = value
+        for holder, name, value, _ in self._attributes:
+            if value is not MISSING and _attribute(holder, name) is not value:
+                setattr(holder, name, value)
+        for cell, value, _ in self._cells:
+            if value is not MISSING and _content(cell) is not value:
+                cell.cell_contents = value
+        for entries, before, _ in self._lists:
+            if not _same_entries(entries, before):
+                entries.clear()
+                (entries.update if isinstance(entries, set) else entries.extend)(before)
+        for holder, size, _ in self._sizes:
+            while len(holder) > size:
+                holder.popitem() if isinstance(holder, dict) else holder.pop()
+        for array, before, _ in self._arrays:
+            if not _same_array(array, before):
+                array[...] = before
+        for attributes, names, _ in self._names:
+            for name in [name for name in attributes if name not in names]:
+                del attributes[name]
 
     def structure(self) -> tuple[Any, ...]:
         """The settings of optimizers that decide which kernel runs; all others are read at every step."""
-        return tuple([bool(group.get(name)) for optimizer in self.optimizers for group in optimizer.param_groups for name in DECISIVE])
+        return tuple([bool(group.get(name)) for group, name in self._decisive()])
+
+    def _decisive(self) -> list[tuple[dict[str, Any], str]]:
+        return [(group, name) for each in self.optimizers for group in each.param_groups for name in DECISIVE if name in group]
+
+    def settings(self) -> list[dict[str, Any]]:
+        """All settings of the optimizers, without the parameters."""
+        return [{name: value for name, value in group.items() if name != "params"} for each in self.optimizers for group in each.param_groups]
 
 
-def _is_optimizer(value: Any) -> bool:
-    """Whether it has what an Optimizer has: groups of parameters, and their state."""
-    return hasattr(type(value), "step") and isinstance(getattr(value, "param_groups", None), list) and hasattr(value, "state")
+def _modes() -> tuple[Any, ...]:
+    """What decides on all results, whatever the function refers to."""
+    return grad_mode.enabled, threads(), get_default_dtype()
+
+
+def _storage(x: Any, path: str) -> tuple[Any, Any, Any, Any, str]:
+    return x, x._tensor, getattr(x._tensor, "_storage", None), x.history, path
 
 
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:
+    except ValueError:  # deleted
         return MISSING
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    return getattr(holder, name, MISSING)
 
 
 def _same(now: Any, before: Any) -> bool:
@@ -253,67 +254,85 @@ def _same(now: Any, before: Any) -> bool:
     return type(now) is type(before) and isinstance(now, PLAIN) and (now == before or (now != now and before != before))
 
 
+def _same_entries(entries: Any, before: tuple[Any, ...]) -> bool:
+    """Whether a list or set still has the same entries."""
+    return len(entries) == len(before) and all(a is b or _same(a, b) for a, b in zip(entries, before, strict=True))
+
+
+def _same_array(array: np.ndarray, before: np.ndarray) -> bool:
+    """Whether a NumPy array still holds the same numbers."""
+    return array.shape == before.shape and array.dtype == before.dtype and array.tobytes() == before.tobytes()
+
+
 def _short(value: Any) -> str:
     text = "missing" if value is MISSING else repr(value) if isinstance(value, PLAIN) else f"a {type(value).__name__}"
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _global_names(code: types.CodeType) -> Iterator[str]:
-    """The names that a function and those defined in it may look up among the globals."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)
+class Identity:
+    """An object that only equals itself, kept alive: in a key, its number alone might belong to another object later."""
 
+    __slots__ = ("value",)
 
-def _names_used(fn: Any) -> set[str]:
-    """The names of globals and attributes that occur in a function and, directly or indirectly, in what it may call outside libraries."""
-    names: set[str] = set()
-    waiting, seen = [fn], set()
-    while waiting:
-        value = waiting.pop()
-        value = value.__func__ if isinstance(value, types.MethodType) else value
-        owner = getattr(value, "__self__", value)
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, types.FunctionType):
-            if value.__module__.partition(".")[0] in LIBRARIES:
-                continue
-            names.update(_global_names(value.__code__))
-            waiting += [value.__globals__.get(name) for name in _global_names(value.__code__)]
-            waiting += [content for cell in value.__closure__ or () if (content := _content(cell)) is not MISSING]
-        elif isinstance(value, Module):
-            waiting += [getattr(type(value), name, None) for name in vars(type(value))] + list(value._modules.values())
-        elif not isinstance(value, (type, types.ModuleType)) and not _is_foreign(type(value)):
-            waiting += [function for function in vars(type(value)).values() if isinstance(function, types.FunctionType)]
-        if owner is not value:
-            waiting.append(owner)
-    return names
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.value is other.value
 
-LIBRARIES = {"minitorch", "numpy", "numba", "builtins", "random", "threading", "typing", "collections", "pathlib", "re", "logging", "math"}
+    def __hash__(self) -> int:
+        return id(self.value)
 
-
-def _is_foreign(kind: type) -> bool:
-    """Whether objects of a class belong to a library, whose attributes are not scanned."""
-    return kind.__module__.partition(".")[0] in LIBRARIES
+    def __repr__(self) -> str:
+        return f"a {type(self.value).__name__}"
 
 
 def argument_key(value: Any, tensors: list[Any]) -> Any:
-    """What decides whether a recording fits an argument; its tensors are appended to the list.
+    """What decides whether a recording fits an argument; its tensors are appended to the list, each once.
 
     Args:
         value: An argument: a tensor, a plain value, or tuples, lists and dictionaries of them; of anything else the identity counts.
         tensors: Receives the tensors.
     """
     if isinstance(value, TensorBase):
+        for number, x in enumerate(tensors):
+            if x is value:
+                return "again", number
         tensors.append(value)
-        return "tensor", *layout_of(value)
+        return "tensor", *layout_of(value), not value._hooks
     if isinstance(value, (list, tuple)):
         return type(value), tuple([argument_key(entry, tensors) for entry in value])
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return dict, tuple([(key, argument_key(entry, tensors)) for key, entry in value.items()])
     if isinstance(value, PLAIN):
         return type(value), value if value == value else "nan"
-    return id(value)
+    return Identity(value)
+
+
+TENSOR = ("shape", "strides", "dtype", "requires_grad", "backend", "whether it has a gradient", "hooks")
+
+
+def describe_call(now: Any, before: Any) -> str:
+    """Where the keys of two calls' arguments (args, kwargs) differ, in words; "" if they are equal or there is no second one."""
+    if before is None:
+        return ""
+    (_, (args, kwargs)), (_, (args_before, kwargs_before)) = now, before
+    if len(args[1]) != len(args_before[1]):
+        return f"the number of arguments, which was {len(args_before[1])} and is {len(args[1])}"
+    if [name for name, _ in kwargs[1]] != [name for name, _ in kwargs_before[1]]:
+        return "the names of keyword arguments"
+    pairs = [(f"argument {number}", a, b) for number, (a, b) in enumerate(zip(args[1], args_before[1], strict=True))]
+    pairs += [(f"argument {name!r}", a, b) for (name, a), (_, b) in zip(kwargs[1], kwargs_before[1], strict=True)]
+    return next((describe_argument(a, b, path) for path, a, b in pairs if a != b), "")
+
+
+def describe_argument(now: Any, before: Any, path: str) -> str:
+    """Where the keys of an argument differ, in words."""
+    if not isinstance(now, tuple) or not isinstance(before, tuple) or now[0] != before[0]:
+        return path
+    if now[0] == "tensor":
+        what, a, b = next((name, a, b) for name, a, b in zip(TENSOR, now[1:], before[1:], strict=True) if a != b)
+        return f"the {what} of {path}, which was {b} and is {a}" if what in TENSOR[:3] else f"{path} ({what})"
+    if isinstance(now[0], type) and issubclass(now[0], PLAIN):
+        return f"{path}, which was {before[1]!r} and is {now[1]!r} (pass a number that changes as a tensor)"
+    return path

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minitorch.autodiff import LEAF
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import TensorData
 
 
 class Place(int):
-    """Where a tensor stands in a result."""
+    """Where a new tensor stands in a result."""
 
 
-def fill_places(structure: Any, tensors: Sequence[Any]) -> Any:
-    """A structure with tensors at its places."""
+class ArgumentPlace(int):
+    """Where an argument stands in a result."""
+
+
+def fill_places(structure: Any, tensors: Sequence[Any], arguments: Sequence[Any] = ()) -> Any:
+    """A structure with tensors and arguments at their places."""
+    if isinstance(structure, ArgumentPlace):
+        return arguments[structure]
     if isinstance(structure, Place):
         return tensors[structure]
     if isinstance(structure, (list, tuple)):
-        parts = [fill_places(part, tensors) for part in structure]
+        parts = [fill_places(part, tensors, arguments) for part in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
     if isinstance(structure, dict):
-        return {key: fill_places(part, tensors) for key, part in structure.items()}
+        return {key: fill_places(part, tensors, arguments) for key, part in structure.items()}
     return structure
 
 
@@ -37,10 +44,33 @@ def map_tensors(value: Any, fn: Callable[[Any], Any]) -> Any:
     return value
 
 
+COMPUTED = "computed"
+"""In a layout, the history of a tensor that was computed with gradients."""
+
+
 def layout_of(x: Any) -> tuple[Any, ...]:
-    """What must be the same for a recording to fit an argument: shape, strides, dtype, whether it is a constant, and its backend."""
-    data = x._tensor
-    return data.shape, data.strides, data.dtype, x.history is None, x.backend
+    """What must be the same for a recording to fit an argument.
+
+    Returns:
+        Shape, strides, dtype, history (None for a constant, LEAF, or COMPUTED), backend, and whether its gradient is None.
+    """
+    data, history = x._tensor, x.history
+    kind = history if history is None or history is LEAF else COMPUTED
+    return data.shape, data.strides, data.dtype, kind, x.backend, x.grad is None
+
+
+def has_layout(x: Any, shape: Any, strides: Any, dtype: Any, kind: Any, backend: Any, is_ungraded: bool) -> bool:
+    """Whether a tensor has a layout as returned by `layout_of`, and no hooks."""
+    data, history = x._tensor, x.history
+    return (
+        data.shape == shape
+        and data.strides == strides
+        and data.dtype is dtype
+        and (history is kind or (kind is COMPUTED and history is not None and history is not LEAF))
+        and x.backend is backend
+        and (x.grad is None) is is_ungraded
+        and not x._hooks
+    )
 
 
 def storage_of(x: Any) -> Any:

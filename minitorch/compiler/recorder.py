@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,43 +22,39 @@ class NotRecordable(RuntimeError):
     """A function does something that a replay could not repeat."""
 
 
-_recording = threading.RLock()
-"""Held while a function is recorded: one recorder in a process."""
-
-
 class Recorder:
     """Notes the kernels that this thread launches.
 
     Attributes:
         nodes: The operations so far.
         buffers: The buffers so far, by the identity of their array.
+        refused: Why the program cannot be replayed, even if the function caught the error that said so; "" if it can.
+        owned: Objects that belong to Python which a replay runs again, such as an optimizer's state, by identity.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.buffers: dict[int, Buffer] = {}
-        self._thread = threading.get_ident()
+        self.refused = ""
+        self.owned: dict[int, Any] = {}
         self._current: Node | None = None
         self._silent = 0  # above 0 within a call that is recorded as a whole
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Record what happens in the block."""
-        with _recording:
-            if active.recorder is not None:
-                raise NotRecordable("a compiled function was called while another one was recorded; compile the outer one alone")
-            active.recorder = self
-            try:
-                yield
-            finally:
-                active.recorder = None
+        active.recorder = self
+        try:
+            yield
+        finally:
+            active.recorder = None
 
     def elsewhere(self) -> bool:
-        """Whether another thread, or a call that is recorded as a whole, is running."""
-        return self._silent > 0 or threading.get_ident() != self._thread
+        """Whether a call that is recorded as a whole is running."""
+        return self._silent > 0
 
     def is_idle(self) -> bool:
-        """Whether this thread begins an operation that is to be recorded, and is not within one."""
+        """Whether an operation begins that is to be recorded, and that is not a part of another one."""
         return self._current is None and not self.elsewhere()
 
     @contextmanager
@@ -91,6 +86,25 @@ class Recorder:
         launch = Launch(fn, self.slices(arrays), rest, example)
         with self.paused():
             result = fn(*arrays, *example)
+        self._add(launch)
+        return result
+
+    def call_python(self, fn: Callable[..., Any], tensors: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        """Run fn(*tensors, *args) and record that a replay does so again; its own launches are not recorded."""
+        if self.elsewhere():
+            return fn(*tensors, *args)
+        self.owned.update((id(arg), arg) for arg in args)
+        storages = [data if x.backend.cuda else data._storage for x in tensors for data in (x._tensor,)]
+        for x in tensors:
+            self.view(x._tensor, EXTERNAL).buffer.pinned = True
+
+        def run(*_: Any) -> Any:
+            return fn(*tensors, *args)
+
+        run.__name__ = getattr(fn, "__qualname__", "python")
+        launch = Launch(run, self.slices(tuple(storages)))
+        with self.paused():
+            result = run()
         self._add(launch)
         return result
 
@@ -131,7 +145,7 @@ class Recorder:
         """
         if not self.is_idle():
             return run()
-        views = tuple([self.view(data, EXTERNAL) for data in inputs])  # nothing wrote them: they were there before
+        views = tuple([self._input(data) for data in inputs])
         node = Node(kind, getattr(fn, "__name__", kind), fn, None, views, attrs)
         self._current = node
         try:
@@ -145,6 +159,17 @@ class Recorder:
                 view.buffer.pinned = True
         self._append(node)
         return result
+
+    def _input(self, data: TensorData) -> View:
+        """The view of what an operation reads.
+
+        Raises:
+            NotRecordable: If it is no part of the program: a replay would read it again, although the function may find another one.
+        """
+        storage = data._storage
+        if isinstance(storage, np.ndarray) and storage.size and id(base_of(storage)) not in self.buffers:
+            self.refuse(f"a tensor of shape {data.shape}, which is no argument and not found from the function's variables,")
+        return self.view(data, EXTERNAL)
 
     def product(self, multiply: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """The matrix product of two tensors, recorded."""
@@ -170,12 +195,13 @@ class Recorder:
         """Raise NotRecordable for something that Python reads from a tensor.
 
         Raises:
-            NotRecordable: Unless another thread did it.
+            NotRecordable: Unless a replay does it again.
         """
         if self.elsewhere():
             return
         _, line = caller()
-        raise NotRecordable(f"{what} cannot be recorded{f', at {line}' if line else ''}; do it outside of the compiled function")
+        self.refused = f"{what} cannot be recorded{f', at {line}' if line else ''}; do it outside of the compiled function"
+        raise NotRecordable(self.refused)
 
     # Buffers
 

@@ -12,11 +12,22 @@ import numpy as np
 from minitorch.autodiff import LEAF
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guards import Guards
-from minitorch.compiler.nesting import Place, copy_numbers, fill_places, layout_of, map_tensors, same_layout, storage_of
+from minitorch.compiler.nesting import (
+    COMPUTED,
+    ArgumentPlace,
+    Place,
+    copy_numbers,
+    fill_places,
+    has_layout,
+    layout_of,
+    map_tensors,
+    same_layout,
+    storage_of,
+)
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
-from minitorch.compiler.recorder import NotRecordable, Recorder
+from minitorch.compiler.recorder import NotRecordable, Recorder, base_of
 from minitorch.compiler.replay import Replay
 from minitorch.compiler.rewriting import is_whole
 from minitorch.compiler.snapshot import Snapshot, difference
@@ -40,6 +51,8 @@ class Recording:
         guards: What it took for granted.
         before: What the call might have changed, as it was.
         replays: How often it has run since.
+        lock: Held while it is replayed.
+        thread: Which thread replays it; 0 for none.
         program: The fused program, once it is in use.
     """
 
@@ -49,44 +62,64 @@ class Recording:
 
     def __init__(self, fn: Callable[..., Any], args: Any, name: str) -> None:
         self.fn, self.name = fn, name
-        self.guards = Guards(fn)
+        self.guards = Guards(fn, args)
         self.before = Snapshot(self.guards)
         self.recorder = Recorder()
-        self.lock = threading.Lock()
+        self.after_fork()
+        self.thread = 0
         self.replays = 0
         self.program: FusedProgram | None = None
         self._token: Any = None
-        self._fusing = threading.Lock()
         self._ready: Any = None  # the fused program, once it is compiled
         self._static: list[Tensor] = []
-        self._arguments = map_tensors(args, self._make_static)
-        positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0])
-        self._layouts = [layout_of(x) for x in args[0]] if positional else None
+        self._all_layouts: list[tuple[Any, ...]] = []
+        self._argument_grads: list[tuple[int, Tensor]] = []
+        self._places: dict[int, Tensor] = {}  # by the identity of an argument
         paths = self.guards.tensors
         for x, path in paths.items():
             self.recorder.register(storage_of(x), path, EXTERNAL)
+        for _, _, x, path in self.guards.state_tensors():
+            self.recorder.register(storage_of(x), path, EXTERNAL)
+        self._known = {id(buffer.array): buffer for buffer in self.recorder.buffers.values()}
+        self._arguments = map_tensors(args, self._make_static)
+        self._computed_arguments = [number for number, layout in enumerate(self._all_layouts) if layout[3] is COMPUTED]
+        positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0]) and len(args[0]) == len(self._static)
+        self._layouts = self._all_layouts if positional else None
+        self._computed = [x for x in paths if x.history is not None and x.history is not LEAF]
         self._entry_grads = [(x, self._static_grad(x)) for x in paths if x.grad is not None]
+
+    def after_fork(self) -> None:
+        """Make new locks."""
+        self.lock, self._fusing = threading.Lock(), threading.Lock()
 
     # Recording
 
-    def record(self) -> Any:
-        """Run the function once on the program's own arguments and keep the program; returns the result.
+    def record(self, tensors: Sequence[Tensor]) -> Any:
+        """Run the function once on the program's own arguments and keep the program.
+
+        Args:
+            tensors: The caller's arguments.
+
+        Returns:
+            The result for the caller, without gradients.
 
         Raises:
             NotRecordable: If a replay could not repeat what the function does.
         """
         attributes = _tensor_attributes(self.guards)
+        versions = [x._tensor._version[1] for x in self._static]
         for x, static in self._entry_grads:
             x.grad = static
         with self.recorder.listening():
             result = self.fn(*self._arguments[0], **self._arguments[1])
+            self._check_recorded(versions)
             self._output = _live_output(result)
             self._recorded_boundary = len(self.recorder.nodes)
             self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
         self._check_python(attributes)
         leaves = [*self.guards.tensors, *self._static]
         self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves if x.history is LEAF]
-        outputs: list[Tensor] = []
+        outputs: list[Tensor] = [] if self._output is None else [self._output]
         self._result = map_tensors(result, lambda x: self._keep(x, outputs))
         self._outputs = [(self.recorder.view(x._tensor), x.backend) for x in outputs]
         self._gradients = [None if g is None else (self.recorder.view(g._tensor), g.backend) for g in gradients]
@@ -95,17 +128,17 @@ class Recording:
         self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
         for number, x in enumerate(self._static):
             self.recorder.register(storage_of(x), f"input{number}", INPUT)
-        if self._output is None:
-            for x in self.guards.watch_state():
-                self.recorder.adopt(storage_of(x), self.guards.tensors[x])
-            self.trace.nodes[:] = self.recorder.nodes
+        for x, path in self.guards.watch_state(self.recorder.owned):
+            self.recorder.adopt(storage_of(x), path)
+        self.trace.nodes[:] = self.recorder.nodes
         own = {id(x): number for number, x in enumerate(self._static)}
         self._cleared = [x for x, view in self._grads if view is None and id(x) not in own]
+        self._cleared_arguments = [number for number, _ in self._argument_grads if self._static[number].grad is None]
         self._graded = [(x, own.get(id(x)), view) for x, view in self._grads if view is not None]
         self._whole = {view.buffer for view in kept if is_whole(view)}
         written = {buffer for node in self.trace.nodes for buffer in node.buffers() if node.out is None or node.out.buffer is buffer}
         self._versions = [x._tensor._version for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
-        return result
+        return fill_places(self._result, [x.detach().clone() for x in outputs], tensors)
 
     def prepare(self) -> None:
         """Shorten the program, plan its memory and bind the launches."""
@@ -190,20 +223,32 @@ class Recording:
     def _make_static(self, x: Tensor) -> Tensor:
         """A tensor of the program in the place of an argument, with the same layout."""
         data = x._tensor
+        if id(x) in self._places:
+            return self._places[id(x)]
         if x._hooks:
             raise NotRecordable("an argument has a hook, which is Python; remove it, or leave the function uncompiled")
+        if self.shares_memory([x]):
+            name = self._known[id(base_of(storage_of(x)))].name
+            raise NotRecordable(f"an argument shares memory with {name}, which the function refers to itself; leave out the argument")
         made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(same_layout(data))
         made[...] = x.detach()
         self._static.append(made)
+        self._places[id(x)] = made
+        self._all_layouts.append(layout_of(x))
         self.recorder.register(storage_of(made), f"input{len(self._static) - 1}", INPUT)
         if x.history is not None:
             made.requires_grad_(True)
+        if x.grad is not None:
+            self._argument_grads.append((len(self._static) - 1, self._static_grad(x, made)))
         return made
 
-    def _static_grad(self, x: Any) -> Tensor:
-        """A tensor of the program in the place of a gradient that was there before the call."""
+    def _static_grad(self, x: Any, owner: Any = None) -> Tensor:
+        """A tensor of the program in the place of a gradient that was there before the call; the owner, if given, takes it."""
         made = x.grad.detach().clone()
-        self.recorder.register(storage_of(made), f"{self.guards.tensors[x]}.grad", INPUT)
+        name = self.guards.tensors[x] if owner is None else f"input{len(self._static) - 1}"
+        self.recorder.register(storage_of(made), f"{name}.grad", INPUT)
+        if owner is not None:
+            owner.grad = made
         return made
 
     def _record_backward(self) -> tuple[list[Tensor], list[Tensor | None]]:
@@ -221,9 +266,55 @@ class Recording:
             x.grad = grad
         return leaves, gradients
 
-    def _keep(self, x: Tensor, outputs: list[Tensor]) -> Place:
+    def _keep(self, x: Tensor, outputs: list[Tensor]) -> Any:
+        """The place of a result: among those that are copied out; or an argument or a tensor outside, which stays what it is."""
+        for number, static in enumerate(self._static):
+            if x is static:
+                return ArgumentPlace(number)
+        if x in self.guards.tensors:
+            return x
+        for number, output in enumerate(outputs):
+            if x is output:
+                return Place(number)
         outputs.append(x)
         return Place(len(outputs) - 1)
+
+    def _check_recorded(self, versions: list[int]) -> None:
+        """Check what the recorder noted.
+
+        Raises:
+            NotRecordable: If the function went on after something that cannot be recorded, writes into an argument, or computes gradients
+                beyond its own part of the graph.
+        """
+        if self.recorder.refused:
+            raise NotRecordable(self.recorder.refused)
+        for number, (static, version) in enumerate(zip(self._static, versions, strict=True)):
+            if static._tensor._version[1] != version:
+                raise NotRecordable(f"the function writes into argument {number}, which is copied at every call; write into a copy: x.clone()")
+        for x in self._computed:
+            if self._is_used(x):
+                raise NotRecordable(
+                    f"{self.guards.tensors[x]} was computed with gradients outside of the function; pass it as an argument, or detach it"
+                )
+        for number in self._computed_arguments:
+            if self._static[number].grad is not None:
+                raise NotRecordable(
+                    f"argument {number} was computed with gradients outside of the function, which calls backward itself; "
+                    "call backward outside, or detach the argument"
+                )
+
+    def _is_used(self, x: Any) -> bool:
+        """Whether the program touches the numbers of a tensor."""
+        buffer = self.recorder.view(x._tensor).buffer
+        return any(buffer in node.buffers() for node in self.recorder.nodes)
+
+    def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether an argument shares memory with a tensor that the function refers to itself."""
+        for x in tensors:
+            storage = x._tensor._storage
+            if id(storage if getattr(storage, "base", None) is None else base_of(storage)) in self._known:
+                return True
+        return False
 
     def _check_python(self, before: dict[tuple[int, str], tuple[Any, str, Any]]) -> None:
         """Check that the function changed nothing that a replay would not change.
@@ -234,35 +325,43 @@ class Recording:
         self._attributes: list[tuple[Any, str, View, Any]] = []
         after = _tensor_attributes(self.guards)
         for key, (module, name, x) in after.items():
-            if x is not before.get(key, (None, "", None))[2]:
+            old = before.get(key, (None, "", None))[2]
+            if x is not old:
+                path = self.guards.path_of(vars(module), name)
+                if _is_live(x):
+                    raise NotRecordable(f"the function keeps a tensor with gradients as {path}; keep x.detach(), or return it")
+                if old is not None and self._is_used(old):
+                    raise NotRecordable(f"the function replaces {path}, which it reads; pass it as an argument and return the new one")
                 self._attributes.append((module, name, self.recorder.view(x._tensor), x.backend))
                 self.guards.forget(vars(module), name)
-        changed = self.guards.failed()
+        changed = self.guards.changed_by_python()
         if changed:
             raise NotRecordable(f"the function changes {changed}, which a replay would not repeat; do it outside of the compiled function")
 
     # Replaying
 
-    def fits(self) -> str:
-        """What a guard found different, in words; "" if the recording can be replayed."""
+    def fits(self, tensors: Sequence[Tensor]) -> str:
+        """What differs now, in words; "" if the recording can be replayed with these arguments of the recorded layout."""
+        if self._is_needed():
+            return "that a result of the call before still waits for its backward pass (call backward, or compute it in no_grad())"
+        if self.shares_memory(tensors):
+            return "an argument, which shares memory with a tensor that the function refers to itself"
         return "" if self.guards.hold() else self.guards.failed()
 
     def take(self, args: tuple[Any, ...]) -> bool:
         """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
         if self._layouts is None or len(args) != len(self._layouts):
             return False
-        for x, (shape, strides, dtype, is_constant, backend) in zip(args, self._layouts, strict=True):
-            data = x._tensor if isinstance(x, TensorBase) else None
-            if data is None or data.shape != shape or data.strides != strides or data.dtype is not dtype:
+        for x, layout in zip(args, self._layouts, strict=True):
+            if not isinstance(x, TensorBase) or not has_layout(x, *layout):
                 return False
-            if x.backend is not backend or (x.history is None) is not is_constant:
-                return False
-        waiting = self._token is not None and self._token() is not None
-        return not waiting and self.guards.hold() and self.lock.acquire(blocking=False)
+        if self.shares_memory(args) or len(set(map(id, args))) < len(args):
+            return False
+        return not self._is_needed() and self.guards.hold() and self.lock.acquire(blocking=False)
 
-    def is_busy(self) -> bool:
-        """Whether a result of the last replay still waits for its backward pass, or another thread replays."""
-        return self.lock.locked() or (self._token is not None and self._token() is not None)
+    def _is_needed(self) -> bool:
+        """Whether a result of the last replay still waits for its backward pass, so that the buffers are needed."""
+        return self._token is not None and self._token() is not None
 
     @property
     def has_gradients(self) -> bool:
@@ -272,8 +371,8 @@ class Recording:
     def hand_over(self, tensors: list[Tensor]) -> None:
         """Give the gradients of the recorded call to the caller's own tensors."""
         for static, x in zip(self._static, tensors, strict=True):
-            if static.grad is not None:
-                x.grad = static.grad.clone() if x.grad is None else x.grad + static.grad
+            if static.grad is not None or x.grad is not None:
+                x.grad = None if static.grad is None else static.grad.clone()
         for x, view in self._grads:
             if view is not None and x in self.guards.tensors:
                 x.grad = x.grad.clone()  # type: ignore[union-attr] - the view is that of its gradient
@@ -294,7 +393,7 @@ class Recording:
         self._copy_in(tensors)
         run(self.forward_calls)
         self._finish(tensors)
-        return self._results(None)
+        return self._results(None, tensors)
 
     def _copy_in(self, tensors: Sequence[Tensor]) -> None:
         """Copy the arguments, and gradients that were there before the call."""
@@ -302,12 +401,16 @@ class Recording:
             copy_numbers(static, x)
         for x, static in self._entry_grads:
             copy_numbers(static, x.grad)
+        for number, static in self._argument_grads:
+            copy_numbers(static, tensors[number].grad)
 
     def _finish(self, tensors: Sequence[Tensor]) -> None:
         """Leave the gradients, versions and attributes as the function would."""
         self.replays += 1
         for x in self._cleared:
             x.grad = None
+        for number in self._cleared_arguments:
+            tensors[number].grad = None
         for x, number, view in self._graded:
             leaf: Any = x if number is None else tensors[number]
             leaf.grad = self._copy_out(view, x.backend)
@@ -334,16 +437,17 @@ class Recording:
             return array.as_view(view.shape, view.strides, view.offset)
         return TensorData(array.reshape(-1), view.shape, view.strides, view.offset)
 
-    def _results(self, output: Tensor | None) -> Any:
-        """The function's result; `output` in the place of the one with gradients."""
-        made = [self._copy_out(view, backend) for view, backend in self._outputs] if output is None else [output]
-        return fill_places(self._result, made)
+    def _results(self, output: Tensor | None, tensors: Sequence[Tensor]) -> Any:
+        """The function's result; `output` in the place of the first one, which has gradients."""
+        made = [] if output is None else [output]
+        made += [self._copy_out(view, backend) for view, backend in self._outputs[len(made) :]]
+        return fill_places(self._result, made, tensors)
 
     def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:
         own = dict(zip(map(id, self._static), tensors, strict=True))
         leaves = [own.get(id(x), x) for x in self.wanted]
         output = Replay.apply(self, tensors, *leaves)
-        return self._results(output)
+        return self._results(output, tensors)
 
 
 def _live_output(result: Any) -> Any:

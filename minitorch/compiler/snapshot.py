@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.compiler.guards import Guards
+from minitorch.compiler.scan import PLAIN
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import generator
 
 
 class Snapshot:
-    """The numbers of all tensors that a function refers to, their gradients, the optimizers' state and the random generator."""
+    """The numbers of all tensors that a function refers to, their gradients, the optimizers' state, and random generators.
 
-    def __init__(self, guards: Guards) -> None:
-        self.tensors = list(guards.tensors)
+    Args:
+        guards: They know the tensors.
+        arguments: Further tensors.
+    """
+
+    def __init__(self, guards: Guards, arguments: Sequence[Any] = ()) -> None:
+        self.tensors = [*guards.tensors, *(x for x in arguments if x not in guards.tensors)]
         self.optimizers = guards.optimizers
         self.arrays = [x.backend.ops.place(x._tensor).array().copy() if not x.backend.cuda else x.to_numpy() for x in self.tensors]
         self.grads = [(x, x.grad, None if x.grad is None else x.grad.to_numpy()) for x in self.tensors]
@@ -25,14 +32,21 @@ class Snapshot:
             {(p, name): entry.to_numpy() for p, state in optimizer.state.items() for name, entry in state.items() if _is_tensor(entry)}
             for optimizer in self.optimizers
         ]
+        self.settings = [(group, dict(group)) for optimizer in self.optimizers for group in optimizer.param_groups]
+        self.attributes = [(vars(each), {k: v for k, v in vars(each).items() if isinstance(v, PLAIN)}) for each in self.optimizers]
         self.random = generator.bit_generator.state
+        self.other_random = random.getstate(), np.random.get_state()
 
     def restore(self) -> None:
         """Write everything back."""
         for x, array in zip(self.tensors, self.arrays, strict=True):
             write(x, array)
-        for x, grad, _ in self.grads:
+        for x, grad, array in self.grads:
             x.grad = grad
+            if array is not None and not same(grad.to_numpy(), array):
+                write(grad, array)
+        for holder, before in (*self.settings, *self.attributes):
+            holder.update(before)
         for optimizer, states, numbers in zip(self.optimizers, self.states, self.numbers, strict=True):
             for p in [p for p in optimizer.state if p not in states]:
                 del optimizer.state[p]
@@ -43,15 +57,22 @@ class Snapshot:
                     if _is_tensor(entry):
                         write(entry, numbers[p, name])
         generator.bit_generator.state = self.random
+        random.setstate(self.other_random[0])
+        np.random.set_state(self.other_random[1])
 
     def difference(self, other: Snapshot, guards: Guards, tolerance: Mapping[str, float] | None = None) -> str:
         """What differs from another snapshot of the same objects, in words; "" if nothing does. For the tolerance see `same`."""
         for x, mine, theirs in zip(self.tensors, self.arrays, other.arrays, strict=True):
             if not same(mine, theirs, tolerance):
-                return guards.tensors[x]
+                return guards.tensors.get(x, "an argument")
         for (x, _, mine), (_, _, theirs) in zip(self.grads, other.grads, strict=True):
             if (mine is None) != (theirs is None) or (mine is not None and not same(mine, theirs, tolerance)):
-                return f"the gradient of {guards.tensors[x]}"
+                return f"the gradient of {guards.tensors.get(x, 'an argument')}"
+        for mine, theirs in zip(self.states, other.states, strict=True):
+            for p, state in mine.items():
+                for name, entry in state.items():
+                    if isinstance(entry, PLAIN) and entry != theirs.get(p, {}).get(name):
+                        return f"the optimizer's {name} of {p.name or 'a parameter'}"
         for mine, theirs in zip(self.numbers, other.numbers, strict=True):
             for (p, name), array in mine.items():
                 if not same(array, theirs.get((p, name)), tolerance):

@@ -7,6 +7,7 @@ from typing import Any
 
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import compute_dtype, is_float
+from minitorch.core.recording import refuse
 from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import IndexingError, cached_broadcast
 
@@ -40,6 +41,7 @@ def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Hook:
     Raises:
         RuntimeError: If no gradient flows into the tensor.
     """
+    refuse("a hook, which is Python,")
     if x.history is None:
         raise RuntimeError("register_hook expected a tensor that requires gradients, got a constant; call requires_grad_() first")
     if x._hooks is None:

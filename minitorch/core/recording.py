@@ -6,6 +6,7 @@ active, they only run it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,17 +15,14 @@ import numpy as np
 Array = TypeVar("Array")
 
 
-class _Active:
-    """The recorder that listens to one thread of this process; None almost always.
+class _Active(threading.local):
+    """The recorder that listens to this thread; None almost always.
 
     Attributes:
-        recorder: A `compiler.recorder.Recorder`. It ignores other threads.
+        recorder: A `compiler.recorder.Recorder`.
     """
 
-    __slots__ = ("recorder",)
-
-    def __init__(self) -> None:
-        self.recorder: Any = None
+    recorder: Any = None
 
 
 active = _Active()
@@ -43,6 +41,17 @@ def call(fn: Callable[..., Any], *args: Any) -> Any:
 def call_with(fn: Callable[..., Any], arrays: tuple[Any, ...], rest: Callable[[], tuple[Any, ...]]) -> Any:
     """Run fn(*arrays, *rest()), and record the call. A replay computes rest() again: a learning rate, a number of steps."""
     return fn(*arrays, *rest()) if active.recorder is None else active.recorder.call_with(fn, arrays, rest)
+
+
+def call_python(fn: Callable[..., Any], tensors: tuple[Any, ...], *args: Any) -> Any:
+    """Run fn(*tensors, *args), Python that a replay runs again as it is, such as the `update` of an optimizer without a kernel.
+
+    Args:
+        fn: Reads the tensors and writes into them; what it returns is not used in a replay.
+        tensors: The tensors of the program that it touches.
+        args: Objects that belong to it, such as its state.
+    """
+    return fn(*tensors, *args) if active.recorder is None else active.recorder.call_python(fn, tensors, args)
 
 
 def constant(array: Array) -> Array:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from minitorch.core.kernel import find_kernel
+from minitorch.core.recording import call_python
 from minitorch.module import Parameter
 from minitorch.optim.arithmetic import is_tensor, state_dtype, zero_state
 
@@ -189,7 +190,7 @@ class Optimizer:
                     state = self._state_of(parameter)
                     kernel = find_kernel(type(self).update, value.backend.ops)
                     if kernel is None or not kernel(value, value.grad, state, group):
-                        self.update(value.detach(), value.grad, state, group)
+                        call_python(self.update, (value.detach(), value.grad), state, group)
                     value.grad = None
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
