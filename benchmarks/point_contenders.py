@@ -34,6 +34,9 @@ class Setting(NamedTuple):
 NETWORKS = {"module2": Setting(10, 0.5, "Xor"), "module3": Setting(100, 0.05, "Split")}
 """The networks of project/run_tensor.py and of project/run_fast_tensor.py."""
 
+SMALL = Setting(16, 0.05, "Xor")
+"""A network as small as those that one trains with scalars, MLP(2, [16, 16, 1]), with the layers of project/run_fast_tensor.py."""
+
 POINTS = 50
 
 
@@ -42,18 +45,23 @@ def weights(network: str) -> list[np.ndarray]:
 
     From these, no step is so large that the loss jumps: after a jump, the shift of 1e-6 in the logarithm would make the libraries diverge.
     """
-    hidden = NETWORKS[network].hidden
+    hidden = setting_of(network).hidden
     random, made = np.random.default_rng(3), []
     for inputs, outputs in ((2, hidden), (hidden, hidden), (hidden, 1)):
-        bound = inputs**-0.5 if network == "module3" else 1.0
+        bound = 1.0 if network == "module2" else inputs**-0.5
         made += [random.uniform(-bound, bound, shape) for shape in ((inputs, outputs), (outputs,))]
     return made
 
 
+def setting_of(network: str) -> Setting:
+    """How a network is trained, "small" included."""
+    return SMALL if network == "small" else NETWORKS[network]
+
+
 def points(network: str) -> tuple[np.ndarray, np.ndarray]:
-    """Points and labels, shapes (POINTS, 2) and (POINTS,)."""
-    x = np.random.default_rng(1).random((POINTS, 2))
-    if NETWORKS[network].dataset == "Xor":
+    """Points and labels, shapes (POINTS, 2) and (POINTS,); twice as many for "small"."""
+    x = np.random.default_rng(1).random((2 * POINTS if network == "small" else POINTS, 2))
+    if setting_of(network).dataset == "Xor":
         return x, ((x[:, 0] < 0.5) != (x[:, 1] < 0.5)).astype(float)
     return x, (abs(x[:, 0] - 0.5) > 0.3).astype(float)
 
@@ -63,45 +71,61 @@ def batches(network: str) -> Iterator[tuple[()]]:
     return repeat(())
 
 
-def of_minitorch(network: str) -> Callable[[], float]:
-    """A training step in our library; returns the loss."""
+def as_it_is(function: Any) -> Any:
+    """The function itself: what is compared with compiled ones."""
+    return function
+
+
+def of_minitorch(network: str, compiled: Callable[[Any], Any] = as_it_is) -> Callable[[], float]:
+    """A training step in our library; returns the loss. `compiled` makes what is called of the step."""
     import minitorch
     from minitorch import FastBackend, from_numpy
     from project import run_fast_tensor, run_tensor
 
-    hidden, rate, _ = NETWORKS[network]
+    hidden, rate, _ = setting_of(network)
     model = run_tensor.Network(hidden) if network == "module2" else run_fast_tensor.Network(hidden, FastBackend)
     for parameter, values in zip(model.parameters(), weights(network), strict=True):
         parameter.update(from_numpy(values, backend=FastBackend))
     x, labels = (from_numpy(values, backend=FastBackend) for values in points(network))
     optimizer = minitorch.SGD(model.parameters(), rate)
 
-    def step() -> float:
+    def learn(x: Any, labels: Any) -> tuple[Any, Any]:
         output = model(x)
         probability = output * labels + (1 - output) * (1 - labels)
         loss = -probability.log().mean()
         loss.backward()
         optimizer.step()  # also clears the gradients
-        int((probability.to_numpy() > 0.5).sum())
+        return loss.detach(), probability.detach()
+
+    learn = compiled(learn)
+
+    def step() -> float:
+        loss, probability = learn(x, labels)
+        int((probability.numpy() > 0.5).sum())
         return loss.item()
 
     return step
 
 
-def of_torch(network: str) -> Callable[[], float]:
-    """A training step in PyTorch; returns the loss."""
+def of_torch(network: str, compiled: Callable[[Any], Any] = as_it_is) -> Callable[[], float]:
+    """A training step in PyTorch; returns the loss. `compiled` makes what is called of the function that computes it."""
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     w: list[Any] = [torch.from_numpy(values).requires_grad_() for values in weights(network)]
     x, labels = (torch.from_numpy(values) for values in points(network))
-    optimizer = torch.optim.SGD(w, NETWORKS[network].rate)
+    optimizer = torch.optim.SGD(w, setting_of(network).rate)
+
+    def loss_of(x: Any, labels: Any) -> tuple[Any, Any]:
+        hidden = torch.addmm(w[3], torch.addmm(w[1], x, w[0]).relu(), w[2]).relu()
+        output = torch.addmm(w[5], hidden, w[4]).sigmoid().view(len(labels))
+        probability = output * labels + (1 - output) * (1 - labels)
+        return -probability.log().mean(), probability
+
+    loss_of = compiled(loss_of)
 
     def step() -> float:
-        hidden = torch.addmm(w[3], torch.addmm(w[1], x, w[0]).relu(), w[2]).relu()
-        output = torch.addmm(w[5], hidden, w[4]).sigmoid().view(POINTS)
-        probability = output * labels + (1 - output) * (1 - labels)
-        loss = -probability.log().mean()
+        loss, probability = loss_of(x, labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -10,16 +10,20 @@
 * adam: a step of Adam over a tensor of 10⁶ numbers; `benchmarks.optim` has more of these.
 * resnet18: a forward pass in evaluation mode, 8 images of 64 × 64. Its time is shown without a goal.
 
+With --compiled, the same and two more networks as compiled steps: see `benchmarks.compiled`.
+
 Each library runs in its own process, which `benchmarks.train_contenders` and `benchmarks.optim_contenders` define.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks import compiled
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, measure, print_verdicts, settings, spread, tables
 
 REPORTED = "reported"
@@ -139,7 +143,11 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure and print the tables."""
+    """Measure and print the tables; with --compiled, those of `benchmarks.compiled`."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--compiled" in given:
+        compiled.main([option for option in given if option != "--compiled"])
+        return
     options = settings("train", "Training steps against PyTorch's.", [*ROWS, ADAM], arguments)
     heading = f"Step times relative to PyTorch's; medians of {options.repeats} turns, with the smallest and the largest in parentheses."
     libraries = ["minitorch", "torch"]

@@ -59,8 +59,13 @@ def batches(network: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield (patterns[labels] + random.standard_normal((len(labels), 1, 28, 28))).astype(np.float32), labels
 
 
-def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A training step in our library: forward, backward, optimizer; returns the loss."""
+def as_it_is(function: Any) -> Any:
+    """The function itself: what is compared with compiled ones."""
+    return function
+
+
+def of_minitorch(network: str, compiled: Callable[[Any], Any] = as_it_is) -> Callable[[np.ndarray, np.ndarray], float]:
+    """A training step in our library: forward, backward, optimizer; returns the loss. `compiled` makes what is called of the step."""
     import minitorch
     from minitorch import FastBackend, Parameter, from_numpy, nn
 
@@ -96,19 +101,23 @@ def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
     module = Weights()
     optimizer = minitorch.SGD(module.parameters(), RATE)
 
-    def step(images: np.ndarray, labels: np.ndarray) -> float:
-        logits = forward(from_numpy(images, backend=FastBackend), module.values())
-        loss = nn.cross_entropy(logits, from_numpy(labels, backend=FastBackend))
+    def learn(images: Any, labels: Any) -> Any:
+        loss = nn.cross_entropy(forward(images, module.values()), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss.detach()
+
+    learn = compiled(learn)
+
+    def step(images: np.ndarray, labels: np.ndarray) -> float:
+        return learn(from_numpy(images, backend=FastBackend), from_numpy(labels, backend=FastBackend)).item()
 
     return step
 
 
-def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
-    """A training step in PyTorch."""
+def of_torch(network: str, compiled: Callable[[Any], Any] = as_it_is) -> Callable[[np.ndarray, np.ndarray], float]:
+    """A training step in PyTorch; `compiled` makes what is called of the function that computes the loss."""
     import torch
     import torch.nn.functional as F
 
@@ -134,8 +143,10 @@ def of_torch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
     forward = {"lenet": lenet, "published": published, "mlp": mlp}[network]
     optimizer = torch.optim.SGD(w, RATE)
 
+    loss_of = compiled(lambda images, labels: F.cross_entropy(forward(images), labels))
+
     def step(images: np.ndarray, labels: np.ndarray) -> float:
-        loss = F.cross_entropy(forward(torch.from_numpy(images)), torch.from_numpy(labels))
+        loss = loss_of(torch.from_numpy(images), torch.from_numpy(labels))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -160,8 +171,8 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def work(library: str) -> None:
-    """The main loop of one library's process."""
+def work(library: str, prepare: Callable[[str], tuple[Callable[..., float], Iterator[tuple[Any, ...]]]]) -> None:
+    """The main loop of one library's process; `prepare` makes the step of a network and its arguments."""
     __import__(library)
     before = peak()
     step, data = None, iter(())
@@ -171,7 +182,7 @@ def work(library: str) -> None:
         if asked == "memory":
             print(peak() - before, flush=True)
         elif not asked.isdigit():
-            step, data = prepared(library, asked)
+            step, data = prepare(asked)
             print("ready", flush=True)
         else:
             assert step is not None
@@ -182,4 +193,4 @@ def work(library: str) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1])
+    work(sys.argv[1], lambda network: prepared(sys.argv[1], network))

@@ -28,9 +28,10 @@ class CompiledStep:
         self.step, self.replayed, self.eager = step, None, [0.0]
         self.times: list[float] = []
         if compiled:
-            if not hasattr(minitorch, "compile"):
+            compile_step = getattr(minitorch, "compile", None)  # by name: the package of a student does not have it
+            if compile_step is None:
                 raise RuntimeError("--compile needs minitorch.compile, which comes after the course; leave out --compile")
-            self.replayed = minitorch.compile(step, fallback="eager")
+            self.replayed = compile_step(step, fallback="eager")
             self.eager = []
 
     def __call__(self, *tensors: Any) -> Any:

@@ -1,0 +1,142 @@
+"""Compiled training steps against PyTorch's, as they are and compiled by `torch.compile`, measured alternately.
+
+    python -m benchmarks.train --compiled --threads 1 2 --repeats 9 --torch-python PYTHON
+
+* module2, module3, mlp, lenet, published: the networks of `benchmarks.train`.
+* small: MLP(2, [16, 16, 1]) on 100 points.
+* sentiment: the network of project/run_sentiment.py, 10 sentences of 50 words, without dropout.
+* gpt: the network of project/run_gpt.py, 16 pieces of 64 characters.
+
+Each form runs in its own process, which `benchmarks.compiled_contenders` defines. "First call" is the time of the call that records the
+step, kernels compiled before, in steps of our own library as it is; "fuse" the seconds until the fused program runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, print_verdicts, settings, spread, tables
+
+FORMS = ("minitorch", "minitorch.compiled", "torch", "torch.compiled")
+"""The processes: our library and PyTorch, as they are and compiled."""
+
+
+class Row(NamedTuple):
+    """One network.
+
+    Attributes:
+        steps: Steps of one measurement.
+        of_torch: The maximum time relative to PyTorch's.
+        of_compiled: The maximum time relative to that of `torch.compile`; None without a goal.
+        apart: The maximum relative difference of the last loss from PyTorch's; None where initial weights differ.
+    """
+
+    steps: int
+    of_torch: float
+    of_compiled: float | None
+    apart: float | None = 1e-3
+
+
+ROWS = {
+    "module2": Row(200, 0.10, 0.10),
+    "module3": Row(200, 0.10, 0.10),
+    "small": Row(200, 0.05, None),
+    "mlp": Row(20, 0.90, 1.0),
+    "lenet": Row(20, 0.60, 1.0),
+    "published": Row(20, 0.60, 1.0),
+    "sentiment": Row(10, 0.8, None),
+    "gpt": Row(3, 0.9, None, None),
+}
+"""The networks, with their goals."""
+
+
+class Measured(NamedTuple):
+    """What one form took.
+
+    Attributes:
+        seconds: Of a step, once for each turn.
+        losses: Of the first steps.
+        memory: Bytes at most since before the first network.
+    """
+
+    seconds: list[float]
+    losses: list[float]
+    memory: int
+
+
+def measured(network: str, threads: int, pythons: dict[str, str], repeats: int) -> dict[str, Measured]:
+    """Measure a network in every form whose library there is; a form that fails is left out."""
+    libraries: dict[str, Library] = {}
+    losses: dict[str, list[float]] = {}
+    for form in FORMS:
+        python = pythons.get(form.partition(".")[0])
+        if python is None:
+            continue
+        try:
+            library = Library(form, threads, python, "benchmarks.compiled_contenders")
+            library.ask(network)
+            losses[form] = [float(x) for x in library.ask(str(ROWS[network].steps)).split()[1:]]  # compiles
+            libraries[form] = library
+        except RuntimeError:
+            continue
+    seconds: dict[str, list[float]] = {form: [] for form in libraries}
+    for _ in range(repeats):
+        for form, library in libraries.items():
+            seconds[form].append(float(library.ask(str(ROWS[network].steps)).split()[0]) / ROWS[network].steps)
+    memory = {form: int(library.ask("memory")) for form, library in libraries.items()}
+    for library in libraries.values():
+        library.close()
+    return {form: Measured(seconds[form], losses[form], memory[form]) for form in libraries}
+
+
+def line(name: str, goal: float | None, ours: list[float], theirs: Measured | None) -> str:
+    """Print a line about our time relative to another's; returns the verdict."""
+    if theirs is None:
+        print(f"  {name:22} {NOT_RUN}", flush=True)
+        return NOT_RUN
+    ratio = median(ours) / median(theirs.seconds)
+    found = "told" if goal is None else REACHED if ratio <= goal else MISSED
+    asked = "no goal" if goal is None else f"at most {goal:.3g}"
+    print(f"  {name:22} {asked:14} {ratio:<8.3f} {found:8} theirs {spread(theirs.seconds)}", flush=True)
+    return found
+
+
+def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) -> list[str]:
+    """Measure a network and print its lines; returns the verdicts."""
+    row, found = ROWS[network], measured(network, threads, pythons, repeats)
+    ours, eager, torch = found["minitorch.compiled"], found["minitorch"], found.get("torch")
+    print(f"{network}: compiled {spread(ours.seconds)}, as it is {spread(eager.seconds)}", flush=True)
+    verdicts = [
+        line("of torch's time", row.of_torch, ours.seconds, torch),
+        line("of torch.compile's", row.of_compiled, ours.seconds, found.get("torch.compiled")),
+    ]
+    if torch is not None and row.apart is not None:
+        apart = abs(ours.losses[-1] - torch.losses[-1]) / abs(torch.losses[-1])
+        verdicts.append(REACHED if apart <= row.apart else MISSED)
+        print(f"  {'loss difference':22} {f'at most {row.apart:.3g}':14} {apart:<8.2g} {verdicts[-1]}", flush=True)
+    print(f"  {'memory':22} {'told':14} {ours.memory / 2**20:.0f} MiB, as it is {eager.memory / 2**20:.0f} MiB", flush=True)
+    return verdicts
+
+
+def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
+    """Measure and print the networks for a number of threads; returns a count of the verdicts."""
+    print(f"\n{threads} thread{'s' * (threads > 1)}")
+    verdicts: Counter[str] = Counter()
+    for network in (name for name in ROWS if only in name):
+        verdicts.update(judged(network, threads, pythons, repeats))
+    return verdicts
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print the tables."""
+    options = settings("train --compiled", "Compiled training steps against PyTorch's.", list(ROWS), arguments)
+    heading = f"Medians of {options.repeats} turns, with the smallest and the largest in parentheses."
+    print_verdicts(
+        tables(options, heading, ["minitorch", "torch"], lambda threads, pythons: table(threads, pythons, options.repeats, options.only))
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""The networks of `benchmarks.compiled` in four forms: ours and PyTorch's, as they are and compiled.
+
+As a program, this is the process of one form; it answers like `benchmarks.train_contenders`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from benchmarks import point_contenders, train_contenders
+
+TEXT, WORDS, VECTOR, MAPS = 10, 50, 50, 100
+"""Sentences in a batch, their words, the size of a word's vector, and the filters of each width of the sentiment CNN."""
+
+LETTERS, CONTEXT, LAYERS, HEADS, WIDTH, BATCH = 65, 64, 3, 4, 64, 16
+"""The GPT: characters, length of a piece, blocks, heads, size of an embedding, pieces in a batch; as in project/run_gpt.py."""
+
+
+def batches(network: str) -> Iterator[tuple[Any, ...]]:
+    """The arguments of each step, always the same in the same order."""
+    random = np.random.default_rng(1)
+    if network == "sentiment":
+        x = random.standard_normal((TEXT, WORDS, VECTOR)).astype(np.float32)
+        return repeat((x, (x.mean((1, 2)) > 0).astype(np.float32)))
+    if network == "gpt":
+        pieces = random.integers(0, LETTERS, (BATCH, CONTEXT + 1))
+        return repeat((np.ascontiguousarray(pieces[:, :-1]), pieces[:, 1:].reshape(-1)))
+    others = point_contenders if network in ("small", *point_contenders.NETWORKS) else train_contenders
+    return others.batches(network)
+
+
+def sentiment_weights() -> list[np.ndarray]:
+    """Weight and bias of three convolutions and of the linear layer."""
+    random, made = np.random.default_rng(0), []
+    for width in (3, 4, 5):
+        made += [random.uniform(-0.05, 0.05, (MAPS, VECTOR, width)), random.uniform(-0.05, 0.05, (1, MAPS, 1))]
+    made += [random.uniform(-0.05, 0.05, (MAPS, 1)), random.uniform(-0.05, 0.05, (1,))]
+    return [values.astype(np.float32) for values in made]
+
+
+def sentiment_of_minitorch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
+    """A training step of the network of project/run_sentiment.py, without dropout, as in the program but for that."""
+    import minitorch
+    from minitorch import FastBackend, from_numpy
+    from project.run_sentiment import CNNSentimentKim
+
+    model = CNNSentimentKim(MAPS, VECTOR, dropout=0.0)
+    model.eval()
+    for parameter, values in zip(model.parameters(), sentiment_weights(), strict=True):
+        parameter.update(from_numpy(values.copy(), backend=FastBackend))
+    optimizer = minitorch.SGD(model.parameters(), 0.01)
+
+    def learn(x: Any, y: Any) -> Any:
+        output = model(x)
+        loss = -(output * y + (1 - output) * (1 - y)).log().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    learn = compiled(learn)
+    return lambda x, y: learn(from_numpy(x, backend=FastBackend), from_numpy(y, backend=FastBackend)).item()
+
+
+def sentiment_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
+    """The same step in PyTorch."""
+    import torch
+    import torch.nn.functional as F
+
+    w = [torch.from_numpy(values.copy()).requires_grad_() for values in sentiment_weights()]
+    optimizer = torch.optim.SGD(w, 0.01)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        x = x.permute(0, 2, 1)
+        maxima = 0
+        for weight, bias in zip(w[:6:2], w[1:6:2], strict=True):
+            padded = F.pad(x, (0, weight.shape[2] - 1))  # a window anchored at the left
+            maxima = maxima + (F.conv1d(padded, weight) + bias).relu().amax(2)
+        output = torch.addmm(w[7], maxima, w[6]).sigmoid().view(-1)
+        return -(output * y + (1 - output) * (1 - y)).log().mean()
+
+    loss_of = compiled(loss_of)
+
+    def step(x: np.ndarray, y: np.ndarray) -> float:
+        loss = loss_of(torch.from_numpy(x), torch.from_numpy(y))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def gpt_of_minitorch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
+    """A training step of the GPT of project/run_gpt.py: AdamW, gradients clipped."""
+    import minitorch
+    from minitorch import FastBackend, from_numpy, models, nn
+    from minitorch.optim import AdamW, clip_grad_norm_
+
+    minitorch.manual_seed(0)
+    model = models.GPT(LETTERS, CONTEXT, LAYERS, HEADS, WIDTH, 0.0, FastBackend, minitorch.float32)
+    optimizer = AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+
+    def learn(x: Any, y: Any) -> Any:
+        loss = nn.cross_entropy(model(x).view(-1, LETTERS), y)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach()
+
+    learn = compiled(learn)
+    return lambda x, y: learn(from_numpy(x, backend=FastBackend), from_numpy(y, backend=FastBackend)).item()
+
+
+def gpt_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
+    """A training step of the same size in PyTorch; its own initial weights, so that losses are not compared."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class GPT(nn.Module):
+        """Embeddings, blocks that normalize first, and a linear layer that shares its weight."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens, self.positions = nn.Embedding(LETTERS, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+            block = {"dim_feedforward": 4 * WIDTH, "dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+            self.blocks = nn.ModuleList([nn.TransformerEncoderLayer(WIDTH, HEADS, **block) for _ in range(LAYERS)])
+            self.norm, self.mask = nn.LayerNorm(WIDTH), nn.Transformer.generate_square_subsequent_mask(CONTEXT)
+
+        def forward(self, x: Any) -> Any:
+            """Logits of the next token at each position."""
+            out = self.tokens(x) + self.positions(torch.arange(x.shape[1]))
+            for block in self.blocks:
+                out = block(out, src_mask=self.mask, is_causal=True)
+            return self.norm(out) @ self.tokens.weight.t()
+
+    model = GPT()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+    loss_of = compiled(lambda x, y: nn.functional.cross_entropy(model(x).view(-1, LETTERS), y))
+
+    def step(x: np.ndarray, y: np.ndarray) -> float:
+        loss = loss_of(torch.from_numpy(x), torch.from_numpy(y))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+OWN = {"sentiment": (sentiment_of_minitorch, sentiment_of_torch), "gpt": (gpt_of_minitorch, gpt_of_torch)}
+"""The networks of this file: ours, and PyTorch's."""
+
+
+def prepared(form: str, network: str) -> tuple[Callable[..., float], Iterator[tuple[Any, ...]]]:
+    """A form's step of a network, and an iterator over its arguments."""
+    library, _, is_compiled = form.partition(".")
+    compiled: Callable[[Any], Any] = train_contenders.as_it_is
+    if library == "torch":
+        import torch
+
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        compiled = torch.compile if is_compiled else compiled
+    elif is_compiled:
+        import minitorch
+
+        def compiled(step: Any) -> Any:  # fused as soon as it has been checked, not in the background while others are measured
+            made, calls = minitorch.compile(step), iter(range(3))
+
+            def call(*tensors: Any) -> Any:
+                result = made(*tensors)
+                if next(calls, None) == 1:
+                    made.fuse()
+                return result
+
+            return call
+
+    if network in OWN:
+        return OWN[network][library == "torch"](compiled), batches(network)
+    others = point_contenders if network in ("small", *point_contenders.NETWORKS) else train_contenders
+    return (others.of_torch if library == "torch" else others.of_minitorch)(network, compiled), batches(network)
+
+
+if __name__ == "__main__":
+    form = sys.argv[1]
+    train_contenders.work(form.partition(".")[0], lambda network: prepared(form, network))
