@@ -14,13 +14,18 @@ from course.staff import RequestError
 from course.staff.adopt import adopt as adoption
 from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
 from course.staff.adopt.original import find_original
+from course.staff.adopt.recognize import GIVEN_OPERATORS, OPERATORS, is_original
 from course.staff.adopt.translate import translate
 from course.staff.cli import app
-from course.staff.grading.submissions import read
+from course.staff.grading.bases import right_answer
+from course.staff.grading.submissions import read, student_files
+from course.staff.handout.generate import BARE, GUIDED, write_files
 from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import Wrong, check_equal, number, use_profile
 from course.staff.probes.plain import Number
 from course.workspace import function_source
+
+from .handouts import handout
 
 ORIGINALS = Path(__file__).parent / "originals"
 """Submissions as people write them; each file has the suffix .txt, so that no tool takes it for a file of this repository."""
@@ -92,6 +97,70 @@ def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, 
     folder = copy_original(style, tmp_path)
     submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
     assert submission.refused == "it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR"
+
+
+RAW_MODULES = {
+    "relative imports": {
+        "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
+        "minitorch/scalar.py": "from .autodiff import Context\n",
+    },
+    "comments": {
+        "minitorch/operators.py": "import math\n\n# ## Task 0.1\n\n\ndef mul(x, y):\n    # TODO: Implement for Task 0.1.\n    return x * y\n"
+    },
+    "definitions": {"minitorch/scalar_functions.py": "import minitorch\n\n\ndef unwrap_tuple(x):\n    return x[0] if len(x) == 1 else x\n"},
+    "programs": {
+        "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
+        "project/run_scalar.py": "import minitorch\n\n\ndef default_log_fn(epoch, total_loss, correct, losses):\n    print(epoch)\n",
+        "tests/test_operators.py": "import pytest\n\n\n@pytest.mark.task0_1\ndef test_add():\n    pass\n",
+    },
+}
+"""Folders with some files of the original course, without those that only it has; by what identifies them."""
+
+
+@pytest.mark.parametrize("top", ["", "mod1-hers/"])
+@pytest.mark.parametrize("kind", RAW_MODULES)
+def test_files_of_the_original_course_are_recognized_by_their_contents(kind: str, top: str, tmp_path: Path) -> None:
+    write_files(tmp_path / "hers", {f"{top}{path}": text for path, text in RAW_MODULES[kind].items()})
+    assert "convert it with course-staff adopt FOLDER --out DIR" in read("hers", tmp_path / "hers", course()).refused
+
+
+@pytest.mark.parametrize("module", ["terse/mod0-terse", "terse/mod1-terse", "terse/mod2-terse", "terse/mod3-terse", "typed"])
+def test_each_module_is_recognized_without_the_files_that_only_the_original_course_has(module: str, tmp_path: Path) -> None:
+    copy_original(module.partition("/")[0], tmp_path)
+    contents = {
+        file.relative_to(tmp_path / module).as_posix(): file.read_bytes()
+        for file in (tmp_path / module).rglob("*.py")
+        if file.name != "nn.py"
+    }
+    contents.pop("sync_previous_module.py", None)
+    assert is_original([], contents)
+    assert is_original([], {"minitorch/operators.py": contents["minitorch/operators.py"]})
+
+
+@pytest.mark.parametrize("style", [GUIDED, BARE])
+@pytest.mark.parametrize("last", range(5))
+def test_no_handout_is_taken_for_the_original_course(last: int, style: str) -> None:
+    files = {path: str(handout(last, style)[path]).encode() for path in student_files(course()) if path in handout(last, style)}
+    assert not is_original(handout(last, style), files)
+    assert not any(is_original([path], {path: text}) for path, text in files.items())
+
+
+def test_neither_the_reference_nor_adopted_work_is_taken_for_the_original_course(adoptions: Mapping[str, AdoptedWork]) -> None:
+    reference = {path: (ROOT / path).read_bytes() for path in student_files(course())}
+    for files in (reference, right_answer(ROOT, course()), *({p: t.encode() for p, t in one.files.items()} for one in adoptions.values())):
+        assert not is_original(files, files)
+        assert [path for path, text in files.items() if path.startswith("minitorch/") and is_original([path], {path: text})] == []
+
+
+def test_a_workspace_with_one_pasted_file_of_the_original_course_is_graded() -> None:
+    files = {path: str(handout(1)[path]).encode() for path in student_files(course()) if path in handout(1)}
+    assert not is_original([], files | {"minitorch/scalar.py": b"from .autodiff import Context\n"})
+
+
+def test_the_functions_that_tell_the_courses_apart_are_given() -> None:
+    given = function_source.find(str(handout(0)["minitorch/operators.py"]))
+    assert set(GIVEN_OPERATORS) <= set(given)
+    assert set(OPERATORS) <= set(given)
 
 
 def test_a_file_that_cannot_be_converted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
