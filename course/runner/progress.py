@@ -85,6 +85,7 @@ class TaskState:
             (not run on this code, and did not pass before). A task whose functions are all as handed out is "todo", whatever its tests say.
         passed, failing, todo, blocked: The number of its tests in each state.
         total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out.
+        beyond: The number of further tests, which fail but check more than the original course asks for; see `published`.
         blocked_by: The tasks whose code is missing.
         card: The card of the first test that did not pass, in the order in which the tests are defined.
         failures: pytest's names of the failing tests, each with its failure in a few words.
@@ -102,6 +103,7 @@ class TaskState:
     card: Card | None = None
     failures: tuple[tuple[str, str], ...] = ()
     device: str = ""
+    beyond: int = 0
 
 
 def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
@@ -306,11 +308,12 @@ def _stop(process: Process) -> str:
 def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
     """Determine the state of a task from the rows of its tests."""
     mine = sorted((row for row in rows if row["task"] == task.id), key=lambda row: _row_rank(task, row))
-    ran = [row for row in mine if row["state"] != "skipped"]
+    ran = [row for row in mine if row["state"] not in ("skipped", "beyond")]
     reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
     if not ran and task.gpu and mine:
         return TaskState(task.id, "not run", card=Card("", task.id, "", error="\n".join(reasons)))
-    if not ran:
+    beyond = sum(row["state"] == "beyond" for row in mine)
+    if not ran and not beyond:
         reason = f"all of its tests were skipped: {'; '.join(reasons)}" if mine else f"none of its tests ran; pytest ended with:\n{output}"
         return _broken(task, reason)
     count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked")}
@@ -320,7 +323,7 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
     failures = tuple((row["nodeid"], _in_a_line(row["card"])) for row in ran if row["state"] == "failing" and row["card"])
     device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
     card = card_from(first) if first else None
-    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, failures=failures, device=device)
+    return TaskState(task.id, state, *count.values(), len(ran), tuple(blocked_by), card, failures, device, beyond)
 
 
 def _in_a_line(card: Mapping[str, Any]) -> str:

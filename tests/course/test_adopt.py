@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +14,7 @@ from course.manifest import ROOT, Task, course
 from course.staff import RequestError
 from course.staff.adopt import adopt as adoption
 from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
+from course.staff.adopt.inline import inline_added
 from course.staff.adopt.original import find_original
 from course.staff.adopt.recognize import GIVEN_OPERATORS, OPERATORS, is_original
 from course.staff.adopt.translate import translate
@@ -26,22 +28,9 @@ from course.staff.probes.plain import Number
 from course.workspace import function_source
 
 from .handouts import handout
-
-ORIGINALS = Path(__file__).parent / "originals"
-"""Submissions as people write them; each file has the suffix .txt, so that no tool takes it for a file of this repository."""
-
-STYLES = ["terse", "typed"]
+from .original_copies import STYLES, copy_original
 
 STUB = 'raise NotImplementedError("Need to implement for Task 2.3")'
-
-
-def copy_original(style: str, folder: Path) -> Path:
-    """Write a submission whose files have the original names."""
-    for file in (ORIGINALS / style).rglob("*.txt"):
-        target = folder / file.relative_to(ORIGINALS).with_suffix("")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
-    return folder / style
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +93,7 @@ RAW_MODULES = {
         "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
         "minitorch/scalar.py": "from .autodiff import Context\n",
     },
-    "comments": {
-        "minitorch/operators.py": "import math\n\n# ## Task 0.1\n\n\ndef mul(x, y):\n    # TODO: Implement for Task 0.1.\n    return x * y\n"
-    },
+    "comments": {"minitorch/operators.py": "# ## Task 0.1\n\n\ndef mul(x, y):\n    # TODO: Implement for Task 0.1.\n    return x * y\n"},
     "definitions": {"minitorch/scalar_functions.py": "import minitorch\n\n\ndef unwrap_tuple(x):\n    return x[0] if len(x) == 1 else x\n"},
     "programs": {
         "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
@@ -263,20 +250,112 @@ def test_additions_that_the_code_uses_are_copied_from_other_files_and_the_rest_i
     assert "from minitorch import operators" in result["minitorch/scalar.py"]
 
 
+def adopt_with_helpers(folder: Path, operators: str, helpers: str, **more: str) -> AdoptedWork:
+    """Adopt a module whose operators.py uses a file that the student added."""
+    files = {"operators.py": operators, "helpers.py": helpers, "module.py": "class Module:\n    pass\n"}
+    write_files(folder, {f"minitorch/{name}": text for name, text in (files | {f"{name}.py": text for name, text in more.items()}).items()})
+    return adopt(folder, course())
+
+
+def functions_of(adopted: AdoptedWork) -> dict[str, Any]:
+    """The names of the converted operators.py after it has run."""
+    scope: dict[str, Any] = {"__name__": "minitorch.operators"}
+    exec(adopted.files["minitorch/operators.py"], scope)
+    return scope
+
+
 @pytest.mark.parametrize(
-    "line", ["from .helpers import pick", "from . import helpers", "import minitorch.helpers", "from minitorch import helpers"]
+    ("line", "call"),
+    [
+        ("from .helpers import product", "product"),
+        ("from .helpers import product as times", "times"),
+        ("from .helpers import *", "product"),
+        ("from . import helpers", "helpers.product"),
+        ("from . import autodiff, helpers as h", "h.product"),
+        ("import minitorch.helpers", "minitorch.helpers.product"),
+        ("import minitorch.helpers as h", "h.product"),
+        ("from minitorch import helpers", "helpers.product"),
+    ],
 )
-def test_a_file_that_the_student_added_is_named(line: str, tmp_path: Path) -> None:
-    package = tmp_path / "hers" / "minitorch"
-    package.mkdir(parents=True)
-    (package / "operators.py").write_text(f"from . import module\n{line}\n\n\ndef mul(x, y):\n    return x * y\n", encoding="utf-8")
-    (package / "helpers.py").write_text("def pick(x):\n    return x\n", encoding="utf-8")
-    (package / "module.py").write_text("class Module:\n    pass\n", encoding="utf-8")
-    (error,) = adopt(tmp_path / "hers", course()).errors
-    assert error == (
-        f"{tmp_path / 'hers'}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted; "
-        "move what it uses into minitorch/operators.py there and run course-staff adopt again"
+@pytest.mark.parametrize("where", ["file", "function"])
+def test_a_file_that_the_student_added_is_copied_to_where_it_is_used(line: str, call: str, where: str, tmp_path: Path) -> None:
+    if where == "function" and line.endswith("*"):
+        pytest.skip("Python has no such import")
+    head, inside = (f"{line}\n\n\n", "") if where == "file" else ("", f"    {line}\n\n")
+    helpers = '"""Helpers."""\nimport math\n\nSCALE = math.floor(1.5)\n\n\ndef product(x, y):\n    return SCALE * x * y\n'
+    write_files(tmp_path, {"minitorch/helpers.py": helpers})
+    operators = f"{head}def mul(x, y):\n{inside}    return {call}(x, y)\n"
+    text, failed = inline_added(operators, "minitorch/operators.py", tmp_path, set(), "")
+    assert failed == {}
+    assert "helpers" not in text
+    scope: dict[str, Any] = {"__package__": "minitorch"}
+    exec(text, scope)
+    assert scope["mul"](2.0, 3.0) == 6.0
+
+
+def test_a_constant_that_an_added_file_computes_comes_after_its_imports(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import SCALE\n\n\ndef mul(x, y):\n    return SCALE * x * y\n",
+        "import math\n\nSCALE = math.floor(1.5)\n",
     )
+    assert (found.errors, found.written) == ((), {"0.1": ("mul",)})
+    assert functions_of(found)["mul"](2.0, 3.0) == 6.0
+
+
+def test_added_files_that_import_each_other_and_the_file_itself_are_copied(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import twice\n\n\ndef id(x):\n    return x\n\n\ndef mul(x, y):\n    return twice(x) * y / 2\n",
+        "from . import operators\nfrom .more import add_up\n\n\ndef twice(x):\n    return add_up(operators.id(x), x)\n",
+        more="def add_up(x: 'Missing', y) -> 'Missing':\n    return x + y\n\n\nif __name__ == '__main__':\n    print(add_up(1, 2))\n",
+    )
+    assert found.errors == ()
+    assert functions_of(found)["mul"](5.0, 3.0) == 15.0
+
+
+def test_a_name_that_this_course_gives_to_another_function_is_changed(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import maximum\n\n\ndef max(x, y):\n    return maximum([x, y])\n",
+        "def maximum(numbers):\n    return sorted(numbers)[-1]\n",
+    )
+    assert found.errors == ()
+    assert functions_of(found)["max"](5.0, 3.0) == 5.0
+    assert functions_of(found)["maximum"](5.0, 3.0) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("helpers", "why"),
+    [
+        ("def product(x, y):\n    return x * y\n\n\ndef id(x):\n    return 1\n", "both files define id"),
+        ("def product(x, y)\n", "it is not valid Python, or too large"),
+        ("def sin(numbers):\n    return numbers\n\n\ndef product(x, sin):\n    return sin\n", "this course has another sin"),
+    ],
+)
+def test_an_added_file_that_cannot_be_copied_is_named_with_the_reason(helpers: str, why: str, tmp_path: Path) -> None:
+    operators = "from .helpers import product\n\n\ndef id(x):\n    return x\n\n\ndef mul(x, y):\n    return product(x, y)\n"
+    assert adopt_with_helpers(tmp_path, operators, helpers).errors == (
+        f"{tmp_path}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted: {why}; "
+        "move what it uses into minitorch/operators.py there and run course-staff adopt again",
+    )
+
+
+def test_a_program_may_import_a_file_beside_it(tmp_path: Path) -> None:
+    program = (
+        "import minitorch\nimport layers\n\n\nclass Network(minitorch.Module):\n    def __init__(self, hidden_layers):\n"
+        "        super().__init__()\n        self.layer1 = layers.make(2, hidden_layers, Linear)\n"
+    )
+    files = {
+        "minitorch/scalar.py": "",
+        "project/run_scalar.py": program,
+        "project/layers.py": "def make(n, k, kind):\n    return kind(n, k)\n",
+    }
+    write_files(tmp_path, files)
+    found = adopt(tmp_path, course())
+    assert found.errors == ()
+    assert "self.layer1 = make(2, hidden_layers, Linear)" in found.files["project/run_scalar.py"]
+    assert "def make(n, k, kind):" in found.files["project/run_scalar.py"]
 
 
 def test_packages_that_workspaces_lack_are_not_imported() -> None:

@@ -26,6 +26,7 @@ class _File:
         self.tree = ast.parse(text)
         self.scopes = _scopes(self.tree)
         self.given = {path: bindings(scope) for path, scope in _scopes(ast.parse(given))}
+        self.given_imports = {ast.unparse(node) for node in ast.parse(given).body if isinstance(node, (ast.Import, ast.ImportFrom))}
         self.kept: set[ast.stmt] = set()
         self.used = set().union(*(_identifiers(node) for name, node in function_source.iter_functions(self.tree) if name in self.wanted))
 
@@ -59,6 +60,8 @@ class _File:
             return True
         if path and (self._is_whole(path) or isinstance(node, ast.AnnAssign)):
             return False  # a student's class is kept as a whole or not at all; the fields of a given class are given
+        if not path and ast.unparse(node) in self.given_imports:  # it shows where to put additions that use it
+            return bool(_bound(node) & used)
         tasks = {name.split(".")[0] for name in self.wanted}
         return bool((_bound(node) - self.given.get(path, set())) & used) and (bool(path) or not _bound(node) & tasks)
 
