@@ -308,22 +308,22 @@ def _stop(process: Process) -> str:
 def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> TaskState:
     """Determine the state of a task from the rows of its tests."""
     mine = sorted((row for row in rows if row["task"] == task.id), key=lambda row: _row_rank(task, row))
-    ran = [row for row in mine if row["state"] not in ("skipped", "beyond")]
+    ran = [row for row in mine if row["state"] != "skipped"]
     reasons = sorted({row["reason"] for row in mine if row["state"] == "skipped"})
     if not ran and task.gpu and mine:
         return TaskState(task.id, "not run", card=Card("", task.id, "", error="\n".join(reasons)))
-    beyond = sum(row["state"] == "beyond" for row in mine)
-    if not ran and not beyond:
+    if not ran:
         reason = f"all of its tests were skipped: {'; '.join(reasons)}" if mine else f"none of its tests ran; pytest ended with:\n{output}"
         return _broken(task, reason)
-    count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked")}
+    count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked", "beyond")}
     state = next((state for state in ("failing", "todo", "blocked") if count[state]), "passed")
     first = next((row["card"] for row in ran if row["state"] == state and row["card"]), None)
-    blocked_by = sorted({row["needs"] for row in ran if row["state"] == "blocked"})
+    needs = tuple(sorted({row["needs"] for row in ran if row["state"] == "blocked"}))
     failures = tuple((row["nodeid"], _in_a_line(row["card"])) for row in ran if row["state"] == "failing" and row["card"])
     device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
     card = card_from(first) if first else None
-    return TaskState(task.id, state, *count.values(), len(ran), tuple(blocked_by), card, failures, device, beyond)
+    total = len(ran) - count["beyond"]
+    return TaskState(task.id, state, **count, total=total, blocked_by=needs, card=card, failures=failures, device=device)
 
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
