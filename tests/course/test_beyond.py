@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from course.cli.board import summary
 from course.manifest import ROOT, course
-from course.runner.progress import run_tasks
+from course.runner.progress import TaskState, run_tasks
 from course.staff.adopt.adopt import adopt, write_workspace
 from course.staff.grading.beyond import beyond_rules, with_beyond
 from course.staff.grading.results import BEYOND, PART, PASS, HiddenProbe, Result, TaskResult, VisibleTest
@@ -116,6 +117,15 @@ def test_the_same_answers_fail_without_the_list(workspaces: Mapping[str, Path]) 
 def test_all_right_answers_of_the_original_course_pass_in_an_adopted_workspace(style: str, workspaces: Mapping[str, Path]) -> None:
     states = run_tasks([task.id for task in course().tasks if task.stage < 5 and (style == "typed" or task.stage < 4)], workspaces[style])
     assert {id: state.failures for id, state in states.items() if state.state not in ("passed", "todo")} == {}
+
+
+def test_the_summary_of_a_task_counts_them_separately() -> None:
+    state = TaskState("0.1", "passed", passed=73, total=73, beyond=7)
+    assert str(summary(course().task("0.1"), state)).endswith(
+        ": passed. Of 73 tests, 73 pass. 7 more fail; they check more than the original course asks for."
+    )
+    one = TaskState("0.1", "passed", passed=1, total=1, beyond=1)
+    assert str(summary(course().task("0.1"), one)).endswith("1 passes. 1 more fails; it checks more than the original course asks for.")
 
 
 # In feedback
