@@ -135,6 +135,9 @@ def test_a_test_that_fails_in_a_task_with_all_points_is_beyond_the_contract() ->
     tests = (VisibleTest("tests/test_x.py::test_a", "passed"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong"))
     assert [test.outcome for test in with_beyond(tests, passed=True)] == ["passed", BEYOND]
     assert with_beyond(tests, passed=False) == tests
+    missing = (VisibleTest("tests/test_x.py::test_c[<lambda>]", "missing"),)
+    assert [test.outcome for test in with_beyond(missing, passed=True)] == [BEYOND]
+    assert with_beyond(missing, passed=False) == missing
 
 
 def test_of_a_task_with_lost_points_only_the_listed_tests_are_beyond_the_contract() -> None:
@@ -153,6 +156,6 @@ def test_feedback_does_not_list_tests_that_cost_nothing() -> None:
     assert "Passed: 0.1." in page
     assert "test_every_result_is_a_float" not in page
     assert "1 of 2 tests in your workspace pass. The first one that fails: tests/test_operators.py::test_neg" in page
-    assert "2 tests of this course fail that check more than the original course asks for. This cost no points." in page
+    assert "2 tests of this course that do not pass check more than the original course asks for. This cost no points." in page
     one = feedback(Result("zoe", "z9", "", tasks[:1], (), "bubblewrap", 7, 1.0, "published"))
-    assert "1 test of this course fails that checks more than the original course asks for. This cost no points." in one
+    assert "1 test of this course that does not pass checks more than the original course asks for. This cost no points." in one

@@ -175,9 +175,9 @@ class _Detacher(cst.CSTTransformer):
         if not kind:
             return updated_node
         if kind == "module" or isinstance(updated_node.names, cst.ImportStar):
-            return cst.Pass() if self.depth else cst.RemoveFromParent()
+            return cst.RemoveFromParent()  # a body that becomes empty gets a pass
         kept = [alias for alias in updated_node.names if _dotted(alias.name) != self.name]
-        return _with_names(updated_node, kept, self.depth)
+        return _with_names(updated_node, kept)
 
     def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.BaseSmallStatement | cst.RemovalSentinel:
         kept = [
@@ -187,28 +187,16 @@ class _Detacher(cst.CSTTransformer):
             for alias in updated_node.names
             if not (self.is_module(_dotted(alias.name)) and (alias.asname is not None or "." not in _dotted(alias.name)))
         ]
-        return _with_names(updated_node, kept, self.depth)
-
-    depth = 0
-    """How many functions enclose the node: a body must not become empty."""
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.depth += 1
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self.depth -= 1
-        return updated_node
+        return _with_names(updated_node, kept)
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         return updated_node.attr if _dotted(original_node.value) in self.modules else updated_node
 
 
-def _with_names(
-    node: cst.ImportFrom | cst.Import, names: list[cst.ImportAlias], depth: int
-) -> cst.BaseSmallStatement | cst.RemovalSentinel:
+def _with_names(node: cst.ImportFrom | cst.Import, names: list[cst.ImportAlias]) -> cst.BaseSmallStatement | cst.RemovalSentinel:
     """An import of fewer names."""
     if not names:
-        return cst.Pass() if depth else cst.RemoveFromParent()
+        return cst.RemoveFromParent()
     return node.with_changes(names=[*names[:-1], names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
 
 

@@ -14,7 +14,7 @@ SCHEMA = 1
 """Version of the document's format."""
 
 BEYOND = "beyond"
-"""Outcome of a visible test that fails, but checks more than the original course asks for, in the profile of that course."""
+"""Outcome of a visible test that does not pass, but checks more than the original course asks for, in the profile of that course."""
 
 PASS, PASS_GPU, PASS_SIM, PART, FAIL, NOT_RUN = "PASS", "PASS (gpu)", "PASS (sim)", "PART", "FAIL", "NOT RUN"
 """Verdicts of a task: all points, with variants for a GPU and for numba's CUDA simulator; part of the points; none; not graded."""

@@ -24,8 +24,10 @@ def feedback(result: Result) -> str:
         if task not in passed:
             parts += [f"## Task {task.task}: {verdict_and_mark(task)}", *map(_paragraph, messages(task))]
     if beyond := sum(test.outcome == BEYOND for task in result.tasks for test in task.visible):
-        fails = "1 test of this course fails that checks" if beyond == 1 else f"{beyond} tests of this course fail that check"
-        parts.append(f"{fails} more than the original course asks for. This cost no points.")
+        tests = (
+            "1 test of this course that does not pass checks" if beyond == 1 else f"{beyond} tests of this course that do not pass check"
+        )
+        parts.append(f"{tests} more than the original course asks for. This cost no points.")
     if result.left_out:
         names = "\n".join(f"- `{clean(name).replace('`', '')}`" for name in result.left_out)
         parts.append(f"## Files that were not graded\n\nNo task asks you to change these files; grading used the original ones.\n\n{names}")
