@@ -1,9 +1,11 @@
 """Compiled training steps: kernels recorded once and replayed without Python. This file is the folder's table of contents."""
 
 # Stage 5 - After the course
-from minitorch.compiler import trace as trace
+from minitorch.compiler import trace as trace, nesting as nesting
 from minitorch.compiler.recorder import NotRecordable
-from minitorch.compiler import guards as guards, planner as planner, program as program, snapshot as snapshot
+from minitorch.compiler import guard_check as guard_check, guards as guards, snapshot as snapshot
+from minitorch.compiler import rewriting as rewriting, passes as passes, planner as planner, program as program
+from minitorch.compiler import replay as replay, fuse as fuse, generate as generate, fused as fused
 from minitorch.compiler import recording as recording
 from minitorch.compiler.compiled import Compiled, compile
 

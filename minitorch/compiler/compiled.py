@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from minitorch.compiler.fused import fuse
 from minitorch.compiler.guards import argument_key
+from minitorch.compiler.nesting import map_tensors
 from minitorch.compiler.recorder import NotRecordable
-from minitorch.compiler.recording import Recording, map_tensors
-from minitorch.compiler.snapshot import Snapshot, same
+from minitorch.compiler.recording import Recording
+from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import Trace
 from minitorch.core.recording import active
 
@@ -23,6 +26,7 @@ def compile(
     check: bool = True,
     check_every: int = 0,
     max_recordings: int = 8,
+    fuse: bool = True,
 ) -> Any:
     """Record a function once and replay it from then on: `step = minitorch.compile(step)`, or `@minitorch.compile`.
 
@@ -38,6 +42,8 @@ def compile(
         check: Whether the first replay of each recording is compared with the function itself, number by number.
         check_every: If above 0, every so many replays are compared as well.
         max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
+        fuse: Whether a program that has been replayed often is compiled into a few functions, in the background; `fuse()` does it at
+            once. They add in another order: results differ from the function's in the last digits.
 
     Raises:
         TypeError: If fn cannot be called.
@@ -48,12 +54,16 @@ def compile(
     for name, number, least in (("check_every", check_every, 0), ("max_recordings", max_recordings, 1)):
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
             raise ValueError(f"compile expected {name}, an integer of at least {least}, got {number!r}")
-    options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+    options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
     if fn is None:
         return functools.partial(compile, **options)
     if not callable(fn):
         raise TypeError(f"compile expected a function or a Module, got {type(fn).__name__}; pass the function itself, not its result")
     return Compiled(fn, **options)
+
+
+FUSED_AFTER = 32
+"""Number of replays after which a program is fused: shorter runs would wait longer than they gain."""
 
 
 class Compiled:
@@ -67,10 +77,11 @@ class Compiled:
         replayed: How often a recording has been replayed.
     """
 
-    def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int) -> None:
+    def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int, fuse: bool) -> None:
         self.fn = fn
         self.recorded = self.replayed = 0
-        self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings}
+        self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
+        self._check, self._check_every, self._fuse = check, check_every, fuse
         self._recordings: dict[Any, list[Recording]] = {}
         self._lock = threading.RLock()
         self._latest: Recording | None = None
@@ -92,11 +103,35 @@ class Compiled:
         """
         return self._recording().trace
 
+    def stages(self) -> list[tuple[str, str]]:
+        """The program as it was recorded, after each pass, and as fused source: titles and texts, one after the other.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        recording = self._recording()
+        texts = [(title, str(replace(recording.trace, nodes=nodes))) for title, nodes, _ in recording.stages()]
+        source = recording.source() or "\n".join(fuse(recording.nodes, recording.kept, recording.boundary).sources())
+        return [*texts, ("fuse", source)]
+
     @property
     def memory(self) -> tuple[int, int]:
         """Bytes of the program's temporary buffers: with memory shared among them, and without."""
         plan = self._recording().plan
         return plan.peak, plan.unshared
+
+    def fuse(self) -> str:
+        """Compile the program of the latest call into a few functions now; the next call uses them.
+
+        Returns:
+            Their source; "" if there is nothing to compile.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        recording = self._recording()
+        recording.fuse()
+        return recording.source()
 
     def _recording(self) -> Recording:
         if self._latest is None:
@@ -106,6 +141,9 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay a recording that fits, or record the call."""
+        latest = self._latest
+        if latest is not None and not kwargs and active.recorder is None and latest.take(args):
+            return self._run(latest, args, kwargs, args)
         if self._eager:
             return self.fn(*args, **kwargs)
         if active.recorder is not None and not active.recorder.elsewhere():
@@ -115,10 +153,14 @@ class Compiled:
         recording, why = self._find(key)
         if recording is None:
             return self._record(key, args, kwargs, tensors, why)
+        return self._run(recording, args, kwargs, tensors)
+
+    def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
+        """Replay a recording whose lock is taken, or compare it with the function, and release it."""
         try:
-            every = self._options["check_every"]
-            if (self._options["check"] and not recording.replays) or (every and recording.replays % every == every - 1):
-                return self._checked(recording, key, args, kwargs, tensors)
+            every = self._check_every
+            if (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
+                return self._checked(recording, args, kwargs, tensors)
             return self._replay(recording, tensors)
         finally:
             recording.lock.release()
@@ -131,15 +173,24 @@ class Compiled:
                 if recording.is_busy():
                     continue
                 why = recording.fits()
-                if not why:
-                    recording.lock.acquire()
+                if not why and recording.lock.acquire(blocking=False):
                     return recording, ""
-                self._recordings[key].remove(recording)
+                if why:
+                    self._recordings[key].remove(recording)
         return None, why
 
-    def _replay(self, recording: Recording, tensors: list[Any]) -> Any:
+    def _forget(self, recording: Recording) -> None:
+        with self._lock:
+            for recordings in self._recordings.values():
+                if recording in recordings:
+                    recordings.remove(recording)
+            self._latest = None
+
+    def _replay(self, recording: Recording, tensors: Sequence[Any]) -> Any:
         self.replayed += 1
         self._latest = recording
+        if recording.replays == FUSED_AFTER and self._fuse:
+            threading.Thread(target=recording.fuse_if_possible, name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Any], why: str) -> Any:
@@ -168,12 +219,7 @@ class Compiled:
                 return map_tensors(result, lambda x: x.detach().clone())
             recording.before.restore()
             recording.lock.acquire()
-        try:
-            if self._options["check"]:
-                return self._checked(recording, key, args, kwargs, tensors)
-            return self._replay(recording, tensors)
-        finally:
-            recording.lock.release()
+        return self._run(recording, args, kwargs, tensors)
 
     def _give_up(self, reason: str, before: Snapshot | None, args: Any, kwargs: Any) -> Any:
         """Run the function as it is from now on, or raise.
@@ -191,7 +237,7 @@ class Compiled:
         warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=4)
         return self.fn(*args, **kwargs)
 
-    def _checked(self, recording: Recording, key: Any, args: Any, kwargs: Any, tensors: list[Any]) -> Any:
+    def _checked(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
         """Replay, compare with the function itself, and return what the function returned.
 
         Raises:
@@ -202,17 +248,12 @@ class Compiled:
         after = Snapshot(recording.guards)
         before.restore()
         expected = self.fn(*args, **kwargs)
-        wrong = _difference(replayed, expected) or after.difference(Snapshot(recording.guards), recording.guards)
+        wrong = difference(_arrays(replayed), _arrays(expected)) or after.difference(Snapshot(recording.guards), recording.guards)
         if not wrong:
             return replayed if recording.has_gradients else expected
-        with self._lock:
-            self._recordings.get(key, []).remove(recording)
-        return self._give_up(
-            f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote",
-            before,
-            args,
-            kwargs,
-        )
+        self._forget(recording)
+        reason = f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote"
+        return self._give_up(reason, before, args, kwargs)
 
     # Like the function
 
@@ -232,15 +273,8 @@ class Compiled:
         return f"compile({self.fn!r})"
 
 
-def _difference(a: Any, b: Any) -> str:
-    """Where two results differ, in words; "" if they do not."""
-    mine: list[Any] = []
-    theirs: list[Any] = []
-    map_tensors(a, mine.append)
-    map_tensors(b, theirs.append)
-    if len(mine) != len(theirs):
-        return "the number of results"
-    for number, (x, y) in enumerate(zip(mine, theirs, strict=True)):
-        if not same(x.detach().to_numpy(), y.detach().to_numpy()):
-            return "the result" if len(mine) == 1 else f"result {number}"
-    return ""
+def _arrays(result: Any) -> list[Any]:
+    """The numbers of the tensors in a result."""
+    found: list[Any] = []
+    map_tensors(result, lambda x: found.append(x.detach().to_numpy()))
+    return found

@@ -116,7 +116,7 @@ def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndar
     function = load(part.text, part.writer.functions)
     if hasattr(function, "compile"):
         function.compile(tuple([numba.typeof(arg) for arg in (*args, settings)]))
-    return [(call_with_settings, (function, args, settings, rests)) if rests else (function, (*args, settings))]
+    return [(call_with_settings, (function, args, settings, rests, [])) if rests else (function, (*args, settings))]
 
 
 def flat(array: np.ndarray) -> np.ndarray:
@@ -124,12 +124,13 @@ def flat(array: np.ndarray) -> np.ndarray:
     return array if array.ndim == 1 else array.reshape(-1)
 
 
-def call_with_settings(function: Any, args: list[np.ndarray], settings: np.ndarray, rests: tuple[Any, ...]) -> None:
-    """Call a fused function after computing the settings of this step."""
+def call_with_settings(function: Any, args: list[np.ndarray], settings: np.ndarray, rests: tuple[Any, ...], last: list[float]) -> None:
+    """Call a fused function after computing the settings of this step; `last` are those of the step before."""
     numbers: list[float] = []
     for rest in rests:
         numbers += rest()[0]
-    settings[:] = numbers
+    if numbers != last:
+        settings[:] = last[:] = numbers
     function(*args, settings)
 
 
@@ -141,10 +142,10 @@ def load(text: str, functions: dict[str, Any]) -> Any:
     """
     key = hashlib.sha256(f"{text} {jit.code_key(*functions.values())} {list(functions)} {numba.__version__}".encode()).hexdigest()[:24]
     text = f'"""A program written by `minitorch.compile`."""\n\n\n{text}'
-    path = folder() / f"fused_{key}.py"
+    path = folder() / f"fused_{key}.txt"  # not .py: what looks for modules must not find it
     if not path.exists():
         write_atomically(path, text)
-    names: dict[str, Any] = {name: getattr(np, name) for name in NUMBERS} | functions
+    names: dict[str, Any] = {"__name__": __name__} | {name: getattr(np, name) for name in NUMBERS} | functions
     exec(compile(text, str(path), "exec"), names)
     return jit.serial(names["fused"])
 

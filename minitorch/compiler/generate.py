@@ -97,29 +97,47 @@ class Writer:
     # Loops over elements
 
     def _loop(self, group: Group) -> None:
-        """One loop over the elements; sums with one result are variables, others grow in memory."""
+        """One loop over the elements. A sum over the last dimensions is a variable inside of the others; other sums grow in memory."""
         variables = [f"i{dim}" for dim in range(len(group.space))]
         values: dict[Buffer, str] = {}
-        sums = {node: self._begin_sum(node, variables) for node in group.nodes if node.kind == "reduce"}
+        sums: dict[Node, str] = {}
+        inside = {node: loops_around(node) for node in group.nodes if node.kind == "reduce"}
         depth = self._depth
-        for variable, size in zip(variables, group.space, strict=True):
-            self._for(variable, size)
+        for node in inside:
+            if inside[node] is None:
+                sums[node] = self._begin_sum(node, variables)
+        for level in range(len(variables) + 1):
+            for node in [node for node in inside if inside[node] == level]:
+                sums[node] = self._variable()
+                self._line(f"{sums[node]} = {first_value(node)}")
+            if level < len(variables):
+                self._for(variables[level], group.space[level])
         for node in group.nodes:
-            out: Any = node.out
-            arguments = [self._value(view, node, variables, values) for view in node.inputs]
-            if node in sums:
-                arguments.insert(0, sums[node])
-            call = f"{self._function(node.fn)}({', '.join(arguments)})"  # type: ignore[arg-type] - a loop applies functions
-            target = sums.get(node) or self._variable()
-            self._line(f"{target} = {cast(call, out.dtype)}")
-            if node not in sums:
-                values[out.buffer] = target
-                if out.buffer in group.stored:
-                    self._line(f"{self._element(out, loop_strides(out, loop_shape(node)), variables)} = {target}")
+            self._apply(node, group, variables, values, sums)
+        for level in range(len(variables), -1, -1):
+            self._depth = depth + level
+            for node in [node for node in inside if inside[node] == level]:
+                self._line(f"{self._own_element(node, variables)} = {sums[node]}")
         self._depth = depth
-        for node, target in sums.items():
-            if "[" not in target:
-                self._line(f"{self._element(node.out, (), ())} = {target}")  # type: ignore[arg-type] - a sum has a result
+
+    def _apply(self, node: Node, group: Group, variables: Sequence[str], values: dict[Buffer, str], sums: Mapping[Node, str]) -> None:
+        """One function of the elements at an index."""
+        out: Any = node.out
+        arguments = [self._value(view, node, variables, values) for view in node.inputs]
+        if node in sums:
+            arguments.insert(0, sums[node])
+        target = sums.get(node) or self._variable()
+        call = f"{self._function(node.fn)}({', '.join(arguments)})"  # type: ignore[arg-type] - a loop applies functions
+        self._line(f"{target} = {cast(call, out.dtype)}")
+        if node not in sums:
+            values[out.buffer] = target
+            if out.buffer in group.stored:
+                self._line(f"{self._own_element(node, variables)} = {target}")
+
+    def _own_element(self, node: Node, variables: Sequence[str]) -> str:
+        """The element of a node's result at an index of the loop."""
+        out: Any = node.out
+        return self._element(out, loop_strides(out, loop_shape(node)), variables)
 
     def _value(self, view: View, node: Node, variables: Sequence[str], values: Mapping[Buffer, str]) -> str:
         """A view's element as an expression: a variable, a number of the program, or an element of an array."""
@@ -132,20 +150,15 @@ class Writer:
         return self._element(view, loop_strides(view, loop_shape(node)), variables)
 
     def _begin_sum(self, node: Node, variables: Sequence[str]) -> str:
-        """Set the results of a reduction to their first value; returns where a result is: a variable or an element."""
+        """Set the results of a reduction in memory to their first value; returns the result at an index of the loop."""
         out: Any = node.out
-        start = cast(repr(node.attrs["start"]), out.dtype)
-        if math.prod(out.shape) == 1:
-            variable = self._variable()
-            self._line(f"{variable} = {start}")
-            return variable
         depth = self._depth
         names = [f"k{dim}" for dim in range(len(out.shape))]
         for name, size in zip(names, out.shape, strict=True):
             self._for(name, size)
-        self._line(f"{self._element(out, out.strides, names)} = {start}")
+        self._line(f"{self._element(out, out.strides, names)} = {first_value(node)}")
         self._depth = depth
-        return self._element(out, loop_strides(out, loop_shape(node)), variables)
+        return self._own_element(node, variables)
 
     # Products, numbers written into all elements, and kernels with a body
 
@@ -213,6 +226,19 @@ class Writer:
         if isinstance(arg, tuple):
             return f"({', '.join(map(self._slice, arg))},)"
         return repr(arg)
+
+
+def loops_around(node: Node) -> int | None:
+    """How many loops are around a reduction over the last dimensions of its loop; None if it is over others."""
+    dims = node.attrs["dims"] if isinstance(node.attrs["dims"], tuple) else (node.attrs["dims"],)
+    is_reduced = [dim in dims for dim, size in enumerate(loop_shape(node)) if size != 1]
+    kept = is_reduced.count(False)
+    return kept if not any(is_reduced[:kept]) else None
+
+
+def first_value(node: Node) -> str:
+    """What a reduction starts from."""
+    return cast(repr(node.attrs["start"]), node.out.dtype)  # type: ignore[union-attr] - a reduction has a result
 
 
 def cast(expression: str, dtype: np.dtype) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from minitorch.compiler.guard_check import CheckWriter
+from minitorch.compiler.nesting import layout_of
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.context import grad_mode
 from minitorch.core.tensor_base import TensorBase
@@ -28,6 +30,9 @@ DEPTH, ENTRIES = 8, 64
 
 IGNORED = {"_hooks", "_pre_hooks", "derivative", "grad"}
 """Attributes that are no guards: hooks are refused, gradients are results."""
+
+DECISIVE = ("momentum", "nesterov", "centered")
+"""Settings of optimizers that decide which kernel runs."""
 
 MISSING = object()
 
@@ -53,6 +58,7 @@ class Guards:
         self._seen: set[int] = set()
         self._mode = grad_mode.enabled, threads()
         self._settings = ()
+        self._check: Callable[[], bool] | None = None
         self._names = frozenset(_names_used(fn))
         self._scan(fn, "", 0)
         self._settings = self.structure()
@@ -162,8 +168,9 @@ class Guards:
         for value in gone:
             self.tensors.pop(value, None)
 
-    def watch_state(self) -> None:
-        """Take the tensors of the optimizers' state for granted as well; they exist after the first step."""
+    def watch_state(self) -> list[Any]:
+        """Take the tensors of the optimizers' state for granted as well, which exist after the first step; returns them."""
+        found = []
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
                 for name, entry in state.items():
@@ -171,8 +178,35 @@ class Guards:
                         path = f"the optimizer's {name} of {parameter.name or 'a parameter'}"
                         self._entries.append((state, name, entry, path))
                         self._add_tensor(entry, path)
+                        found.append(entry)
+        return found
 
     # The check
+
+    def hold(self) -> bool:
+        """Whether nothing differs, as far as identity tells; if not, `failed` says what, or that values are equal after all."""
+        if self._check is None:
+            self._check = self._write_check()
+        return self._check()
+
+    def _write_check(self) -> Callable[[], bool]:
+        """All guards as one expression."""
+        writer = CheckWriter()
+        writer.add("{}.enabled is {} and {}() == {}", grad_mode, self._mode[0], threads, self._mode[1])
+        writer.add_all("{}.value is {}", ((parameter, value) for parameter, value, _ in self._parameters))
+        for x, data, storage, is_constant, _ in self._storages:
+            form = "{}._tensor is {} and {}._storage is {} and {}.history is " + ("None" if is_constant else "not None")
+            writer.add(form, x, data, data, storage, x) if storage is not None else writer.add("{}._tensor is {}", x, data)
+        writer.add_all("{}.get({}, {}) is {}", ((holder, key, MISSING, value) for holder, key, value, _ in self._entries))
+        writer.add_all("{}.cell_contents is {}", ((cell, value) for cell, value, _ in self._cells))
+        for entries, before, _ in self._lists:
+            writer.add("len({}) == {}", entries, len(before))
+            writer.add_all("{}[{}] is {}", ((entries, i, entry) for i, entry in enumerate(before)))
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                for name in DECISIVE:
+                    writer.add("{}.get({}) is {}", group, name, group.get(name)) if name in group else None
+        return writer.function()
 
     def failed(self) -> str:
         """What differs now, in words; "" if nothing does."""
@@ -199,8 +233,7 @@ class Guards:
 
     def structure(self) -> tuple[Any, ...]:
         """The settings of optimizers that decide which kernel runs; all others are read at every step."""
-        names = ("momentum", "nesterov", "centered")
-        return tuple([bool(group.get(name)) for optimizer in self.optimizers for group in optimizer.param_groups for name in names])
+        return tuple([bool(group.get(name)) for optimizer in self.optimizers for group in optimizer.param_groups for name in DECISIVE])
 
 
 def _is_optimizer(value: Any) -> bool:
@@ -276,8 +309,7 @@ def argument_key(value: Any, tensors: list[Any]) -> Any:
     """
     if isinstance(value, TensorBase):
         tensors.append(value)
-        data = value._tensor
-        return "tensor", data.shape, data.strides, data.dtype, value.history is None, value.backend
+        return "tensor", *layout_of(value)
     if isinstance(value, (list, tuple)):
         return type(value), tuple([argument_key(entry, tensors) for entry in value])
     if isinstance(value, Mapping):

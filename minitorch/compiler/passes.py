@@ -24,7 +24,6 @@ keeps the first; `skip_copies` lets sgd read t7 itself; `drop_unused` removes wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 from minitorch import operators
 from minitorch.compiler.rewriting import is_whole, moved, times_read, times_written, written
@@ -107,9 +106,12 @@ def _is_skippable(
     (original,) = node.inputs
     if original.buffer.role in (EXTERNAL, INPUT, CONSTANT) or not is_whole(original) or original.dtype != node.out.dtype:
         return False
+    of_copy = [time for time in (*writers[node.out.buffer], *readers.get(node.out.buffer, ())) if time > number]
+    of_original = [time for time in (*writers.get(original.buffer, ()), *readers.get(original.buffer, ())) if time > number]
+    if original.buffer in kept or set(of_copy) & set(of_original):  # a kernel that got both would get one array twice
+        return False
     written_later = [time for time in (*writers[node.out.buffer], *writers.get(original.buffer, ())) if time > number]
-    read_later = [time for time in (*readers.get(node.out.buffer, ()), *readers.get(original.buffer, ())) if time > number]
-    return original.buffer not in kept and (not written_later or max(read_later, default=number) <= min(written_later))
+    return not written_later or max(of_copy + of_original) <= min(written_later)
 
 
 def drop_unused(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
@@ -126,11 +128,3 @@ def drop_unused(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
 
 PASSES: tuple[Pass, ...] = (fold_constants, reuse_results, skip_copies, drop_unused)
 """In the order in which they run."""
-
-
-def shorten(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
-    """The nodes after all passes; the given ones are not changed."""
-    nodes = [replace(node) for node in nodes]
-    for each in PASSES:
-        nodes = each(nodes, kept)
-    return nodes

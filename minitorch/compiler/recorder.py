@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
-from minitorch.core.recording import active
+from minitorch.core.recording import active, fill
 from minitorch.tensor_data import TensorData
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -187,6 +187,13 @@ class Recorder:
             found = self._new(base, role)
             found.name = name
         return found
+
+    def adopt(self, array: Any, name: str) -> None:
+        """Register a storage that outlives the call in which it was made: an optimizer's state. It is not filled with zeros again."""
+        buffer = self.register(array, name, EXTERNAL)
+        if buffer.role == TEMPORARY:
+            buffer.name, buffer.role, buffer.pinned = name, EXTERNAL, True
+            self.nodes = [node for node in self.nodes if node.name != fill.__name__ or node.buffers() != [buffer]]
 
     def _new(self, base: Any, role: str) -> Buffer:
         number = len(self.buffers)

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.autodiff import LEAF
+from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guards import Guards
-from minitorch.compiler.passes import shorten
+from minitorch.compiler.nesting import Place, copy_numbers, fill_places, layout_of, map_tensors, same_layout, storage_of
+from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
 from minitorch.compiler.recorder import NotRecordable, Recorder
-from minitorch.compiler.snapshot import Snapshot
+from minitorch.compiler.replay import Replay
+from minitorch.compiler.rewriting import is_whole
+from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import EXTERNAL, INPUT, Buffer, Node, Trace, View
 from minitorch.core.context import grad_mode
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import Tensor
-from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.tensor_data import TensorData, version_counter
 
-
-class Token:
-    """Kept alive by a result whose backward pass has not run yet; as long as it lives, the buffers are needed."""
+FUSED_TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
+"""The largest difference between a fused program and its launches, relative to the largest number of a result."""
 
 
 class Recording:
@@ -38,6 +40,7 @@ class Recording:
         guards: What it took for granted.
         before: What the call might have changed, as it was.
         replays: How often it has run since.
+        program: The fused program, once it is in use.
     """
 
     trace: Trace
@@ -51,12 +54,17 @@ class Recording:
         self.recorder = Recorder()
         self.lock = threading.Lock()
         self.replays = 0
+        self.program: FusedProgram | None = None
         self._token: Any = None
+        self._fusing = threading.Lock()
+        self._ready: Any = None  # the fused program, once it is compiled
         self._static: list[Tensor] = []
         self._arguments = map_tensors(args, self._make_static)
+        positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0])
+        self._layouts = [layout_of(x) for x in args[0]] if positional else None
         paths = self.guards.tensors
         for x, path in paths.items():
-            self.recorder.register(_storage(x), path, EXTERNAL)
+            self.recorder.register(storage_of(x), path, EXTERNAL)
         self._entry_grads = [(x, self._static_grad(x)) for x in paths if x.grad is not None]
 
     # Recording
@@ -73,7 +81,7 @@ class Recording:
         with self.recorder.listening():
             result = self.fn(*self._arguments[0], **self._arguments[1])
             self._output = _live_output(result)
-            self.boundary = len(self.recorder.nodes)
+            self._recorded_boundary = len(self.recorder.nodes)
             self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
         self._check_python(attributes)
         leaves = [*self.guards.tensors, *self._static]
@@ -86,26 +94,92 @@ class Recording:
         kept += [view for _, view in self._grads if view] + [view for _, _, view, _ in self._attributes]
         self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
         for number, x in enumerate(self._static):
-            self.recorder.register(_storage(x), f"input{number}", INPUT)
+            self.recorder.register(storage_of(x), f"input{number}", INPUT)
         if self._output is None:
-            self.guards.watch_state()
+            for x in self.guards.watch_state():
+                self.recorder.adopt(storage_of(x), self.guards.tensors[x])
+            self.trace.nodes[:] = self.recorder.nodes
+        own = {id(x): number for number, x in enumerate(self._static)}
+        self._cleared = [x for x, view in self._grads if view is None and id(x) not in own]
+        self._graded = [(x, own.get(id(x)), view) for x, view in self._grads if view is not None]
+        self._whole = {view.buffer for view in kept if is_whole(view)}
         written = {buffer for node in self.trace.nodes for buffer in node.buffers() if node.out is None or node.out.buffer is buffer}
-        self._written = [x for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
+        self._versions = [x._tensor._version for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
         return result
 
     def prepare(self) -> None:
         """Shorten the program, plan its memory and bind the launches."""
         self.kept = {view.buffer for view in self.trace.outputs}
-        nodes, boundary = self.trace.nodes, len(self.trace.nodes)
-        if self.has_gradients:  # two programs: the first ends where the backward pass begins
-            boundary = self.boundary
-        crossing = {buffer for node in nodes[boundary:] for buffer in node.buffers()}
-        forward = shorten(nodes[:boundary], self.kept | crossing)
-        self.nodes = forward + shorten(nodes[boundary:], self.kept)
-        self.boundary = len(forward)
+        (_, self.nodes, self.boundary), *_ = self.stages()[::-1]
         self.plan = plan_memory([node.buffers() for node in self.nodes], self.kept)
         _, arrays = self.plan.allocate()
         self.use(arrays, bind(self.nodes[: self.boundary], arrays), bind(self.nodes[self.boundary :], arrays))
+
+    def fuse(self) -> None:
+        """Compile the fused program, or load it from disk; the next replay uses it. May run in another thread."""
+        with self._fusing:
+            if self._ready is None and self.program is None:
+                program = fuse(self.nodes, self.kept, self.boundary)
+                if program.sources():
+                    self._ready = program, program.compile()
+
+    def fuse_if_possible(self) -> None:
+        """`fuse`, with a warning instead of an error: the launches go on."""
+        try:
+            self.fuse()
+        except Exception as error:  # of the compiler, whatever it is
+            text = f"{self.name} could not be fused, its kernels are launched one by one: {type(error).__name__}: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def source(self) -> str:
+        """The source of the fused program; "" if there is none."""
+        program = self._ready[0] if self._ready else self.program
+        return "" if program is None else "\n".join(program.sources())
+
+    def _switch(self, tensors: Sequence[Tensor]) -> None:
+        """Replay with the fused program from now on, if it computes what the launches do, up to rounding."""
+        program, calls = self._ready
+        self._ready = None
+        before = Snapshot(self.guards)
+        old = {buffer: buffer.array for buffer in program.plan.positions}, self.forward_calls, self.backward_calls
+        expected, after = self._try(tensors)
+        before.restore()
+        self.use(*calls)
+        got, after_fused = self._try(tensors)
+        before.restore()
+        wrong = difference(got, expected, FUSED_TOLERANCE) or after_fused.difference(after, self.guards, FUSED_TOLERANCE)
+        if wrong:
+            self.use(*old)
+            text = f"the fused program of {self.name} differs in {wrong}; its kernels are launched one by one instead"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        else:
+            self.program, self.plan = program, program.plan
+
+    def _try(self, tensors: Sequence[Tensor]) -> tuple[list[np.ndarray], Snapshot]:
+        """Run the program; returns its results, with those of a backward pass from ones, and what it changed."""
+        self._copy_in(tensors)
+        run(self.forward_calls)
+        results = [self._data(view).array().copy() for view, _ in self._outputs]
+        if self.has_gradients:
+            self._seed._tensor.array()[...] = 1.0
+            run(self.backward_calls)
+            results += [self._data(pair[0]).array().copy() for pair in self._gradients if pair is not None]
+        results += [self._data(view).array().copy() for _, _, view in self._graded]
+        return results, Snapshot(self.guards)
+
+    def stages(self) -> list[tuple[str, list[Node], int]]:
+        """The program as it was recorded and after each pass: title, nodes, and number of the first node of the backward pass.
+
+        A program whose result has gradients is two programs: the second begins with the backward pass, and nothing moves between them.
+        """
+        split = self._recorded_boundary if self.has_gradients else len(self.trace.nodes)
+        forward, backward = self.trace.nodes[:split], self.trace.nodes[split:]
+        crossing = {buffer for node in backward for buffer in node.buffers()}
+        found = [("recorded", self.trace.nodes, split)]
+        for each in PASSES:
+            forward, backward = each(forward, self.kept | crossing), each(backward, self.kept)
+            found.append((each.__name__, forward + backward, len(forward)))
+        return found
 
     def use(self, arrays: dict[Buffer, np.ndarray], forward: list[Call], backward: list[Call]) -> None:
         """Replay with these calls, which work on these arrays; the arrays used before are released."""
@@ -118,10 +192,10 @@ class Recording:
         data = x._tensor
         if x._hooks:
             raise NotRecordable("an argument has a hook, which is Python; remove it, or leave the function uncompiled")
-        made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(_same_layout(data))
+        made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(same_layout(data))
         made[...] = x.detach()
         self._static.append(made)
-        self.recorder.register(_storage(made), f"input{len(self._static) - 1}", INPUT)
+        self.recorder.register(storage_of(made), f"input{len(self._static) - 1}", INPUT)
         if x.history is not None:
             made.requires_grad_(True)
         return made
@@ -129,7 +203,7 @@ class Recording:
     def _static_grad(self, x: Any) -> Tensor:
         """A tensor of the program in the place of a gradient that was there before the call."""
         made = x.grad.detach().clone()
-        self.recorder.register(_storage(made), f"{self.guards.tensors[x]}.grad", INPUT)
+        self.recorder.register(storage_of(made), f"{self.guards.tensors[x]}.grad", INPUT)
         return made
 
     def _record_backward(self) -> tuple[list[Tensor], list[Tensor | None]]:
@@ -137,7 +211,7 @@ class Recording:
         output: Any = self._output
         leaves = [x for x in (*self._static, *self.guards.tensors) if x.history is LEAF]
         self._seed = output.zeros() + 1.0
-        self.recorder.register(_storage(self._seed), "grad_output", INPUT)
+        self.recorder.register(storage_of(self._seed), "grad_output", INPUT)
         before = [x.grad for x in leaves]
         for x in leaves:
             x.grad = None
@@ -147,9 +221,9 @@ class Recording:
             x.grad = grad
         return leaves, gradients
 
-    def _keep(self, x: Tensor, outputs: list[Tensor]) -> _Place:
+    def _keep(self, x: Tensor, outputs: list[Tensor]) -> Place:
         outputs.append(x)
-        return _Place(len(outputs) - 1)
+        return Place(len(outputs) - 1)
 
     def _check_python(self, before: dict[tuple[int, str], tuple[Any, str, Any]]) -> None:
         """Check that the function changed nothing that a replay would not change.
@@ -171,7 +245,20 @@ class Recording:
 
     def fits(self) -> str:
         """What a guard found different, in words; "" if the recording can be replayed."""
-        return self.guards.failed()
+        return "" if self.guards.hold() else self.guards.failed()
+
+    def take(self, args: tuple[Any, ...]) -> bool:
+        """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
+        if self._layouts is None or len(args) != len(self._layouts):
+            return False
+        for x, (shape, strides, dtype, is_constant, backend) in zip(args, self._layouts, strict=True):
+            data = x._tensor if isinstance(x, TensorBase) else None
+            if data is None or data.shape != shape or data.strides != strides or data.dtype is not dtype:
+                return False
+            if x.backend is not backend or (x.history is None) is not is_constant:
+                return False
+        waiting = self._token is not None and self._token() is not None
+        return not waiting and self.guards.hold() and self.lock.acquire(blocking=False)
 
     def is_busy(self) -> bool:
         """Whether a result of the last replay still waits for its backward pass, or another thread replays."""
@@ -191,7 +278,7 @@ class Recording:
             if view is not None and x in self.guards.tensors:
                 x.grad = x.grad.clone()  # type: ignore[union-attr] - the view is that of its gradient
 
-    def replay(self, tensors: list[Tensor]) -> Any:
+    def replay(self, tensors: Sequence[Tensor]) -> Any:
         """Run the program with other arguments.
 
         Args:
@@ -200,6 +287,8 @@ class Recording:
         Returns:
             What the function would return.
         """
+        if self._ready is not None:
+            self._switch(tensors)
         if self._output is not None:
             return self._replay_with_gradients(tensors)
         self._copy_in(tensors)
@@ -207,30 +296,36 @@ class Recording:
         self._finish(tensors)
         return self._results(None)
 
-    def _copy_in(self, tensors: list[Tensor]) -> None:
+    def _copy_in(self, tensors: Sequence[Tensor]) -> None:
         """Copy the arguments, and gradients that were there before the call."""
         for static, x in zip(self._static, tensors, strict=True):
-            _copy(static, x)
+            copy_numbers(static, x)
         for x, static in self._entry_grads:
-            _copy(static, x.grad)
+            copy_numbers(static, x.grad)
 
-    def _finish(self, tensors: list[Tensor]) -> None:
+    def _finish(self, tensors: Sequence[Tensor]) -> None:
         """Leave the gradients, versions and attributes as the function would."""
         self.replays += 1
-        own = dict(zip(map(id, self._static), tensors, strict=True))
-        for x, view in self._grads:
-            leaf: Any = own.get(id(x), x)
-            if view is not None:
-                leaf.grad = self._copy_out(view, x.backend)
-            elif id(x) not in own:
-                leaf.grad = None
-        for x in self._written:
-            x._tensor.bump_version()
+        for x in self._cleared:
+            x.grad = None
+        for x, number, view in self._graded:
+            leaf: Any = x if number is None else tensors[number]
+            leaf.grad = self._copy_out(view, x.backend)
+        if self._versions:
+            tick = next(version_counter)
+            for version in self._versions:
+                version[0] += 1
+                version[1] = tick
         for module, name, view, backend in self._attributes:
             setattr(module, name, self._copy_out(view, backend))
 
     def _copy_out(self, view: View, backend: Any) -> Tensor:
         """A new tensor with the numbers of a buffer."""
+        array = view.buffer.array
+        if type(array) is np.ndarray and view.buffer in self._whole:  # without the path through the backend, which takes longer
+            data = TensorData.empty(view.shape, array.dtype)
+            data._storage[:] = array if data.size == array.size else array[view.offset : view.offset + data.size]
+            return Tensor(data, None, None, backend)
         return Tensor(self._data(view), backend=backend).clone()
 
     def _data(self, view: View) -> TensorData:
@@ -242,90 +337,13 @@ class Recording:
     def _results(self, output: Tensor | None) -> Any:
         """The function's result; `output` in the place of the one with gradients."""
         made = [self._copy_out(view, backend) for view, backend in self._outputs] if output is None else [output]
-        return _fill_places(self._result, made)
+        return fill_places(self._result, made)
 
-    def _replay_with_gradients(self, tensors: list[Tensor]) -> Any:
+    def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:
         own = dict(zip(map(id, self._static), tensors, strict=True))
         leaves = [own.get(id(x), x) for x in self.wanted]
         output = Replay.apply(self, tensors, *leaves)
         return self._results(output)
-
-
-class Replay(Function):
-    """A recorded function of tensors as one differentiable function."""
-
-    @staticmethod
-    def forward(ctx: Any, recording: Recording, tensors: list[Tensor], *leaves: Tensor) -> Tensor:
-        """Run the first part of the program; the leaves are what it depends on."""
-        recording._copy_in(tensors)
-        run(recording.forward_calls)
-        recording._finish(tensors)
-        token = Token()
-        recording._token = weakref.ref(token)
-        ctx.save_for_backward(recording, token)
-        view, backend = recording._outputs[0]
-        return recording._copy_out(view, backend)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
-        """Run the second part."""
-        recording, token = ctx.saved_values
-        if recording._token is None or recording._token() is not token:
-            raise RuntimeError(
-                "the backward pass of a compiled function runs once, because its buffers are used again; call the function again"
-            )
-        recording._token = None
-        _copy(recording._seed, grad_output)
-        run(recording.backward_calls)
-        return (None, None, *[None if pair is None else recording._copy_out(*pair) for pair in recording._gradients])
-
-
-class _Place(int):
-    """Where a tensor stands in a result."""
-
-
-def _fill_places(structure: Any, tensors: list[Tensor]) -> Any:
-    if isinstance(structure, _Place):
-        return tensors[structure]
-    if isinstance(structure, (list, tuple)):
-        parts = [_fill_places(part, tensors) for part in structure]
-        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
-    if isinstance(structure, dict):
-        return {key: _fill_places(part, tensors) for key, part in structure.items()}
-    return structure
-
-
-def map_tensors(value: Any, fn: Callable[[Any], Any]) -> Any:
-    """A value with fn of every tensor in it, in nested lists, tuples and dictionaries."""
-    if isinstance(value, TensorBase):
-        return fn(value)
-    if isinstance(value, (list, tuple)):
-        parts = [map_tensors(part, fn) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {key: map_tensors(part, fn) for key, part in value.items()}
-    return value
-
-
-def _storage(x: Any) -> Any:
-    """What a recorder knows a tensor's storage by."""
-    data = x._tensor
-    return data if x.backend.cuda else data._storage
-
-
-def _same_layout(data: TensorData) -> TensorData:
-    """New data with the same shape and strides."""
-    return TensorData(data._storage[data.offset :].copy(), data.shape, data.strides)
-
-
-def _copy(target: Any, source: Any) -> None:
-    """Copy the numbers of a tensor into another of the same shape."""
-    a, b = target._tensor, source._tensor
-    if not target.backend.cuda and a.strides == b.strides and len(a._storage) == len(b._storage) == a.size:
-        a._storage[:] = b._storage
-        a.bump_version()
-    else:
-        target.detach()[...] = source.detach()
 
 
 def _live_output(result: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from minitorch.compiler.trace import TEMPORARY, Buffer, Node, Slice, View
+from minitorch.tensor_data import LARGE
 
 Moves = Mapping[Buffer, tuple[Buffer, int]]
 """For a buffer the one to use instead, and how many elements later the same element lies there."""
@@ -41,13 +42,15 @@ def times_read(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
 
 
 def is_whole(view: View) -> bool:
-    """Whether a view is a new, contiguous result: a temporary buffer of the program that nothing else refers to."""
+    """Whether a view is a new, contiguous result: all of a temporary buffer of the program that nothing else refers to."""
     step = 1
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size != 1 and stride != step:
             return False
         step *= size
-    return view.buffer.role == TEMPORARY and not view.buffer.pinned
+    unused = view.buffer.array.size - step  # a large array begins at a cache line, with less than one unused before or after it
+    covers = unused == 0 or (step >= LARGE and 0 < unused * view.dtype.itemsize <= 64)
+    return covers and view.buffer.role == TEMPORARY and not view.buffer.pinned
 
 
 def moved(node: Node, moves: Moves) -> Node:

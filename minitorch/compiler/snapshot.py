@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,17 @@ class Snapshot:
                         write(entry, numbers[p, name])
         generator.bit_generator.state = self.random
 
-    def difference(self, other: Snapshot, guards: Guards) -> str:
-        """What differs from another snapshot of the same objects, in words; "" if nothing does."""
+    def difference(self, other: Snapshot, guards: Guards, tolerance: Mapping[str, float] | None = None) -> str:
+        """What differs from another snapshot of the same objects, in words; "" if nothing does. For the tolerance see `same`."""
         for x, mine, theirs in zip(self.tensors, self.arrays, other.arrays, strict=True):
-            if not same(mine, theirs):
+            if not same(mine, theirs, tolerance):
                 return guards.tensors[x]
         for (x, _, mine), (_, _, theirs) in zip(self.grads, other.grads, strict=True):
-            if (mine is None) != (theirs is None) or (mine is not None and not same(mine, theirs)):
+            if (mine is None) != (theirs is None) or (mine is not None and not same(mine, theirs, tolerance)):
                 return f"the gradient of {guards.tensors[x]}"
         for mine, theirs in zip(self.numbers, other.numbers, strict=True):
             for (p, name), array in mine.items():
-                if not same(array, theirs.get((p, name))):
+                if not same(array, theirs.get((p, name)), tolerance):
                     return f"the optimizer's {name} of {p.name or 'a parameter'}"
         return "the random numbers" if self.random != other.random else ""
 
@@ -63,20 +64,32 @@ def write(x: Any, array: np.ndarray) -> None:
     x.detach()[...] = array
 
 
-def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+def same(a: Any, b: Any, tolerance: Mapping[str, float] | None = None) -> bool:
     """Whether two arrays hold the same numbers; NaN equals NaN.
 
     Args:
         a: An array.
         b: Another.
-        tolerance: The largest difference, relative to the largest number of b, that counts as the same.
+        tolerance: For the name of a dtype the largest difference, relative to the largest number of b, that counts as the same; 0 for
+            all others.
     """
     if b is None or a.shape != b.shape:
         return False
-    if a.dtype.kind == "V" or not tolerance or a.dtype.kind in "iub":
+    allowed = (tolerance or {}).get(a.dtype.name, 0.0)
+    if a.dtype.kind == "V" or not allowed:
         return a.tobytes() == b.tobytes() or bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
     scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
-    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+    return bool(np.allclose(a, b, rtol=allowed, atol=allowed * scale, equal_nan=True))
+
+
+def difference(mine: Sequence[np.ndarray], theirs: Sequence[np.ndarray], tolerance: Mapping[str, float] | None = None) -> str:
+    """Which of several results differ, in words; "" if none does."""
+    if len(mine) != len(theirs):
+        return "the number of results"
+    for number, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if not same(a, b, tolerance):
+            return "the result" if len(mine) == 1 else f"result {number}"
+    return ""
 
 
 def _is_tensor(entry: Any) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 Array = TypeVar("Array")
 
 
@@ -59,6 +61,22 @@ def refuse(what: str) -> None:
 def fill(storage: Any, value: float) -> None:
     """Write one number into every element of an array."""
     storage[...] = value
+
+
+def zeros(shape: Any, dtype: Any) -> np.ndarray:
+    """An array of zeros, for a kernel that adds to it; a replay fills it again."""
+    array = np.zeros(shape, dtype)  # untouched pages cost nothing
+    if active.recorder is not None:
+        call(fill, array, 0)
+    return array
+
+
+def concatenate(target: np.ndarray, *parts: Any) -> None:
+    """Write arrays of one dimension one after the other into an array."""
+    start = 0
+    for part in parts:
+        target[start : start + len(part)] = part
+        start += len(part)
 
 
 def copy(target: Any, source: Any) -> None:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import prange
 
+from minitorch.core.recording import call
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
 from minitorch.tensor_data import Storage
 
@@ -383,6 +384,6 @@ def correlate(out: Operand, source: Operand, weight: Operand, rows: Axis, column
         bias = np.empty(0, out.storage.dtype)
     serial_kernel, parallel_kernel = correlation_kernels()
     if workers == 1:
-        serial_kernel(out.storage, source.storage, weight.storage, bias, *args)
+        call(serial_kernel, out.storage, source.storage, weight.storage, bias, *args)
     else:
         launch(parallel_kernel, out.storage, source.storage, weight.storage, bias, *args)

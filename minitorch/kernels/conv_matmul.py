@@ -14,6 +14,7 @@ import numpy as np
 from numba import prange
 
 from minitorch.core.kernel import register_kernel
+from minitorch.core.recording import call
 from minitorch.kernels.conv import (
     DEPTH,
     PARALLEL_THRESHOLD,
@@ -224,7 +225,7 @@ def accumulate_weight_gradient(out: Operand, gradient: Operand, source: Operand,
     args = plan(rows, columns, channels, out.strides, gradient.strides, source.strides)
     serial_kernel, parallel_kernel = accumulate_weight_gradient_kernels()
     if work < PARALLEL_THRESHOLD or threads() == 1:
-        serial_kernel(out.storage, gradient.storage, source.storage, *args)
+        call(serial_kernel, out.storage, gradient.storage, source.storage, *args)
     else:
         launch(parallel_kernel, out.storage, gradient.storage, source.storage, *args)
 

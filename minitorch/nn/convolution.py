@@ -16,6 +16,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import compute_dtype, promote_to_float
 from minitorch.core.gradients import sum_to_shape
+from minitorch.core.recording import call, constant
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.losses import accepts
@@ -190,19 +191,25 @@ def conv_matmul(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
         sizes: Height and width of the output.
     """
     batch, outer = input.shape[0], weight.shape[0]
-    windows = extract_windows(input._tensor.array(), weight.shape[2:], geometry, sizes)
-    columns = transpose_last_two(input._like(TensorData(windows.reshape(-1), (batch * math.prod(sizes), math.prod(weight.shape[1:])))))
+    windows = TensorData.empty((batch * math.prod(sizes), math.prod(weight.shape[1:])), input.dtype)
+    call(extract_windows, windows._storage, input._tensor.array(), weight.shape[2:], geometry, sizes)
+    columns = transpose_last_two(input._like(windows))
     matrix = weight.contiguous()
     matrix = matrix._like(matrix._tensor.reshape((outer, columns.shape[0])))
     sums = input.f.matrix_multiply(matrix, columns)._tensor.array()
-    if bias is not None:
-        sums += bias._tensor.array()[:, None]
-    out = np.ascontiguousarray(sums.reshape(outer, batch, *sizes).transpose(1, 0, 2, 3))
-    return input._like(TensorData(out.reshape(-1), out.shape))
+    out = TensorData.empty((batch, outer, *sizes), input.dtype)
+    call(gather_images, out.array(), sums, constant(np.zeros(outer, input.dtype)) if bias is None else bias._tensor.array())
+    return input._like(out)
 
 
-def extract_windows(images: np.ndarray, taps: tuple[int, ...], geometry: Geometry, sizes: tuple[int, int]) -> np.ndarray:
-    """Copy every window of images (B, C, H, W) into an array of shape (B, height, width, C, KH, KW)."""
+def gather_images(images: np.ndarray, sums: np.ndarray, bias: np.ndarray) -> None:
+    """Write products of weights and windows, shape (O, B · height · width), plus bias, shape (O,), into images (B, O, height, width)."""
+    batch, outer, *sizes = images.shape
+    np.add(sums.reshape(outer, batch, *sizes).transpose(1, 0, 2, 3), bias[:, None, None], out=images)
+
+
+def extract_windows(windows: np.ndarray, images: np.ndarray, taps: tuple[int, ...], geometry: Geometry, sizes: tuple[int, int]) -> None:
+    """Copy every window of images (B, C, H, W) into an array of B · height · width · C · KH · KW elements."""
     pad_widths = [(0, 0), (0, 0), *zip(geometry.before, geometry.after, strict=True)]
     padded = np.pad(images, pad_widths) if any(map(any, pad_widths)) else images
     batch_stride, channel_stride, *steps = padded.strides
@@ -210,7 +217,7 @@ def extract_windows(images: np.ndarray, taps: tuple[int, ...], geometry: Geometr
     window_strides = [step * stride for step, stride in zip(steps, geometry.stride, strict=True)]
     tap_strides = [step * gap for step, gap in zip(steps, geometry.dilation, strict=True)]
     strides = (batch_stride, *window_strides, channel_stride, *tap_strides)
-    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False))
+    windows.reshape(shape)[...] = np.lib.stride_tricks.as_strided(padded, shape, strides, writeable=False)
 
 
 # Functions

@@ -9,6 +9,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.creation import randn
 from minitorch.core.dtypes import compute_dtype
+from minitorch.core.recording import call, copy, fill, zeros
 from minitorch.kernels.losses import accepts, embedding_kernels
 from minitorch.kernels.pool import flat
 from minitorch.nn.module import Module, Parameter
@@ -46,11 +47,15 @@ def embedding(indices: Tensor, weight: Tensor, padding_idx: int | None = None) -
         raise ValueError(f"embedding expected weight of shape (V, D), a row for each word, got {weight.shape}")
     rows = weight.shape[0]
     padding_idx = _check_padding_idx("embedding", padding_idx, rows)
-    row_indices = indices._tensor.array()
+    call(require_rows, indices._tensor.array(), rows)
+    return Lookup.apply(indices, weight, padding_idx)
+
+
+def require_rows(row_indices: np.ndarray, rows: int) -> None:
+    """Raise IndexingError if an index is not that of a row."""
     if row_indices.size and not (row_indices.min() >= 0 and row_indices.max() < rows):
         wrong = row_indices[(row_indices < 0) | (row_indices >= rows)][0]
         raise IndexingError(f"embedding expected indices from 0 to {rows - 1} for a table of {rows} rows, got {wrong}")
-    return Lookup.apply(indices, weight, padding_idx)
 
 
 def _check_padding_idx(op: str, padding_idx: int | None, rows: int) -> int | None:
@@ -69,12 +74,13 @@ class Lookup(Function):
 
     @staticmethod
     def forward(ctx: Context, indices: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
-        row_indices = indices.to_numpy()  # a copy: in-place changes of indices before backward must not matter
+        row_indices = np.empty(indices.shape, np.int64)  # a copy: in-place changes of indices before backward must not matter
+        call(copy, row_indices, indices._tensor.array())
         ctx.save_for_backward(row_indices, weight.shape, padding_idx)
         shape = (*row_indices.shape, weight.shape[1])
         if accepts(weight):
             out = TensorData.empty(shape, weight.dtype)
-            embedding_kernels().forward(out._storage, flat(weight), row_indices.reshape(-1).astype(np.int64), weight.shape[1])
+            call(embedding_kernels().forward, out._storage, flat(weight), row_indices.reshape(-1), weight.shape[1])
             return weight._like(out)
         return weight._like(TensorData(weight._tensor.array()[row_indices].reshape(-1), shape))
 
@@ -83,13 +89,13 @@ class Lookup(Function):
         if not ctx.needs_input_grad[1]:
             return None, None
         row_indices, shape, padding_idx = ctx.saved_values
-        grad = np.zeros(shape, compute_dtype(grad_output.dtype))  # calloc: untouched pages cost nothing
+        grad = zeros(shape, compute_dtype(grad_output.dtype))
         if accepts(grad_output):
-            embedding_kernels().backward(grad.reshape(-1), flat(grad_output), row_indices.reshape(-1).astype(np.int64), shape[1])
+            call(embedding_kernels().backward, grad.reshape(-1), flat(grad_output), row_indices.reshape(-1), shape[1])
         else:
-            np.add.at(grad, row_indices, grad_output._tensor.array())
+            call(np.add.at, grad, row_indices, grad_output._tensor.array())
         if padding_idx is not None:
-            grad[padding_idx] = 0
+            call(fill, grad[padding_idx], 0)
         return None, grad_output._like(TensorData(grad.reshape(-1), shape))
 
 

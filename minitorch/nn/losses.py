@@ -15,6 +15,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import MaskedSelect
+from minitorch.core.recording import active, call, copy
 from minitorch.kernels.losses import accepts, cross_entropy_kernels
 from minitorch.kernels.pool import flat
 from minitorch.nn.functional import logsoftmax
@@ -84,14 +85,31 @@ def check_classes(input: Tensor, target: Tensor, op: str, ignore_index: int) -> 
             f"{op} expected as target the classes of {samples} samples, int64 of shape ({samples},), for input of shape {input.shape}, "
             f"got {target.dtype.name} of shape {target.shape}"
         )
-    numbers = target._tensor.array()
+    included = call(included_classes, target._tensor.array(), classes, op, ignore_index)
+    if active.recorder is not None and included.all():  # a program for ignored samples would be another one
+        call(require_included, target._tensor.array(), op, ignore_index)
+    return included
+
+
+def included_classes(numbers: np.ndarray, classes: int, op: str, ignore_index: int) -> np.ndarray:
+    """The mask of samples that are not ignored.
+
+    Raises:
+        ValueError: If one of them has a class out of range.
+    """
     included = numbers != ignore_index
-    if samples and not (numbers.min() >= 0 and numbers.max() < classes):
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < classes):
         wrong = included & ((numbers < 0) | (numbers >= classes))
         if wrong.any():
             sample = int(wrong.argmax())
             raise ValueError(f"{op} expected classes from 0 to {classes - 1}, of {classes}, got {numbers[sample]} for sample {sample}")
     return included
+
+
+def require_included(numbers: np.ndarray, op: str, ignore_index: int) -> None:
+    """Raise ValueError if a compiled step meets an ignored sample, of which there was none when it was recorded."""
+    if (numbers == ignore_index).any():
+        raise ValueError(f"{op} got a sample to ignore, {ignore_index}, in a compiled step that was recorded without; leave it uncompiled")
 
 
 def check_same_shape(input: Tensor, target: Tensor, reduction: str, op: str) -> None:
@@ -103,7 +121,11 @@ def check_same_shape(input: Tensor, target: Tensor, reduction: str, op: str) -> 
 
 def check_probabilities(x: Tensor, name: str, op: str) -> None:
     """Raise ValueError unless every element lies in [0, 1]."""
-    values = x._tensor.array()
+    call(require_probabilities, x._tensor.array(), name, op)
+
+
+def require_probabilities(values: np.ndarray, name: str, op: str) -> None:
+    """Raise ValueError unless every number lies in [0, 1]."""
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         wrong = values[~((values >= 0) & (values <= 1))][0].item()
         raise ValueError(f"{op} expected probabilities from 0 to 1 as {name}, got {wrong}")
@@ -206,9 +228,9 @@ class CrossEntropy(Function):
         rows, classes = input.shape
         share = {"mean": 1 / rows if rows else math.nan, "sum": 1.0, "none": 0.0}[reduction]
         losses = TensorData.empty((1,) if share else (rows,), input.dtype)
-        probabilities, chosen = np.empty(rows * classes, input.dtype), flat(target).astype(np.int64)
-        forward = cross_entropy_kernels().forward
-        forward(losses._storage, probabilities, flat(input), chosen, rows, classes, share)
+        probabilities, chosen = np.empty(rows * classes, input.dtype), np.empty(rows, np.int64)
+        call(copy, chosen, target._tensor.array())
+        call(cross_entropy_kernels().forward, losses._storage, probabilities, flat(input), chosen, rows, classes, share)
         ctx.save_for_backward(probabilities, chosen, rows, classes, share)
         return input._like(losses)
 
@@ -216,7 +238,7 @@ class CrossEntropy(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
         probabilities, chosen, rows, classes, share = ctx.saved_values
         grad = TensorData.empty((rows, classes), probabilities.dtype)
-        cross_entropy_kernels().backward(grad._storage, probabilities, chosen, flat(grad_output), rows, classes, share)
+        call(cross_entropy_kernels().backward, grad._storage, probabilities, chosen, flat(grad_output), rows, classes, share)
         return grad_output._like(grad), None
 
 

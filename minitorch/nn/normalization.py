@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from minitorch.core.creation import ones
-from minitorch.core.dtypes import is_float
+from minitorch.core.dtypes import is_float, is_half
 from minitorch.core.number_formats import finfo
+from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.losses import accepts
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
@@ -87,7 +88,9 @@ class Planes(NamedTuple):
         grouped, dims = x.detach().reshape(*self.shape, self.length), (self.dim, -1)
         centered = grouped - grouped.mean(dims)
         moments = grouped.mean(dims), (centered * centered).mean(dims)
-        return np.concatenate([x.to_numpy().astype(float).reshape(-1) for x in moments])
+        joined = np.empty(2 * self.num_means)
+        call(concatenate, joined, *[x._tensor.array().reshape(-1) for x in moments])
+        return joined
 
 
 def can_fuse(*tensors: Tensor | None) -> bool:
@@ -114,7 +117,8 @@ class PlaneNorm(Function):
         own_stats: bool,
     ) -> Tensor:
         out = TensorData.empty(x.shape, x.dtype)
-        workspace = np.concatenate([_per_channel(weight, planes, 1.0), _per_channel(bias, planes, 0.0), [eps]])
+        workspace = np.empty(2 * planes.channels + 1)
+        call(concatenate, workspace, _per_channel(weight, planes, 1.0), _per_channel(bias, planes, 0.0), (eps,))
         planes.run(plane_norm(), column_norm(), out._storage, (flat(x), workspace, moments), own_stats)
         ctx.save_for_backward(x, weight, planes, moments, eps, own_stats)
         return x._like(out)
@@ -124,15 +128,16 @@ class PlaneNorm(Function):
         x, weight, planes, moments, eps, own_stats = ctx.saved_values
         needed, num_means, channels = ctx.needs_input_grad, planes.num_means, planes.channels
         out = TensorData.empty(x.shape if needed[0] else (0,), x.dtype)
-        sums = np.zeros(2 * (channels if planes.as_columns else math.prod(planes.shape)))
-        inverse_std = 1 / np.sqrt(moments[num_means:] + eps)
-        workspace = np.concatenate([_per_channel(weight, planes, 1.0), moments[:num_means], inverse_std, sums])
+        sums = 2 * (channels if planes.as_columns else math.prod(planes.shape))
+        workspace = np.empty(channels + 2 * num_means + sums)
+        call(begin_gradient, workspace, _per_channel(weight, planes, 1.0), moments, eps)
         planes.run(plane_gradient(), column_gradient(), out._storage, (flat(grad_output), flat(x), workspace), own_stats)
-        grad_bias, grad_weight = workspace[-sums.size :].reshape(2, -1, channels).sum(1).astype(x.dtype)
+        grads = np.empty((2, channels), x.dtype)
+        call(sum_rows, grads, workspace[-sums:].reshape(2, -1, channels))
         return (
             x._like(out) if needed[0] else None,
-            x._like(TensorData(grad_weight, (channels,))) if needed[1] else None,
-            x._like(TensorData(grad_bias, (channels,))) if needed[2] else None,
+            x._like(TensorData(grads[1], (channels,))) if needed[1] else None,
+            x._like(TensorData(grads[0], (channels,))) if needed[2] else None,
             *(None,) * 4,
         )
 
@@ -157,9 +162,26 @@ def scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape
     return x if bias is None else x + bias.reshape(*shape)
 
 
+def begin_gradient(workspace: np.ndarray, weight: np.ndarray, moments: np.ndarray, eps: float) -> None:
+    """Write weights, means and inverse standard deviations into the workspace of a backward pass, and zeros for its sums."""
+    means, variances = moments.reshape(2, -1)
+    concatenate(workspace, weight, means, 1 / np.sqrt(variances + eps))
+    workspace[len(weight) + 2 * len(means) :] = 0
+
+
+def sum_rows(sums: np.ndarray, parts: np.ndarray) -> None:
+    """Sum the second of three dimensions; the sums are rounded once."""
+    sums[...] = parts.sum(1)
+
+
 def _per_channel(x: Tensor | None, planes: Planes, default: float) -> np.ndarray:
     """Return the value of each channel, or the default for each if x is None."""
-    return np.full(planes.channels, default) if x is None else flat(x)
+    return constant(np.full(planes.channels, default)) if x is None else flat(x)
+
+
+def sum_parts(sums: np.ndarray, parts: np.ndarray) -> None:
+    """Sum the first dimension."""
+    sums[...] = parts.sum(0)
 
 
 class RowNorm(Function):
@@ -171,9 +193,10 @@ class RowNorm(Function):
     ) -> Tensor:
         length, dtype = math.prod(shape), x.dtype
         rows = x.size // length
-        scale = np.ones(length, dtype) if weight is None else flat(weight)
-        shift = np.zeros(length, dtype) if bias is None else flat(bias)
-        settings, moments = np.concatenate([scale, shift, np.array([eps], dtype)]), np.empty(3 * rows, dtype)
+        scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
+        shift = constant(np.zeros(length, dtype)) if bias is None else flat(bias)
+        settings, moments = np.empty(2 * length + 1, dtype), np.empty(3 * rows, dtype)
+        call(concatenate, settings, scale, shift, (eps,))
         out = TensorData.empty(x.shape, dtype)
         row_norm().run(out._storage, (flat(x), settings, moments), (length, rows, int(centered)), rows)
         ctx.save_for_backward(x, weight, moments, shape, centered)
@@ -184,16 +207,18 @@ class RowNorm(Function):
         x, weight, moments, shape, centered = ctx.saved_values
         length, dtype = math.prod(shape), x.dtype
         rows, chunks = x.size // length, min(GRADIENT_CHUNKS, x.size // length)
-        scale = np.ones(length, dtype) if weight is None else flat(weight)
-        workspace = np.concatenate([scale, moments, np.zeros(2 * length * chunks, dtype)])
+        scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
+        workspace = np.empty(length + len(moments) + 2 * length * chunks, dtype)
+        call(concatenate, workspace, scale, moments, constant(np.zeros(2 * length * chunks, dtype)))
         out = TensorData.empty(x.shape, dtype)
         row_gradient().run(out._storage, (flat(grad_output), flat(x), workspace), (length, rows, int(centered), chunks), chunks)
-        grad_weight, grad_bias = workspace[length + 3 * rows :].reshape(chunks, 2, length).sum(0)
+        grads = np.empty((2, length), dtype)
+        call(sum_parts, grads, workspace[length + 3 * rows :].reshape(chunks, 2, length))
         needed = ctx.needs_input_grad
         return (
             x._like(out) if needed[0] else None,
-            x._like(TensorData(grad_weight, shape)) if needed[1] else None,
-            x._like(TensorData(grad_bias, shape)) if needed[2] else None,
+            x._like(TensorData(grads[0], shape)) if needed[1] else None,
+            x._like(TensorData(grads[1], shape)) if needed[2] else None,
             *(None, None, None),
         )
 
@@ -256,25 +281,35 @@ def batch_norm(
     planes, fused = Planes((samples, channels), 0, math.prod(input.shape[2:])), can_fuse(input, weight, bias)
     running_stats = None if running_mean is None or running_var is None else (running_mean, running_var)
     if not batch and running_stats:
-        moments = np.concatenate([x.to_numpy().astype(float) for x in running_stats])
+        moments = np.empty(2 * channels)
+        call(concatenate, moments, *[x._tensor.array() for x in running_stats])
     else:
         moments = np.empty(2 * channels) if fused else planes.moments(input)  # the kernel fills the empty array
     y = (PlaneNorm.apply if fused else PlaneNorm.composed)(input, weight, bias, planes, moments, eps, batch)
     if batch and running_stats:
-        unbiased = np.array([[1.0], [planes.count / (planes.count - 1)]])
-        for running, values in zip(running_stats, moments.reshape(2, channels) * unbiased, strict=True):
-            write(running, (1 - momentum) * running.to_numpy() + momentum * values)
+        factors = 1.0, planes.count / (planes.count - 1)  # the running variance is unbiased
+        for running, values, factor in zip(running_stats, moments.reshape(2, channels), factors, strict=True):
+            if is_writable(running):
+                call(update_average, running._tensor.array(), values, momentum, factor)
+                running._tensor.bump_version()
+            else:
+                running[...] = (1 - momentum) * running.to_numpy() + momentum * (values * factor)
     return y
 
 
-def write(buffer: Tensor, values: Any) -> None:
-    """Overwrite the elements of a buffer in place."""
-    data = buffer._tensor
-    if accepts(buffer) and data.is_contiguous():
-        data.tuple()[0][:] = values
-        data.bump_version()
-    else:
-        buffer[...] = values
+def is_writable(x: Tensor) -> bool:
+    """Whether NumPy can write into a tensor's elements: they are on the host, and not in half precision."""
+    return not x.backend.cuda and not is_half(x.dtype)
+
+
+def update_average(average: np.ndarray, values: np.ndarray, momentum: float, factor: float) -> None:
+    """Move a running average towards factor · values, in place."""
+    average[...] = (1 - momentum) * average + momentum * (values * factor)
+
+
+def count_up(number: np.ndarray) -> None:
+    """Add 1 in place."""
+    number += 1
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
@@ -456,7 +491,11 @@ class _BatchNorm(Module):
         weight, bias = self.weight and self.weight.value, self.bias and self.bias.value
         out = batch_norm(input, self.running_mean, self.running_var, weight, bias, self.training, momentum or 0.0, self.eps)
         if self.training and self.num_batches_tracked is not None:
-            write(self.num_batches_tracked, int(self.num_batches_tracked.item()) + 1)
+            if is_writable(self.num_batches_tracked):
+                call(count_up, self.num_batches_tracked._tensor.array())
+                self.num_batches_tracked._tensor.bump_version()
+            else:
+                self.num_batches_tracked[...] = int(self.num_batches_tracked.item()) + 1
         return out
 
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from minitorch.core import recording
 from minitorch.core.creation import cat, stack
-from minitorch.core.dtypes import is_float
+from minitorch.core.dtypes import as_dtype, is_float
+from minitorch.core.recording import call, copy
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.losses import accepts
 from minitorch.kernels.pool import Loop, flat, loop
@@ -269,6 +271,13 @@ KINDS = {
 # The whole sequence
 
 
+def contiguous_copy(array: np.ndarray, shape: tuple[int, ...]) -> TensorData:
+    """The numbers of an array in a new storage."""
+    data = TensorData.empty(shape, as_dtype(array.dtype))
+    call(copy, data._storage.reshape(array.shape), array)
+    return data
+
+
 class Recurrence(Function):
     """The states after every step, shape (L, states, N, H), computed by compiled kernels."""
 
@@ -278,15 +287,17 @@ class Recurrence(Function):
         all_states = np.empty((length + 1, cell.states, samples, size), dtype)
         saved = np.empty((length, samples * cell.saved * size), dtype)
         for i, state in enumerate(states):
-            all_states[0, i] = state._tensor.array()
+            call(copy, all_states[0, i], state._tensor.array())
         rows, row = flat(input_gates).reshape(length, -1), None if bias is None else flat(bias)
         if row is not None and cell.gate_grads == 1:  # then the bias can be added to the input gates of all steps at once
-            rows, row = (rows.reshape(-1, len(row)) + row).reshape(length, -1), None
+            shifted = np.empty((length * samples, len(row)), dtype)
+            call(np.add, rows.reshape(-1, len(row)), row, shifted)
+            rows, row = shifted.reshape(length, -1), None
         weight_t, multiply = weight.t().contiguous(), input_gates.f.matrix_multiply  # copied once, not at every step
         for t in range(length):
             hidden_gates = flat(multiply(input_gates._like(TensorData(all_states[t, 0].reshape(-1), (samples, size))), weight_t))
             if row is not None:
-                hidden_gates.reshape(samples, -1)[:] += row
+                call(np.add, hidden_gates.reshape(samples, -1), row, hidden_gates.reshape(samples, -1))
             cell.forward.run(all_states[t : t + 2].reshape(-1), (rows[t], hidden_gates, saved[t]), (samples, size), samples)
         out = input_gates._like(TensorData(all_states[1:].reshape(-1), all_states[1:].shape))
         ctx.save_for_backward(input_gates, weight, bias, kind, all_states, saved, out)  # out shares memory with all_states
@@ -298,22 +309,22 @@ class Recurrence(Function):
         cell, (length, samples, gates), size = KINDS[kind], input_gates.shape, weight.shape[1]
         grad_outputs = flat(grad_output).reshape(length, -1)
         grads = np.empty((length, cell.gate_grads, samples, gates), input_gates.dtype)
-        grad_states = np.zeros(cell.states * samples * size, input_gates.dtype)
+        grad_states = recording.zeros(cell.states * samples * size, input_gates.dtype)
+        first = grad_states[: samples * size]
         for t in reversed(range(length)):
-            grad_states += grad_outputs[t]
+            call(np.add, grad_states, grad_outputs[t], grad_states)
             cell.backward.run(grads[t].reshape(-1), (all_states[t : t + 2].reshape(-1), saved[t], grad_states), (samples, size), samples)
             grad_hidden_gates = input_gates._like(TensorData(grads[t, -1].reshape(-1), (samples, gates)))
-            grad_states[: samples * size] += flat(input_gates.f.matrix_multiply(grad_hidden_gates, weight))
-        grad_hidden_gates = input_gates._like(TensorData(np.ascontiguousarray(grads[:, -1]).reshape(-1), (length * samples, gates)))
-        hidden = input_gates._like(TensorData(np.ascontiguousarray(all_states[:-1, 0]).reshape(-1), (length * samples, size)))
-        grad_input_gates = np.ascontiguousarray(grads[:, 0]).reshape(-1)
+            call(np.add, first, flat(input_gates.f.matrix_multiply(grad_hidden_gates, weight)), first)
+        grad_hidden_gates = input_gates._like(contiguous_copy(grads[:, -1], (length * samples, gates)))
+        hidden = input_gates._like(contiguous_copy(all_states[:-1, 0], (length * samples, size)))
         grad_initial = grad_states.reshape(cell.states, samples * size)
         return (
-            input_gates._like(TensorData(grad_input_gates, input_gates.shape)),
+            input_gates._like(contiguous_copy(grads[:, 0], input_gates.shape)),
             grad_hidden_gates.t() @ hidden,
             None if bias is None else grad_hidden_gates.sum(0, keepdim=False),
             None,
-            *[input_gates._like(TensorData(numbers.copy(), (samples, size))) for numbers in grad_initial],
+            *[input_gates._like(contiguous_copy(numbers, (samples, size))) for numbers in grad_initial],
         )
 
     @staticmethod

@@ -1,0 +1,45 @@
+"""Stage 5 - Replay: a recorded function of tensors as one differentiable function."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from minitorch.compiler.nesting import copy_numbers
+from minitorch.compiler.program import run
+from minitorch.tensor import Tensor
+from minitorch.tensor_functions import Function
+
+
+class Token:
+    """Kept alive by a result whose backward pass has not run yet; as long as it lives, the buffers are needed."""
+
+
+class Replay(Function):
+    """A recorded function of tensors as one differentiable function."""
+
+    @staticmethod
+    def forward(ctx: Any, recording: Any, tensors: Sequence[Tensor], *leaves: Tensor) -> Tensor:
+        """Run the first part of the program; the leaves are what it depends on."""
+        recording._copy_in(tensors)
+        run(recording.forward_calls)
+        recording._finish(tensors)
+        token = Token()
+        recording._token = weakref.ref(token)
+        ctx.save_for_backward(recording, token)
+        view, backend = recording._outputs[0]
+        return recording._copy_out(view, backend)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        """Run the second part."""
+        recording, token = ctx.saved_values
+        if recording._token is None or recording._token() is not token:
+            raise RuntimeError(
+                "the backward pass of a compiled function runs once, because its buffers are used again; call the function again"
+            )
+        recording._token = None
+        copy_numbers(recording._seed, grad_output)
+        run(recording.backward_calls)
+        return (None, None, *[None if pair is None else recording._copy_out(*pair) for pair in recording._gradients])

@@ -1,0 +1,226 @@
+"""Fused programs: what they compute is what the function computes, up to rounding."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, float32, float64, operators
+from minitorch.compiler import fuse, fused, recording
+from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
+from minitorch.kernels.jit import compiler_is_off
+
+from .programs import train
+
+pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+
+
+def fused_at_once(step):
+    """The compiled step, fused after its second call."""
+    compiled = minitorch.compile(step)
+
+    def call(x):
+        result = compiled(x)
+        if compiled.recorded + compiled.replayed == 2:
+            assert "def fused(" in compiled.fuse()
+        return result
+
+    call.compiled = compiled
+    return call
+
+
+@pytest.mark.parametrize("seed", [0, 1, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 24)]])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(float64, 1e-12), (float32, 1e-5)], ids=["float64", "float32"])
+def test_a_fused_program_trains_like_the_function(seed, dtype, tolerance):
+    losses, parameters, _ = train(seed, 12, dtype, 6, lambda step: step)
+    fused_losses, fused_parameters, step = train(seed, 12, dtype, 6, fused_at_once)
+    assert step.compiled._latest.program is not None
+    np.testing.assert_allclose(fused_losses, losses, rtol=tolerance)
+    for mine, expected in zip(fused_parameters, parameters, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("dtype", [float64, float32], ids=["float64", "float32"])
+def test_a_replayed_program_trains_exactly_like_the_function(seed, dtype):
+    losses, parameters, _ = train(seed, 15, dtype, 4, lambda step: step)
+    replayed, replayed_parameters, step = train(seed, 15, dtype, 4, minitorch.compile)
+    assert (step.recorded, step.replayed) == (1, 3)
+    assert replayed == losses
+    for mine, expected in zip(replayed_parameters, parameters, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_the_backward_pass_of_a_function_is_fused_as_well():
+    w = minitorch.tensor([[0.5, -1.0], [2.0, 0.25]], backend=FastBackend, requires_grad=True)
+    f = minitorch.compile(lambda x: ((x @ w).relu() * 2.0 + 1.0).sum())
+    x = minitorch.tensor([[1.0, 3.0]], backend=FastBackend)
+    for call in range(4):
+        w.grad = None
+        f(x).backward()
+        np.testing.assert_allclose(w.grad.to_numpy(), [[2.0, 0.0], [6.0, 0.0]])  # columns: 1·0.5 + 3·2 > 0, 1·-1 + 3·0.25 < 0
+        if call == 1:
+            f.fuse()
+    assert f._latest.program is not None
+
+
+def test_large_operations_are_launched_as_they_are():
+    w = minitorch.rand((200, 200), backend=FastBackend, requires_grad=True)
+
+    @minitorch.compile
+    def f(x):
+        return ((x @ w) * 2.0 + 1.0).relu().sum().detach()
+
+    x = minitorch.rand((200, 200), backend=FastBackend)
+    f(x), f(x)
+    source = f.fuse()
+    assert "matmul" not in source
+    assert "relu" in source
+    np.testing.assert_allclose(f(x).item(), np.maximum(x.to_numpy() @ w.to_numpy() * 2 + 1, 0).sum(), rtol=1e-12)
+
+
+def test_a_program_is_fused_in_the_background_after_many_replays():
+    @minitorch.compile
+    def f(x):
+        return (x * 2.0 + 1.0).sum()
+
+    x = minitorch.tensor([1.0, 2.0], backend=FastBackend)
+    for _ in range(200):
+        assert f(x).item() == 8.0
+        if f._latest and f._latest.program:
+            break
+        time.sleep(0.05)
+    assert f._latest.program is not None
+
+
+def test_fuse_false_leaves_the_launches():
+    f = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum(), fuse=False)
+    x = minitorch.tensor([1.0, 2.0], backend=FastBackend)
+    assert {f(x).item() for _ in range(80)} == {8.0}
+    assert f._latest.program is None
+    assert f._latest._ready is None
+
+
+def test_a_fused_program_that_differs_is_not_used(monkeypatch):
+    f = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum())
+    x = minitorch.tensor([1.0, 2.0], backend=FastBackend)
+    f(x), f(x)
+    write = fused.Writer.source
+    monkeypatch.setattr(fused.Writer, "source", lambda self, name: write(self, name).replace("float64(2.0)", "float64(2.0001)"))
+    assert "2.0001" in f.fuse()
+    with pytest.warns(RuntimeWarning, match="the fused program of <lambda> differs in the result; its kernels are launched one by one"):
+        assert f(x).item() == 8.0
+    assert f(x).item() == 8.0
+    assert f._latest.program is None
+
+
+def test_what_cannot_be_compiled_is_launched_as_before(monkeypatch):
+    f = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum())
+    x = minitorch.tensor([1.0, 2.0], backend=FastBackend)
+    f(x), f(x)
+    monkeypatch.setattr(recording, "fuse", lambda *args: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="could not be fused, its kernels are launched one by one: ZeroDivisionError"):
+        f._latest.fuse_if_possible()
+    assert f(x).item() == 8.0
+
+
+def test_a_second_process_loads_the_compiled_program_from_disk(tmp_path):
+    program = """
+import minitorch
+from minitorch import FastBackend
+f = minitorch.compile(lambda x: ((x * 2.0 + 1.0).sigmoid() * x).sum(), fuse=False)
+x = minitorch.tensor([1.0, 2.0, 3.0], backend=FastBackend)
+f(x), f(x)
+f.fuse()
+print(f(x).item())
+print(sum(hits for fn, _ in f._latest.forward_calls for hits in fn.stats.cache_hits.values()))
+"""
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", program], env={"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    first, second = run(), run()
+    assert first[0] == second[0]
+    assert float(first[0]) == pytest.approx(sum(x / (1 + np.exp(-2 * x - 1)) for x in (1, 2, 3)))
+    assert second[1] == "1"
+
+
+# Which nodes share a loop
+
+
+def buffer(name, size, role=TEMPORARY):
+    return Buffer(name, np.zeros(size), role)
+
+
+def flat_kernel():
+    raise AssertionError
+
+
+flat_kernel.py_func = flat_kernel
+
+
+def node(kind, fn, out, inputs, **attrs):
+    return Node(kind, fn.__name__, fn, out, tuple(inputs), attrs, [Launch(flat_kernel, ())])
+
+
+def view(buffer, *shape, strides=None, offset=0):
+    steps, step = [], 1
+    for size in reversed(shape):
+        steps.insert(0, step)
+        step *= size
+    return View(buffer, shape, tuple(steps) if strides is None else strides, offset)
+
+
+def test_a_chain_and_the_sum_that_ends_it_are_one_loop():
+    x, b = buffer("x", 12, EXTERNAL), buffer("b", 4, EXTERNAL)
+    t1, t2, t3 = buffer("t1", 12), buffer("t2", 12), buffer("t3", 4)
+    nodes = [
+        node("zip", operators.add, view(t1, 3, 4), [view(x, 3, 4), view(b, 4)]),
+        node("map", operators.relu, view(t2, 3, 4), [view(t1, 3, 4)]),
+        node("reduce", operators.add, view(t3, 1, 4), [view(t2, 3, 4)], dims=0, start=0.0),
+    ]
+    (group,) = fuse.group_nodes(nodes, {t3})
+    assert group.stored == {t3}
+    assert group.space == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param(lambda t1, t2: node("map", operators.relu, view(t2, 4, 3), [view(t1, 4, 3)]), id="another shape"),
+        pytest.param(
+            lambda t1, t2: node("map", operators.relu, view(t2, 3, 4), [view(t1, 3, 4, strides=(1, 3))]), id="the first result transposed"
+        ),
+        pytest.param(
+            lambda t1, t2: node("map", operators.relu, view(t2, 3, 4), [view(t1, 1, 4, offset=4)]), id="a row of the first result"
+        ),
+    ],
+)
+def test_nodes_that_read_other_elements_than_were_just_written_are_loops_of_their_own(second):
+    x, t1, t2 = buffer("x", 12, EXTERNAL), buffer("t1", 12), buffer("t2", 12)
+    first = node("map", operators.neg, view(t1, 3, 4), [view(x, 3, 4)])
+    groups = fuse.group_nodes([first, second(t1, t2)], {t2})
+    assert [len(group.nodes) for group in groups] == [1, 1]
+    assert groups[0].stored == {t1}
+
+
+def test_what_reads_a_sum_waits_until_the_loop_has_ended():
+    x, t1, t2 = buffer("x", 4, EXTERNAL), buffer("t1", 1), buffer("t2", 4)
+    nodes = [
+        node("reduce", operators.add, view(t1, 1), [view(x, 4)], dims=0, start=0.0),
+        node("zip", operators.mul, view(t2, 4), [view(x, 4), view(t1, 1)]),
+    ]
+    assert len(fuse.group_nodes(nodes, {t2})) == 2
+
+
+def test_no_loop_crosses_the_beginning_of_the_backward_pass():
+    x, t1, t2 = buffer("x", 4, EXTERNAL), buffer("t1", 4), buffer("t2", 4)
+    nodes = [node("map", operators.neg, view(t1, 4), [view(x, 4)]), node("map", operators.neg, view(t2, 4), [view(t1, 4)])]
+    assert len(fuse.group_nodes(nodes, {t2})) == 1
+    assert len(fuse.group_nodes(nodes, {t2}, nodes[1])) == 2
