@@ -16,6 +16,7 @@ from course.staff.adopt import adopt as adoption
 from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
 from course.staff.adopt.inline import inline_added
 from course.staff.adopt.original import find_original
+from course.staff.adopt.prune import lost_statements
 from course.staff.adopt.recognize import GIVEN_OPERATORS, OPERATORS, is_original
 from course.staff.adopt.translate import translate
 from course.staff.cli import app
@@ -338,6 +339,29 @@ def test_an_added_file_that_cannot_be_copied_is_named_with_the_reason(helpers: s
     assert adopt_with_helpers(tmp_path, operators, helpers).errors == (
         f"{tmp_path}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted: {why}; "
         "move what it uses into minitorch/operators.py there and run course-staff adopt again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ("TABLE = {}\nTABLE['a'] = 2.0\n", ["TABLE['a'] = 2.0"]),
+        ("TABLE = []\nfor n in range(3):\n    TABLE.append(n)\n", ["for n in range(3):"]),
+        ("TABLE = [1]\nTABLE.append(2)\n", ["TABLE.append(2)"]),
+        ("TABLE = 1\nTABLE += 1\n", ["TABLE += 1"]),
+        ("TABLE = 1\nOTHER = {}\nOTHER['a'] = 1\nprint('hello')\n", []),
+        ("TABLE = 1\n\nif __name__ == '__main__':\n    print(TABLE)\n", []),
+    ],
+)
+def test_statements_that_run_on_import_and_are_lost_are_named(lines: str, lost: list[str]) -> None:
+    assert lost_statements(f"{lines}\n\ndef look():\n    return TABLE\n\n\ndef mul(x, y):\n    return look()\n", ["mul"]) == lost
+
+
+def test_adopt_names_statements_that_run_on_import(tmp_path: Path) -> None:
+    operators = "TABLE = {}\nTABLE['a'] = 2.0\n\n\ndef mul(x, y):\n    return TABLE['a'] * x * y\n"
+    assert adopt_with_helpers(tmp_path, operators, "").errors == (
+        f"{tmp_path}: minitorch/operators.py runs TABLE['a'] = 2.0 on import, which is not converted; "
+        "write it as an assignment to a name there, or move it into a function, and run course-staff adopt again",
     )
 
 

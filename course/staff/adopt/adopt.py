@@ -10,6 +10,7 @@ from course.manifest import ROOT, Manifest
 from course.staff import RequestError
 from course.staff.adopt.inline import inline_added
 from course.staff.adopt.original import Original, find_original
+from course.staff.adopt.prune import lost_statements
 from course.staff.adopt.translate import translate
 from course.staff.grading.beyond import beyond_rules
 from course.staff.grading.grafting import STUB, put_functions
@@ -57,6 +58,11 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
             f"{original.origins[path]}: {path} uses {added}, a file that the student added and that is not converted: {why}; "
             f"move what it uses into {path} there and run course-staff adopt again"
             for added, why in failed.items()
+        ]
+        errors += [
+            f"{original.origins[path]}: {path} runs {line} on import, which is not converted; "
+            f"write it as an assignment to a name there, or move it into a function, and run course-staff adopt again"
+            for line in lost_statements(complete[path], names[path])
         ]
     for path, text in translate(complete, given, names).items():
         try:

@@ -10,6 +10,9 @@ from course.workspace import function_source
 
 Scope = ast.Module | ast.ClassDef
 
+CHANGES = (ast.Assign, ast.AugAssign, ast.Delete, ast.Expr, ast.For, ast.While, ast.If, ast.With, ast.Try)
+"""Statements of a module that may change a variable."""
+
 
 class _File:
     """One file, and the statements of it that are kept.
@@ -102,6 +105,32 @@ def prune(files: Mapping[str, str], given: Mapping[str, str], names: Mapping[str
             module = path.rpartition("/")[2].removesuffix(".py")
             file.keep({name for asked, name in uses if asked == module}, everywhere)
     return {path: file.source() for path, file in opened.items()}
+
+
+def lost_statements(text: str, names: Sequence[str]) -> list[str]:
+    """The first lines of statements that change a variable of the file on import, such as `TABLE["a"] = 1`, if a task's function uses it.
+
+    Workspaces and the grader take definitions, assignments to names, and imports only.
+
+    Args:
+        text: The student's file.
+        names: The functions that students write in it.
+    """
+    tree = ast.parse(text)
+    functions = [node for name, node in function_source.iter_functions(tree) if name in names]
+    used = set().union(*(_identifiers(node) for node in functions))
+    for node in [node for node in tree.body if _bound(node) & used and not isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef))]:
+        used |= _identifiers(node)  # what the function calls, and what that uses
+    variables = set().union(*(_bound(node) for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign)))) & used
+    lost = [node for node in tree.body if isinstance(node, CHANGES) and not _is_definition(node) and _identifiers(node) & variables]
+    return [ast.unparse(node).split("\n")[0] for node in lost]
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    """Whether a statement only binds names, or belongs to a program and not to the module."""
+    if isinstance(node, ast.If):
+        return "__name__" in ast.unparse(node.test) or "TYPE_CHECKING" in ast.unparse(node.test)
+    return isinstance(node, ast.Assign) and bool(_bound(node))
 
 
 def bindings(scope: Scope) -> set[str]:
