@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
@@ -135,4 +136,63 @@ def test_the_search_finds_a_word_without_a_server(book: Path, phone: Any) -> Non
     phone.locator("#search-results a", has_text="Broadcasting").first.wait_for()
     links = phone.locator("#search-results a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
     assert any(link.startswith("module2/broadcasting.html") for link in links)
+    assert phone.troubles == []
+
+
+def move(slider: Any, key: str, times: int = 1) -> None:
+    """Move a slider as a reader without a mouse does."""
+    slider.focus()
+    for _ in range(times):
+        slider.press(key)
+
+
+def test_gradient_descent_takes_the_steps_of_the_chapter_with_the_rate_of_the_slider(book: Path, phone: Any) -> None:
+    phone.goto((book / "primer/machine_learning.html").as_uri())
+    figure = phone.locator("#interactive-descent")
+    slider, state = figure.get_by_label("Learning rate"), figure.locator("[data-part=state]")
+    before = figure.locator("[data-part=state]").inner_text()
+    assert before.startswith("After 0 steps: w = 0.00, loss 4.00, derivative −4.00. The next step leads to w = 1.60.")
+    move(slider, "ArrowRight", 14)
+    assert "The next step leads to w = 4.40." in state.inner_text()
+    for weight in ("4.40", "−0.88", "5.46"):  # the table of the chapter: rate 1.1
+        phone.get_by_role("button", name="Step").press("Enter")
+        assert f"w = {weight}, loss" in state.inner_text()
+    assert figure.locator("circle").count() == 4
+    for _ in range(3):
+        phone.get_by_role("button", name="Step").press("Enter")
+    assert "outside the figure" in state.inner_text()
+    phone.get_by_role("button", name="Start over").press("Enter")
+    move(slider, "ArrowLeft", 21)
+    phone.get_by_role("button", name="Step").press("Enter")
+    assert state.inner_text().startswith("After 1 step: w = 0.20")  # the same table: rate 0.05
+    assert figure.locator("circle").count() == 2
+    assert phone.troubles == []
+
+
+def test_views_visit_the_storage_in_the_order_of_the_slider(book: Path, phone: Any) -> None:
+    phone.goto((book / "module2/strides.html").as_uri())
+    figure = phone.locator("#interactive-views")
+    slider, chosen, state = figure.get_by_label("Element"), figure.get_by_label("View"), figure.locator("[data-part=state]")
+    table = np.arange(12).reshape(3, 4)
+    names = {
+        "t": table,
+        "t.permute(1, 0)": table.T,
+        "t[1:, ::2]": table[1:, ::2],
+        "t[:, 1]": table[:, 1],
+        "t[0].expand(3, 4)": np.tile(table[0], (3, 1)),
+    }
+    assert chosen.locator("option").all_inner_texts() == list(names)
+    for name, view in names.items():
+        chosen.select_option(name)
+        order = [str(number) for number in view.ravel()]
+        assert figure.locator("[data-part=grid] text").all_text_contents() == order
+        visited = []
+        for ordinal in range(view.size):
+            visited.append(figure.locator("[data-part=cells] rect.marked + text").text_content())
+            assert state.inner_text().startswith(f"Element {ordinal} in reading order")
+            assert state.inner_text().endswith(f"= {order[ordinal]} in the storage.")
+            assert figure.locator("[data-part=cells] .graph-note").count() == ordinal + 1
+            move(slider, "ArrowRight")
+        assert visited == order
+        assert figure.locator("[data-part=cells] rect[stroke-dasharray]").count() == 12 - len(set(order))
     assert phone.troubles == []

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from minitorch.compiler.rewriting import is_whole
-from minitorch.compiler.trace import Buffer, Node, View
+from minitorch.compiler.trace import Buffer, Node, Slice, View
 from minitorch.core.recording import fill
 from minitorch.tensor_data import broadcast_strides, strides_from_shape
 
 MATMUL_LIMIT = 1 << 17
 """The largest number of multiplications of a product that is compiled into the program; the blocked kernel is faster for larger ones."""
 
-SIZE_LIMIT = 1 << 16
+SIZE_LIMIT = 1 << 14
 """The largest number of elements of an operation that is compiled into the program; larger ones may be divided among threads."""
 
 
@@ -94,7 +94,16 @@ def kind_of(node: Node) -> str:
     launch = node.launches[0]
     if launch.fn is fill and launch.rest is None:
         return "fill"
-    return "kernel" if hasattr(launch.fn, "body") and len(node.launches) == 1 and hasattr(launch.fn, "py_func") else "call"
+    small = all(math.prod(part.shape) <= SIZE_LIMIT for part in launch.slices())
+    writable = small and hasattr(launch.fn, "body") and hasattr(launch.fn, "py_func") and len(node.launches) == 1
+    return "kernel" if writable and all(map(_has_source, launch.args)) else "call"
+
+
+def _has_source(arg: Any) -> bool:
+    """Whether an argument of a launch can be written as source: part of a buffer, a number, or a tuple of these."""
+    if isinstance(arg, tuple):
+        return all(map(_has_source, arg))
+    return type(arg) in (Slice, bool, int) or (type(arg) is float and math.isfinite(arg))
 
 
 def is_dense(view: View) -> bool:

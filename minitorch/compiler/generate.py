@@ -44,6 +44,7 @@ class Writer:
         self._names: dict[Any, str] = {}
         self._settings = 0
         self._variables = 0
+        self._kept_dims: list[int] = []
 
     def source(self, name: str) -> str:
         """The source of the function; its last argument is a tuple of the settings."""
@@ -98,10 +99,11 @@ class Writer:
 
     def _loop(self, group: Group) -> None:
         """One loop over the elements. A sum over the last dimensions is a variable inside of the others; other sums grow in memory."""
-        variables = [f"i{dim}" for dim in range(len(group.space))]
+        self._kept_dims, sizes = coalesced(group)
+        variables = [f"i{dim}" for dim in range(len(sizes))]
         values: dict[Buffer, str] = {}
         sums: dict[Node, str] = {}
-        inside = {node: loops_around(node) for node in group.nodes if node.kind == "reduce"}
+        inside = {node: loops_around(self._strides(node.out, node)) for node in group.nodes if node.kind == "reduce"}  # type: ignore[arg-type]
         depth = self._depth
         for node in inside:
             if inside[node] is None:
@@ -111,7 +113,7 @@ class Writer:
                 sums[node] = self._variable()
                 self._line(f"{sums[node]} = {first_value(node)}")
             if level < len(variables):
-                self._for(variables[level], group.space[level])
+                self._for(variables[level], sizes[level])
         for node in group.nodes:
             self._apply(node, group, variables, values, sums)
         for level in range(len(variables), -1, -1):
@@ -137,7 +139,12 @@ class Writer:
     def _own_element(self, node: Node, variables: Sequence[str]) -> str:
         """The element of a node's result at an index of the loop."""
         out: Any = node.out
-        return self._element(out, loop_strides(out, loop_shape(node)), variables)
+        return self._element(out, self._strides(out, node), variables)
+
+    def _strides(self, view: View, node: Node) -> tuple[int, ...]:
+        """The strides of a view of a node in the loop that is being written."""
+        strides = loop_strides(view, loop_shape(node))
+        return tuple([strides[dim] for dim in self._kept_dims])
 
     def _value(self, view: View, node: Node, variables: Sequence[str], values: Mapping[Buffer, str]) -> str:
         """A view's element as an expression: a variable, a number of the program, or an element of an array."""
@@ -147,7 +154,7 @@ class Writer:
             number = view.buffer.array.reshape(-1)[0].item()
             if math.isfinite(number):
                 return f"{view.dtype.name}({number!r})"
-        return self._element(view, loop_strides(view, loop_shape(node)), variables)
+        return self._element(view, self._strides(view, node), variables)
 
     def _begin_sum(self, node: Node, variables: Sequence[str]) -> str:
         """Set the results of a reduction in memory to their first value; returns the result at an index of the loop."""
@@ -228,12 +235,34 @@ class Writer:
         return repr(arg)
 
 
-def loops_around(node: Node) -> int | None:
-    """How many loops are around a reduction over the last dimensions of its loop; None if it is over others."""
-    dims = node.attrs["dims"] if isinstance(node.attrs["dims"], tuple) else (node.attrs["dims"],)
-    is_reduced = [dim in dims for dim, size in enumerate(loop_shape(node)) if size != 1]
-    kept = is_reduced.count(False)
-    return kept if not any(is_reduced[:kept]) else None
+def coalesced(group: Group) -> tuple[list[int], list[int]]:
+    """The dimensions of a loop, merged where all views of its nodes are contiguous: one long loop is faster than a loop of short ones.
+
+    Returns:
+        The last of each run of merged dimensions, whose stride is that of the run; and the sizes of the runs.
+    """
+    views = [(view, node) for node in group.nodes for view in (node.out, *node.inputs) if view is not None]
+    strides = [loop_strides(view, loop_shape(node)) for view, node in views]
+    dims: list[int] = []
+    sizes: list[int] = []
+    for dim, size in enumerate(group.space):
+        if dims and all(each[dim - 1] == each[dim] * size for each in strides):
+            dims[-1] = dim
+            sizes[-1] *= size
+        else:
+            dims.append(dim)
+            sizes.append(size)
+    return dims, sizes
+
+
+def loops_around(strides: tuple[int, ...]) -> int | None:
+    """How many loops are around a reduction over the last dimensions of its loop; None if it is over others.
+
+    Args:
+        strides: Of its result in the loop: 0 where it is reduced.
+    """
+    kept = len(strides) - strides.count(0)
+    return kept if all(strides[:kept]) else None
 
 
 def first_value(node: Node) -> str:

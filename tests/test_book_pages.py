@@ -1,0 +1,139 @@
+"""The pages on attention and on larger models, the links to the glossary, and what the interactive figures are made of."""
+
+import contextlib
+import io
+import math
+import re
+
+import numpy as np
+import pytest
+
+import minitorch
+
+from .test_docs import CHAPTERS, DOCS, FENCE, QUESTION, SECTION, code_cells, glossary, page_name, questions, run_extension
+
+PAGES = [DOCS / "attention.md", DOCS / "training_large.md"]
+
+TERM = re.compile(r"\{term\}`([^`<]+?)(?: <([^>]+)>)?`")
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Row by row, in NumPy."""
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def row(name: str, table: int) -> list[list[float]]:
+    """The numbers of the cells of a row of one of the tables of the page on attention."""
+    text = (DOCS / "attention.md").read_text(encoding="utf-8")
+    body = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[table]
+    (found,) = [line for line in body.splitlines() if line.startswith(f"| {name} |")]
+    cells = [cell.replace("−∞", "-inf") for cell in found.split("|")[2:-1]]
+    return [[float(number) for number in re.findall(r"-inf|[\d.]+", cell)] for cell in cells]
+
+
+def shown(values: np.ndarray) -> list[float]:
+    """The numbers as the page shows them, with three digits."""
+    return [float(value) for value in np.round(values, 3)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_a_page_has_an_example_a_figure_common_mistakes_and_questions(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.match(r"---\n(?:(?!---\n).*\n)*difficulty: [123]\n", text)
+    assert re.search(r"^## By hand|^\*\*By hand", text, re.MULTILINE)
+    assert re.search(r"^(grids|lines)\(", "".join(code_cells(page)), re.MULTILINE)
+    assert "\n## Common mistakes\n" in text
+    assert len(text.partition("## Check yourself")[0].split()) <= 1400
+    found = questions(page)
+    assert 5 <= len(found) <= 8
+    assert all(len(question["answer"].split()) >= 5 for question in found)
+    listed = (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
+    assert page.stem in listed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
+    (section,) = SECTION.findall(page.read_text(encoding="utf-8"))
+    for question in QUESTION.finditer(section):
+        code = "".join(body for _, kind, body in FENCE.findall(question["question"]) if kind == "python")
+        expected = re.match(r"\s*```text\n(.*?)^```$", question["answer"], re.MULTILINE | re.DOTALL)
+        names = {"minitorch": minitorch, "math": math, "np": np}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, f"{page_name(page)}.md", "exec"), names)
+        assert printed.getvalue() == (expected[1] if expected else ""), question["question"]
+        if question["check"]:
+            assert eval(question["check"], names), f"{question['question']}\n{question['check']} does not hold"
+
+
+def test_the_numbers_of_attention_by_hand_are_numpys() -> None:
+    text = (DOCS / "attention.md").read_text(encoding="utf-8")
+    x = np.array([[1, 0], [0, 1], [1, 1]])
+    query, key, value = x * [2, 1], x, x * [2, 4]  # the three matrices are diagonal
+    scores = query @ key.T
+    scaled = np.where(np.tri(3) > 0, scores / math.sqrt(2), -math.inf)
+    weights = softmax(scaled)
+    for i in range(3):
+        assert row(f"token {i + 1}", 0) == [x[i].tolist(), query[i].tolist(), key[i].tolist(), value[i].tolist()]
+        assert row(f"token {i + 1}", 1) == [scores[i].tolist(), shown(scaled[i]), shown(weights[i])]
+    out = weights @ value
+    assert f"= ({out[2, 0]:.3f}, {out[2, 1]:.3f})$" in text
+    assert f"token 2 gets $({out[1, 0]:.3f}, {out[1, 1]:.3f})$" in text
+    powers = np.exp(scaled[2])
+    for number in (*powers, powers.sum()):
+        assert f"{number:.3f}" in text
+    y = (x + out)[2]
+    sentence = text.partition("**Layer norm.**")[2].partition("\n\n")[0]
+    for number in (*y, y.mean(), y.std()):
+        assert f"{number:.3f}" in sentence
+
+
+def test_the_heads_of_the_page_on_attention_are_numpys() -> None:
+    query, key = [2, 1], np.array([[1, 0, 1], [0, 1, 1]])
+    for head in range(2):
+        scores = query[head] * key[head]
+        assert row(f"head {head + 1}", 2) == [[query[head]], key[head].tolist(), scores.tolist(), shown(softmax(scores))]
+
+
+def test_the_limits_of_half_precision_follow_from_the_bits() -> None:
+    text = (DOCS / "training_large.md").read_text(encoding="utf-8")
+    for name, exponent, fraction in (("float16", 5, 10), ("bfloat16", 8, 7)):
+        bias = 2 ** (exponent - 1) - 1
+        smallest, largest = 2.0 ** (1 - bias - fraction), (2 - 2.0**-fraction) * 2.0**bias
+        (line,) = re.findall(rf"^\| `{name}` \|(.*)\|$", text, re.MULTILINE)
+        assert [float(cell) for cell in line.split("|")] == [
+            pytest.approx(smallest, rel=0.01),
+            pytest.approx(largest, rel=0.01),
+            pytest.approx(1 + 2.0**-fraction, rel=1e-4),
+        ]
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
+def test_a_chapter_links_its_terms_to_the_glossary_once_each(page) -> None:
+    linked = [target or name for name, target in TERM.findall(page.read_text(encoding="utf-8"))]
+    terms = {term.lower() for term in glossary()}
+    assert 2 <= len(linked) <= 7
+    assert len({term.lower() for term in linked}) == len(linked), "a term is linked twice"
+    assert {term.lower() for term in linked} <= terms
+
+
+def test_views_of_the_interactive_figure_are_those_of_the_library() -> None:
+    found = run_extension("import json, interactive_figures\nprint(json.dumps(interactive_figures.layouts()))").stdout
+    t = minitorch.tensor(np.arange(12.0).reshape(3, 4))
+    views = {name: eval(name, {"t": t}) for name in re.findall(r'"(t[^"]*)": \[\[', found)}
+    assert len(views) == 5
+    layouts = {name: [list(view.shape), list(view.stride()), view.storage_offset()] for name, view in views.items()}
+    for name, layout in layouts.items():
+        assert f'"{name}": {layout}' in found
+
+
+@pytest.mark.parametrize(("name", "inputs", "buttons"), [("descent", 1, 2), ("views", 1, 0)])
+def test_an_interactive_figure_has_labeled_controls_a_caption_and_needs_no_other_file(name, inputs, buttons) -> None:
+    drawn = run_extension(f"import interactive_figures\nprint(interactive_figures.{name}())").stdout
+    assert drawn.count('<input type="range"') == inputs
+    assert drawn.count('<button type="button"') == buttons
+    assert len(re.findall(r"<label>\w[^<]+<(?:input|select) ", drawn)) == inputs + (name == "views")
+    assert len(re.findall(r"<figcaption>(.+?)</figcaption>", drawn)[0].split()) > 20
+    assert 'aria-live="polite"' in drawn
+    assert not re.search(r"\b(src|href|import|fetch|XMLHttpRequest)\b", drawn)
