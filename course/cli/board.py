@@ -155,6 +155,9 @@ def summary(task: Task, state: TaskState) -> Text:
     found = {key: getattr(state, key) for key in verbs if getattr(state, key)}
     counts = ", ".join(f"{count} {verbs[key][count > 1]}{ends.get(key, '')}" for key, count in found.items())
     details = f" Of {state.total} test{'' if state.total == 1 else 's'}, {counts}." if state.total else ""
+    if state.beyond:
+        fails = "1 more fails; it checks" if state.beyond == 1 else f"{state.beyond} more fail; they check"
+        details += f" {fails} more than the original course asks for."
     if state.state == "todo" and not state.total:
         details = f" {_functions(task)} to write."
     line = Text().append(f"{sign} ", style=style).append(f"Task {task.id} {task.title}", style="bold")

@@ -25,6 +25,7 @@ from course.runner.items import case, parameter_names, says, skip_reason, task_o
 from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Locator
+from course.workspace.published import is_beyond, message_of, read_rules
 from course.workspace.tables_of_contents import cut_package
 
 SCHEMA = 1
@@ -96,7 +97,7 @@ class Watcher:
         self.limit = limit if hasattr(signal, "setitimer") else None
         self.first = first
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
-        self.locator = Locator(root)
+        self.locator, self.beyond = Locator(root), read_rules(root)
         self.rows: dict[str, dict[str, Any]] = {}  # of the report, by node id; see _row
         self.order: dict[str, int] = {}  # the position of each test as defined, by node id
         self.simplest: float = math.inf  # the order of the failing test in `early`
@@ -217,7 +218,8 @@ class Watcher:
             card = self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed)
             if call.when == "call" and call.duration < RERUN_SECONDS and isinstance(error, AssertionError):
                 card = self._with_the_wrong_function(card, item)
-            row["card"] = asdict(card)
+            is_open = row["state"] == "failing" and is_beyond(self.beyond, item.nodeid, message_of(card))
+            row |= {"card": asdict(card)} | ({"state": "beyond"} if is_open else {})
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
             self.rows[item.nodeid] = row
             if self.early is not None and row["state"] == "failing" and row["order"] < self.simplest:

@@ -83,8 +83,8 @@ class TaskState:
         state: "passed", "failing" (a test fails), "todo" (its own code is missing), "blocked" (another task's code is missing),
             "not run" (this machine cannot run its tests), "stale" (it passed, before a file changed or a GPU was found) or "unknown"
             (not run on this code, and did not pass before). A task whose functions are all as handed out is "todo", whatever its tests say.
-        passed, failing, todo, blocked: The number of its tests in each state.
-        total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out.
+        passed, failing, todo, blocked, beyond: The number of its tests in each state; "beyond" is failing, but see `published`.
+        total: The number of its tests that ran; 0 if none did, as for a task whose files are as handed out. Without "beyond".
         blocked_by: The tasks whose code is missing.
         card: The card of the first test that did not pass, in the order in which the tests are defined.
         failures: pytest's names of the failing tests, each with its failure in a few words.
@@ -102,6 +102,7 @@ class TaskState:
     card: Card | None = None
     failures: tuple[tuple[str, str], ...] = ()
     device: str = ""
+    beyond: int = 0
 
 
 def launch(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
@@ -208,8 +209,7 @@ def _run(
     `around` holds additional environment variables.
     """
     files = _test_files(tasks, root)
-    testless = {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}
-    if testless:
+    if testless := {task.id: _broken(task, f"no test under tests/ carries the mark {task.mark}") for task in tasks if not files[task.id]}:
         return testless
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         arguments = ["-p", "course.runner.plugin", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
@@ -313,14 +313,15 @@ def _judge(task: Task, rows: Iterable[dict[str, Any]], output: str = "") -> Task
     if not ran:
         reason = f"all of its tests were skipped: {'; '.join(reasons)}" if mine else f"none of its tests ran; pytest ended with:\n{output}"
         return _broken(task, reason)
-    count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked")}
+    count = {state: sum(row["state"] == state for row in ran) for state in ("passed", "failing", "todo", "blocked", "beyond")}
     state = next((state for state in ("failing", "todo", "blocked") if count[state]), "passed")
     first = next((row["card"] for row in ran if row["state"] == state and row["card"]), None)
-    blocked_by = sorted({row["needs"] for row in ran if row["state"] == "blocked"})
+    needs = tuple(sorted({row["needs"] for row in ran if row["state"] == "blocked"}))
     failures = tuple((row["nodeid"], _in_a_line(row["card"])) for row in ran if row["state"] == "failing" and row["card"])
     device = ("simulator" if simulated(os.environ | environment(task)) else "gpu") if task.gpu else ""
     card = card_from(first) if first else None
-    return TaskState(task.id, state, **count, total=len(ran), blocked_by=tuple(blocked_by), card=card, failures=failures, device=device)
+    count["total"] = len(ran) - count["beyond"]
+    return TaskState(task.id, state, **count, blocked_by=needs, card=card, failures=failures, device=device)
 
 
 def _in_a_line(card: Mapping[str, Any]) -> str:
@@ -364,9 +365,8 @@ def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
     """For each task, a hash of everything that its result depends on."""
     stages = fingerprints(root, manifest)
     on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
-    return {
-        task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks
-    }  # a result from the simulator says nothing about a GPU
+    # a result from the simulator says nothing about a GPU
+    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}
 
 
 def _cached_state(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,30 +14,24 @@ from course.manifest import ROOT, Task, course
 from course.staff import RequestError
 from course.staff.adopt import adopt as adoption
 from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
+from course.staff.adopt.inline import inline_added
 from course.staff.adopt.original import find_original
+from course.staff.adopt.prune import lost_statements
+from course.staff.adopt.recognize import GIVEN_OPERATORS, OPERATORS, is_original
 from course.staff.adopt.translate import translate
 from course.staff.cli import app
-from course.staff.grading.submissions import read
+from course.staff.grading.bases import right_answer
+from course.staff.grading.submissions import read, student_files
+from course.staff.handout.generate import BARE, GUIDED, write_files
 from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import Wrong, check_equal, number, use_profile
 from course.staff.probes.plain import Number
 from course.workspace import function_source
 
-ORIGINALS = Path(__file__).parent / "originals"
-"""Submissions as people write them; each file has the suffix .txt, so that no tool takes it for a file of this repository."""
-
-STYLES = ["terse", "typed"]
+from .handouts import handout
+from .original_copies import STYLES, copy_original
 
 STUB = 'raise NotImplementedError("Need to implement for Task 2.3")'
-
-
-def copy_original(style: str, folder: Path) -> Path:
-    """Write a submission whose files have the original names."""
-    for file in (ORIGINALS / style).rglob("*.txt"):
-        target = folder / file.relative_to(ORIGINALS).with_suffix("")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
-    return folder / style
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +87,68 @@ def test_grading_a_hand_in_of_the_original_course_names_the_command(style: str, 
     folder = copy_original(style, tmp_path)
     submission = read(style, next(folder.rglob("operators.py")).parent.parent, course())
     assert submission.refused == "it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR"
+
+
+RAW_MODULES = {
+    "relative imports": {
+        "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
+        "minitorch/scalar.py": "from .autodiff import Context\n",
+    },
+    "comments": {"minitorch/operators.py": "# ## Task 0.1\n\n\ndef mul(x, y):\n    # TODO: Implement for Task 0.1.\n    return x * y\n"},
+    "definitions": {"minitorch/scalar_functions.py": "import minitorch\n\n\ndef unwrap_tuple(x):\n    return x[0] if len(x) == 1 else x\n"},
+    "programs": {
+        "minitorch/operators.py": "def mul(x, y):\n    return x * y\n",
+        "project/run_scalar.py": "import minitorch\n\n\ndef default_log_fn(epoch, total_loss, correct, losses):\n    print(epoch)\n",
+        "tests/test_operators.py": "import pytest\n\n\n@pytest.mark.task0_1\ndef test_add():\n    pass\n",
+    },
+}
+"""Folders with some files of the original course, without those that only it has; by what identifies them."""
+
+
+@pytest.mark.parametrize("top", ["", "mod1-hers/"])
+@pytest.mark.parametrize("kind", RAW_MODULES)
+def test_files_of_the_original_course_are_recognized_by_their_contents(kind: str, top: str, tmp_path: Path) -> None:
+    write_files(tmp_path / "hers", {f"{top}{path}": text for path, text in RAW_MODULES[kind].items()})
+    assert "convert it with course-staff adopt FOLDER --out DIR" in read("hers", tmp_path / "hers", course()).refused
+
+
+@pytest.mark.parametrize("module", ["terse/mod0-terse", "terse/mod1-terse", "terse/mod2-terse", "terse/mod3-terse", "typed"])
+def test_each_module_is_recognized_without_the_files_that_only_the_original_course_has(module: str, tmp_path: Path) -> None:
+    copy_original(module.partition("/")[0], tmp_path)
+    contents = {
+        file.relative_to(tmp_path / module).as_posix(): file.read_bytes()
+        for file in (tmp_path / module).rglob("*.py")
+        if file.name != "nn.py"
+    }
+    contents.pop("sync_previous_module.py", None)
+    assert is_original([], contents)
+    assert is_original([], {"minitorch/operators.py": contents["minitorch/operators.py"]})
+
+
+@pytest.mark.parametrize("style", [GUIDED, BARE])
+@pytest.mark.parametrize("last", range(5))
+def test_no_handout_is_taken_for_the_original_course(last: int, style: str) -> None:
+    files = {path: str(handout(last, style)[path]).encode() for path in student_files(course()) if path in handout(last, style)}
+    assert not is_original(handout(last, style), files)
+    assert not any(is_original([path], {path: text}) for path, text in files.items())
+
+
+def test_neither_the_reference_nor_adopted_work_is_taken_for_the_original_course(adoptions: Mapping[str, AdoptedWork]) -> None:
+    reference = {path: (ROOT / path).read_bytes() for path in student_files(course())}
+    for files in (reference, right_answer(ROOT, course()), *({p: t.encode() for p, t in one.files.items()} for one in adoptions.values())):
+        assert not is_original(files, files)
+        assert [path for path, text in files.items() if path.startswith("minitorch/") and is_original([path], {path: text})] == []
+
+
+def test_a_workspace_with_one_pasted_file_of_the_original_course_is_graded() -> None:
+    files = {path: str(handout(1)[path]).encode() for path in student_files(course()) if path in handout(1)}
+    assert not is_original([], files | {"minitorch/scalar.py": b"from .autodiff import Context\n"})
+
+
+def test_the_functions_that_tell_the_courses_apart_are_given() -> None:
+    given = function_source.find(str(handout(0)["minitorch/operators.py"]))
+    assert set(GIVEN_OPERATORS) <= set(given)
+    assert set(OPERATORS) <= set(given)
 
 
 def test_a_file_that_cannot_be_converted_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,20 +251,135 @@ def test_additions_that_the_code_uses_are_copied_from_other_files_and_the_rest_i
     assert "from minitorch import operators" in result["minitorch/scalar.py"]
 
 
+def adopt_with_helpers(folder: Path, operators: str, helpers: str, **more: str) -> AdoptedWork:
+    """Adopt a module whose operators.py uses a file that the student added."""
+    files = {"operators.py": operators, "helpers.py": helpers, "module.py": "class Module:\n    pass\n"}
+    write_files(folder, {f"minitorch/{name}": text for name, text in (files | {f"{name}.py": text for name, text in more.items()}).items()})
+    return adopt(folder, course())
+
+
+def functions_of(adopted: AdoptedWork) -> dict[str, Any]:
+    """The names of the converted operators.py after it has run."""
+    scope: dict[str, Any] = {"__name__": "minitorch.operators"}
+    exec(adopted.files["minitorch/operators.py"], scope)
+    return scope
+
+
 @pytest.mark.parametrize(
-    "line", ["from .helpers import pick", "from . import helpers", "import minitorch.helpers", "from minitorch import helpers"]
+    ("line", "call"),
+    [
+        ("from .helpers import product", "product"),
+        ("from .helpers import product as times", "times"),
+        ("from .helpers import *", "product"),
+        ("from . import helpers", "helpers.product"),
+        ("from . import autodiff, helpers as h", "h.product"),
+        ("import minitorch.helpers", "minitorch.helpers.product"),
+        ("import minitorch.helpers as h", "h.product"),
+        ("from minitorch import helpers", "helpers.product"),
+    ],
 )
-def test_a_file_that_the_student_added_is_named(line: str, tmp_path: Path) -> None:
-    package = tmp_path / "hers" / "minitorch"
-    package.mkdir(parents=True)
-    (package / "operators.py").write_text(f"from . import module\n{line}\n\n\ndef mul(x, y):\n    return x * y\n", encoding="utf-8")
-    (package / "helpers.py").write_text("def pick(x):\n    return x\n", encoding="utf-8")
-    (package / "module.py").write_text("class Module:\n    pass\n", encoding="utf-8")
-    (error,) = adopt(tmp_path / "hers", course()).errors
-    assert error == (
-        f"{tmp_path / 'hers'}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted; "
-        "move what it uses into minitorch/operators.py there and run course-staff adopt again"
+@pytest.mark.parametrize("where", ["file", "function"])
+def test_a_file_that_the_student_added_is_copied_to_where_it_is_used(line: str, call: str, where: str, tmp_path: Path) -> None:
+    if where == "function" and line.endswith("*"):
+        pytest.skip("Python has no such import")
+    head, inside = (f"{line}\n\n\n", "") if where == "file" else ("", f"    {line}\n\n")
+    helpers = '"""Helpers."""\nimport math\n\nSCALE = math.floor(1.5)\n\n\ndef product(x, y):\n    return SCALE * x * y\n'
+    write_files(tmp_path, {"minitorch/helpers.py": helpers})
+    operators = f"{head}def mul(x, y):\n{inside}    return {call}(x, y)\n"
+    text, failed = inline_added(operators, "minitorch/operators.py", tmp_path, set(), "")
+    assert failed == {}
+    assert "helpers" not in text
+    scope: dict[str, Any] = {"__package__": "minitorch"}
+    exec(text, scope)
+    assert scope["mul"](2.0, 3.0) == 6.0
+
+
+def test_a_constant_that_an_added_file_computes_comes_after_its_imports(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import SCALE\n\n\ndef mul(x, y):\n    return SCALE * x * y\n",
+        "import math\n\nSCALE = math.floor(1.5)\n",
     )
+    assert (found.errors, found.written) == ((), {"0.1": ("mul",)})
+    assert functions_of(found)["mul"](2.0, 3.0) == 6.0
+
+
+def test_added_files_that_import_each_other_and_the_file_itself_are_copied(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import twice\n\n\ndef id(x):\n    return x\n\n\ndef mul(x, y):\n    return twice(x) * y / 2\n",
+        "from . import operators\nfrom .more import add_up\n\n\ndef twice(x):\n    return add_up(operators.id(x), x)\n",
+        more="def add_up(x: 'Missing', y) -> 'Missing':\n    return x + y\n\n\nif __name__ == '__main__':\n    print(add_up(1, 2))\n",
+    )
+    assert found.errors == ()
+    assert functions_of(found)["mul"](5.0, 3.0) == 15.0
+
+
+def test_a_name_that_this_course_gives_to_another_function_is_changed(tmp_path: Path) -> None:
+    found = adopt_with_helpers(
+        tmp_path,
+        "from .helpers import maximum\n\n\ndef max(x, y):\n    return maximum([x, y])\n",
+        "def maximum(numbers):\n    return sorted(numbers)[-1]\n",
+    )
+    assert found.errors == ()
+    assert functions_of(found)["max"](5.0, 3.0) == 5.0
+    assert functions_of(found)["maximum"](5.0, 3.0) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("helpers", "why"),
+    [
+        ("def product(x, y):\n    return x * y\n\n\ndef id(x):\n    return 1\n", "both files define id"),
+        ("def product(x, y)\n", "it is not valid Python, or too large"),
+        ("def sin(numbers):\n    return numbers\n\n\ndef product(x, sin):\n    return sin\n", "this course has another sin"),
+    ],
+)
+def test_an_added_file_that_cannot_be_copied_is_named_with_the_reason(helpers: str, why: str, tmp_path: Path) -> None:
+    operators = "from .helpers import product\n\n\ndef id(x):\n    return x\n\n\ndef mul(x, y):\n    return product(x, y)\n"
+    assert adopt_with_helpers(tmp_path, operators, helpers).errors == (
+        f"{tmp_path}: minitorch/operators.py uses minitorch/helpers.py, a file that the student added and that is not converted: {why}; "
+        "move what it uses into minitorch/operators.py there and run course-staff adopt again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ("TABLE = {}\nTABLE['a'] = 2.0\n", ["TABLE['a'] = 2.0"]),
+        ("TABLE = []\nfor n in range(3):\n    TABLE.append(n)\n", ["for n in range(3):"]),
+        ("TABLE = [1]\nTABLE.append(2)\n", ["TABLE.append(2)"]),
+        ("TABLE = 1\nTABLE += 1\n", ["TABLE += 1"]),
+        ("TABLE = 1\nOTHER = {}\nOTHER['a'] = 1\nprint('hello')\n", []),
+        ("TABLE = 1\n\nif __name__ == '__main__':\n    print(TABLE)\n", []),
+    ],
+)
+def test_statements_that_run_on_import_and_are_lost_are_named(lines: str, lost: list[str]) -> None:
+    assert lost_statements(f"{lines}\n\ndef look():\n    return TABLE\n\n\ndef mul(x, y):\n    return look()\n", ["mul"]) == lost
+
+
+def test_adopt_names_statements_that_run_on_import(tmp_path: Path) -> None:
+    operators = "TABLE = {}\nTABLE['a'] = 2.0\n\n\ndef mul(x, y):\n    return TABLE['a'] * x * y\n"
+    assert adopt_with_helpers(tmp_path, operators, "").errors == (
+        f"{tmp_path}: minitorch/operators.py runs TABLE['a'] = 2.0 on import, which is not converted; "
+        "write it as an assignment to a name there, or move it into a function, and run course-staff adopt again",
+    )
+
+
+def test_a_program_may_import_a_file_beside_it(tmp_path: Path) -> None:
+    program = (
+        "import minitorch\nimport layers\n\n\nclass Network(minitorch.Module):\n    def __init__(self, hidden_layers):\n"
+        "        super().__init__()\n        self.layer1 = layers.make(2, hidden_layers, Linear)\n"
+    )
+    files = {
+        "minitorch/scalar.py": "",
+        "project/run_scalar.py": program,
+        "project/layers.py": "def make(n, k, kind):\n    return kind(n, k)\n",
+    }
+    write_files(tmp_path, files)
+    found = adopt(tmp_path, course())
+    assert found.errors == ()
+    assert "self.layer1 = make(2, hidden_layers, Linear)" in found.files["project/run_scalar.py"]
+    assert "def make(n, k, kind):" in found.files["project/run_scalar.py"]
 
 
 def test_packages_that_workspaces_lack_are_not_imported() -> None:

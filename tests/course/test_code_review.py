@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from course.manifest import Manifest
 from course.staff.grading.bases import complete_workspace, make_base
 from course.staff.grading.code_review import find_unusual
-from course.staff.grading.grafting import graft
+from course.staff.grading.grafting import Graft, graft
 from tests.course.miniature import write
 
 RIGHT = "def relu(x: float) -> float:\n    return x if x > 0 else 0.0\n"
@@ -67,3 +68,17 @@ def test_code_that_no_right_answer_needs_is_mentioned_once(miniature: tuple[Path
 def test_students_tests_may_import_pytest_but_not_random(miniature: tuple[Path, Manifest]) -> None:
     test = "import random\n\nimport pytest\n\n\ndef test_own():\n    assert random.random() < 0.5\n"
     assert review(miniature, test, "0.2") == ["the module imports random"]
+
+
+def test_a_method_of_a_given_class_that_is_bound_by_an_assignment_is_not_mentioned(miniature: tuple[Path, Manifest]) -> None:
+    root, manifest = miniature
+    base = make_base(complete_workspace(root, manifest, manifest.task("0.1")), manifest, manifest.task("0.1"))
+    path = base.task.files[0]
+    given = "class Number:\n    def __lt__(self, b):\n        pass\n\n    def __eq__(self, b):\n        pass\n"
+    assigned = "class Number:\n    __eq__ = binary('eq')\n\n    def __lt__(self, b):\n        pass\n"
+    for text, findings in (
+        (assigned, []),
+        (assigned + "    __hash__ = binary('hash')\n", ["the module defines Number, a class with __hash__"]),
+    ):
+        work = Graft({path: text}, (), ())
+        assert find_unusual(replace(base, files={**base.files, path: given}), work, {}, manifest) == findings

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from course.manifest import ROOT, Manifest
 from course.staff import RequestError
-from course.staff.adopt.original import Original, added_files, find_original
+from course.staff.adopt.inline import inline_added
+from course.staff.adopt.original import Original, find_original
+from course.staff.adopt.prune import lost_statements
 from course.staff.adopt.translate import translate
+from course.staff.grading.beyond import beyond_rules
 from course.staff.grading.grafting import STUB, put_functions
 from course.staff.handout.generate import handout_files, make_handout, write_files, write_names
-from course.workspace import function_source
+from course.workspace import function_source, published
+from course.workspace.atomic_files import write_json
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,21 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
     names = {path: list(found) for path, found in write_names(manifest, last).items() if path in original.files}
     given = {path: function_source.unix(str(handout[path])) for path in names}
     files: dict[str, str] = {}
-    errors = [
-        f"{original.origins[path]}: {path} uses {added}, a file that the student added and that is not converted; "
-        f"move what it uses into {path} there and run course-staff adopt again"
-        for path, text in original.files.items()
-        for added in added_files(text, path, original.origins[path], set(handout))
-    ]
-    for path, text in translate(original.files, given, names).items():
+    errors: list[str] = []
+    complete: dict[str, str] = {}
+    for path, text in original.files.items():
+        complete[path], failed = inline_added(text, path, original.origins[path], set(handout), given[path])
+        errors += [
+            f"{original.origins[path]}: {path} uses {added}, a file that the student added and that is not converted: {why}; "
+            f"move what it uses into {path} there and run course-staff adopt again"
+            for added, why in failed.items()
+        ]
+        errors += [
+            f"{original.origins[path]}: {path} runs {line} on import, which is not converted; "
+            f"write it as an assignment to a name there, or move it into a function, and run course-staff adopt again"
+            for line in lost_statements(complete[path], names[path])
+        ]
+    for path, text in translate(complete, given, names).items():
         try:
             result = put_functions(given[path], text, names[path], path.startswith("tests/"))
         except (function_source.Unreadable, RecursionError) as error:
@@ -93,6 +105,8 @@ def write_submission(adopted: AdoptedWork, folder: Path) -> None:
 def write_workspace(adopted: AdoptedWork, manifest: Manifest, folder: Path, root: Path = ROOT) -> None:
     """Make a handout up to the last module that the student has worked on, and put the work into it.
 
+    The workspace knows which of its tests check more than the original course asks for: they do not make a task fail.
+
     Raises:
         RequestError: If the folder exists.
     """
@@ -100,3 +114,4 @@ def write_workspace(adopted: AdoptedWork, manifest: Manifest, folder: Path, root
     make_handout(root, manifest, last, folder)
     inside = write_names(manifest, last)
     write_files(folder, {path: text for path, text in adopted.files.items() if path in inside and (folder / path).is_file()})
+    write_json(folder / published.PATH, published.to_document(beyond_rules()))

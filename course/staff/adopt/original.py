@@ -10,7 +10,8 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
-from course.staff.grading.submissions import FIRST, JUNK, LARGEST, student_files
+from course.staff.adopt.recognize import FIRST
+from course.staff.grading.submissions import JUNK, LARGEST, student_files
 from course.workspace import function_source
 
 MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_data.py", "minitorch/fast_ops.py", "minitorch/nn.py")
@@ -68,7 +69,7 @@ def _roots(folder: Path) -> Iterable[Path]:
     """This folder and its subfolders, as far as they contain the package."""
     for path, folders, _ in os.walk(folder):
         here = Path(path)
-        if (here / FIRST).is_file():
+        if any((here / file).is_file() for file in MODULES):
             yield here
             folders.clear()
         folders[:] = [name for name in folders if name not in JUNK and len(here.relative_to(folder).parts) < DEEPEST]
@@ -76,7 +77,11 @@ def _roots(folder: Path) -> Iterable[Path]:
 
 def _read(root: Path, path: str) -> str | None:
     """The text of a file of the original course, by its path in this one; None if it is missing or not valid Python."""
-    file = root / ELSEWHERE.get(path, path)
+    return read_text(root / ELSEWHERE.get(path, path))
+
+
+def read_text(file: Path) -> str | None:
+    """The text of a file; None if it is missing, too large, or not valid Python."""
     if not file.is_file() or file.stat().st_size > LARGEST:
         return None
     try:
@@ -104,6 +109,8 @@ def added_files(text: str, path: str, root: Path, known: Collection[str]) -> lis
             start = absolute_module(path, node.module, node.level)
             modules |= {start, *(f"{start}.{alias.name}" for alias in node.names)}
     paths = {f"{module.replace('.', '/')}.py" for module in modules}
+    if path.startswith("project/"):  # a program may import a file beside it by its bare name
+        paths |= {f"project/{module}.py" for module in modules if "." not in module and not (root / f"{module}.py").is_file()}
     return sorted(each for each in paths - {*known, *ELSEWHERE.values()} if (root / each).is_file())
 
 

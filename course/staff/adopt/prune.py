@@ -10,6 +10,9 @@ from course.workspace import function_source
 
 Scope = ast.Module | ast.ClassDef
 
+CHANGES = (ast.Assign, ast.AugAssign, ast.Delete, ast.Expr, ast.For, ast.While, ast.If, ast.With, ast.Try)
+"""Statements of a module that may change a variable."""
+
 
 class _File:
     """One file, and the statements of it that are kept.
@@ -26,6 +29,7 @@ class _File:
         self.tree = ast.parse(text)
         self.scopes = _scopes(self.tree)
         self.given = {path: bindings(scope) for path, scope in _scopes(ast.parse(given))}
+        self.given_imports = {ast.unparse(node) for node in ast.parse(given).body if isinstance(node, (ast.Import, ast.ImportFrom))}
         self.kept: set[ast.stmt] = set()
         self.used = set().union(*(_identifiers(node) for name, node in function_source.iter_functions(self.tree) if name in self.wanted))
 
@@ -59,6 +63,8 @@ class _File:
             return True
         if path and (self._is_whole(path) or isinstance(node, ast.AnnAssign)):
             return False  # a student's class is kept as a whole or not at all; the fields of a given class are given
+        if not path and ast.unparse(node) in self.given_imports:  # it shows where to put additions that use it
+            return bool(_bound(node) & used)
         tasks = {name.split(".")[0] for name in self.wanted}
         return bool((_bound(node) - self.given.get(path, set())) & used) and (bool(path) or not _bound(node) & tasks)
 
@@ -99,6 +105,32 @@ def prune(files: Mapping[str, str], given: Mapping[str, str], names: Mapping[str
             module = path.rpartition("/")[2].removesuffix(".py")
             file.keep({name for asked, name in uses if asked == module}, everywhere)
     return {path: file.source() for path, file in opened.items()}
+
+
+def lost_statements(text: str, names: Sequence[str]) -> list[str]:
+    """The first lines of statements that change a variable of the file on import, such as `TABLE["a"] = 1`, if a task's function uses it.
+
+    Workspaces and the grader take definitions, assignments to names, and imports only.
+
+    Args:
+        text: The student's file.
+        names: The functions that students write in it.
+    """
+    tree = ast.parse(text)
+    functions = [node for name, node in function_source.iter_functions(tree) if name in names]
+    used = set().union(*(_identifiers(node) for node in functions))
+    for node in [node for node in tree.body if _bound(node) & used and not isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef))]:
+        used |= _identifiers(node)  # what the function calls, and what that uses
+    variables = set().union(*(_bound(node) for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign)))) & used
+    lost = [node for node in tree.body if isinstance(node, CHANGES) and not _is_definition(node) and _identifiers(node) & variables]
+    return [ast.unparse(node).split("\n")[0] for node in lost]
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    """Whether a statement only binds names, or belongs to a program and not to the module."""
+    if isinstance(node, ast.If):
+        return "__name__" in ast.unparse(node.test) or "TYPE_CHECKING" in ast.unparse(node.test)
+    return isinstance(node, ast.Assign) and bool(_bound(node))
 
 
 def bindings(scope: Scope) -> set[str]:

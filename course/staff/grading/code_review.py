@@ -154,8 +154,9 @@ class _Reviewer(ast.NodeVisitor):
         deceptive = [name for line in node.body for name in _bound_names(line) if name in DECEPTIVE_METHODS]
         if bases or node.keywords:
             self._add(f"defines {node.name}, a class derived from {min(bases, default='a metaclass')}")
-        elif deceptive:
-            self._add(f"defines {node.name}, a class with {deceptive[0]}")
+        else:
+            for name in deceptive:  # each, because given classes have some
+                self._add(f"defines {node.name}, a class with {name}")
         self._visit_scope(node)
 
     def visit_Import(self, node: ast.Import) -> None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course.manifest import Task
+from course.staff.grading.beyond import with_beyond
 from course.staff.grading.code_review import find_unusual
 from course.staff.grading.grafting import Graft, OtherWork, graft
 from course.staff.grading.own_tests import OwnTest, grade_own_tests
 from course.staff.grading.reference import FIRST_COMPILED_STAGE, PreparedTask, Reference
 from course.staff.grading.results import (
+    BEYOND,
     FAIL,
     NOT_RUN,
     PART,
@@ -253,25 +255,26 @@ def _task_result(
     worse = min(attempt, second or attempt, key=lambda one: one.share)
     passed = worse.share == 1
     verdict = (PASS_GPU if reference.env.on_gpu(task) else PASS_SIM) if task.gpu else PASS
-    all_visible = all(test.outcome == "passed" for test in worse.visible)
+    is_full = reference.env.profile == FULL
+    visible = worse.visible if is_full or worse.forged else with_beyond(worse.visible, passed)
+    lost = [test.id for test in visible if test.outcome not in ("passed", BEYOND)]
     notes = []
     if worse.forged:
         notes.append("the run of the visible tests forged its report")
-    if all_visible and not passed:
+    if not lost and not passed:
         notes.append("all visible tests pass, but not all probes")
-    elif passed and not all_visible and reference.env.profile == FULL:  # visible tests demand more than the original course
-        lost = next(test for test in worse.visible if test.outcome != "passed")
-        notes.append(f"all probes pass, but not {lost.id}")
+    elif passed and lost and is_full:
+        notes.append(f"all probes pass, but not {lost[0]}")
     disagrees = bool(notes)
     if flaky:
         notes.append("a second run had a different outcome")
-    failed = [test.id for test in worse.visible if test.outcome != "passed"] + [probe.says for probe in worse.probes if not probe.passed]
+    failed = lost + [probe.says for probe in worse.probes if not probe.passed]
     return replace(
         result,
         verdict=verdict if passed else PART if worse.share else FAIL,
         mark=round(task.points * worse.share, 2),
         reason="" if passed else _reason(grafted, worse),
-        visible=worse.visible,
+        visible=visible,
         probes=worse.probes,
         disagrees=disagrees,
         flaky=flaky,

@@ -13,6 +13,9 @@ from course.workspace.atomic_files import write_json
 SCHEMA = 1
 """Version of the document's format."""
 
+BEYOND = "beyond"
+"""Outcome of a visible test that does not pass, but checks more than the original course asks for, in the profile of that course."""
+
 PASS, PASS_GPU, PASS_SIM, PART, FAIL, NOT_RUN = "PASS", "PASS (gpu)", "PASS (sim)", "PART", "FAIL", "NOT RUN"
 """Verdicts of a task: all points, with variants for a GPU and for numba's CUDA simulator; part of the points; none; not graded."""
 
@@ -23,7 +26,7 @@ class VisibleTest:
 
     Attributes:
         id: The test id in pytest, such as "tests/test_operators.py::test_relu".
-        outcome: "passed", "failed", or "missing" if it was skipped, deselected or not reached.
+        outcome: "passed", "failed", "beyond" (BEYOND), or "missing" if it was skipped, deselected or not reached.
         message: Why it did not pass, in a few lines; empty if it passed.
         cause: The exception and the student's line that raised it, identical for all tests that failed there; empty if unknown.
     """

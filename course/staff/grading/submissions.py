@@ -16,6 +16,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError
+from course.staff.adopt.recognize import is_original
 from course.staff.grading.archives import Entry, Refusal, open_archive
 
 LARGEST = 300_000
@@ -45,20 +46,6 @@ JUNK = {
 
 JUNK_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", "._")
 """Prefixes of the names of files that operating systems generate."""
-
-FIRST = "minitorch/operators.py"
-"""A file that every module of this course and of the original one has."""
-
-ORIGINAL_ONLY = (
-    "minitorch/nn.py",
-    "sync_previous_module.py",
-    "files_to_sync.txt",
-    "run_tests.py",
-    "project/interface",
-    "project/parallel_check.py",
-    "tests/test_tensor_general.py",
-)
-"""Files and folders that only the original course has."""
 
 REPORTS = "reports/"
 """The folder of training plots and logs, which are not graded."""
@@ -137,12 +124,6 @@ def read(name: str, path: Path, manifest: Manifest) -> Submission:
     return Submission(name, files, left_out)
 
 
-def is_original(paths: Collection[str]) -> bool:
-    """Whether these are the paths of a repository of the original course."""
-    tops = {path.removesuffix(FIRST) for path in paths if path.endswith(FIRST)}
-    return any(path.startswith(f"{top}{mark}") for top in tops for mark in ORIGINAL_ONLY for path in paths)
-
-
 def student_files(manifest: Manifest) -> tuple[str, ...]:
     """The paths of the files in which students write."""
     return tuple(dict.fromkeys(path for task in manifest.tasks for path in task.files))
@@ -213,7 +194,7 @@ def _select_files(entries: Iterator[Entry], known: Collection[str]) -> tuple[dic
             contents[path] = entry.read(LARGEST + 1)  # an archive must be read sequentially
         else:
             others.append(path)
-    if is_original([*contents, *others]) and not any(f"/{path}".endswith("/course/tasks.toml") for path in others):
+    if is_original([*contents, *others], contents) and not any(f"/{path}".endswith("/course/tasks.toml") for path in others):
         raise Refusal("it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR")
     top = _workspace_prefix(contents, known)
     files = {path.removeprefix(top): content for path, content in contents.items() if path.removeprefix(top) in known}

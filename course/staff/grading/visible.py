@@ -40,6 +40,9 @@ CANARIES = ("tests/test_{token}_begin.py", "tests/test_{token}_end.py")
 THREADS = {"NUMBA_NUM_THREADS": "2"}
 """A race needs two threads, and every submission gets the same number."""
 
+NO_SHARED_LOCK = "Could not obtain multiprocessing lock"
+"""The beginning of a warning of numba, which needs no lock between processes. Landlock does not let programs write to /dev/shm."""
+
 MAX_LINES, CHARACTERS = 6, 600
 """The most lines and characters of a message."""
 
@@ -138,6 +141,8 @@ def command_for(task: Task, select: Iterable[str], each: float) -> list[str]:
         "-rN",
         "-p",
         "no:cacheprovider",
+        "-W",
+        f"ignore:{NO_SHARED_LOCK}",
         "--continue-on-collection-errors",
         "--course-report={tmp}/report.json",
         f"--course-limit={each:g}",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.staff.grading.results import Result, TaskResult
+from course.staff.grading.results import BEYOND, Result, TaskResult
 from course.staff.outputs.words import REQUIREMENTS, clean, file_names, line, markdown, messages, number, verdict_and_mark
 from course.workspace.atomic_files import write_bytes
 
@@ -23,6 +23,11 @@ def feedback(result: Result) -> str:
     for task in result.tasks:
         if task not in passed:
             parts += [f"## Task {task.task}: {verdict_and_mark(task)}", *map(_paragraph, messages(task))]
+    if beyond := sum(test.outcome == BEYOND for task in result.tasks for test in task.visible):
+        tests = (
+            "1 test of this course that does not pass checks" if beyond == 1 else f"{beyond} tests of this course that do not pass check"
+        )
+        parts.append(f"{tests} more than the original course asks for. This cost no points.")
     if result.left_out:
         names = "\n".join(f"- `{clean(name).replace('`', '')}`" for name in result.left_out)
         parts.append(f"## Files that were not graded\n\nNo task asks you to change these files; grading used the original ones.\n\n{names}")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from course.staff.grading.results import NOT_RUN, PART, Result, TaskResult, VisibleTest
+from course.staff.grading.results import BEYOND, NOT_RUN, PART, Result, TaskResult, VisibleTest
 
 LONGEST = 2000
 """Maximum number of characters of a test's message."""
@@ -64,7 +64,7 @@ def sentence(text: str) -> str:
 
 def first_failure(task: TaskResult) -> VisibleTest | None:
     """The first visible test that failed with a message, or else the first that failed."""
-    bad = [test for test in task.visible if test.outcome != "passed"]
+    bad = [test for test in task.visible if test.outcome not in ("passed", BEYOND)]
     return next((test for test in bad if test.message), bad[0] if bad else None)
 
 
@@ -87,12 +87,13 @@ def messages(task: TaskResult) -> list[str]:
         paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else sentence(reason))
     if task.visible and (failure := first_failure(task)):
         passed = sum(test.outcome == "passed" for test in task.visible)
-        paragraphs.append(f"{passed} of {len(task.visible)} tests in your workspace pass. The first one that fails: {clean(failure.id)}")
+        counted = sum(test.outcome != BEYOND for test in task.visible)
+        paragraphs.append(f"{passed} of {counted} tests in your workspace pass. The first one that fails: {clean(failure.id)}")
         if failure.message:
             paragraphs.append(truncate(clean(failure.message)))
         elif failure.outcome == "missing":
             paragraphs.append("It did not run: it was skipped, or the run ended before it.")
-        alike = sum(test.cause == failure.cause for test in task.visible)
+        alike = sum(test.cause == failure.cause and test.outcome != BEYOND for test in task.visible)
         if failure.cause and alike > 1:
             paragraphs.append(f"The same error ends {alike} of these tests. Fix it first: {line(failure.cause)}")
     if demands := [demand for demand in failed_requirements(task) if demand not in line(reason)]:

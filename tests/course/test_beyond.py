@@ -1,0 +1,161 @@
+"""Tests that check more than the original course asks for: the list of them, their effect in an adopted workspace, and in feedback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from course.cli.board import summary
+from course.manifest import ROOT, course
+from course.runner.progress import TaskState, run_tasks
+from course.staff.adopt.adopt import adopt, write_workspace
+from course.staff.grading.beyond import beyond_rules, with_beyond
+from course.staff.grading.results import BEYOND, PART, PASS, HiddenProbe, Result, TaskResult, VisibleTest
+from course.staff.outputs.feedback import feedback
+from course.workspace.published import PATH, BeyondRule, is_beyond, read_rules
+
+from .original_copies import STYLES, copy_original
+
+IS_FLOAT = "tests/test_operators.py::test_every_result_is_a_float[lt(2.0, 3.0)]"
+"""A test that comparisons with True as their result fail, which the original course accepts."""
+
+
+@pytest.fixture(scope="module")
+def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folders = {style: tmp_path_factory.mktemp(f"beyond-{style}") for style in STYLES}
+    for style, folder in folders.items():
+        write_workspace(adopt(copy_original(style, folder), course()), course(), folder / "work")
+    return {style: folder / "work" for style, folder in folders.items()}
+
+
+# The list
+
+
+def test_every_rule_names_tests_that_exist() -> None:
+    for rule in beyond_rules():
+        assert rule.why
+        assert rule.tests
+        for start in rule.tests:
+            file, _, name = start.partition("::")
+            found = re.findall(r"^def (test_\w+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+            wanted = name.partition("[")[0]
+            assert [one for one in found if (one == wanted if "[" in name else one.startswith(wanted))], start
+
+
+def test_a_rule_for_all_tests_of_a_file_says_how_they_may_fail() -> None:
+    assert [
+        rule for rule in beyond_rules() if not rule.failure and any("[" not in t and t.endswith(("::", "::test_")) for t in rule.tests)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("id", "message", "expected"),
+    [
+        ("tests/test_nn.py::test_max[1]", "x = 0.0\nwrong", True),
+        ("tests/test_nn.py::test_max[1]", "x = 10.0\nwrong", False),
+        ("tests/test_nn.py::test_min[1]", "x = 0.0\nwrong", False),
+    ],
+)
+def test_a_test_is_listed_by_the_beginning_of_its_id_and_by_its_failure(id: str, message: str, expected: bool) -> None:
+    assert is_beyond([BeyondRule(("tests/test_nn.py::test_max",), r"^x = 0\.0$", "why")], id, message) is expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"beyond": [{"tests": "a"}]}', '{"beyond": [{"tests": ["a"], "failure": "(", "why": ""}]}']
+)
+def test_a_damaged_list_is_ignored(text: str, tmp_path: Path) -> None:
+    (tmp_path / PATH.parent).mkdir()
+    (tmp_path / PATH).write_text(text)
+    assert read_rules(tmp_path) == ()
+
+
+# In a workspace
+
+
+def test_a_workspace_has_the_list_and_its_profile(workspaces: Mapping[str, Path]) -> None:
+    assert read_rules(workspaces["typed"]) == beyond_rules()
+    assert json.loads((workspaces["typed"] / PATH).read_text())["profile"] == "published"
+    assert read_rules(ROOT) == ()
+
+
+def test_right_answers_of_the_original_course_pass_in_an_adopted_workspace(workspaces: Mapping[str, Path]) -> None:
+    states = run_tasks(["0.1", "0.3", "0.4", "1.1"], workspaces["typed"])
+    assert {id: state.state for id, state in states.items()} == dict.fromkeys(states, "passed")
+    assert {id: state.beyond for id, state in states.items()} == {"0.1": 7, "0.3": 13, "0.4": 3, "1.1": 5}
+    assert states["0.1"].total == states["0.1"].passed == 73
+
+
+def test_a_mistake_fails_in_an_adopted_workspace(workspaces: Mapping[str, Path]) -> None:
+    file = workspaces["typed"] / "minitorch" / "operators.py"
+    text = file.read_text()
+    assert "return x < y" in text
+    file.write_text(text.replace("return x < y", "return x <= y"))
+    try:
+        state = run_tasks(["0.1"], workspaces["typed"])["0.1"]
+    finally:
+        file.write_text(text)
+    assert (state.state, state.beyond) == ("failing", 7)
+
+
+def test_the_same_answers_fail_without_the_list(workspaces: Mapping[str, Path]) -> None:
+    file = workspaces["typed"] / PATH
+    text = file.read_text()
+    file.unlink()
+    try:
+        state = run_tasks(["0.1"], workspaces["typed"])["0.1"]
+    finally:
+        file.write_text(text)
+    assert (state.state, state.failing, state.beyond) == ("failing", 7, 0)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("style", STYLES)
+def test_all_right_answers_of_the_original_course_pass_in_an_adopted_workspace(style: str, workspaces: Mapping[str, Path]) -> None:
+    states = run_tasks([task.id for task in course().tasks if task.stage < 5 and (style == "typed" or task.stage < 4)], workspaces[style])
+    assert {id: state.failures for id, state in states.items() if state.state not in ("passed", "todo")} == {}
+
+
+def test_the_summary_of_a_task_counts_them_separately() -> None:
+    state = TaskState("0.1", "passed", passed=73, total=73, beyond=7)
+    assert str(summary(course().task("0.1"), state)).endswith(
+        ": passed. Of 73 tests, 73 pass. 7 more fail; they check more than the original course asks for."
+    )
+    one = TaskState("0.1", "passed", passed=1, total=1, beyond=1)
+    assert str(summary(course().task("0.1"), one)).endswith("1 passes. 1 more fails; it checks more than the original course asks for.")
+
+
+# In feedback
+
+
+def test_a_test_that_fails_in_a_task_with_all_points_is_beyond_the_contract() -> None:
+    tests = (VisibleTest("tests/test_x.py::test_a", "passed"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong"))
+    assert [test.outcome for test in with_beyond(tests, passed=True)] == ["passed", BEYOND]
+    assert with_beyond(tests, passed=False) == tests
+    missing = (VisibleTest("tests/test_x.py::test_c[<lambda>]", "missing"),)
+    assert [test.outcome for test in with_beyond(missing, passed=True)] == [BEYOND]
+    assert with_beyond(missing, passed=False) == missing
+
+
+def test_of_a_task_with_lost_points_only_the_listed_tests_are_beyond_the_contract() -> None:
+    tests = (VisibleTest(IS_FLOAT, "failed", "wrong"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong"))
+    assert [test.outcome for test in with_beyond(tests, passed=False)] == [BEYOND, "failed"]
+
+
+def test_feedback_does_not_list_tests_that_cost_nothing() -> None:
+    beyond = (VisibleTest(IS_FLOAT, BEYOND, "expected float"), VisibleTest("tests/test_operators.py::test_mul", "passed"))
+    lost = (*beyond, VisibleTest("tests/test_operators.py::test_neg", "failed", "expected -1.0"))
+    tasks = (
+        TaskResult("0.1", PASS, 10, 10, visible=beyond),
+        TaskResult("0.3", PART, 10, 5, visible=lost, probes=(HiddenProbe("neg(x) is -x", 1, False),)),
+    )
+    page = feedback(Result("zoe", "z9", "", tasks, (), "bubblewrap", 7, 1.0, "published"))
+    assert "Passed: 0.1." in page
+    assert "test_every_result_is_a_float" not in page
+    assert "1 of 2 tests in your workspace pass. The first one that fails: tests/test_operators.py::test_neg" in page
+    assert "2 tests of this course that do not pass check more than the original course asks for. This cost no points." in page
+    one = feedback(Result("zoe", "z9", "", tasks[:1], (), "bubblewrap", 7, 1.0, "published"))
+    assert "1 test of this course that does not pass checks more than the original course asks for. This cost no points." in one
