@@ -1,6 +1,7 @@
 """The tests that check more than the original MiniTorch course asks for, in the workspace of a student who came from it.
 
-Such a workspace has a list of them, which `course-staff adopt` wrote. Whether one of them passes does not change the state of its task.
+Such a workspace has a list of them, made when the work was taken over. Whether one of them passes does not change the state of its
+task.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import numpy as np
 
 from minitorch.autodiff import LEAF
 from minitorch.compiler.guard_check import CheckWriter
-from minitorch.compiler.scan import MISSING, PLAIN, Scan
 from minitorch.compiler.nesting import layout_of
+from minitorch.compiler.scan import MISSING, PLAIN, Scan
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import get_default_dtype
 from minitorch.core.tensor_base import TensorBase
@@ -117,16 +117,14 @@ class Guards:
         writer.add_all("{}.get({}, {}) is {}", ((holder, key, MISSING, value) for holder, key, value, _ in self._entries))
         writer.add_all("{}({}, {}) is {}", ((_attribute, holder, name, value) for holder, name, value, _ in self._attributes))
         writer.add_all("{}({}) is {}", ((_content, cell, value) for cell, value, _ in self._cells))
-        writer.add_all("len({}) == {}", self._sizes_now())
+        writer.add_all("len({}) == {}", ((holder, size) for holder, size, _ in self._sizes))
+        writer.add_all("len({}) == {}", ((attributes, len(names)) for attributes, names, _ in self._names))
         for entries, before, _ in self._lists:
             writer.add("{}({}, {})", _same_entries, entries, before)
         writer.add_all("{}({}, {})", ((_same_array, array, before) for array, before, _ in self._arrays))
         for group, name in self._decisive():
             writer.add("{}.get({}) is {}", group, name, group.get(name))
         return writer.function()
-
-    def _sizes_now(self) -> Iterable[tuple[Any, int]]:
-        return ((holder, size) for holder, size, _ in self._sizes)
 
     def failed(self) -> str:
         """What differs now, in words; "" if nothing does."""
@@ -172,6 +170,9 @@ class Guards:
         for array, before, path in self._arrays:
             if not _same_array(array, before):
                 return f"the numbers of the NumPy array {path}"
+        for attributes, names, path in self._names:
+            if len(attributes) != len(names):
+                return f"the attributes of {path}"
         if self.structure() != self._structure:
             return "a setting that decides on the optimizer's kernel: momentum, nesterov or centered"
         return ""
@@ -181,15 +182,15 @@ class Guards:
 
         Gradients do not count: they are results.
         """
+        for attributes, names, path in self._names:
+            new = [name for name in attributes if name not in names]
+            if new:
+                return f"{path or 'an object'}.{new[0]}, which is new"
         graded, self._graded = self._graded, []
         found = self.failed()
         self._graded = graded
         if found:
             return found
-        for attributes, names, path in self._names:
-            new = [name for name in attributes if name not in names]
-            if new:
-                return f"{path or 'an object'}.{new[0]}, which is new"
         return "" if self.settings() == self._all_settings else "a setting of the optimizer, such as its learning rate"
 
     def restore(self) -> None:
@@ -226,7 +227,9 @@ class Guards:
 
     def settings(self) -> list[dict[str, Any]]:
         """All settings of the optimizers, without the parameters."""
-        return [{name: value for name, value in group.items() if name != "params"} for each in self.optimizers for group in each.param_groups]
+        return [
+            {name: value for name, value in group.items() if name != "params"} for each in self.optimizers for group in each.param_groups
+        ]
 
 
 def _modes() -> tuple[Any, ...]:

@@ -6,6 +6,8 @@ modules it looks at those attributes alone whose names occur in the code that th
 
 from __future__ import annotations
 
+import builtins
+import dis
 import functools
 import sys
 import types
@@ -18,7 +20,6 @@ import numpy as np
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.backend import TensorBackend
 from minitorch.core.tensor_base import TensorBase
-from minitorch import nn
 from minitorch.module import Module, Parameter
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.dtype, np.number, np.bool_)
@@ -85,7 +86,7 @@ class Scan:
         self.objects: list[tuple[dict[str, Any], str]] = []
         self._seen: dict[int, Any] = {}  # with the objects, so that no other one gets the same number
         others = list(_other_arguments(args))
-        self._names = names_used([fn, *(value for value, _ in others)])
+        self._names, self._called = names_used([fn, *(value for value, _ in others)])
         self._is_dynamic = not DYNAMIC.isdisjoint(self._names)
         self._scan(fn, "", 0)
         for value, path in others:
@@ -150,6 +151,8 @@ class Scan:
                 value = fn.__globals__[name]
                 self.entries.append((fn.__globals__, name, value, name))
                 self._scan(value, name, depth + 1)
+            elif name in global_variables(fn.__code__) and not hasattr(builtins, name):  # it may be defined later
+                self.entries.append((fn.__globals__, name, MISSING, name))
             elif isinstance(sys.modules.get(name), types.ModuleType):  # imported by the function itself
                 self._scan(sys.modules[name], name, depth + 1)
         self._scan(fn.__defaults__, "a default argument", depth + 1)
@@ -177,6 +180,8 @@ class Scan:
             return
         for key, entry in list(value.items()):
             if key in IGNORED or (names is not None and key not in names):
+                continue
+            if names is not None and key in self._called and isinstance(entry, PLAIN):  # `optimizer.step()` reads no `self.step`
                 continue
             place = path + form.format(key) if path else str(key)
             self.entries.append((value, key, entry, place))
@@ -214,7 +219,7 @@ class Scan:
         # a user's object may have others, such as a list of losses
         names = None if self._is_dynamic or _uses_library_code(type(value)) else self._names | {"training"}
         self._scan_dict(attributes, path, depth, ".{}", names)
-        if attributes:
+        if hasattr(value, "__dict__"):
             self.objects.append((attributes, path or type(value).__name__))
         for base in type(value).__mro__:
             for name in _slots(base):
@@ -226,8 +231,8 @@ class Scan:
         self._scan_class(type(value), path, depth)
 
 
-BASES = {Module, *(base for base in nn.Module.__mro__)}
-"""Base classes of modules, whose own attributes the scan knows."""
+BASES = ("minitorch.module", "minitorch.nn.module")
+"""Where the base classes of modules are, whose own attributes the scan knows."""
 
 METHODS = {"forward", "__call__"}
 """Methods that run although no code names them."""
@@ -273,12 +278,12 @@ def _is_installed(package: str) -> bool:
 
 def is_foreign(kind: type) -> bool:
     """Whether objects of a class belong to another library, whose attributes are not scanned; those of MiniTorch's own are."""
-    return is_library(kind) and not kind.__module__.startswith("minitorch.")
+    return is_library(kind) and not kind.__module__.startswith("minitorch.") and kind is not types.SimpleNamespace
 
 
 def _uses_library_code(kind: type) -> bool:
     """Whether methods of MiniTorch's own, whose code is not scanned, may look at the attributes of an object."""
-    return any(base.__module__.startswith("minitorch.") and base not in BASES for base in kind.__mro__)
+    return any(base.__module__.startswith("minitorch.") and base.__module__ not in BASES for base in kind.__mro__)
 
 
 def global_names(code: types.CodeType) -> Iterator[str]:
@@ -289,12 +294,33 @@ def global_names(code: types.CodeType) -> Iterator[str]:
             yield from global_names(constant)
 
 
-def names_used(functions: list[Any]) -> frozenset[str]:
+def global_variables(code: types.CodeType) -> set[str]:
+    """The names among these that are looked up as globals."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*map(global_variables, inner))
+
+
+def names_not_called(code: types.CodeType) -> set[str]:
+    """The names of globals and attributes that a function reads or writes otherwise than by calling a method of that name."""
+    names = set()
+    for each in dis.get_instructions(code):
+        is_call = each.opname == "LOAD_METHOD" or (each.opname == "LOAD_ATTR" and sys.version_info >= (3, 12) and bool((each.arg or 0) & 1))
+        if each.argval in code.co_names and not is_call:
+            names.add(each.argval)
+    return names.union(*(names_not_called(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)))
+
+
+def names_used(functions: list[Any]) -> tuple[frozenset[str], frozenset[str]]:
     """The names of globals and attributes that occur in functions and, directly or indirectly, in what they may call outside libraries.
 
     Of an object's methods those count whose names occur.
+
+    Returns:
+        All names, and those by which methods are called and nothing else.
     """
     names: set[str] = set(METHODS)
+    others: set[str] = set()
     owners: list[type] = []
     waiting, seen = list(functions), {}
     while waiting:
@@ -306,6 +332,7 @@ def names_used(functions: list[Any]) -> frozenset[str]:
             if not is_library(value):
                 new = set(global_names(value.__code__)) - names
                 names |= new
+                others |= names_not_called(value.__code__)
                 for name in global_names(value.__code__):
                     waiting.append(value.__globals__.get(name, sys.modules.get(name)))
                 waiting += [vars(owner)[name] for owner in owners for name in new if name in vars(owner)]
@@ -342,4 +369,4 @@ def names_used(functions: list[Any]) -> frozenset[str]:
                 waiting += value.__dict__.get("_modules", {}).values()
             elif not isinstance(value, type) and not is_foreign(kind):
                 waiting += getattr(value, "__dict__", {}).values()
-    return frozenset(names)
+    return frozenset(names), frozenset(names - others)

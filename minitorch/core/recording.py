@@ -22,7 +22,8 @@ class _Active(threading.local):
         recorder: A `compiler.recorder.Recorder`.
     """
 
-    recorder: Any = None
+    def __init__(self) -> None:
+        self.recorder: Any = None
 
 
 active = _Active()

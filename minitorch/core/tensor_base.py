@@ -11,6 +11,7 @@ class TensorBase:
     __slots__ = ()
 
     if TYPE_CHECKING:  # what these modules use after that check; Tensor defines it
+        _hooks: Any
         _tensor: Any
         backend: Any
         detach: Any

@@ -6,6 +6,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, float32, int64, models, nn, optim
 from minitorch.kernels.jit import compiler_is_off
+from minitorch.models.resnet import BasicBlock
 from project.run_mnist_multiclass import Network
 from project.run_sentiment import CNNSentimentKim
 
@@ -51,7 +52,7 @@ class Block(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.block, self.head = models.resnet.BasicBlock(3, 4, 2, on()), nn.Linear(4, 3, **on())
+        self.block, self.head = BasicBlock(3, 4, 2, on()), nn.Linear(4, 3, **on())
 
     def forward(self, x):
         """From images (B, 3, H, W) to (B, 3)."""

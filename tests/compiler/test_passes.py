@@ -22,7 +22,7 @@ def node(fn, out, *inputs):
 def update(*touched):
     """A kernel that may read and write all of these."""
     slices = tuple([Slice(each, 0, each.array.shape, each.array.strides, each.array.dtype) for each in touched])
-    return Node("kernel", "sgd", launches=[Launch(None, slices)])
+    return Node("kernel", "sgd", launches=[Launch(print, slices)])
 
 
 def texts(nodes):

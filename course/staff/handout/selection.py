@@ -51,7 +51,8 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 PAGES_AFTER_THE_COURSE = (
-    "attention", "autograd", "compiled", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions", "training_large",
+    "attention", "autograd", "compiled", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions",
+    "training_large",
 )  # fmt: skip
 
 STAGE_OF_PAGES = {

@@ -1,0 +1,268 @@
+"""Stage 5 - Replayed programs: a recorded program with its memory, called with other arguments and compiled in the background."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch.compiler.fused import FusedProgram, fuse
+from minitorch.compiler.guards import Guards
+from minitorch.compiler.nesting import copy_numbers, fill_places, has_layout
+from minitorch.compiler.passes import PASSES
+from minitorch.compiler.planner import Plan, plan_memory
+from minitorch.compiler.program import Call, bind, run
+from minitorch.compiler.recorder import base_of
+from minitorch.compiler.replay import Replay
+from minitorch.compiler.snapshot import Snapshot, difference
+from minitorch.compiler.trace import Buffer, Node, Trace, View
+from minitorch.core.tensor_base import TensorBase
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData, version_counter
+
+FUSED_TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
+"""The largest difference between a fused program and its launches, relative to the largest number of a result."""
+
+
+class ReplayedProgram:
+    """What a recording becomes; `recording.Recording` fills it.
+
+    Attributes:
+        name: Name of the recorded function.
+        trace: The program as it was recorded.
+        nodes: The program after all passes.
+        kept: The buffers whose numbers are needed at the end.
+        boundary: Number of the first node of the backward pass, if the result has gradients.
+        plan: The memory of its temporary buffers.
+        guards: What it takes for granted.
+        replays: How often it has run.
+        program: The fused program, once it is in use.
+        wanted: The leaves whose gradients the backward pass computes.
+    """
+
+    name: str
+    trace: Trace
+    nodes: list[Node]
+    kept: set[Buffer]
+    boundary: int
+    plan: Plan
+    guards: Guards
+    replays: int
+    program: FusedProgram | None
+    wanted: list[Tensor]
+    forward_calls: list[Call]
+    backward_calls: list[Call]
+    _static: list[Tensor]  # the arguments of the program
+    _layouts: list[tuple[Any, ...]] | None
+    _known: dict[int, Buffer]  # the buffers of what the function refers to itself, by the identity of the array
+    _entry_grads: list[tuple[Any, Tensor]]  # gradients that were there before the call, and their copies
+    _argument_grads: list[tuple[int, Tensor]]
+    _cleared: list[Any]  # leaves without a gradient at the end
+    _cleared_arguments: list[int]
+    _graded: list[tuple[Any, int | None, View]]  # leaves with one: the tensor, the number of the argument, where the gradient lies
+    _versions: list[list[int]]
+    _attributes: list[tuple[Any, str, View, Any]]  # tensors that the function keeps in modules
+    _outputs: list[tuple[View, Any]]
+    _gradients: list[tuple[View, Any] | None]
+    _whole: set[Buffer]
+    _result: Any
+    _output: Any
+    _seed: Any
+    _token: Any
+    _ready: Any
+    _recorded_boundary: int
+
+    def after_fork(self) -> None:
+        """Make new locks."""
+        self.lock, self._fusing = threading.Lock(), threading.Lock()
+
+    def prepare(self) -> None:
+        """Shorten the program, plan its memory and bind the launches."""
+        self.kept = {view.buffer for view in self.trace.outputs}
+        (_, self.nodes, self.boundary), *_ = self.stages()[::-1]
+        self.plan = plan_memory([node.buffers() for node in self.nodes], self.kept)
+        _, arrays = self.plan.allocate()
+        self.use(arrays, bind(self.nodes[: self.boundary], arrays), bind(self.nodes[self.boundary :], arrays))
+
+    def fuse(self) -> None:
+        """Compile the fused program, or load it from disk; the next replay uses it. May run in another thread."""
+        with self._fusing:
+            if self._ready is None and self.program is None:
+                program = fuse(self.nodes, self.kept, self.boundary)
+                if program.sources():
+                    self._ready = program, program.compile()
+
+    def fuse_if_possible(self) -> None:
+        """`fuse`, with a warning instead of an error: the launches go on."""
+        try:
+            self.fuse()
+        except Exception as error:  # of the compiler, whatever it is
+            text = f"{self.name} could not be fused, its kernels are launched one by one: {type(error).__name__}: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def source(self) -> str:
+        """The source of the fused program; "" if there is none."""
+        program = self._ready[0] if self._ready else self.program
+        return "" if program is None else "\n".join(program.sources())
+
+    def _switch(self, tensors: Sequence[Tensor]) -> None:
+        """Replay with the fused program from now on, if it computes what the launches do, up to rounding."""
+        program, calls = self._ready
+        self._ready = None
+        before = Snapshot(self.guards)
+        old = {buffer: buffer.array for buffer in program.plan.positions}, self.forward_calls, self.backward_calls
+        expected, after = self._try(tensors)
+        before.restore()
+        self.use(*calls)
+        got, after_fused = self._try(tensors)
+        before.restore()
+        wrong = difference(got, expected, FUSED_TOLERANCE) or after_fused.difference(after, self.guards, FUSED_TOLERANCE)
+        if wrong:
+            self.use(*old)
+            text = f"the fused program of {self.name} differs in {wrong}; its kernels are launched one by one instead"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        else:
+            self.program, self.plan = program, program.plan
+
+    def _try(self, tensors: Sequence[Tensor]) -> tuple[list[np.ndarray], Snapshot]:
+        """Run the program; returns its results, with those of a backward pass from ones, and what it changed."""
+        self._copy_in(tensors)
+        run(self.forward_calls)
+        results = [self._data(view).array().copy() for view, _ in self._outputs]
+        if self.has_gradients:
+            self._seed._tensor.array()[...] = 1.0
+            run(self.backward_calls)
+            results += [self._data(pair[0]).array().copy() for pair in self._gradients if pair is not None]
+        results += [self._data(view).array().copy() for _, _, view in self._graded]
+        return results, Snapshot(self.guards)
+
+    def stages(self) -> list[tuple[str, list[Node], int]]:
+        """The program as it was recorded and after each pass: title, nodes, and number of the first node of the backward pass.
+
+        A program whose result has gradients is two programs: the second begins with the backward pass, and nothing moves between them.
+        """
+        split = self._recorded_boundary if self.has_gradients else len(self.trace.nodes)
+        forward, backward = self.trace.nodes[:split], self.trace.nodes[split:]
+        crossing = {buffer for node in backward for buffer in node.buffers()}
+        found = [("recorded", self.trace.nodes, split)]
+        for each in PASSES:
+            forward, backward = each(forward, self.kept | crossing), each(backward, self.kept)
+            found.append((each.__name__, forward + backward, len(forward)))
+        return found
+
+    def use(self, arrays: dict[Buffer, np.ndarray], forward: list[Call], backward: list[Call]) -> None:
+        """Replay with these calls, which work on these arrays; the arrays used before are released."""
+        for buffer, array in arrays.items():
+            buffer.array = array
+        self.forward_calls, self.backward_calls = forward, backward
+
+    def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether an argument shares memory with a tensor that the function refers to itself."""
+        for x in tensors:
+            storage = x._tensor._storage
+            if id(storage if getattr(storage, "base", None) is None else base_of(storage)) in self._known:
+                return True
+        return False
+
+    def fits(self, tensors: Sequence[Tensor]) -> str:
+        """What differs now, in words; "" if the recording can be replayed with these arguments of the recorded layout."""
+        if self._is_needed():
+            return "that a result of the call before still waits for its backward pass (call backward, or compute it in no_grad())"
+        if self.shares_memory(tensors):
+            return "an argument, which shares memory with a tensor that the function refers to itself"
+        return "" if self.guards.hold() else self.guards.failed()
+
+    def take(self, args: tuple[Any, ...]) -> bool:
+        """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
+        if self._layouts is None or len(args) != len(self._layouts):
+            return False
+        for x, layout in zip(args, self._layouts, strict=True):
+            if not isinstance(x, TensorBase) or not has_layout(x, *layout):
+                return False
+        if self.shares_memory(args) or len(set(map(id, args))) < len(args):
+            return False
+        return not self._is_needed() and self.guards.hold() and self.lock.acquire(blocking=False)
+
+    def _is_needed(self) -> bool:
+        """Whether a result of the last replay still waits for its backward pass, so that the buffers are needed."""
+        return self._token is not None and self._token() is not None
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the result has gradients, so that the backward pass is a program of its own."""
+        return self._output is not None
+
+    def replay(self, tensors: Sequence[Tensor]) -> Any:
+        """Run the program with other arguments.
+
+        Args:
+            tensors: The tensors among them, in the order of the recorded call.
+
+        Returns:
+            What the function would return.
+        """
+        if self._ready is not None:
+            self._switch(tensors)
+        if self._output is not None:
+            return self._replay_with_gradients(tensors)
+        self._copy_in(tensors)
+        run(self.forward_calls)
+        self._finish(tensors)
+        return self._results(None, tensors)
+
+    def _copy_in(self, tensors: Sequence[Tensor]) -> None:
+        """Copy the arguments, and gradients that were there before the call."""
+        for static, x in zip(self._static, tensors, strict=True):
+            copy_numbers(static, x)
+        for x, static in self._entry_grads:
+            copy_numbers(static, x.grad)
+        for number, static in self._argument_grads:
+            copy_numbers(static, tensors[number].grad)
+
+    def _finish(self, tensors: Sequence[Tensor]) -> None:
+        """Leave the gradients, versions and attributes as the function would."""
+        self.replays += 1
+        for x in self._cleared:
+            x.grad = None
+        for number in self._cleared_arguments:
+            tensors[number].grad = None
+        for x, number, view in self._graded:
+            leaf: Any = x if number is None else tensors[number]
+            leaf.grad = self._copy_out(view, x.backend)
+        if self._versions:
+            tick = next(version_counter)
+            for version in self._versions:
+                version[0] += 1
+                version[1] = tick
+        for module, name, view, backend in self._attributes:
+            setattr(module, name, self._copy_out(view, backend))
+
+    def _copy_out(self, view: View, backend: Any) -> Tensor:
+        """A new tensor with the numbers of a buffer."""
+        array = view.buffer.array
+        if type(array) is np.ndarray and view.buffer in self._whole:  # without the path through the backend, which takes longer
+            data = TensorData.empty(view.shape, array.dtype)
+            data._storage[:] = array if data.size == array.size else array[view.offset : view.offset + data.size]
+            return Tensor(data, None, None, backend)
+        return Tensor(self._data(view), backend=backend).clone()
+
+    def _data(self, view: View) -> TensorData:
+        array = view.buffer.array
+        if isinstance(array, TensorData):
+            return array.as_view(view.shape, view.strides, view.offset)
+        return TensorData(array.reshape(-1), view.shape, view.strides, view.offset)
+
+    def _results(self, output: Tensor | None, tensors: Sequence[Tensor]) -> Any:
+        """The function's result; `output` in the place of the first one, which has gradients."""
+        made = [] if output is None else [output]
+        made += [self._copy_out(view, backend) for view, backend in self._outputs[len(made) :]]
+        return fill_places(self._result, made, tensors)
+
+    def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:
+        own = dict(zip(map(id, self._static), tensors, strict=True))
+        leaves = [own.get(id(x), x) for x in self.wanted]
+        output = Replay.apply(self, tensors, *leaves)
+        return self._results(output, tensors)

@@ -1,0 +1,622 @@
+"""What a recorded program takes for granted: each test changes it as a user would, and expects the right numbers or an error."""
+
+import types
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import nn, optim
+from minitorch.compiler import NotRecordable
+
+FAST = minitorch.TensorBackend(minitorch.FastOps)
+
+
+def tensor(values, requires_grad=False, dtype=None):
+    return minitorch.tensor(values, FAST, requires_grad, dtype)
+
+
+X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+
+
+def gradient(x):
+    """The numbers of a tensor's gradient."""
+    assert x.grad is not None
+    return x.grad.to_numpy()
+
+
+def check(compiled, eager, *args, **kwargs):
+    """Call both; the results are the same numbers."""
+    got = compiled(*args, **kwargs)
+    np.testing.assert_array_equal(got.to_numpy(), eager(*args, **kwargs).to_numpy())
+    return got
+
+
+# Arguments
+
+
+def double(x, factor=2.0):
+    return x * factor + 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: tensor([[1.0, 2.0, 3.0]]),
+        lambda: tensor(X, dtype="float32"),
+        lambda: tensor(np.transpose(X).tolist()).permute(1, 0),
+        lambda: tensor(X, requires_grad=True),
+        lambda: tensor([[1, 2, 3], [4, 5, 6]], dtype="int64"),
+        lambda: minitorch.tensor(X),
+    ],
+    ids=["shape", "dtype", "strides", "requires_grad", "integers", "backend"],
+)
+def test_an_argument_of_another_layout_is_recorded_anew(other):
+    compiled = minitorch.compile(double)
+    for _ in range(3):
+        check(compiled, double, tensor(X))
+    assert compiled.recorded == 1
+    for _ in range(3):
+        got = check(compiled, double, other())
+        assert got.dtype is double(other()).dtype
+        del got  # with gradients, it keeps the buffers of its recording
+    assert compiled.recorded == 2
+    check(compiled, double, tensor(X))
+    assert compiled.recorded == 2
+
+
+def test_the_kind_of_a_number_counts():
+    compiled = minitorch.compile(double)
+    x = tensor([[1, 2, 3]], dtype="int64")
+    assert check(compiled, double, x, 2.0).dtype.kind == check(compiled, double, x, 2.0).dtype.kind
+    assert check(compiled, double, x, 3).to_numpy().tolist() == [[4, 7, 10]]
+    assert check(compiled, double, x, factor=3).to_numpy().tolist() == [[4, 7, 10]]
+    assert compiled.recorded == 3
+
+
+def test_a_number_that_changes_is_recorded_until_the_limit():
+    compiled = minitorch.compile(double, max_recordings=3)
+    for number in range(3):
+        check(compiled, double, tensor(X), float(number))
+    with pytest.raises(
+        NotRecordable,
+        match=r"double cannot be compiled: 3 recordings are not enough; what differed last is argument 1, which was 2\.0 and is 3\.0 "
+        r"\(pass a number that changes as a tensor\)\. Pass max_recordings=6 if that is right\. "
+        r"Or pass fallback=\"eager\" to run it as it is",
+    ):
+        compiled(tensor(X), 3.0)
+    check(compiled, double, tensor(X), 1.0)
+    assert compiled.recorded == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [
+        (lambda: ((tensor(X),), {}), lambda: ((tensor([X[0]]),), {}), r"the shape of argument 0, which was \(2, 3\) and is \(1, 3\)"),
+        (lambda: ((tensor(X),), {}), lambda: ((tensor(X, True),), {}), r"argument 0 \(requires_grad\)"),
+        (lambda: ((tensor(X),), {}), lambda: ((tensor(X), 1.0), {}), "the number of arguments, which was 1 and is 2"),
+        (lambda: ((tensor(X),), {"factor": 1}), lambda: ((tensor(X),), {"factor": 2}), "argument 'factor', which was 1 and is 2"),
+        (lambda: ((tensor(X),), {}), lambda: ((tensor(X),), {"factor": 2}), "the names of keyword arguments"),
+        (lambda: ((tensor(X), 1),), lambda: ((tensor(X), None),), "argument 1"),
+    ],
+)
+def test_the_limit_names_the_argument_that_differed(first, second, what):
+    compiled = minitorch.compile(double, max_recordings=1)
+    args, *kwargs = first()
+    compiled(*args, **(kwargs[0] if kwargs else {}))
+    args, *kwargs = second()
+    with pytest.raises(NotRecordable, match=f"what differed last is {what}"):
+        compiled(*args, **(kwargs[0] if kwargs else {}))
+
+
+def test_a_recording_that_was_worth_it_makes_space():
+    scale = [1.0]
+
+    def fn(x):
+        return x * scale[0]
+
+    compiled = minitorch.compile(fn, max_recordings=1)
+    for number in range(1, 4):
+        scale[0] = float(number)
+        for _ in range(12):
+            check(compiled, fn, tensor(X))
+    assert compiled.recorded == 3
+
+
+def test_one_tensor_given_twice_is_not_two_tensors():
+    def product_and_sum(a, b):
+        loss = (a * b).sum()
+        loss.backward()
+        return loss
+
+    compiled = minitorch.compile(product_and_sum)
+    for _ in range(3):
+        x, y = tensor([1.0, 2.0], True), tensor([3.0, 4.0], True)
+        compiled(x, y)
+        np.testing.assert_array_equal(gradient(x), [3.0, 4.0])
+    for _ in range(3):
+        x = tensor([1.0, 2.0], True)
+        assert compiled(x, x).item() == 5.0
+        np.testing.assert_array_equal(gradient(x), [2.0, 4.0])
+
+
+def test_another_object_in_the_place_of_an_argument_is_recorded_anew():
+    class Config:
+        def __init__(self, scale):
+            self.scale = scale
+
+    def fn(x, config):
+        return x * config.scale
+
+    compiled = minitorch.compile(fn, max_recordings=4)
+    one, two = Config(1.0), Config(2.0)
+    for config in (one, two, one, two):
+        check(compiled, fn, tensor(X), config)
+    assert compiled.recorded == 2
+    one.scale = 5.0
+    check(compiled, fn, tensor(X), one)
+
+
+def test_objects_are_not_taken_for_others_that_had_the_same_address():
+    def fn(x, config):
+        return x * config.scale
+
+    compiled = minitorch.compile(fn, max_recordings=100)
+    for number in range(20):
+        check(compiled, fn, tensor(X), types.SimpleNamespace(scale=float(number)))
+
+
+def test_a_model_and_an_optimizer_may_be_arguments():
+    def step(model, optimizer, x):
+        loss = (model(x) * model(x)).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def run(fn):
+        minitorch.manual_seed(0)
+        model = nn.Linear(3, 2, backend=FAST)
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+        return [fn(model, optimizer, tensor(X)).item() for _ in range(6)]
+
+    compiled = minitorch.compile(step)
+    assert run(compiled) == run(step)
+    assert compiled.recorded == 1
+
+
+def test_an_argument_that_is_also_a_parameter_is_refused():
+    model = nn.Linear(3, 2, backend=FAST)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, weight):
+        loss = (x @ weight).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = minitorch.compile(step)
+    weight = model.weight.value
+    with pytest.raises(
+        NotRecordable, match=r"an argument shares memory with optimizer\.params, which the function refers to itself; leave out"
+    ):
+        compiled(tensor(X), weight if weight.shape[0] == 3 else weight.permute(1, 0))
+
+
+def test_a_function_that_writes_into_an_argument_is_refused():
+    def fn(x):
+        x[0] = 0.0
+        return x * 2
+
+    compiled = minitorch.compile(fn)
+    x = tensor(X)
+    with pytest.raises(NotRecordable, match=r"writes into argument 0, which is copied at every call; write into a copy: x\.clone\(\)"):
+        compiled(x)
+    np.testing.assert_array_equal(x.to_numpy(), X)
+
+
+# Variables
+
+
+SCALE = 2.0
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def test_a_global_number(monkeypatch):
+    compiled = minitorch.compile(scaled)
+    for scale in (2.0, 3.0, 2.0, float("nan"), float("nan")):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        for _ in range(2):
+            check(compiled, scaled, tensor(X))
+    assert compiled.recorded == 3
+
+
+def test_a_number_in_a_closure():
+    scale = 2.0
+
+    def fn(x):
+        return x * scale
+
+    compiled = minitorch.compile(fn)
+    for _ in range(3):
+        check(compiled, fn, tensor(X))
+    scale = 3.0
+    for _ in range(3):
+        check(compiled, fn, tensor(X))
+    assert compiled.recorded == 2
+
+
+class Settings:
+    scale = 2.0
+
+
+@dataclass(slots=True)
+class Slots:
+    scale: float = 2.0
+
+
+@pytest.mark.parametrize(
+    ("holder", "read", "write"),
+    [
+        ({"scale": 2.0}, lambda h: h["scale"], lambda h, v: h.update(scale=v)),
+        ([2.0], lambda h: h[0], lambda h, v: h.__setitem__(0, v)),
+        ([[2.0]], lambda h: h[0][0], lambda h, v: h[0].__setitem__(0, v)),
+        (deque([2.0]), lambda h: h[0], lambda h, v: h.__setitem__(0, v)),
+        (([2.0],), lambda h: h[0][0], lambda h, v: h[0].__setitem__(0, v)),
+        ({2.0}, lambda h: max(h), lambda h, v: (h.clear(), h.add(v))),
+        ([2.0] * 300, lambda h: sum(h), lambda h, v: h.__setitem__(200, v)),
+        (np.array([2.0]), lambda h: float(h[0]), lambda h, v: h.__setitem__(0, v)),
+        (types.SimpleNamespace(scale=2.0), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
+        (types.SimpleNamespace(scale=2.0), lambda h: getattr(h, "sc" + "ale"), lambda h, v: setattr(h, "scale", v)),
+        (Settings, lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
+        (Settings(), lambda h: h.scale, lambda h, v: setattr(type(h), "scale", v)),
+        (Slots(), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
+        (types.ModuleType("settings"), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
+    ],
+    ids=["dict", "list", "nested", "deque", "tuple", "set", "long", "array", "object", "dynamic", "class", "instance", "slots", "module"],
+)
+def test_a_number_in_a_container(holder, read, write):
+    write(holder, 2.0)
+
+    def fn(x):
+        return x * read(holder)
+
+    compiled = minitorch.compile(fn)
+    for _ in range(3):
+        check(compiled, fn, tensor(X))
+    assert compiled.recorded == 1
+    write(holder, 7.0)
+    for _ in range(3):
+        check(compiled, fn, tensor(X))
+    assert compiled.recorded == 2
+    write(holder, 2.0)
+
+
+def test_a_name_that_is_defined_later(monkeypatch):
+    def fn(x):
+        try:
+            return x * LATER  # type: ignore[name-defined]
+        except NameError:
+            return x
+
+    compiled = minitorch.compile(fn)
+    check(compiled, fn, tensor(X))
+    check(compiled, fn, tensor(X))
+    monkeypatch.setitem(globals(), "LATER", 5.0)
+    check(compiled, fn, tensor(X))
+
+
+def test_an_attribute_that_is_set_later():
+    holder = types.SimpleNamespace()
+
+    def fn(x):
+        return x * holder.scale if hasattr(holder, "scale") else x
+
+    compiled = minitorch.compile(fn)
+    check(compiled, fn, tensor(X))
+    check(compiled, fn, tensor(X))
+    holder.scale = 5.0
+    check(compiled, fn, tensor(X))
+
+
+def test_a_default_argument_and_a_function_that_is_called():
+    factors = [2.0]
+
+    def inner(x, factors=factors):
+        return x * factors[0]
+
+    def fn(x):
+        return inner(x) + 1.0
+
+    compiled = minitorch.compile(fn)
+    check(compiled, fn, tensor(X))
+    factors[0] = 4.0
+    check(compiled, fn, tensor(X))
+
+    def other(x, factors=factors):
+        return x - 1.0
+
+    inner = other  # noqa: F811
+    check(compiled, fn, tensor(X))
+
+
+def test_a_property_and_a_static_method():
+    numbers = {"a": 2.0, "b": 3.0}
+
+    class Model:
+        @property
+        def a(self):
+            return numbers["a"]
+
+        @staticmethod
+        def b():
+            return numbers["b"]
+
+        def __call__(self, x):
+            return x * self.a + self.b()
+
+    model = Model()
+    compiled = minitorch.compile(model)
+    for name in ("a", "b"):
+        check(compiled, model, tensor(X))
+        numbers[name] = 10.0
+        check(compiled, model, tensor(X))
+
+
+def test_a_tensor_that_is_replaced_or_overwritten():
+    bias = [tensor([1.0, 2.0, 3.0])]
+
+    def fn(x):
+        return x + bias[0]
+
+    compiled = minitorch.compile(fn)
+    check(compiled, fn, tensor(X))
+    bias[0][0] = 10.0  # written in place: read at every call
+    check(compiled, fn, tensor(X))
+    assert compiled.recorded == 1
+    bias[0] = tensor([7.0, 8.0, 9.0])
+    check(compiled, fn, tensor(X))
+    assert compiled.recorded == 2
+
+
+def test_a_tensor_that_the_scan_cannot_find_is_refused():
+    batches = iter([tensor(X), tensor(X) * 2, tensor(X) * 3])
+
+    def fn(x):
+        return x + next(batches)
+
+    with pytest.raises(
+        NotRecordable,
+        match=r"a tensor of shape \(2, 3\), which is no argument and not found from the function's variables, cannot be recorded, at "
+        r"test_guards\.py:\d+; do it outside",
+    ):
+        minitorch.compile(fn)(tensor(X))
+
+
+def test_a_tensor_with_a_graph_of_its_own_is_refused():
+    weight = tensor([1.0, 2.0, 3.0], True)
+    scaled_weight = weight * 2.0
+
+    def fn(x):
+        return (x * scaled_weight).sum()
+
+    with pytest.raises(NotRecordable, match="scaled_weight was computed with gradients outside of the function; pass it as an argument"):
+        minitorch.compile(fn)(tensor(X))
+
+
+# Modules
+
+
+class Network(nn.Module):
+    def __init__(self, rate=0.5):
+        super().__init__()
+        self.linear = nn.Linear(3, 3, backend=FAST)
+        self.dropout = nn.Dropout(rate)
+        self.scale = 1.0
+        self.layers = []
+
+    def forward(self, x):
+        x = self.dropout(self.linear(x)) * self.scale
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def make():
+    minitorch.manual_seed(0)
+    model = Network()
+    return model, minitorch.compile(model, max_recordings=16)
+
+
+def same_stream(compiled, model, x):
+    minitorch.manual_seed(1)
+    got = compiled(x).to_numpy()
+    minitorch.manual_seed(1)
+    np.testing.assert_array_equal(got, model(x).to_numpy())
+    return got
+
+
+def test_train_and_eval_are_two_recordings():
+    model, compiled = make()
+    with minitorch.no_grad():
+        for _ in range(4):
+            compiled.train()
+            trained = same_stream(compiled, model, tensor(X))
+            compiled.eval()
+            evaluated = same_stream(compiled, model, tensor(X))
+            assert (trained == 0).any()
+            assert not (evaluated == 0).any()
+    assert compiled.recorded == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: setattr(m.dropout, "p", 0.1),
+        lambda m: setattr(m, "scale", 3.0),
+        lambda m: m.layers.append(nn.ReLU()),
+        lambda m: m.linear.weight.update(tensor(np.eye(3).tolist())),
+        lambda m: setattr(m, "linear", nn.Linear(3, 3, backend=FAST)),
+        lambda m: setattr(m, "dropout", nn.ReLU()),
+        lambda m: m.load_state_dict({name: value * 0 + 0.5 for name, value in m.state_dict().items()}),
+        lambda m: setattr(m.linear.bias.value, "_tensor", tensor([5.0, 6.0, 7.0])._tensor),
+        lambda m: setattr(m.linear, "forward", lambda x: x),
+        lambda m: m.linear.bias.value.requires_grad_(False),
+        lambda m: m.requires_grad_(False),
+    ],
+    ids=["rate", "scale", "layers", "update", "module", "kind", "load", "storage", "forward", "bias", "frozen"],
+)
+def test_a_module_that_changes(change):
+    model, compiled = make()
+    for enabled in (False, True):
+        for _ in range(3):
+            if enabled:
+                same_stream(compiled, model, tensor(X))
+            else:
+                with minitorch.no_grad():
+                    same_stream(compiled, model, tensor(X))
+    change(model)
+    for _ in range(3):
+        with minitorch.no_grad():
+            same_stream(compiled, model, tensor(X))
+        same_stream(compiled, model, tensor(X))
+
+
+def test_an_attribute_set_on_the_compiled_module_is_the_modules():
+    model, compiled = make()
+    compiled.scale = 4.0
+    assert model.scale == 4.0
+    same_stream(compiled, model, tensor(X))
+
+
+def test_a_layer_appended_to_a_sequential():
+    model = nn.Sequential(nn.Linear(3, 3, backend=FAST))
+    compiled = minitorch.compile(model)
+    with minitorch.no_grad():
+        check(compiled, model, tensor(X))
+        model.append(nn.ReLU())
+        check(compiled, model, tensor(X))
+
+
+def test_a_frozen_layer_gets_no_gradient():
+    model = nn.Sequential(nn.Linear(3, 3, backend=FAST), nn.Linear(3, 1, backend=FAST))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = minitorch.compile(step)
+    for _ in range(3):
+        compiled(tensor(X))
+    model[0].requires_grad_(False)
+    before = [p.value.to_numpy() for p in model.parameters()]
+    compiled(tensor(X))
+    after = [p.value.to_numpy() for p in model.parameters()]
+    assert [np.array_equal(a, b) for a, b in zip(before, after, strict=True)] == [True, True, False, False]
+
+
+def test_a_module_keeps_a_tensor_that_the_function_computes():
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = None
+
+        def forward(self, x):
+            self.last = (x * 2).detach()
+            return x + 1
+
+    model = Keeps()
+    compiled = minitorch.compile(model)
+    for number in range(4):
+        compiled(tensor([float(number)]))
+        assert vars(model)["last"].to_numpy().tolist() == [2.0 * number]
+    assert compiled.recorded <= 2
+
+
+def test_a_module_that_replaces_what_it_reads_is_refused():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.total = tensor([0.0])
+
+        def forward(self, x):
+            self.total = self.total + x
+            return self.total * 2
+
+    with pytest.raises(NotRecordable, match=r"replaces Counts\.total, which it reads; pass it as an argument and return the new one"):
+        minitorch.compile(Counts())(tensor([1.0]))
+
+
+def test_a_module_that_keeps_a_graph_is_refused():
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(tensor([2.0]))
+            self.penalty = None
+
+        def forward(self, x):
+            self.penalty = self.weight.value * self.weight.value
+            return x * self.weight.value
+
+    with pytest.raises(NotRecordable, match=r"keeps a tensor with gradients as Keeps\.penalty; keep x\.detach\(\), or return it"):
+        minitorch.compile(Keeps())(tensor([1.0]))
+
+
+# Hooks
+
+
+def test_hooks_are_refused_whenever_they_are_registered():
+    model, compiled = make()
+    compiled(tensor(X))
+    handle = model.linear.register_forward_hook(lambda module, args, output: output * 2)
+    with pytest.raises(NotRecordable, match=r"linear has a hook, which is Python; remove it, or leave it uncompiled"):
+        compiled(tensor(X))
+    handle.remove()
+    same_stream(compiled, model, tensor(X))
+    handle = model.linear.weight.value.register_hook(lambda grad: grad * 2)
+    with pytest.raises(NotRecordable, match=r"linear\.weight has a hook, which is Python; remove it, or leave the function uncompiled"):
+        compiled(tensor(X))
+    handle.remove()
+    x = tensor(X, True)
+    compiled(x)
+    x = tensor(X, True)
+    x.register_hook(lambda grad: grad * 2)
+    with pytest.raises(NotRecordable, match="an argument has a hook, which is Python"):
+        compiled(x)
+
+
+def test_a_hook_registered_inside_is_refused():
+    def fn(x):
+        y = x * 2
+        y.register_hook(lambda grad: grad * 2)
+        return y
+
+    with pytest.raises(NotRecordable, match=r"a hook, which is Python, cannot be recorded, at test_guards\.py:\d+"):
+        minitorch.compile(fn)(tensor(X, True))
+
+
+# Modes
+
+
+def test_no_grad_and_the_default_dtype():
+    def fn(x):
+        return x * minitorch.tensor([2.0], FAST)
+
+    compiled = minitorch.compile(fn)
+    x = tensor(X, True, dtype="float32")
+    for _ in range(2):
+        assert check(compiled, fn, x).requires_grad
+        with minitorch.no_grad():
+            assert not check(compiled, fn, x).requires_grad
+        minitorch.set_default_dtype("float32")
+        try:
+            assert check(compiled, fn, x).dtype is fn(x).dtype
+        finally:
+            minitorch.set_default_dtype("float64")
