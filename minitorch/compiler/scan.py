@@ -109,6 +109,8 @@ class Scan:
         elif isinstance(value, types.ModuleType):
             if not is_library_module(value.__name__):
                 self._scan_dict(vars(value), path, depth, ".{}", self._names)
+        elif type(value).__module__.startswith("minitorch.compiler."):  # a compiled function: what it keeps is its own affair
+            self._scan(getattr(value, "fn", None), path, depth)
         elif is_optimizer(value):
             self._scan_optimizer(value, path or "optimizer", depth)
         elif isinstance(value, types.MethodType):
@@ -341,6 +343,8 @@ def names_used(functions: list[Any]) -> tuple[frozenset[str], frozenset[str]]:
                         waiting.append(cell.cell_contents)
                     except ValueError:
                         continue
+        elif type(value).__module__.startswith("minitorch.compiler."):
+            waiting.append(getattr(value, "fn", None))
         elif isinstance(value, types.MethodType):
             waiting += [value.__func__, value.__self__]
         elif isinstance(value, (staticmethod, classmethod)):

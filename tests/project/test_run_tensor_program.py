@@ -12,7 +12,7 @@ import pytest
 from project import run_tensor
 from project.lab.training import program
 from project.lab.training.tensor_trainer import TensorTrainer
-from project.lab.training.trainer import Setting
+from project.lab.training.trainer import TensorSetting
 
 PROGRAM = Path(run_tensor.__file__)
 HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
@@ -29,7 +29,7 @@ def test_it_prints_loss_points_right_and_time_every_few_epochs_and_at_the_end(ca
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[TensorSetting]:
     """Records the settings instead of training."""
     settings = []
 
@@ -43,13 +43,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
     return settings
 
 
-def test_without_flags_its_own_setting_is_trained(seen: list[Setting]) -> None:
+def test_without_flags_its_own_setting_is_trained(seen: list[TensorSetting]) -> None:
     run_tensor.main([])
-    assert seen == [Setting("Simple", points=50, hidden=10, rate=0.5, epochs=1000, seed=0, program="run_tensor")]
+    assert seen == [TensorSetting("Simple", points=50, hidden=10, rate=0.5, epochs=1000, seed=0, program="run_tensor")]
 
 
-def test_the_command_repeats_the_run(seen: list[Setting]) -> None:
-    setting = Setting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5, program="run_tensor")
+def test_the_command_repeats_the_run(seen: list[TensorSetting]) -> None:
+    setting = TensorSetting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5, program="run_tensor")
     command = shlex.split(setting.command())
     assert command[:2] == ["python", "project/run_tensor.py"]
     run_tensor.main(command[2:])

@@ -176,10 +176,11 @@ class LearnedTrainer(SentimentTrainer):
         """See `SentimentTrainer.inputs`."""
         return padded([sentences[row] for row in rows])
 
-    def loss_of(self, x: minitorch.Tensor, y: minitorch.Tensor) -> tuple[minitorch.Tensor, np.ndarray]:
-        """See `SentimentTrainer.loss_of`."""
+    def loss_and_output(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
+        """See `SentimentTrainer.loss_and_output`."""
+        x, y = tensors
         logits = self.network(x)
-        return nn.binary_cross_entropy_with_logits(logits, y), logits.detach().sigmoid().to_numpy()
+        return nn.binary_cross_entropy_with_logits(logits, y), logits.detach().sigmoid()
 
     def predict(self, x: minitorch.Tensor) -> np.ndarray:
         """See `SentimentTrainer.predict`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import minitorch
 from project.lab.training.compiled_step import CompiledStep
-from project.lab.training.trainer import TensorSetting, Trainer
+from project.lab.training.trainer import Setting, TensorSetting, Trainer
 
 
 class TensorTrainer(Trainer):
@@ -23,11 +23,11 @@ class TensorTrainer(Trainer):
         labels: Its labels, shape (N,).
     """
 
-    def __init__(self, setting: TensorSetting, make_network: Callable[[int], Any]) -> None:
+    def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         super().__init__(setting, make_network)
         self.points = minitorch.tensor(self.graph.X)
         self.labels = minitorch.tensor(self.graph.y)
-        self._step = CompiledStep(self.learn, setting.compile)
+        self._step = CompiledStep(self.learn, isinstance(setting, TensorSetting) and setting.compile)
 
     def seed(self, seed: int) -> None:
         """See `Trainer.seed`."""
