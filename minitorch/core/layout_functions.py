@@ -14,6 +14,7 @@ from minitorch.core.backend import resolve_backend
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import as_dtype, cast_array, compute_dtype, float32, is_float, is_half, promote_types
 from minitorch.core.indexing import as_index, basic_view, is_basic, is_element, selected_elements, write
+from minitorch.core.recording import call, constant
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import IndexingError, TensorData, as_shape, broadcast_strides, cached_broadcast
 from minitorch.tensor_functions import Function, Permute
@@ -32,7 +33,8 @@ class Select(Function):
             return a._like(basic_view(a._tensor, index))
         numbers = selected_elements(a.shape, index)
         ctx.save_for_backward(a.shape, numbers)  # not the index: a mask in it may be modified before the backward pass
-        values = a._tensor.array().reshape(-1)[numbers.reshape(-1)]
+        values = np.empty(numbers.size, a._tensor.dtype)
+        call(take, values, a._tensor.array(), constant(numbers.reshape(-1)))
         return a._like(TensorData(values, numbers.shape))
 
     @staticmethod
@@ -42,8 +44,13 @@ class Select(Function):
         if isinstance(selected, tuple):
             grad.f.id_map(grad_output, grad._like(basic_view(grad._tensor, selected)))
         else:  # an element that was selected twice receives both gradients
-            np.add.at(grad._tensor._storage, selected, grad_output._tensor.array())
+            call(np.add.at, grad._tensor._storage, constant(selected), grad_output._tensor.array())
         return grad
+
+
+def take(values: np.ndarray, array: np.ndarray, numbers: np.ndarray) -> None:
+    """Write the elements with these numbers, counted in row-major order, into an array."""
+    values[:] = array.reshape(-1)[numbers]
 
 
 class Expand(Function):
