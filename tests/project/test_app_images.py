@@ -177,9 +177,10 @@ class ChangedOutput:
 
 
 def test_every_field_of_the_setting_has_a_control():
-    app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64")
+    app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64", images_compile="true")
+    assert " --compile" in app.code[0].value
     assert "--rate 0.25" in app.code[0].value
     assert "--momentum 0.5" in app.code[0].value
     assert "--dtype float64" in app.code[0].value
     assert "--limit" not in app.code[0].value
-    assert ImageSetting(rate=0.25, momentum=0.5, dtype="float64").command() == app.code[0].value
+    assert ImageSetting(rate=0.25, momentum=0.5, dtype="float64", compile=True).command() == app.code[0].value

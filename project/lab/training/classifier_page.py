@@ -18,11 +18,12 @@ from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
 
 TICK = 0.4  # seconds between updates
-FIRST = ("dataset", "epochs", "rate", "batch", "seed")  # the fields that are always visible
+FIRST = ("dataset", "epochs", "rate", "batch", "seed", "compile")  # the fields that are always visible
 LABELS = {
     "dataset": "Data set",
     "rate": "Learning rate",
     "batch": "Batch size",
+    "compile": "Compiled",
     "limit": "Maximum training images",
     "dtype": "dtype",
     "embeddings": "Word vectors",
@@ -110,6 +111,8 @@ def control(field: dataclasses.Field, default: Any, prefix: str, names: Sequence
     given, limits = getattr(default, field.name), field.metadata
     label = LABELS.get(field.name, field.name.capitalize())
     facts: dict[str, Any] = {"key": f"{prefix}_{field.name}", "bind": "query-params", "help": plain(limits["help"])}
+    if isinstance(given, bool):
+        return st.toggle(label, given, **facts)
     if isinstance(given, str):
         offered = list(names or limits["choices"])
         return st.selectbox(label, offered, offered.index(given), **facts)

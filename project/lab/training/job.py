@@ -68,8 +68,7 @@ class Run:
         self.stop()
         if epochs is not None:
             self.setting = replace(self.setting, epochs=epochs)
-        given = {name: value for name, value in asdict(self.setting).items() if value is not None}
-        flags = [text for name, value in given.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+        flags = self.setting.flags()
         if self.checkpoint.exists():
             flags = ["--resume", "--epochs", str(self.setting.epochs)]
         self.step, self.summary, self._taken = 0, "", 0

@@ -63,10 +63,14 @@ class BaseSetting:
 
     def command(self) -> str:
         """The command line that repeats the run."""
+        return f"python project/{self.program}.py {' '.join(self.flags())}"
+
+    def flags(self) -> list[str]:
+        """The options of that command line."""
         values = {field.name: getattr(self, field.name) for field in options_of(self)}
-        given = {name: "" if value is True else f" {value}" for name, value in values.items() if value is not None and value is not False}
-        options = [f"--{name.replace('_', '-')}{value}" for name, value in given.items()]
-        return f"python project/{self.program}.py {' '.join(options)}"
+        given = {name: value for name, value in values.items() if value is not None and value is not False}
+        words = [[f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])] for name, value in given.items()]
+        return [word for pair in words for word in pair]
 
 
 def options_of(setting: BaseSetting) -> list[dataclasses.Field[Any]]:
