@@ -1,7 +1,7 @@
 """Compiled training steps: kernels recorded once and replayed without Python. This file is the folder's table of contents."""
 
 # Stage 5 - After the course
-from minitorch.compiler import trace as trace, nesting as nesting
+from minitorch.compiler import trace as trace, trace_figure as trace_figure, nesting as nesting
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler import guard_check as guard_check, scan as scan, guards as guards, snapshot as snapshot
 from minitorch.compiler import rewriting as rewriting, passes as passes, planner as planner, program as program

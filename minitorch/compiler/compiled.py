@@ -20,6 +20,7 @@ from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler.recording import Recording
 from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import Trace
+from minitorch.compiler.trace_figure import draw
 from minitorch.core.recording import active
 
 
@@ -137,6 +138,14 @@ class Compiled:
             RuntimeError: Before the first call, or if the function runs as it is.
         """
         return self._recording().trace
+
+    def figure(self) -> str:
+        """A picture of the program of the latest call, as SVG text; see `trace_figure.draw`.
+
+        Raises:
+            RuntimeError: Before the first call, or if the function runs as it is.
+        """
+        return draw(self.trace)
 
     def stages(self) -> list[tuple[str, str]]:
         """The program as it was recorded, after each pass, and as fused source: titles and texts, one after the other.

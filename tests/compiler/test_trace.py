@@ -1,0 +1,117 @@
+"""The trace: what a person reads, and its picture."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, nn, optim
+from minitorch.compiler import planner, trace_figure
+from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer
+from minitorch.kernels.jit import compiler_is_off
+
+pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+
+
+@pytest.fixture(scope="module")
+def step():
+    """A compiled step of one linear layer, called three times."""
+    minitorch.manual_seed(0)
+    model = nn.Linear(2, 3, backend=FastBackend)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    @minitorch.compile
+    def train(x):
+        loss = model(x).relu().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        train(minitorch.rand((4, 2), backend=FastBackend))
+    return train
+
+
+def test_a_trace_has_three_parts_with_shapes_names_and_lines(step):
+    lines = str(step.trace).splitlines()
+    assert lines[0] == "def train(input0: float64[4, 2]):"
+    assert [line.strip() for line in lines if line.strip().startswith("# ")] == ["# forward", "# backward", "# optimizer"]
+    assert re.match(r"    t\d+: float64\[4, 3\] = matmul\(input0, model\.weight\) +# test_trace\.py:\d+$", lines[2])
+    assert re.search(r"^    t\d+: float64\[4, 3\] = add\(t\d+, model\.bias\)", lines[3])
+    assert sum(line.strip().startswith("plain(model.") for line in lines) == 2
+    assert re.fullmatch(r"    return t\d+", lines[-1])
+
+
+def test_the_stages_get_shorter_and_end_with_the_source(step):
+    stages = step.stages()
+    assert [title for title, _ in stages] == ["recorded", "fold_constants", "reuse_results", "skip_copies", "drop_unused", "fuse"]
+    lengths = [len(text.splitlines()) for _, text in stages[:-1]]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] < lengths[0]
+    assert "def fused(" in stages[-1][1]
+
+
+def test_a_function_that_has_not_been_called_has_no_trace():
+    with pytest.raises(RuntimeError, match="relu has no trace, because it has not been called yet; call it once"):
+        minitorch.compile(nn.relu, fallback="eager").trace  # noqa: B018
+    assert minitorch.compile(nn.relu).name == "relu"
+
+
+def test_a_picture_has_a_row_for_each_operation_and_a_bar_for_each_temporary_buffer(step):
+    picture = ET.fromstring(step.figure())
+    name = "{http://www.w3.org/2000/svg}"
+    rows = [each.text for each in picture.iter(f"{name}text")]
+    assert rows == [str(node) for node in step.trace.nodes]
+    bars = [each for each in picture.iter(f"{name}rect") if each.get("opacity")]
+    temporary = {buffer for node in step.trace.nodes for buffer in node.buffers() if buffer.role == TEMPORARY}
+    assert len(bars) == len(temporary)
+    colors = {each.get("fill") for each in picture.iter(f"{name}rect")}
+    assert colors == set(trace_figure.COLORS.values())
+    title = picture.find(f"{name}title")
+    assert title is not None
+    assert re.fullmatch(
+        r"The program train: \d+ operations, \d+ in the forward pass, \d+ in the backward pass, 2 of the optimizer, .*", str(title.text)
+    )
+
+
+# Memory
+
+
+def buffer(name, size, role=TEMPORARY):
+    return Buffer(name, np.zeros(size, np.uint8), role)
+
+
+def test_buffers_that_are_never_needed_at_once_share_memory():
+    a, b, c, w = buffer("a", 100), buffer("b", 64), buffer("c", 100), buffer("w", 500, EXTERNAL)
+    plan = planner.plan_memory([[a, w], [a, b], [b, c]], {c})
+    assert {each.name: (life.first, life.last) for each, life in plan.lifetimes.items()} == {"a": (0, 1), "b": (1, 2), "c": (2, 3)}
+    assert plan.positions == {a: 0, c: 0, b: 128}
+    assert (plan.peak, plan.unshared) == (192, 320)
+
+
+def test_no_two_living_buffers_overlap_in_memory(step):
+    plan = step._latest.plan
+    spans = [(plan.positions[each], plan.positions[each] + each.array.nbytes, life) for each, life in plan.lifetimes.items()]
+    for i, (start, end, life) in enumerate(spans):
+        for other_start, other_end, other in spans[:i]:
+            assert not life.overlaps(other) or end <= other_start or other_end <= start
+    assert step.memory == (plan.peak, plan.unshared)
+    assert plan.peak < plan.unshared
+
+
+def test_a_step_allocates_nothing_but_its_result(step, monkeypatch):
+    x = minitorch.rand((4, 2), backend=FastBackend)
+    step(x)
+    made = []
+    empty = minitorch.TensorData.empty
+
+    def counted(shape, dtype):
+        made.append(shape)
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(minitorch.TensorData, "empty", staticmethod(counted))
+    for _ in range(5):
+        step(x)
+    assert made == [(1,)] * 5
