@@ -134,7 +134,7 @@ class Guards:
             if parameter.value is not value:
                 return f"the value of {path}, which is another tensor"
         for x, data, storage, history, path in self._storages:
-            if x._tensor is not data or getattr(data, "_storage", None) is not storage:
+            if x._tensor is not data or (storage is not None and data._storage is not storage):
                 return f"the storage of {path}"
             if (x.history is None) is not (history is None):
                 return f"whether {path} requires gradients"
@@ -238,7 +238,7 @@ def _modes() -> tuple[Any, ...]:
 
 
 def _storage(x: Any, path: str) -> tuple[Any, Any, Any, Any, str]:
-    return x, x._tensor, getattr(x._tensor, "_storage", None), x.history, path
+    return x, x._tensor, None if x.backend.cuda else x._tensor._storage, x.history, path
 
 
 def _content(cell: Any) -> Any:

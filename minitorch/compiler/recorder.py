@@ -94,7 +94,7 @@ class Recorder:
         if self.elsewhere():
             return fn(*tensors, *args)
         self.owned.update((id(arg), arg) for arg in args)
-        storages = [data if x.backend.cuda else data._storage for x in tensors for data in (x._tensor,)]
+        storages = [host_storage(x._tensor) for x in tensors]
         for x in tensors:
             self.view(x._tensor, EXTERNAL).buffer.pinned = True
 
@@ -166,8 +166,8 @@ class Recorder:
         Raises:
             NotRecordable: If it is no part of the program: a replay would read it again, although the function may find another one.
         """
-        storage = data._storage
-        if isinstance(storage, np.ndarray) and storage.size and id(base_of(storage)) not in self.buffers:
+        storage = host_storage(data)  # what was made from a number for a GPU is not known, but never changes
+        if isinstance(storage, np.ndarray) and storage.size and key_of(base_of(storage)) not in self.buffers:
             self.refuse(f"a tensor of shape {data.shape}, which is no argument and not found from the function's variables,")
         return self.view(data, EXTERNAL)
 
@@ -188,7 +188,7 @@ class Recorder:
         """Register an array that was made from plain values; a known array stays what it is."""
         if not self.elsewhere() and isinstance(array, np.ndarray) and array.size:
             base = base_of(array)
-            if id(base) not in self.buffers:
+            if key_of(base) not in self.buffers:
                 self._new(base, CONSTANT)
 
     def refuse(self, what: str) -> None:
@@ -208,7 +208,7 @@ class Recorder:
     def register(self, array: Any, name: str, role: str) -> Buffer:
         """Register the storage of an argument, a parameter or another object that the function refers to."""
         base = base_of(array)
-        found = self.buffers.get(id(base))
+        found = self.buffers.get(key_of(base))
         if found is None:
             found = self._new(base, role)
             found.name = name
@@ -224,14 +224,14 @@ class Recorder:
     def _new(self, base: Any, role: str) -> Buffer:
         number = len(self.buffers)
         buffer = Buffer(f"c{number}" if role == CONSTANT else f"t{number}", base, role, pinned=role in (EXTERNAL, CONSTANT, INPUT))
-        self.buffers[id(base)] = buffer
+        self.buffers[key_of(base)] = buffer
         return buffer
 
     def view(self, data: TensorData, role: str = TEMPORARY) -> View:
         """The layout of a tensor's data over its buffer, which gets this role if it is new."""
-        storage = data._storage if isinstance(data._storage, np.ndarray) else data
+        storage = host_storage(data)
         base = base_of(storage)
-        buffer = self.buffers.get(id(base)) or self._new(base, role)
+        buffer = self.buffers.get(key_of(base)) or self._new(base, role)
         start = address(storage) - address(base) if storage is not base else 0
         return View(buffer, data.shape, data.strides, data.offset + start // max(1, data.dtype.itemsize))
 
@@ -249,13 +249,23 @@ class Recorder:
             self.view(arg).buffer.pinned = True
             return arg
         if not arg.size or not arg.flags.writeable:  # a table of sizes and strides; nothing is written into it
-            return arg if not arg.size or self.buffers.get(id(base_of(arg))) is None else self._known_slice(arg)
+            return arg if not arg.size or self.buffers.get(key_of(base_of(arg))) is None else self._known_slice(arg)
         return self._known_slice(arg)
 
     def _known_slice(self, array: np.ndarray) -> Slice:
         base = base_of(array)
-        buffer = self.buffers.get(id(base)) or self._new(base, TEMPORARY)
+        buffer = self.buffers.get(key_of(base)) or self._new(base, TEMPORARY)
         return Slice(buffer, address(array) - address(base), array.shape, array.strides, array.dtype)
+
+
+def host_storage(data: TensorData) -> Any:
+    """The storage of a tensor's data on the host; for data on a GPU itself."""
+    return data if hasattr(data, "cell") else data._storage
+
+
+def key_of(base: Any) -> int:
+    """What tells one storage from another: views on a GPU share a cell."""
+    return id(getattr(base, "cell", base))
 
 
 def base_of(array: Any) -> Any:

@@ -19,7 +19,7 @@ from minitorch.compiler.nesting import (
     storage_of,
 )
 from minitorch.compiler.planner import Plan
-from minitorch.compiler.recorder import NotRecordable, Recorder, base_of
+from minitorch.compiler.recorder import NotRecordable, Recorder, base_of, key_of
 from minitorch.compiler.replayed import ReplayedProgram
 from minitorch.compiler.rewriting import is_whole
 from minitorch.compiler.snapshot import Snapshot
@@ -68,7 +68,7 @@ class Recording(ReplayedProgram):
             self.recorder.register(storage_of(x), path, EXTERNAL)
         for _, _, x, path in self.guards.state_tensors():
             self.recorder.register(storage_of(x), path, EXTERNAL)
-        self._known = {id(buffer.array): buffer for buffer in self.recorder.buffers.values()}
+        self._known = {key_of(buffer.array): buffer for buffer in self.recorder.buffers.values()}
         self._arguments = map_tensors(args, self._make_static)
         self._computed_arguments = [number for number, layout in enumerate(self._all_layouts) if layout[3] is COMPUTED]
         positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0]) and len(args[0]) == len(self._static)
@@ -132,7 +132,7 @@ class Recording(ReplayedProgram):
         if x._hooks:
             raise NotRecordable("an argument has a hook, which is Python; remove it, or leave the function uncompiled")
         if self.shares_memory([x]):
-            name = self._known[id(base_of(storage_of(x)))].name
+            name = self._known[key_of(base_of(storage_of(x)))].name
             raise NotRecordable(f"an argument shares memory with {name}, which the function refers to itself; leave out the argument")
         made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(same_layout(data))
         made[...] = x.detach()

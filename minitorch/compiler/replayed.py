@@ -11,11 +11,11 @@ import numpy as np
 
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guards import Guards
-from minitorch.compiler.nesting import copy_numbers, fill_places, has_layout
+from minitorch.compiler.nesting import copy_numbers, fill_places, has_layout, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
-from minitorch.compiler.recorder import base_of
+from minitorch.compiler.recorder import base_of, key_of
 from minitorch.compiler.replay import Replay
 from minitorch.compiler.snapshot import Snapshot, difference
 from minitorch.compiler.trace import Buffer, Node, Trace, View
@@ -162,8 +162,8 @@ class ReplayedProgram:
     def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
         """Whether an argument shares memory with a tensor that the function refers to itself."""
         for x in tensors:
-            storage = x._tensor._storage
-            if id(storage if getattr(storage, "base", None) is None else base_of(storage)) in self._known:
+            storage = storage_of(x)
+            if key_of(storage if getattr(storage, "base", None) is None else base_of(storage)) in self._known:
                 return True
         return False
 

@@ -43,14 +43,15 @@ def times_read(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
 
 def is_whole(view: View) -> bool:
     """Whether a view is a new, contiguous result: all of a temporary buffer of the program that nothing else refers to."""
+    if view.buffer.pinned or view.buffer.role != TEMPORARY:
+        return False
     step = 1
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size != 1 and stride != step:
             return False
         step *= size
     unused = view.buffer.array.size - step  # a large array begins at a cache line, with less than one unused before or after it
-    covers = unused == 0 or (step >= LARGE and 0 < unused * view.dtype.itemsize <= 64)
-    return covers and view.buffer.role == TEMPORARY and not view.buffer.pinned
+    return unused == 0 or (step >= LARGE and 0 < unused * view.dtype.itemsize <= 64)
 
 
 def moved(node: Node, moves: Moves) -> Node:

@@ -38,7 +38,7 @@ def draw(trace: Trace) -> str:
         color = COLORS[trace.nodes[first].phase]
         parts.append(
             f'<rect x="{x:.0f}" y="{y}" width="{BAR - 3}" height="{ROW * (last - first) + ROW - 4}" rx="2" fill="{color}" opacity="0.7">'
-            f"<title>{escape(buffer.name)}: {buffer.array.nbytes:,} bytes</title></rect>"
+            f"<title>{escape(buffer.name)}: {getattr(buffer.array, 'nbytes', 0):,} bytes</title></rect>"
         )
     return "\n".join([*parts, "</svg>"])
 
