@@ -80,6 +80,7 @@ VIEWS = (
     View("m4_dropout", "Dropout", 4, "blur_on", "Set elements to zero at random: the mask, the rate, and the effect on the sum."),
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
+    View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
 )
 
 

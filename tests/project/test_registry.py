@@ -19,7 +19,15 @@ def test_every_task_has_its_page():
 
 def test_the_menu_lists_every_page_once_under_its_module():
     sections = registry.sections()
-    assert list(sections) == ["", "0 · Fundamentals", "1 · Autodiff", "2 · Tensors", "3 · Efficiency", "4 · Networks"]
+    assert list(sections) == [
+        "",
+        "0 · Fundamentals",
+        "1 · Autodiff",
+        "2 · Tensors",
+        "3 · Efficiency",
+        "4 · Networks",
+        "5 · After the course",
+    ]
     assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
 
 
@@ -53,4 +61,4 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 def test_invalid_arguments_open_the_board_with_a_message(arguments, got):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
-    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, got {got}"
+    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, 5, got {got}"

@@ -1,0 +1,136 @@
+"""A training step as a program: after each pass, and how long it takes as it is, replayed and fused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from statistics import median
+from typing import Any, NamedTuple
+
+import minitorch
+from minitorch import FastBackend
+from project.lab.charts import palette, vega
+
+EXAMPLES = ("Network of Module 2", "Bias, ReLU, mean")
+"""The programs to choose from."""
+
+TITLES = {
+    "recorded": "As recorded: every operation of the step, forward, backward and of the optimizer.",
+    "fold_constants": "Constants are folded: what depends on numbers of the program alone was computed while recording.",
+    "reuse_results": "Results are reused: of two equal operations on the same tensors, one is left.",
+    "skip_copies": "Copies are skipped: the original is read instead.",
+    "drop_unused": "Unused results are dropped.",
+    "fuse": "Fused: loops over the same elements became one, and the program one function that numba compiles.",
+}
+"""What each stage is, by the name of its pass."""
+
+FORMS = ("as it is", "replayed", "fused")
+
+
+class Stage(NamedTuple):
+    """The program after a pass.
+
+    Attributes:
+        title: What the pass did.
+        text: The program; a line that the next pass removes begins with "- ", all others with two spaces.
+        operations: Number of operations; of loops and products, once it is fused.
+        is_source: Whether the text is Python that numba compiles.
+    """
+
+    title: str
+    text: str
+    operations: int
+    is_source: bool
+
+
+def example(name: str, hidden: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step and its arguments; always the same numbers."""
+    minitorch.manual_seed(0)
+    if name == EXAMPLES[1]:
+        bias = minitorch.rand((hidden,), backend=FastBackend, requires_grad=True)
+
+        def small(x: Any) -> Any:
+            loss = (x + bias).relu().mean()
+            loss.backward()
+            return loss.detach()
+
+        return small, (minitorch.rand((50, hidden), backend=FastBackend) - 0.5,)
+    points = minitorch.datasets["Xor"](50)
+    model = minitorch.models.mlp([2, hidden, hidden, 1], backend=FastBackend)
+    optimizer = minitorch.SGD(model.parameters(), 0.5)
+
+    def step(x: Any, labels: Any) -> Any:
+        output = model(x).sigmoid().view(x.shape[0])
+        loss = -(output * labels + (1 - output) * (1 - labels)).log().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    x, labels = (minitorch.tensor(values, backend=FastBackend) for values in (points.X, [float(y) for y in points.y]))
+    return step, (x, labels)
+
+
+def stages(compiled: Any) -> list[Stage]:
+    """The stages of a compiled step that has been called."""
+    found = compiled.stages()
+    made = []
+    for number, (name, text) in enumerate(found):
+        lines = text.splitlines()
+        is_source = name == "fuse"
+        after = found[number + 1][1].splitlines() if number + 1 < len(found) and found[number + 1][0] != "fuse" else lines
+        count = sum(line.lstrip().startswith("# ") for line in lines) if is_source else sum("(" in line for line in lines[1:])
+        made.append(Stage(TITLES[name], text if is_source else marked(lines, after), count, is_source))
+    return made
+
+
+def marked(lines: list[str], after: list[str]) -> str:
+    """Lines, those that are not among the following stage's marked with "- "."""
+    kept: set[int] = set()
+    written = [[operation(line) for line in each] for each in (lines, after)]
+    for block in SequenceMatcher(None, *written, autojunk=False).get_matching_blocks():
+        kept |= set(range(block.a, block.a + block.size))
+    shown = [line.partition("  # ")[0].rstrip() for line in lines]
+    return "\n".join(f"{'  ' if number in kept else '- '}{line}" for number, line in enumerate(shown))
+
+
+def operation(line: str) -> str:
+    """What a line writes: a pass may change what it reads."""
+    return line.partition(" = ")[0] if " = " in line else line.partition("(")[0] + line.partition("(")[2].partition(",")[0]
+
+
+def measure(name: str, hidden: int, turns: int = 40) -> dict[str, float]:
+    """The seconds of a step in each form of FORMS, medians of turns."""
+    step, args = example(name, hidden)
+    compiled = minitorch.compile(step, fuse=False)
+    found = {}
+    for form, call in zip(FORMS, (step, compiled, compiled), strict=True):
+        for _ in range(3):
+            call(*args)
+        if form == "fused":
+            compiled.fuse()
+            compiled(*args)
+        times = []
+        for _ in range(turns):
+            begun = time.perf_counter()
+            call(*args)
+            times.append(time.perf_counter() - begun)
+        found[form] = median(times)
+    return found
+
+
+def chart(seconds: dict[str, float]) -> dict[str, Any]:
+    """A bar for each form."""
+    rows = [{"form": form, "µs": round(time * 1e6, 1)} for form, time in seconds.items()]
+    encoding = {
+        "y": {"field": "form", "type": "nominal", "sort": list(FORMS), "title": None},
+        "x": vega.quantitative("µs", "µs for one step", scale={"zero": True}),
+    }
+    return vega.chart(in_words(seconds), [vega.layer("bar", encoding, color=palette.BLUE)], height=110, values=rows)
+
+
+def in_words(seconds: dict[str, float]) -> str:
+    """The measurement in a sentence."""
+    first = seconds[FORMS[0]]
+    others = [f"{form} {time * 1e6:.0f} µs, {first / time:.1f} times as fast" for form, time in list(seconds.items())[1:]]
+    return f"One step takes {first * 1e6:.0f} µs as it is; {'; '.join(others)}."
