@@ -45,7 +45,7 @@ def compile(
         fallback: What happens if the function cannot be recorded: "error" raises NotRecordable; "eager" warns once and runs the function
             as it is.
         check: Whether the first replay of each recording is compared with the function itself, number by number.
-        check_every: If above 0, every so many replays are compared as well.
+        check_every: If above 0, every so many replays are compared as well. The numbers must be equal, so pass fuse=False with it.
         max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
         fuse: Whether a program that has been replayed often is compiled into a few functions, in the background; `fuse()` does it at
             once. They add in another order: results differ from the function's in the last digits.
