@@ -8,17 +8,16 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from minitorch.compiler.comparison import Unseen, compare, current
 from minitorch.compiler.fused import fuse
 from minitorch.compiler.guards import argument_key, describe_call
-from minitorch.compiler.nesting import map_tensors
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler.recording import Recording
-from minitorch.compiler.snapshot import Snapshot, difference
+from minitorch.compiler.scan import KEPT
 from minitorch.compiler.trace import Trace
 from minitorch.compiler.trace_figure import draw
 from minitorch.core.recording import active
@@ -44,8 +43,9 @@ def compile(
             tensors. Left out: a decorator with these options.
         fallback: What happens if the function cannot be recorded: "error" raises NotRecordable; "eager" warns once and runs the function
             as it is.
-        check: Whether the first replay of each recording is compared with the function itself, number by number.
-        check_every: If above 0, every so many replays are compared as well. The numbers must be equal, so pass fuse=False with it.
+        check: Whether the first replay of each recording is compared with the function itself, number by number, and so is the first
+            one in which an argument or a tensor that the function refers to holds other numbers than in the recorded call.
+        check_every: If above 0, every so many replays are compared as well.
         max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
         fuse: Whether a program that has been replayed often is compiled into a few functions, in the background; `fuse()` does it at
             once. They add in another order: results differ from the function's in the last digits.
@@ -76,28 +76,6 @@ WORTH_IT = 10
 
 RECURSIVE = "recursive"
 """Why no recording fits within a replay of the function itself."""
-
-
-class _Current(threading.local):
-    """What this thread does.
-
-    Attributes:
-        is_checking: Whether it runs a compiled function as it is, to compare its results.
-    """
-
-    is_checking = False
-
-    @contextmanager
-    def checking(self) -> Iterator[None]:
-        """Run compiled functions as they are in the block."""
-        self.is_checking = True
-        try:
-            yield
-        finally:
-            self.is_checking = False
-
-
-current = _Current()
 
 
 class Compiled:
@@ -201,9 +179,12 @@ class Compiled:
         """Replay a recording whose lock is taken, or compare it with the function, and release it."""
         recording.thread = threading.get_ident()
         try:
-            every = self._check_every
-            if (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
-                return self._checked(recording, args, kwargs, tensors)
+            every, unseen = self._check_every, recording.unseen if self._check else None
+            changed = unseen.changed(tensors) if unseen else []
+            if changed or (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
+                result = self._checked(recording, args, kwargs, tensors)
+                recording.unseen.remove(changed)
+                return result
             return self._replay(recording, tensors)
         finally:
             recording.thread = 0
@@ -259,6 +240,7 @@ class Compiled:
             recording = None
             try:
                 recording = Recording(self.fn, (args, kwargs), self.name)
+                recording.unseen = Unseen(tensors, recording.guards.tensors)
                 result = recording.record(tensors)
                 recording.prepare()
             except NotRecordable as error:
@@ -274,6 +256,7 @@ class Compiled:
                 recording.hand_over(tensors)
                 return result
             recording.before.restore()
+            recording.unseen = Unseen(tensors, recording.guards.tensors)
             recording.lock.acquire()
         return self._run(recording, args, kwargs, tensors)
 
@@ -309,23 +292,10 @@ class Compiled:
         Raises:
             NotRecordable: If a number differs, and the fallback is "error".
         """
-        before = Snapshot(recording.guards, tensors)
-        try:
-            replayed = self._replay(recording, tensors)
-            found = _arrays(replayed)
-            after = Snapshot(recording.guards, tensors)
-            before.restore()
-            with current.checking():
-                expected = self.fn(*args, **kwargs)
-        except BaseException:
-            before.restore()
-            recording.replays = 0
-            raise
-        wrong = difference(found, _arrays(expected)) or after.difference(Snapshot(recording.guards, tensors), recording.guards)
+        result, wrong = compare(recording, (args, kwargs), tensors, lambda: self._replay(recording, tensors))
         if not wrong:
-            return replayed if recording.has_gradients else expected
+            return result
         self._forget(recording)
-        before.restore()
         reason = f"its replay differs from the function itself in {wrong}; it computes with numbers that no recorded kernel wrote"
         return self._give_up(reason, None, args, kwargs)
 
@@ -337,8 +307,23 @@ class Compiled:
         return getattr(self.fn, name)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A compiled method of a class is compiled anew for each object."""
-        return self if instance is None else Compiled(self.fn.__get__(instance, owner), **self._options)
+        """A compiled method of a class is compiled anew for each object, which keeps it.
+
+        Raises:
+            TypeError: If the object cannot keep it.
+        """
+        if instance is None:
+            return self
+        attributes = getattr(instance, "__dict__", None)
+        if attributes is None:
+            kind = type(instance).__name__
+            raise TypeError(
+                f"a compiled method expected an object with attributes, but {kind} has __slots__; compile({kind}().{self.name})"
+            )
+        kept = attributes.setdefault(KEPT, {})
+        if self not in kept:
+            kept[self] = Compiled(self.fn.__get__(instance, owner), **self._options)
+        return kept[self]
 
     def __setattr__(self, name: str, value: Any) -> None:
         fn = self.__dict__.get("fn")
@@ -348,20 +333,18 @@ class Compiled:
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...] | str:
-        name = getattr(self.fn, "__qualname__", "")
-        if name and getattr(sys.modules.get(self.fn.__module__), name, None) is self:
-            return name  # a decorated function of a module: by name, as functions are pickled
+        name, found = getattr(self.fn, "__qualname__", ""), sys.modules.get(getattr(self.fn, "__module__", ""))
+        for part in name.split("."):
+            found = vars(found).get(part) if hasattr(found, "__dict__") else None
+        if found is self:
+            return name  # a decorated function of a module or class: by name, as functions are pickled
+        owner = getattr(self.fn, "__self__", None)
+        if isinstance(getattr(type(owner), self.name, None), Compiled):
+            return getattr, (owner, self.name)  # a decorated method
         return functools.partial(Compiled, **self._options), (self.fn,)
 
     def __repr__(self) -> str:
         return f"compile({self.fn!r})"
-
-
-def _arrays(result: Any) -> list[Any]:
-    """The numbers of the tensors in a result."""
-    found: list[Any] = []
-    map_tensors(result, lambda x: found.append(x.detach().to_numpy()))
-    return found
 
 
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()

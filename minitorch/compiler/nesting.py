@@ -73,10 +73,24 @@ def has_layout(x: Any, shape: Any, strides: Any, dtype: Any, kind: Any, backend:
     )
 
 
+def outline(value: Any) -> Any:
+    """A structure with the identity of every object in it, to tell whether a function has changed it."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [outline(part) for part in value]
+    if isinstance(value, dict):
+        return {key: outline(part) for key, part in value.items()}
+    return id(value)
+
+
 def storage_of(x: Any) -> Any:
     """What a recorder knows a tensor's storage by."""
     data = x._tensor
     return data if x.backend.cuda else data._storage
+
+
+def is_expanded(data: TensorData) -> bool:
+    """Whether several elements share a place in memory."""
+    return any(size > 1 and stride == 0 for size, stride in zip(data.shape, data.strides, strict=True))
 
 
 def same_layout(data: TensorData) -> TensorData:

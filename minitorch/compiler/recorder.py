@@ -17,6 +17,9 @@ from minitorch.tensor_data import TensorData
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """Where the library lies."""
 
+STDLIB = os.path.dirname(os.__file__) + os.sep
+"""Where Python's own modules lie."""
+
 
 class NotRecordable(RuntimeError):
     """A function does something that a replay could not repeat."""
@@ -35,6 +38,7 @@ class Recorder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.buffers: dict[int, Buffer] = {}
+        self._versions: dict[int, tuple[Any, int]] = {}  # of what operations wrote: the version and its number of writes
         self.refused = ""
         self.owned: dict[int, Any] = {}
         self._current: Node | None = None
@@ -97,9 +101,10 @@ class Recorder:
         storages = [host_storage(x._tensor) for x in tensors]
         for x in tensors:
             self.view(x._tensor, EXTERNAL).buffer.pinned = True
+        target, *others = tensors
 
         def run(*_: Any) -> Any:
-            return fn(*tensors, *args)
+            return fn(target, *[x.clone() for x in others], *args)  # the function may keep them, and the next replay overwrites them
 
         run.__name__ = getattr(fn, "__qualname__", "python")
         launch = Launch(run, self.slices(tuple(storages)))
@@ -145,6 +150,8 @@ class Recorder:
         """
         if not self.is_idle():
             return run()
+        if out is not None and out._version[0] > (writes := self._versions.get(id(out._version), (None, 0))[1]):
+            self._versions[id(out._version)] = out._version, writes + 1  # this operation's own write, counted before it runs
         views = tuple([self._input(data) for data in inputs])
         node = Node(kind, getattr(fn, "__name__", kind), fn, None, views, attrs)
         self._current = node
@@ -152,9 +159,11 @@ class Recorder:
             result = run()
         finally:
             self._current = None
-        node.out = self.view(result._tensor if out is None else out)
-        if not node.launches:
-            node.launches.append(Launch(replay or run, ()))
+        written = result._tensor if out is None else out
+        node.out = self.view(written)
+        self._versions[id(written._version)] = written._version, written._version[0]
+        if all(launch.fn is fill for launch in node.launches):  # the rest, in plain Python, was not launched through `call`
+            node.launches = [Launch(replay or run, ())]
             for view in (node.out, *views):
                 view.buffer.pinned = True
         self._append(node)
@@ -165,11 +174,20 @@ class Recorder:
 
         Raises:
             NotRecordable: If it is no part of the program: a replay would read it again, although the function may find another one.
+                If Python wrote into it.
         """
         storage = host_storage(data)  # what was made from a number for a GPU is not known, but never changes
         if isinstance(storage, np.ndarray) and storage.size and key_of(base_of(storage)) not in self.buffers:
             self.refuse(f"a tensor of shape {data.shape}, which is no argument and not found from the function's variables,")
-        return self.view(data, EXTERNAL)
+        view = self.view(data, EXTERNAL)
+        if self.is_assigned(view, data):
+            self.refuse("an assignment to elements of a tensor")
+        return view
+
+    def is_assigned(self, view: View, data: TensorData) -> bool:
+        """Whether Python wrote into a result of the program, as by y[0] = 1, which no operation did."""
+        _, writes = self._versions.get(id(data._version), (None, 0))
+        return view.buffer.role == TEMPORARY and data._version[0] > writes
 
     def product(self, multiply: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         """The matrix product of two tensors, recorded."""
@@ -297,7 +315,7 @@ def caller() -> tuple[str, str]:
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE):
-            if not line and not code.co_filename.startswith("<"):
+            if not line and not code.co_filename.startswith(("<", STDLIB)) and "site-packages" not in code.co_filename:
                 line = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
         elif code.co_qualname in ("Tensor.backward", "run_backward"):
             phase = "backward"

@@ -13,8 +13,10 @@ from minitorch.compiler.nesting import (
     ArgumentPlace,
     Place,
     fill_places,
+    is_expanded,
     layout_of,
     map_tensors,
+    outline,
     same_layout,
     storage_of,
 )
@@ -22,6 +24,7 @@ from minitorch.compiler.planner import Plan
 from minitorch.compiler.recorder import NotRecordable, Recorder, base_of, key_of
 from minitorch.compiler.replayed import ReplayedProgram
 from minitorch.compiler.rewriting import is_whole
+from minitorch.compiler.scan import PLAIN
 from minitorch.compiler.snapshot import Snapshot
 from minitorch.compiler.trace import EXTERNAL, INPUT, Node, Trace, View
 from minitorch.core.context import grad_mode
@@ -92,11 +95,16 @@ class Recording(ReplayedProgram):
         """
         attributes = _tensor_attributes(self.guards)
         versions = [x._tensor._version[1] for x in self._static]
+        outside = {x: x._tensor._version[1] for x in self.guards.tensors}
         for x, static in self._entry_grads:
             x.grad = static
+        before = outline(self._arguments)
         with self.recorder.listening():
             result = self.fn(*self._arguments[0], **self._arguments[1])
             self._check_recorded(versions)
+            if outline(self._arguments) != before:
+                raise NotRecordable("the function changes its arguments, a list or dictionary, which a replay would not repeat; return it")
+            _check_result(result)
             self._output = _live_output(result)
             self._recorded_boundary = len(self.recorder.nodes)
             self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
@@ -122,6 +130,11 @@ class Recording(ReplayedProgram):
         self._whole = {view.buffer for view in kept if is_whole(view)}
         written = {buffer for node in self.trace.nodes for buffer in node.buffers() if node.out is None or node.out.buffer is buffer}
         self._versions = [x._tensor._version for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
+        for x, path in self.guards.tensors.items():
+            if outside.get(x, x._tensor._version[1]) != x._tensor._version[1] and self.recorder.view(x._tensor).buffer not in written:
+                raise NotRecordable(f"the function assigns to elements of {path}, which a replay would not repeat; do it outside")
+        if any(self.recorder.is_assigned(view, x._tensor) for (view, _), x in zip(self._outputs, outputs, strict=True)):
+            raise NotRecordable("the function assigns to elements of its result, which a replay would not repeat; use where or cat")
         return fill_places(self._result, [x.detach().clone() for x in outputs], tensors)
 
     def _make_static(self, x: Tensor) -> Tensor:
@@ -134,7 +147,7 @@ class Recording(ReplayedProgram):
         if self.shares_memory([x]):
             name = self._known[key_of(base_of(storage_of(x)))].name
             raise NotRecordable(f"an argument shares memory with {name}, which the function refers to itself; leave out the argument")
-        made = x.zeros() if x.is_contiguous() or x.backend.cuda else x._like(same_layout(data))
+        made = x.zeros() if x.is_contiguous() or x.backend.cuda or is_expanded(data) else x._like(same_layout(data))
         made[...] = x.detach()
         self._static.append(made)
         self._places[id(x)] = made
@@ -159,7 +172,8 @@ class Recording(ReplayedProgram):
         """Record the backward pass of the output; returns the leaves and their gradients."""
         output: Any = self._output
         leaves = [x for x in (*self._static, *self.guards.tensors) if x.history is LEAF]
-        self._seed = output.zeros() + 1.0
+        with self.recorder.paused():  # a replay writes it, and must not compute it again
+            self._seed = output.zeros() + 1.0
         self.recorder.register(storage_of(self._seed), "grad_output", INPUT)
         before = [x.grad for x in leaves]
         for x in leaves:
@@ -244,6 +258,20 @@ class Recording(ReplayedProgram):
         for x, view in self._grads:
             if view is not None and x in self.guards.tensors:
                 x.grad = x.grad.clone()  # type: ignore[union-attr] - the view is that of its gradient
+
+
+def _check_result(result: Any) -> None:
+    """Check that a result can be made again in a replay.
+
+    Raises:
+        NotRecordable: If there is anything in it but tensors and plain values, in lists, tuples and dictionaries.
+    """
+    if isinstance(result, (list, tuple, dict)):
+        for part in result.values() if isinstance(result, dict) else result:
+            _check_result(part)
+    elif not isinstance(result, (*PLAIN, TensorBase)):
+        kind = type(result).__name__
+        raise NotRecordable(f"it returns an object of type {kind}; return tensors and plain values, in tuples, lists or dictionaries")
 
 
 def _live_output(result: Any) -> Any:

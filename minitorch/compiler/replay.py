@@ -35,6 +35,10 @@ class Replay(Function):
     def backward(ctx: Any, grad_output: Tensor) -> Any:
         """Run the second part."""
         recording, token = ctx.saved_values
+        if type(grad_output) is not Tensor:  # autograd records the operations of the backward pass; kernels are none
+            raise RuntimeError(
+                f"gradients of gradients do not flow through a compiled function; differentiate {recording.name} itself: compiled.fn"
+            )
         if recording._token is None or recording._token() is not token:
             raise RuntimeError(
                 "the backward pass of a compiled function runs once, because its buffers are used again; call the function again"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guards import Guards
 from minitorch.compiler.nesting import copy_numbers, fill_places, has_layout, storage_of
@@ -17,14 +18,11 @@ from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
 from minitorch.compiler.recorder import base_of, key_of
 from minitorch.compiler.replay import Replay
-from minitorch.compiler.snapshot import Snapshot, difference
+from minitorch.compiler.snapshot import FUSED_TOLERANCE, Snapshot, difference
 from minitorch.compiler.trace import Buffer, Node, Trace, View
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData, version_counter
-
-FUSED_TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
-"""The largest difference between a fused program and its launches, relative to the largest number of a result."""
 
 
 class ReplayedProgram:
@@ -40,6 +38,7 @@ class ReplayedProgram:
         guards: What it takes for granted.
         replays: How often it has run.
         program: The fused program, once it is in use.
+        unseen: What has not changed since it was recorded.
         wanted: The leaves whose gradients the backward pass computes.
     """
 
@@ -52,6 +51,7 @@ class ReplayedProgram:
     guards: Guards
     replays: int
     program: FusedProgram | None
+    unseen: Unseen
     wanted: list[Tensor]
     forward_calls: list[Call]
     backward_calls: list[Call]

@@ -6,7 +6,6 @@ modules it looks at those attributes alone whose names occur in the code that th
 
 from __future__ import annotations
 
-import builtins
 import dis
 import functools
 import sys
@@ -26,11 +25,8 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None), np.dtype, np.number,
 """Values that are compared by value; all others by identity."""
 
 DEPTH, ENTRIES, BYTES = 16, 1024, 1 << 16
-"""How far the scan follows objects; the longest list or dictionary whose entries it looks at (of a longer one the length counts); and the
-largest NumPy array whose numbers it compares."""
-
-IGNORED = {"_hooks", "_pre_hooks", "derivative", "grad"}
-"""Attributes that are no guards: hooks are refused, gradients are results."""
+"""How far the scan follows objects; the longest list or dictionary into whose entries it looks (of a longer dictionary the length counts,
+of a longer list which objects it holds); and the size of the largest NumPy array of which all numbers are compared."""
 
 LIBRARIES = {"minitorch", "numpy", "numba"} | set(sys.stdlib_module_names) - {"__main__"}
 """Modules whose functions and classes are not scanned, and so are all that are installed in site-packages."""
@@ -40,6 +36,12 @@ DYNAMIC = {"getattr", "vars", "__dict__", "eval", "exec", "attrgetter", "locals"
 
 SETTINGS = {"lr", "param_groups", "defaults", "get_last_lr"}
 """Names by which code reads an optimizer's settings itself."""
+
+KEPT = "_compiled_methods"
+"""The attribute in which an object keeps its compiled methods."""
+
+IGNORED = {"_hooks", "_pre_hooks", "derivative", "grad", KEPT}
+"""Attributes that are no guards: hooks are refused, gradients are results."""
 
 MISSING = object()
 
@@ -60,8 +62,8 @@ class Scan:
         attributes: Objects with slots, names and values.
         cells: Cells of closures, and their contents.
         lists: Lists and sets, and their entries.
-        sizes: Dictionaries and long lists, and their lengths.
-        arrays: NumPy arrays, and their numbers.
+        sizes: Dictionaries, and their lengths.
+        arrays: NumPy arrays, and their numbers; see `sample`.
         hooks: Dictionaries of a module's hooks, which must be empty.
         objects: The attributes of objects.
 
@@ -102,8 +104,8 @@ class Scan:
             self.parameters.append((value, value.value, path))
             self._scan(value.value, path, depth)
         elif isinstance(value, np.ndarray):
-            if value.nbytes <= BYTES and value.dtype.kind != "O":
-                self.arrays.append((value, value.copy(), path))
+            if value.dtype.kind != "O":
+                self.arrays.append((value, sample(value).copy(), path))
         elif isinstance(value, type):
             self._scan_class(value, path, depth)
         elif isinstance(value, types.ModuleType):
@@ -153,7 +155,7 @@ class Scan:
                 value = fn.__globals__[name]
                 self.entries.append((fn.__globals__, name, value, name))
                 self._scan(value, name, depth + 1)
-            elif name in global_variables(fn.__code__) and not hasattr(builtins, name):  # it may be defined later
+            elif name in global_variables(fn.__code__):  # it may be defined later, and hide a function of Python's
                 self.entries.append((fn.__globals__, name, MISSING, name))
             elif isinstance(sys.modules.get(name), types.ModuleType):  # imported by the function itself
                 self._scan(sys.modules[name], name, depth + 1)
@@ -190,12 +192,9 @@ class Scan:
             self._scan(entry, place, depth + 1)
 
     def _scan_list(self, value: Any, path: str, depth: int) -> None:
-        if len(value) > ENTRIES:
-            self.sizes.append((value, len(value), path))
-            return
         if not isinstance(value, (tuple, frozenset)):
             self.lists.append((value, tuple(value), path))
-        for i, entry in enumerate(value):
+        for i, entry in enumerate(value if len(value) <= ENTRIES else ()):
             self._scan(entry, f"{path}[{i}]", depth + 1)
 
     def _scan_class(self, kind: type, path: str, depth: int) -> None:
@@ -243,6 +242,11 @@ METHODS = {"forward", "__call__"}
 def _slots(base: type) -> tuple[str, ...]:
     found = vars(base).get("__slots__", ()) if not is_library(base) else ()
     return (found,) if isinstance(found, str) else tuple(found)
+
+
+def sample(array: np.ndarray) -> np.ndarray:
+    """The numbers of an array; of a large one about a thousand, at equal distances."""
+    return array if array.nbytes <= BYTES else array.reshape(-1)[:: max(1, array.size >> 10)]
 
 
 def _other_arguments(args: Any, path: str = "the arguments") -> Iterator[tuple[Any, str]]:

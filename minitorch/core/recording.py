@@ -48,8 +48,8 @@ def call_python(fn: Callable[..., Any], tensors: tuple[Any, ...], *args: Any) ->
     """Run fn(*tensors, *args), Python that a replay runs again as it is, such as the `update` of an optimizer without a kernel.
 
     Args:
-        fn: Reads the tensors and writes into them; what it returns is not used in a replay.
-        tensors: The tensors of the program that it touches.
+        fn: Writes into the first tensor; what it returns is not used in a replay.
+        tensors: The tensors of the program that it touches. While a program is recorded and replayed, it gets copies of all but the first.
         args: Objects that belong to it, such as its state.
     """
     return fn(*tensors, *args) if active.recorder is None else active.recorder.call_python(fn, tensors, args)

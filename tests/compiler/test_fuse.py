@@ -98,6 +98,22 @@ def test_a_program_is_fused_in_the_background_after_many_replays():
     assert f._latest.program is not None
 
 
+def test_a_fused_program_is_compared_up_to_rounding():
+    w = minitorch.rand((30, 20), backend=FastBackend)
+    f = minitorch.compile(lambda x: (x @ w).sigmoid().sum(), check_every=2)
+    x = minitorch.rand((40, 30), backend=FastBackend)
+    f(x)
+    f(x)
+    f.fuse()
+    for _ in range(5):
+        f(x)
+    for number in range(3):  # other numbers are compared at once
+        y = minitorch.rand((40, 30), backend=FastBackend) * (number + 1.0)
+        expected = (1 / (1 + np.exp(-(y.to_numpy() @ w.to_numpy())))).sum()
+        np.testing.assert_allclose(f(y).item(), expected, rtol=1e-12)
+    assert f._latest.program is not None
+
+
 def test_fuse_false_leaves_the_launches():
     f = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum(), fuse=False)
     x = minitorch.tensor([1.0, 2.0], backend=FastBackend)

@@ -269,6 +269,8 @@ class Slots:
         (([2.0],), lambda h: h[0][0], lambda h, v: h[0].__setitem__(0, v)),
         ({2.0}, lambda h: max(h), lambda h, v: (h.clear(), h.add(v))),
         ([2.0] * 300, lambda h: sum(h), lambda h, v: h.__setitem__(200, v)),
+        ([2.0] * 3000, lambda h: sum(h), lambda h, v: h.__setitem__(2000, v)),
+        (np.full((300, 300), 2.0), lambda h: float(h.mean()), lambda h, v: h.fill(v)),
         (np.array([2.0]), lambda h: float(h[0]), lambda h, v: h.__setitem__(0, v)),
         (types.SimpleNamespace(scale=2.0), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
         (types.SimpleNamespace(scale=2.0), lambda h: getattr(h, "sc" + "ale"), lambda h, v: setattr(h, "scale", v)),
@@ -277,7 +279,24 @@ class Slots:
         (Slots(), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
         (types.ModuleType("settings"), lambda h: h.scale, lambda h, v: setattr(h, "scale", v)),
     ],
-    ids=["dict", "list", "nested", "deque", "tuple", "set", "long", "array", "object", "dynamic", "class", "instance", "slots", "module"],
+    ids=[
+        "dict",
+        "list",
+        "nested",
+        "deque",
+        "tuple",
+        "set",
+        "long",
+        "longer",
+        "large",
+        "array",
+        "object",
+        "dynamic",
+        "class",
+        "instance",
+        "slots",
+        "module",
+    ],
 )
 def test_a_number_in_a_container(holder, read, write):
     write(holder, 2.0)
@@ -307,6 +326,17 @@ def test_a_name_that_is_defined_later(monkeypatch):
     check(compiled, fn, tensor(X))
     check(compiled, fn, tensor(X))
     monkeypatch.setitem(globals(), "LATER", 5.0)
+    check(compiled, fn, tensor(X))
+
+
+def test_a_global_that_hides_a_function_of_pythons(monkeypatch):
+    def fn(x):
+        return x * max(2.0, 3.0)
+
+    compiled = minitorch.compile(fn)
+    check(compiled, fn, tensor(X))
+    check(compiled, fn, tensor(X))
+    monkeypatch.setitem(globals(), "max", lambda a, b: a)
     check(compiled, fn, tensor(X))
 
 

@@ -1,0 +1,618 @@
+"""What cannot be replayed is refused with the line and the remedy, or runs as it is; and nothing is left half done after an error."""
+
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportIndexIssue=false, reportArgumentType=false
+
+import copy
+import functools
+import multiprocessing
+import os
+import pickle
+import random
+import re
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import nn, optim
+from minitorch.compiler import NotRecordable
+from minitorch.core.recording import active
+from minitorch.optim.schedules import StepLR
+
+FAST = minitorch.FastBackend
+
+
+def tensor(values, requires_grad=False):
+    return minitorch.tensor(values, FAST, requires_grad)
+
+
+X = [[1.0, 2.0], [3.0, 4.0]]
+
+
+def line_of(fn, text):
+    """The line of this file in which a function's code has a text."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    first = fn.__code__.co_firstlineno
+    number = next(number for number in range(first, first + 20) if text in lines[number - 1])
+    return re.escape(f"test_refusals.py:{number}")
+
+
+# Values that Python reads
+
+
+def use_if(x):
+    y = x * 2.0
+    return y if y.sum() > 0 else x  # here
+
+
+def use_item(x):
+    return x * (x * 2.0).sum().item()  # here
+
+
+def use_float(x):
+    return x * float((x * 2.0).sum())  # here
+
+
+def use_while(x):
+    while (x.sum() < 100.0).all():  # here
+        x = x * 2.0
+    return x
+
+
+def use_numpy(x):
+    return x + (x * 2.0).numpy().max()  # here
+
+
+def use_to_numpy(x):
+    return x + (x * 2.0).to_numpy().max()  # here
+
+
+def use_tolist(x):
+    return x + (x * 2.0).tolist()[0][0]  # here
+
+
+def use_asarray(x):
+    return x + np.asarray(x * 2.0).max()  # here
+
+
+def use_repr(x):
+    return x, repr(x * 2.0)  # here
+
+
+def use_format(x):
+    return x, f"{(x * 2.0).sum():.3f}"  # here
+
+
+def use_mask(x):
+    return x[x > 2.0]  # here
+
+
+def use_index(x):
+    return x[x.argmax(1)] if hasattr(x, "argmax") else x[minitorch.argmax(x, 1) > 0]  # here
+
+
+def compare_in_python(x):
+    return max(x[0, 0], x[1, 1]) * x
+
+
+def test_elements_that_python_reads_are_found_when_they_change():
+    compiled = minitorch.compile(compare_in_python)
+    x = minitorch.tensor([[1.0, 2.0], [3.0, 4.0]], backend=minitorch.FastBackend)
+    assert compiled(x).tolist() == [[4.0, 8.0], [12.0, 16.0]]
+    assert compiled(x).tolist() == [[4.0, 8.0], [12.0, 16.0]]
+    with pytest.raises(NotRecordable, match="its replay differs from the function itself in the result"):
+        compiled(x * 2.0)
+
+
+@pytest.mark.parametrize("fn", [value for name, value in list(globals().items()) if name.startswith("use_")], ids=lambda fn: fn.__name__)
+def test_a_number_that_python_reads_is_refused_with_its_line(fn):
+    compiled = minitorch.compile(fn)
+    for _ in range(2):  # and again: the error is not remembered
+        with pytest.raises(
+            NotRecordable,
+            match=rf"{fn.__name__} cannot be compiled: .* cannot be recorded, at {line_of(fn, '# here')}; do it outside of the compiled "
+            r'function\. Or pass fallback="eager" to run it as it is$',
+        ):
+            compiled(tensor(X))
+        assert active.recorder is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        eager = minitorch.compile(fn, fallback="eager")
+        for factor in (1.0, 2.0):
+            got, want = eager(tensor(X) * factor), fn(tensor(X) * factor)
+            got, want = (got[0], want[0]) if isinstance(got, tuple) else (got, want)
+            np.testing.assert_array_equal(got.to_numpy(), want.to_numpy())
+
+
+def test_an_error_that_the_function_catches_is_not_forgotten():
+    def fn(x):
+        try:
+            return x * x.sum().item()
+        except RuntimeError:
+            return x
+
+    with pytest.raises(NotRecordable, match=r"item\(\), float\(\) or if, cannot be recorded"):
+        minitorch.compile(fn)(tensor(X))
+
+
+def test_numbers_from_numpys_or_pythons_generator_are_found():
+    for draw in (lambda: np.random.rand(), lambda: random.random()):
+        compiled = minitorch.compile(lambda x: x * draw())  # noqa: B023
+        compiled(tensor(X))
+        with pytest.raises(NotRecordable, match="its replay differs from the function itself in the result"):
+            compiled(tensor(X))
+
+
+# Python that changes
+
+
+class Trainer:
+    def __init__(self):
+        minitorch.manual_seed(0)
+        self.model = nn.Linear(2, 1, backend=FAST)
+        self.optimizer = optim.Adam(self.model.parameters(), lr=0.1)
+        self.schedule = StepLR(self.optimizer, 1, 0.5)
+        self.count = 0
+        self.losses = []
+        self.best = {"loss": 0.0}
+        self.seen = set()
+
+    def train(self, x):
+        loss = (self.model(x) - 1.0).sigmoid().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def counts(self, x):
+        self.count += 1
+        return self.train(x)
+
+    def appends(self, x):
+        loss = self.train(x)
+        self.losses.append(loss)
+        return loss
+
+    def writes(self, x):
+        loss = self.train(x)
+        self.best["loss"] = 1.0
+        return loss
+
+    def adds_a_key(self, x):
+        self.best["new"] = 1.0
+        return self.train(x)
+
+    def adds_to_a_set(self, x):
+        self.seen.add(len(self.seen))
+        return self.train(x)
+
+    def sets_an_attribute(self, x):
+        self.latest = 1
+        return self.train(x)
+
+    def schedules(self, x):
+        loss = self.train(x)
+        self.schedule.step()
+        return loss
+
+    def sets_the_rate(self, x):
+        self.optimizer.lr = 0.5 * self.optimizer.lr
+        return self.train(x)
+
+    def state(self):
+        saved = [p.value.to_numpy().tolist() for p in self.model.parameters()]
+        saved += [np.asarray(v).tolist() for state in self.optimizer.state_dict()["state"].values() for v in state.values()]
+        return saved, self.optimizer.lr, self.schedule.last_epoch, self.count, len(self.losses), self.best, self.seen
+
+
+CHANGES = {
+    "counts": r"self\.count, which was 0 and is 1",
+    "appends": r"the entries of self\.losses",
+    "writes": r"self\.best\['loss'\], which was 0\.0 and is 1\.0",
+    "adds_a_key": r"the number of entries of self\.best, which was 1 and is 2",
+    "adds_to_a_set": r"the entries of self\.seen",
+    "sets_an_attribute": r"self\.latest, which is new",
+    "schedules": r"self\.schedule\.last_epoch, which was 0 and is 1",
+    "sets_the_rate": r"(a setting of the optimizer, such as its learning rate|self\.optimizer\.lr, which was 0\.1 and is 0\.05)",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_python_that_changes_is_refused_and_nothing_is_applied(name):
+    trainer = Trainer()
+    before = copy.deepcopy(trainer.state())
+    text = CHANGES[name].replace(r"self\.", r"(Trainer\.)?")
+    with pytest.raises(NotRecordable, match=f"the function changes {text}, which a replay would not repeat; do it outside of the compiled"):
+        minitorch.compile(getattr(trainer, name))(tensor(X))
+    assert trainer.state() == before
+    assert all(p.value.grad is None for p in trainer.model.parameters())
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_with_fallback_python_that_changes_runs_as_it_is(name):
+    found = []
+    for is_compiled in (False, True):
+        trainer = Trainer()
+        step = getattr(trainer, name)
+        if is_compiled:
+            step = minitorch.compile(step, fallback="eager")
+            with pytest.warns(RuntimeWarning, match=f"{name} runs as it is, because it cannot be compiled: the function changes") as caught:
+                losses = [step(tensor(X)).item()]
+            assert [each.filename for each in caught] == [__file__]
+        else:
+            losses = [step(tensor(X)).item()]
+        losses += [step(tensor(np.add(X, number).tolist())).item() for number in range(3)]  # warnings are errors
+        found.append((losses, trainer.state()))
+    assert found[0] == found[1]
+
+
+def test_a_rate_that_the_function_sets_in_a_way_that_nobody_sees_is_found():
+    trainer = Trainer()
+    change = functools.partial(setattr, trainer.optimizer, "lr", 0.5)
+
+    def step(x):
+        loss = trainer.train(x)
+        change()
+        return loss
+
+    with pytest.raises(NotRecordable, match="the function changes a setting of the optimizer, such as its learning rate, which a replay"):
+        minitorch.compile(step)(tensor(X))
+    assert trainer.optimizer.lr == 0.1
+
+
+def test_a_counter_in_a_closure_or_global_is_refused():
+    count = 0
+    holder = types.SimpleNamespace(n=[0])
+
+    def fn(x):
+        nonlocal count
+        count += 1
+        return x * 2.0
+
+    with pytest.raises(NotRecordable, match="the function changes count, which was 0 and is 1, which a replay would not repeat"):
+        minitorch.compile(fn)(tensor(X))
+    assert count == 0
+
+    def other(x):
+        holder.n[0] += 1
+        return x * 2.0
+
+    with pytest.raises(NotRecordable, match=r"the function changes the entries of holder\.n"):
+        minitorch.compile(other)(tensor(X))
+    assert holder.n == [0]
+
+
+def test_with_fallback_random_numbers_go_on_as_if_nothing_had_been_recorded():
+    def fn(x):
+        y = nn.dropout(x + np.random.rand() + random.random(), 0.5)
+        return y * (y.sum().item() + 1.0)
+
+    found = []
+    for is_compiled in (False, True):
+        minitorch.manual_seed(0)
+        np.random.seed(0)
+        random.seed(0)
+        step = minitorch.compile(fn, fallback="eager") if is_compiled else fn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append([step(tensor(X)).to_numpy().tolist() for _ in range(4)])
+    assert found[0] == found[1]
+
+
+def test_a_compiled_function_that_runs_as_it_is_says_why():
+    compiled = minitorch.compile(use_item, fallback="eager")
+    with pytest.warns(RuntimeWarning, match=r"use_item runs as it is, because it cannot be compiled: a number that Python reads"):
+        compiled(tensor(X))
+    with pytest.raises(RuntimeError, match="use_item has no trace, because it runs as it is: a number that Python reads"):
+        compiled.memory  # noqa: B018
+
+
+# Errors of the function
+
+
+class Interrupted(Trainer):
+    """Raises an error in some calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.error = None
+
+    def step(self, x):
+        loss = self.train(x)
+        if self.error is not None:
+            raise self.error
+        return loss
+
+
+@pytest.mark.parametrize("error", [ValueError("of mine"), KeyboardInterrupt("of mine")])
+def test_an_error_while_recording_leaves_everything_as_it_was(error):
+    trainer, twin = Interrupted(), Interrupted()
+    trainer.error = error
+    compiled = minitorch.compile(trainer.step)
+    before = trainer.state()
+    for _ in range(12):  # it is no recording, and so does not count
+        with pytest.raises(type(error), match="of mine"):
+            compiled(tensor(X))
+    assert active.recorder is None
+    assert trainer.state() == before
+    assert all(p.value.grad is None for p in trainer.model.parameters())
+    trainer.error = None
+    assert [compiled(tensor(X)).item() for _ in range(4)] == [twin.step(tensor(X)).item() for _ in range(4)]
+    assert trainer.state() == twin.state()
+    assert compiled.recorded == 1
+
+
+def test_an_error_in_the_compared_call_leaves_everything_as_it_was():
+    calls = iter(range(100))
+    trainer, twin = Trainer(), Trainer()
+
+    def step(x):
+        loss = trainer.train(x)
+        if next(calls) == 1:
+            raise ValueError("of mine")
+        return loss
+
+    compiled = minitorch.compile(step)
+    losses = [compiled(tensor(X)).item()]
+    before = trainer.state()
+    with pytest.raises(ValueError, match="of mine"):
+        compiled(tensor(X))
+    assert trainer.state() == before
+    losses += [compiled(tensor(X)).item() for _ in range(3)]
+    assert losses == [twin.train(tensor(X)).item() for _ in range(4)]
+    assert trainer.state() == twin.state()
+
+
+def test_an_error_of_the_library_is_raised_as_it_is():
+    compiled = minitorch.compile(lambda x: x @ x)
+    with pytest.raises(ValueError, match=r"\(2, 3\)"):
+        compiled(tensor([[1.0, 2.0, 3.0]] * 2))
+    assert compiled(tensor(X)).to_numpy().tolist() == [[7.0, 10.0], [15.0, 22.0]]
+
+
+# Kernels that are not recorded
+
+
+class Doubled(minitorch.Function):
+    """Twice a tensor, computed by NumPy without being recorded."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return minitorch.Tensor(minitorch.TensorData((a._tensor.array() * 2.0).reshape(-1), a.shape), backend=a.backend)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2.0
+
+
+class DoubledBack(minitorch.Function):
+    """The same, with NumPy in its backward pass."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a * 2.0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return minitorch.Tensor(
+            minitorch.TensorData((grad_output._tensor.array() * 2.0).reshape(-1), grad_output.shape), backend=grad_output.backend
+        )
+
+
+def test_the_first_replay_finds_a_kernel_that_is_not_recorded():
+    weight = nn.Parameter(tensor([1.0, 2.0]))
+
+    def step(x):
+        (Doubled.apply(x * weight.value) * weight.value).sum().backward()
+
+    compiled = minitorch.compile(step)
+    compiled(tensor([1.0, 1.0]))
+    before = weight.value.grad.to_numpy()
+    weight.value.grad = None
+    with pytest.raises(
+        NotRecordable,
+        match=r"step cannot be compiled: its replay differs from the function itself in the gradient of weight; it computes with numbers "
+        r'that no recorded kernel wrote\. Or pass fallback="eager" to run it as it is',
+    ):
+        compiled(tensor([5.0, 7.0]))
+    assert weight.value.grad is None
+    assert before.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("function", [Doubled, DoubledBack])
+def test_a_result_with_gradients_and_its_gradients_are_compared(function):
+    compiled = minitorch.compile(lambda x: function.apply(x * 3.0) * x)
+
+    def call_with_other_numbers():  # a constant is only found when the argument holds other numbers
+        for number in range(3):
+            x = tensor([1.0 + number, 2.0], True)
+            compiled(x).sum().backward()
+            assert x.grad.to_numpy().tolist() == [12.0 + 12.0 * number, 24.0]
+
+    with pytest.raises(NotRecordable, match=r"its replay differs from the function itself in (the gradient of argument 0|the result)"):
+        call_with_other_numbers()
+
+
+def test_numbers_are_compared_again_when_an_argument_or_a_parameter_changes():
+    weight = tensor([2.0])
+    doubled = minitorch.compile(lambda x, y: x + Doubled.apply(y) + Doubled.apply(weight), fallback="eager")
+    for _ in range(3):
+        assert doubled(tensor([1.0]), tensor([3.0])).item() == 11.0
+    with pytest.warns(RuntimeWarning, match="its replay differs from the function itself in the result"):
+        assert doubled(tensor([1.0]), tensor([4.0])).item() == 13.0
+    doubled = minitorch.compile(lambda x: x + Doubled.apply(weight), fallback="eager")
+    for number in range(3):
+        assert doubled(tensor([1.0 + number])).item() == 5.0 + number
+    weight[0] = 5.0
+    with pytest.warns(RuntimeWarning, match="its replay differs from the function itself in the result"):
+        assert doubled(tensor([1.0])).item() == 11.0
+
+
+def test_with_fallback_what_is_not_recorded_runs_as_it_is():
+    compiled = minitorch.compile(lambda x: Doubled.apply(x * 3.0), fallback="eager")
+    assert compiled(tensor([1.0])).item() == 6.0
+    with pytest.warns(RuntimeWarning, match="runs as it is, because it cannot be compiled: its replay differs"):
+        assert compiled(tensor([5.0])).item() == 30.0
+    assert compiled(tensor([7.0])).item() == 42.0
+
+
+def test_check_every_finds_what_changes_later():
+    compiled = minitorch.compile(lambda x: x * 2.0, check_every=3, fuse=False)
+    for _ in range(4):
+        compiled(tensor([1.0]))
+    (recording,) = [each for group in compiled._recordings.values() for each in group]
+    recording.forward_calls = [(lambda *args: None, ()) for _ in recording.forward_calls]
+
+    def call_three_times():
+        for number in range(3):
+            compiled(tensor([float(number + 10)]))
+
+    with pytest.raises(NotRecordable, match="its replay differs from the function itself in the result"):
+        call_three_times()
+
+
+def test_without_check_the_first_replay_is_not_compared():
+    calls = []
+    compiled = minitorch.compile(lambda x: (len(calls), x * 2.0)[1], check=False)
+    assert [compiled(tensor([float(n)])).item() for n in range(3)] == [0.0, 2.0, 4.0]
+    assert (compiled.recorded, compiled.replayed) == (1, 2)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"fallback": "none"}, ValueError, r'compile expected fallback="error" or "eager", got \'none\''),
+        ({"check_every": -1}, ValueError, "compile expected check_every, an integer of at least 0, got -1"),
+        ({"check_every": 1.5}, ValueError, r"compile expected check_every, an integer of at least 0, got 1\.5"),
+        ({"max_recordings": 0}, ValueError, "compile expected max_recordings, an integer of at least 1, got 0"),
+        ({"max_recordings": True}, ValueError, "compile expected max_recordings, an integer of at least 1, got True"),
+        ({"unknown": 1}, TypeError, "unexpected keyword argument 'unknown'"),
+    ],
+)
+def test_options_are_checked(options, error, message):
+    with pytest.raises(error, match=message):
+        minitorch.compile(lambda x: x, **options)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="compile expected a function or a Module, got Tensor; pass the function itself, not its result"):
+        minitorch.compile(tensor([1.0]))
+
+
+def test_a_decorator_takes_options():
+    @minitorch.compile(max_recordings=2)
+    def doubled(x):
+        """Twice x."""
+        return x * 2.0
+
+    assert (doubled.__name__, doubled.__doc__, repr(doubled)[:18]) == ("doubled", "Twice x.", "compile(<function ")
+    assert doubled(tensor([2.0])).item() == 4.0
+
+
+class Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    @minitorch.compile
+    def __call__(self, x):
+        return x * self.scale
+
+    @minitorch.compile
+    def apply(self, x):
+        return x + self.scale
+
+
+def test_a_compiled_method_knows_its_object():
+    one, two = Scaled(2.0), Scaled(3.0)
+    for _ in range(3):
+        assert [one.apply(tensor([1.0])).item(), two.apply(tensor([1.0])).item()] == [3.0, 4.0]
+        assert [one(tensor([5.0])).item(), two(tensor([5.0])).item()] == [10.0, 15.0]
+    one.scale = 7.0
+    assert one.apply(tensor([1.0])).item() == 8.0
+    assert one.apply is one.apply
+    assert one.apply.recorded == 2
+    assert pickle.loads(pickle.dumps(one)).apply(tensor([1.0])).item() == 8.0
+    assert copy.deepcopy(one).apply(tensor([1.0])).item() == 8.0
+
+
+class Slots:
+    __slots__ = ()
+
+    @minitorch.compile
+    def apply(self, x):
+        return x
+
+
+def test_an_object_that_cannot_keep_a_compiled_method_is_refused():
+    message = r"a compiled method expected an object with attributes, but Slots has __slots__; compile\(Slots\(\)\.apply\)"
+    with pytest.raises(TypeError, match=message):
+        Slots().apply(tensor([1.0]))
+
+
+# Copies, pickles, forks
+
+
+@minitorch.compile
+def module_level(x):
+    return x * 2.0
+
+
+def test_a_compiled_function_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(module_level)) is module_level
+    assert copy.deepcopy(module_level) is module_level
+
+
+def test_a_compiled_module_is_copied_and_pickled_without_its_recordings():
+    model = nn.Linear(2, 2, backend=FAST)
+    compiled = minitorch.compile(model, max_recordings=3)
+    with minitorch.no_grad():
+        want = compiled(tensor(X)).to_numpy()
+        for made in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+            assert made.fn is not model
+            assert made.recorded == 0
+            for _ in range(3):
+                np.testing.assert_array_equal(made(tensor(X)).to_numpy(), want)
+            made.weight.value[...] = 0.0
+            made(tensor(X))
+            np.testing.assert_array_equal(compiled(tensor(X)).to_numpy(), want)
+
+
+def test_a_module_is_copied_after_its_step_was_compiled():
+    trainer = Trainer()
+    compiled = minitorch.compile(trainer.train)
+    for _ in range(2):
+        compiled(tensor(X))
+    other = copy.deepcopy(trainer)
+    again = minitorch.compile(other.train)
+    assert [compiled(tensor(X)).item() for _ in range(3)] == [again(tensor(X)).item() for _ in range(3)]
+    assert pickle.loads(pickle.dumps(trainer.model)).weight.value.to_numpy().tolist() == trainer.model.weight.value.to_numpy().tolist()
+
+
+def in_child(connection, compiled, x):
+    try:
+        connection.send([compiled(tensor(x)).item() for _ in range(3)])
+    except BaseException as error:
+        connection.send(repr(error))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_goes_on():
+    trainer = Trainer()
+    compiled = minitorch.compile(trainer.train)
+    for _ in range(2):
+        compiled(tensor(X))
+    (recording,) = [each for group in compiled._recordings.values() for each in group]
+    here, there = multiprocessing.Pipe()
+    with recording.lock, compiled._lock:  # as if another thread were in the middle of a call
+        child = multiprocessing.get_context("fork").Process(target=in_child, args=(there, compiled, X))
+        child.start()
+    assert here.poll(60)
+    losses = here.recv()
+    child.join(10)
+    assert losses == [compiled(tensor(X)).item() for _ in range(3)]

@@ -1,0 +1,268 @@
+"""Arguments of every layout and dtype, assignments, gradients that a step rewrites, and what a replay could not return or change."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import autograd, nn, optim
+from minitorch.compiler import NotRecordable
+
+from .test_compile import FAST, OPTIMIZERS, X, compare_gradients, make_step, tensor
+
+
+def numbers(n):
+    return tensor(np.add(X, n).tolist())
+
+
+def alike(fn, make=numbers, calls=4, **options):
+    """Call a function compiled and as it is, each time with other numbers; the results are the same."""
+    compiled = minitorch.compile(fn, **options)
+    for n in range(calls):
+        got, want = compiled(make(n)), fn(make(n))
+        assert got.dtype is want.dtype
+        np.testing.assert_array_equal(got.detach().to("float64").to_numpy(), want.detach().to("float64").to_numpy())
+        del got  # a result that waits for its backward pass keeps the buffers
+    assert compiled.recorded == 1
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: numbers(n).permute(1, 0),
+        lambda n: numbers(n)[1:],
+        lambda n: numbers(n)[:, 1],
+        lambda n: numbers(n)[:, ::2],
+        lambda n: numbers(n)[1, 1:].view(1, 2),
+        lambda n: tensor([[1.0 + n], [2.0]]).expand(2, 3),
+        lambda n: tensor([1.0 + n, 2.0, 3.0]).expand(2, 3),
+        lambda n: tensor([1.0 + n]).view(),
+        lambda n: minitorch.zeros((0, 3), FAST),
+        lambda n: tensor([[1.0 + n, -2.0, 3.0]], True) * 2.0,
+    ],
+    ids=["permuted", "rows", "column", "steps", "offset", "expanded", "broadcast", "no dimensions", "empty", "computed"],
+)
+def test_an_argument_of_any_layout(make):
+    alike(lambda x: x * 2.0 + 1.0, make)
+    alike(lambda x: (x * x).sum(), make)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int8", "uint8"])
+def test_an_argument_of_any_dtype(dtype):
+    def make(n):
+        return minitorch.tensor(np.add(np.abs(X), n).tolist(), FAST).to(dtype)
+
+    alike(lambda x: x * 2 + x, make)
+    alike(lambda x: (x.permute(1, 0) @ x).sum(1), make)
+
+
+def test_truth_values():
+    alike(lambda x: (x == 0) * 2, lambda n: numbers(n) > 1.0)
+
+
+# Assignments
+
+
+def assign_numbers(x):
+    y = x * 2.0
+    y[0] = 5.0
+    y[1, 1:] = -1.0
+    return y + 1.0
+
+
+def assign_tensors(x):
+    y = x * 2.0
+    y[0] = x[1] * 3.0
+    y[:, 1:] = y[:, :-1]
+    return y + 1.0
+
+
+def assign_selected(x):
+    y = x * 2.0
+    y[[1, 0]] = x
+    y[:, [0]] = 3.0
+    return y + 1.0
+
+
+def assign_to_the_result(x):
+    y = x * 2.0
+    y[0] = 5.0
+    return y
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (assign_numbers, "an assignment to elements of a tensor cannot be recorded, at test_values"),
+        (assign_to_the_result, "the function assigns to elements of its result, which a replay would not repeat"),
+        (assign_tensors, r"numpy\(\) cannot be recorded, at test_values"),
+        (assign_selected, r"numpy\(\) cannot be recorded, at test_values"),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_assignments_are_refused(fn, what, check):
+    with pytest.raises(NotRecordable, match=what):
+        minitorch.compile(fn, check=check)(numbers(0))
+
+
+def test_an_assignment_to_a_tensor_outside_is_refused_and_taken_back():
+    weight = tensor([1.0, 2.0, 3.0])
+
+    def fn(x):
+        weight[0] = 7.0
+        return x * weight
+
+    with pytest.raises(NotRecordable, match="the function assigns to elements of weight, which a replay would not repeat; do it outside"):
+        minitorch.compile(fn)(numbers(0))
+    assert weight.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_assignment_that_depends_on_the_numbers_is_refused():
+    def masked(x):
+        y = x * 2.0
+        y[x > 1.0] = 0.0
+        return y
+
+    def rounded(x):
+        y = x * 2.0
+        y[0] = (x[1] * 3.0).to("float32")
+        return y
+
+    with pytest.raises(NotRecordable, match=r"numpy\(\) cannot be recorded, at test_values\.py:\d+"):
+        minitorch.compile(masked)(numbers(0))
+    with pytest.raises(NotRecordable, match=r"numpy\(\) cannot be recorded, at test_values"):
+        minitorch.compile(rounded)(numbers(0))
+
+
+# Gradients
+
+
+def steps_alike(change, **options):
+    found = []
+    for is_compiled in (False, True):
+        model, optimizer, _ = make_step(OPTIMIZERS["momentum"])
+
+        def step(x, model=model, optimizer=optimizer):
+            loss = (model(x) - 1.0).sigmoid().mean()
+            loss.backward()
+            change(model.parameters())
+            optimizer.step()
+            return loss
+
+        step = minitorch.compile(step, **options) if is_compiled else step
+        found.append([step(numbers(n)).item() for n in range(5)])
+    assert found[0] == found[1]
+
+
+def halve(parameters):
+    for p in parameters:
+        p.value.grad = p.value.grad * 0.5
+
+
+def test_a_step_that_rewrites_or_clips_gradients():
+    steps_alike(halve)
+    steps_alike(lambda parameters: optim.clip_grad_value_(parameters, 0.001))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the norm is a number that Python reads
+        steps_alike(lambda parameters: optim.clip_grad_norm_(parameters, 0.01), fallback="eager")
+
+
+def test_a_leaf_outside_that_is_no_parameter():
+    def make(weight):
+        bias = tensor([1.0, 2.0, 3.0], True)
+
+        def fn(x):
+            ((x * weight.value + bias) * bias).sum().backward()
+            weight.value.grad = weight.value.grad + bias.grad
+            bias.grad = None
+
+        return fn
+
+    compare_gradients(make)
+
+
+def test_an_argument_that_the_function_makes_a_leaf():
+    def fn(x):
+        x.requires_grad_(True)
+        (x * x).sum().backward()
+        return x.grad
+
+    alike(fn)
+
+
+def test_gradients_of_gradients_are_refused():
+    compiled = minitorch.compile(lambda x: (x * x * x).sum())
+    x = tensor([2.0], True)
+    for _ in range(2):
+        y = compiled(x)
+    with pytest.raises(RuntimeError, match=r"gradients of gradients do not flow through a compiled function; differentiate <lambda>"):
+        autograd.grad(y, [x], create_graph=True)
+
+
+# Results and arguments that are no tensors
+
+
+@dataclass
+class Out:
+    loss: object
+
+
+@pytest.mark.parametrize(
+    ("fn", "kind"),
+    [
+        (lambda x: Out(x * 2.0), "Out"),
+        (lambda x: (x * i for i in range(2)), "generator"),
+        (lambda x: {"a": [x * 2.0, np.zeros(3)]}, "ndarray"),
+        (lambda x: minitorch.Scalar(2.0) * 3.0, "Scalar"),
+    ],
+)
+def test_a_result_that_is_no_tensor_is_refused(fn, kind):
+    with pytest.raises(
+        NotRecordable, match=f"it returns an object of type {kind}; return tensors and plain values, in tuples, lists or dictionaries"
+    ):
+        minitorch.compile(fn)(numbers(0))
+
+
+def test_a_step_of_scalars_is_refused():
+    weight = nn.Parameter(minitorch.Scalar(2.0))
+    optimizer = optim.SGD([weight], lr=0.1)
+
+    def step():
+        (weight.value * weight.value).backward()
+        optimizer.step()
+
+    with pytest.raises(NotRecordable, match=r"the function changes the value of optimizer\.params, which is another"):
+        minitorch.compile(step)()
+    assert weight.value.data == 2.0
+
+
+def test_a_list_or_dictionary_that_is_changed_as_an_argument_is_refused():
+    def appends(x, outs):
+        outs.append(x * 2.0)
+        return x
+
+    def sets(x, outs):
+        outs["y"] = x * 2.0
+        return x
+
+    for fn, outs in ((appends, []), (sets, {})):
+        with pytest.raises(NotRecordable, match="the function changes its arguments, a list or dictionary, which a replay would not"):
+            minitorch.compile(fn)(numbers(0), outs)
+        assert not outs
+
+
+def test_a_parameter_that_is_replaced_inside_is_refused():
+    weight = nn.Parameter(tensor([1.0]))
+
+    def fn(x):
+        weight.update(weight.value.detach() * 2.0)
+        return x * weight.value.detach()
+
+    with pytest.raises(NotRecordable, match="the function changes the value of weight, which is another"):
+        minitorch.compile(fn)(tensor([1.0]))
+    assert weight.value.item() == 1.0
