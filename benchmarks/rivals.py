@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from statistics import median
 from typing import NamedTuple
@@ -140,7 +140,9 @@ def progress(text: str) -> None:
 # The programs
 
 
-def settings(program: str, description: str, rows: Sequence[str], arguments: list[str] | None) -> argparse.Namespace:
+def settings(
+    program: str, description: str, rows: Sequence[str], arguments: list[str] | None, flags: Mapping[str, str] | None = None
+) -> argparse.Namespace:
     """Parse the options of a program: threads, repeats, only, torch_python.
 
     Args:
@@ -148,12 +150,15 @@ def settings(program: str, description: str, rows: Sequence[str], arguments: lis
         description: Its description in the help text.
         rows: The names of all rows.
         arguments: The command line; None for that of the process.
+        flags: Options of the program alone, with their help texts.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{program}", description=description)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads, one table for each (1 2)")
     parser.add_argument("--repeats", type=int, default=9, help="measurements of each row (9)")
     parser.add_argument("--only", default="", help="rows whose name contains this (all)")
     parser.add_argument("--torch-python", default=sys.executable, help="an interpreter that has PyTorch (this one)")
+    for flag, text in (flags or {}).items():
+        parser.add_argument(flag, action="store_true", help=text)
     options = parser.parse_args(arguments)
     if options.repeats < 1 or min(options.threads) < 1:
         parser.error("--repeats and --threads expected at least 1")

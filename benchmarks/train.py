@@ -148,7 +148,8 @@ def main(arguments: list[str] | None = None) -> None:
     if "--compiled" in given:
         compiled.main([option for option in given if option != "--compiled"])
         return
-    options = settings("train", "Training steps against PyTorch's.", [*ROWS, ADAM], arguments)
+    flags = {"--compiled": "time compiled steps, of more networks; --only then names one of those"}
+    options = settings("train", "Training steps against PyTorch's.", [*ROWS, ADAM], arguments, flags)
     heading = f"Step times relative to PyTorch's; medians of {options.repeats} turns, with the smallest and the largest in parentheses."
     libraries = ["minitorch", "torch"]
     print_verdicts(tables(options, heading, libraries, lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
-from minitorch.core.recording import active, fill
+from minitorch.core.recording import active, copy, fill
 from minitorch.tensor_data import TensorData
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -98,27 +98,47 @@ class Recorder:
         if self.elsewhere():
             return fn(*tensors, *args)
         self.owned.update((id(arg), arg) for arg in args)
-        storages = [host_storage(x._tensor) for x in tensors]
-        for x in tensors:
-            self.view(x._tensor, EXTERNAL).buffer.pinned = True
+        views = tuple([self.view(x._tensor, EXTERNAL) for x in tensors])
+        for view in views:
+            view.buffer.pinned = True
         target, *others = tensors
 
         def run(*_: Any) -> Any:
             return fn(target, *[x.clone() for x in others], *args)  # the function may keep them, and the next replay overwrites them
 
         run.__name__ = getattr(fn, "__qualname__", "python")
-        launch = Launch(run, self.slices(tuple(storages)))
+        launch = Launch(run, ())
         with self.paused():
             result = run()
-        self._add(launch)
+        self._add(launch, views)
         return result
 
-    def _add(self, launch: Launch) -> None:
+    def assign(self, fn: Callable[..., Any], target: TensorData, args: tuple[Any, ...], inputs: tuple[TensorData, ...]) -> None:
+        """Run fn(*args), which writes into elements of the target, and record it. A write to a GPU's numbers is not recorded."""
+        if self.elsewhere() or not isinstance(host_storage(target), np.ndarray):
+            return fn(*args)
+        for data in inputs:
+            self._input(data)
+        view = self._input(target)
+        if view.buffer.role == CONSTANT:
+            self._renew(view.buffer)
+        self.call(fn, args)
+        self._versions[id(target._version)] = target._version, target._version[0] + 1
+        return None
+
+    def _renew(self, constant: Buffer) -> None:
+        """Begin a replay with the numbers that a constant has now, because the program is about to change them."""
+        array = constant.array
+        whole = Slice(constant, 0, array.shape, array.strides, array.dtype)
+        self.nodes.insert(0, Node("kernel", copy.__name__, launches=[Launch(copy, (whole, array.copy()))]))
+        constant.role, constant.pinned = TEMPORARY, True
+
+    def _add(self, launch: Launch, inputs: tuple[View, ...] = ()) -> None:
         """Add a launch to the current operation, or as a node of its own."""
         if self._current is not None:
             self._current.launches.append(launch)
             return
-        self._append(Node("kernel", kernel_name(launch), launches=[launch]))
+        self._append(Node("kernel", kernel_name(launch), inputs=inputs, launches=[launch]))
 
     def _append(self, node: Node) -> None:
         node.phase, node.line = caller()

@@ -129,9 +129,10 @@ class Recording(ReplayedProgram):
         self._graded = [(x, own.get(id(x)), view) for x, view in self._grads if view is not None]
         self._whole = {view.buffer for view in kept if is_whole(view)}
         written = {buffer for node in self.trace.nodes for buffer in node.buffers() if node.out is None or node.out.buffer is buffer}
-        self._versions = [x._tensor._version for x in self.guards.tensors if self.recorder.view(x._tensor).buffer in written]
-        for x, path in self.guards.tensors.items():
-            if outside.get(x, x._tensor._version[1]) != x._tensor._version[1] and self.recorder.view(x._tensor).buffer not in written:
+        changed = [x for x, version in outside.items() if x._tensor._version[1] != version]
+        self._versions = [x._tensor._version for x in changed]
+        for x, path in ((x, self.guards.tensors[x]) for x in changed):
+            if self.recorder.view(x._tensor).buffer not in written:
                 raise NotRecordable(f"the function assigns to elements of {path}, which a replay would not repeat; do it outside")
         if any(self.recorder.is_assigned(view, x._tensor) for (view, _), x in zip(self._outputs, outputs, strict=True)):
             raise NotRecordable("the function assigns to elements of its result, which a replay would not repeat; use where or cat")

@@ -121,7 +121,7 @@ class Node:
         name: The operation: "relu", "add_zip", the name of a kernel.
         fn: The function on numbers of a map, zip or reduce; else None.
         out: What a map, zip, reduce or matmul writes; None for a kernel.
-        inputs: What it reads; empty for a kernel.
+        inputs: What it reads; of a kernel only what its launches do not tell.
         attrs: "dims" and "start" of a reduce.
         launches: The calls that compute it.
         phase: "forward", "backward" or "optimizer".

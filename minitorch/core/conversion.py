@@ -19,7 +19,6 @@ from minitorch.tensor_data import TensorData
 
 def represent(x: Tensor) -> str:
     """The repr of a tensor: its elements, dtype and backend, and how it was computed."""
-    refuse("the text of a tensor, as by print,")
     values = np.array2string(printable(x._tensor.array()), separator=", ", prefix="tensor(")
     notes = [f"shape={x.shape}"] if x.size == 0 or "..." in values else []
     notes += [f"dtype={x.dtype.name}", f"backend={x.backend.name}"]

@@ -215,6 +215,11 @@ def cast_array(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return array.astype(dtype)
 
 
+def cast_into(target: np.ndarray, array: np.ndarray) -> None:
+    """Write the numbers of an array, in row-major order, into another of another dtype; see `cast_array`."""
+    target[...] = cast_array(array, target.dtype).reshape(target.shape)
+
+
 def _round_to_odd(array: np.ndarray) -> np.ndarray:
     """float64 as float32: an inexact number becomes the neighbor whose last bit is 1, so that a second rounding is correct.
 
@@ -264,6 +269,7 @@ def draw_uniform(numbers: np.ndarray, generator: np.random.Generator) -> None:
 
 def printable(array: np.ndarray) -> np.ndarray:
     """An array that NumPy can print: bfloat16 becomes the shortest decimals that round to the same numbers."""
+    refuse("the text of a tensor, as by print,")
     if array.dtype.kind != "V":
         return array
     exact = cast_array(array, float64)

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from minitorch.core.dtypes import cast_array, compute_dtype, float32, is_half
+from minitorch.core.dtypes import cast_into, compute_dtype, float32, is_half
+from minitorch.core.recording import call as call_kernel
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
 
@@ -33,7 +34,7 @@ def compute_widened(
     computed = operation(*[widen(x) for x in operands])
     if out is None:
         return round_to(computed, result(*[x.dtype for x in operands]))
-    out._tensor.array()[...] = cast_array(computed._tensor.array(), out.dtype)
+    call_kernel(cast_into, out._tensor.array(), computed._tensor.array())
     return out
 
 
@@ -47,7 +48,7 @@ def round_to(x: Tensor, dtype: np.dtype) -> Tensor:
     if x.dtype is dtype:
         return x
     data = TensorData.empty(x.shape, dtype)
-    data._storage[:] = cast_array(x._tensor.array(), dtype).reshape(-1)
+    call_kernel(cast_into, data._storage, x._tensor.array())
     return x._like(data)
 
 

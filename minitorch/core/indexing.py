@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import convert_array, to_array
+from minitorch.core.recording import assign, constant
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData
 
@@ -126,23 +127,40 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
         TypeError: If the values are not numbers, or the dtype cannot represent numbers of their kind.
         ValueError: If elements of the tensor share positions in storage, or the dtype cannot represent a number exactly.
     """
-    array = to_array(values, "assignment")
+    given = isinstance(values, TensorBase) and not values.backend.cuda
+    array = values._tensor.array() if given else to_array(values, "assignment")
     whole = array.dtype.kind in "iu" and data.dtype.kind in "iu"  # a number that does not fit is found below
     if not whole and not np.can_cast(array.dtype, data.dtype, "same_kind"):
         raise TypeError(
             f"a tensor of {data.dtype.name} cannot represent {array.dtype.name}; convert the value, x.to({data.dtype.name}), or the tensor"
         )
-    if array.dtype != data.dtype:
+    if array.dtype != data.dtype and not given:
         array = convert_array(array, data.dtype, "assignment")
     if data.size and any(length > 1 and stride == 0 for length, stride in zip(data.shape, data.strides, strict=True)):
         raise ValueError(f"cannot write into an expanded tensor, shape {data.shape} with strides {data.strides}: call contiguous() first")
+    inputs = (values._tensor,) if given else ()
     if is_basic(index):
         target = basic_view(data, index).array()
-        target[...] = _broadcast(array, target.shape)
+        assign(put, data, (target, None, _broadcast(array, target.shape)), inputs)
     else:
         numbers = selected_elements(data.shape, index)
-        data.array()[np.unravel_index(numbers, data.shape)] = _broadcast(array, numbers.shape)
+        assign(put, data, (data.array(), constant(numbers), _broadcast(array, numbers.shape)), inputs)
     data.bump_version()
+
+
+def put(target: np.ndarray, numbers: np.ndarray | None, values: np.ndarray) -> None:
+    """Write values into an array, converted to its dtype.
+
+    Args:
+        target: The array.
+        numbers: The elements, counted in row-major order, in the shape of the values; None for all.
+        values: Numbers.
+
+    Raises:
+        ValueError: If an integer dtype cannot represent a number exactly.
+    """
+    index = ... if numbers is None else np.unravel_index(numbers, target.shape)
+    target[index] = values if values.dtype == target.dtype else convert_array(values, target.dtype, "assignment")
 
 
 def _broadcast(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -14,7 +14,7 @@ from minitorch.core.backend import resolve_backend
 from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import as_dtype, cast_array, compute_dtype, float32, is_float, is_half, promote_types
 from minitorch.core.indexing import as_index, basic_view, is_basic, is_element, selected_elements, write
-from minitorch.core.recording import call, constant
+from minitorch.core.recording import call, constant, refuse
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import IndexingError, TensorData, as_shape, broadcast_strides, cached_broadcast
 from minitorch.tensor_functions import Function, Permute
@@ -91,7 +91,8 @@ class Cast(Function):
     def forward(ctx: Context, a: Tensor, dtype: np.dtype) -> Tensor:
         ctx.save_for_backward(dtype)
         if dtype.kind in "iu":
-            _check_range(a, dtype)
+            values = a._tensor.array()
+            _check_range(values, dtype) if a.backend.cuda else call(_check_range, values, dtype)  # a copy, of a GPU's numbers
         return a.f.id_map(a, a.zeros(dtype=dtype))
 
     @staticmethod
@@ -100,12 +101,12 @@ class Cast(Function):
         return grad_output if is_float(dtype) else None  # unbroadcast casts it to the dtype of the input
 
 
-def _check_range(a: Tensor, dtype: np.dtype) -> None:
+def _check_range(values: np.ndarray, dtype: np.dtype) -> None:
     """Check that an integer dtype can represent every number, its fraction truncated."""
-    values, info = a._tensor.array(), np.iinfo(dtype)
-    if is_half(a.dtype):
+    info = np.iinfo(dtype)
+    if is_half(values.dtype):
         values = cast_array(values, float32)
-    if is_float(a.dtype):
+    if is_float(values.dtype):
         valid = (np.trunc(values) >= info.min) & (values < float(info.max + 1))  # exact: both limits are powers of 2; false for NaN
     else:
         valid = (values >= info.min) & (values <= info.max)
@@ -255,6 +256,7 @@ def get_item(a: Tensor, index: Any) -> Any:
     """The elements at an index; an integer for every dimension gives a Python number, which takes no gradient."""
     index = as_index(index)
     if is_element(index, a.dims):
+        refuse("a number that Python reads from a tensor, as by x[0, 1],")
         return basic_view(a._tensor, index).array().item()
     return Select.apply(a, index)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, is_float
+from minitorch.core.recording import refuse
 from minitorch.tensor import Tensor
 
 FIELDS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
@@ -100,6 +101,7 @@ def bits(x: Tensor) -> Any:
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"bits expected a Tensor, got {type(x).__name__}; make one with tensor(..., dtype=...)")
+    refuse("bits()")
     array = np.ascontiguousarray(x._tensor.array()).reshape(x.shape)
     size = 1 if array.dtype.kind == "b" else 8 * array.itemsize
     patterns = array.view(f"u{array.itemsize}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np  # not at run time: Modules 0 and 1 use it without NumPy
 
 Array = TypeVar("Array")
 
@@ -55,6 +56,21 @@ def call_python(fn: Callable[..., Any], tensors: tuple[Any, ...], *args: Any) ->
     return fn(*tensors, *args) if active.recorder is None else active.recorder.call_python(fn, tensors, args)
 
 
+def assign(fn: Callable[..., Any], target: Any, args: tuple[Any, ...], inputs: tuple[Any, ...] = ()) -> None:
+    """Run fn(*args), which writes into elements of a tensor's data, and record it. The caller counts the write afterwards.
+
+    Args:
+        fn: The function.
+        target: The TensorData.
+        args: Arrays and plain values.
+        inputs: TensorData of other tensors whose numbers it reads.
+    """
+    if active.recorder is None:
+        fn(*args)
+    else:
+        active.recorder.assign(fn, target, args, inputs)
+
+
 def constant(array: Array) -> Array:
     """The array, which NumPy computed from plain values alone: the same in every replay."""
     if active.recorder is not None:
@@ -75,6 +91,8 @@ def fill(storage: Any, value: float) -> None:
 
 def zeros(shape: Any, dtype: Any) -> np.ndarray:
     """An array of zeros, for a kernel that adds to it; a replay fills it again."""
+    import numpy as np
+
     array = np.zeros(shape, dtype)  # untouched pages cost nothing
     if active.recorder is not None:
         call(fill, array, 0)

@@ -112,7 +112,10 @@ class _Watchdog(threading.Thread):
                     pass
 
     def _sample(self, elapsed: float) -> None:
-        """Add the elapsed time to the calls that are still running; interrupt the innermost one that exceeds the limit."""
+        """Add the elapsed time to the calls that are still running; interrupt the innermost one that exceeds the limit.
+
+        A call inside of that one which is past half of the limit is waited for, because it is likely to be the one that does not return.
+        """
         calls, unlimited = [], False
         for frame in _stack(sys._current_frames().get(self.target)):
             if frame in self._outer:
@@ -123,8 +126,8 @@ class _Watchdog(threading.Thread):
                 unlimited |= frame.f_globals.get("__name__", "").partition(".")[0] in UNLIMITED
         counted = 0.0 if unlimited else elapsed
         self._seconds = {call: self._seconds[call] + counted if call in self._seconds else 0.0 for call in calls}
-        exceeded = next((call for call in calls if self._seconds[call] >= LIMIT), None)
-        if exceeded is not None and not unlimited:
+        exceeded = next((call for call in calls if self._seconds[call] >= LIMIT / 2), None)
+        if exceeded is not None and self._seconds[exceeded] >= LIMIT and not unlimited:
             self.exceeded = exceeded
             _raise_in(self.target, TimeLimitExceeded)  # again at the next sample if the code catches it
 

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-import minitorch
 from project.lab.charts.drawing import draw
-from project.lab.explorers import compiled_step
+from project.lab.guard import task_guard
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
 
@@ -14,17 +13,21 @@ st.write(
     "`minitorch.compile` records the kernels once and launches them without Python from then on. Passes make the program shorter before, "
     "and in the end numba compiles it as one function."
 )
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    name = st.selectbox("Program", compiled_step.EXAMPLES, key="compiled_program", bind="query-params")
-    hidden = whole_number("Hidden units", "compiled_hidden", 10, 2, 32)
-step, args = compiled_step.example(name, hidden)
-compiled = minitorch.compile(step, fuse=False)
-compiled(*args)
-shown = compiled_step.stages(compiled)
+with task_guard():
+    import minitorch
+    from project.lab.explorers import compiled_step
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Program", compiled_step.EXAMPLES, key="compiled_program", bind="query-params")
+        hidden = whole_number("Hidden units", "compiled_hidden", 10, 2, 32)
+    step, args = compiled_step.example(name, hidden)
+    compiled = minitorch.compile(step, fuse=False)
+    compiled(*args)
+    shown = compiled_step.stages(compiled)
+    shared, unshared = compiled.memory
 number = player(len(shown) - 1, "compiled_stage", "Stages")
 stage = shown[number]
 st.write(stage.title)
-shared, unshared = compiled.memory
 with st.container(horizontal=True):
     st.metric("Loops and products" if stage.is_source else "Operations", stage.operations)
     st.metric("Memory, shared", f"{shared / 1024:.1f} KiB")
@@ -35,7 +38,7 @@ if not stage.is_source:
 
 st.subheader("What it gains")
 if st.button("Time it", key="compiled_time", help="Fusing compiles for one or two seconds the first time."):
-    with st.spinner("Measuring …"):
+    with st.spinner("Measuring …"), task_guard():
         st.session_state.compiled_seconds = (name, hidden), compiled_step.measure(name, hidden)
 measured = st.session_state.get("compiled_seconds")
 if measured and measured[0] == (name, hidden):

@@ -94,11 +94,24 @@ def use_index(x):
     return x[x.argmax(1)] if hasattr(x, "argmax") else x[minitorch.argmax(x, 1) > 0]  # here
 
 
+def use_element(x):
+    return x * x[0, 1]  # here
+
+
+def use_str(x):
+    return x, str(x * 2.0)  # here
+
+
+def use_bits(x):
+    return x, minitorch.bits(x)  # here
+
+
 def compare_in_python(x):
-    return max(x[0, 0], x[1, 1]) * x
+    data = x._tensor  # a way that nothing watches
+    return max(data.get((0, 0)), data.get((1, 1))) * x
 
 
-def test_elements_that_python_reads_are_found_when_they_change():
+def test_numbers_that_python_reads_unseen_are_found_when_they_change():
     compiled = minitorch.compile(compare_in_python)
     x = minitorch.tensor([[1.0, 2.0], [3.0, 4.0]], backend=minitorch.FastBackend)
     assert compiled(x).tolist() == [[4.0, 8.0], [12.0, 16.0]]

@@ -807,10 +807,9 @@ def test_modules_0_and_1_need_no_package_of_later_modules_or_of_the_app(tmp_path
     tasks = [task for task in course().tasks if task.stage <= 1]
     for task in tasks:
         solve(tmp_path, task)
-    # NumPy is not among them at present: the optimizers load minitorch/core/recording.py, which imports it. requirements.txt installs it.
     without = """import sys
 
-LATER = ("numba", "streamlit", "altair", "pandas", "safetensors", "h5py")
+LATER = ("numpy", "numba", "streamlit", "altair", "pandas", "safetensors", "h5py")
 
 
 class Without:
