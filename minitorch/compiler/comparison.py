@@ -55,9 +55,6 @@ class Unseen:
             else:
                 self._others.pop(each, None)
 
-    def __bool__(self) -> bool:
-        return bool(self._arguments or self._others)
-
 
 class _Current(threading.local):
     """What this thread does.

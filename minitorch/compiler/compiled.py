@@ -21,6 +21,7 @@ from minitorch.compiler.scan import KEPT
 from minitorch.compiler.trace import Trace
 from minitorch.compiler.trace_figure import draw
 from minitorch.core.recording import active
+from minitorch.module import Module
 
 
 def compile(
@@ -179,8 +180,7 @@ class Compiled:
         """Replay a recording whose lock is taken, or compare it with the function, and release it."""
         recording.thread = threading.get_ident()
         try:
-            every, unseen = self._check_every, recording.unseen if self._check else None
-            changed = unseen.changed(tensors) if unseen else []
+            every, changed = self._check_every, recording.unseen.changed(tensors) if self._check else ()
             if changed or (not recording.replays and self._check) or (every and recording.replays % every == every - 1):
                 result = self._checked(recording, args, kwargs, tensors)
                 recording.unseen.remove(changed)
@@ -219,8 +219,9 @@ class Compiled:
             self._latest = None
 
     def _replay(self, recording: Recording, tensors: Sequence[Any]) -> Any:
-        self.replayed += 1
-        self._latest = recording
+        self.__dict__["replayed"] += 1  # without __setattr__, which takes longer
+        if self._latest is not recording:
+            self._latest = recording
         if recording.replays == FUSED_AFTER and self._fuse:
             threading.Thread(target=recording.fuse_if_possible, name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)
@@ -300,6 +301,11 @@ class Compiled:
         return self._give_up(reason, None, args, kwargs)
 
     # Like the function
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override] - of a module the module's, so that it is registered as a child
+        fn = self.__dict__.get("fn")
+        return type(fn) if isinstance(fn, Module) else Compiled
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "fn":

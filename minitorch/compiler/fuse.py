@@ -52,6 +52,8 @@ class Group:
 
     def buffers(self) -> list[Buffer]:
         """The buffers in memory that the group touches."""
+        if self.kind == "matmul":  # not what its launches need in between
+            return list(dict.fromkeys(view.buffer for node in self.nodes for view in (node.out, *node.inputs) if view is not None))
         found = dict.fromkeys(buffer for node in self.nodes for buffer in node.buffers())
         local = {node.out.buffer for node in self.nodes if node.out is not None} - self.stored if self.kind == "loop" else set()
         return [buffer for buffer in found if buffer not in local]

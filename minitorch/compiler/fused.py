@@ -17,12 +17,13 @@ import numpy as np
 from minitorch.compiler.fuse import Group, group_nodes
 from minitorch.compiler.generate import Writer
 from minitorch.compiler.planner import Plan, plan_memory
+from minitorch.compiler.products import find_products
 from minitorch.compiler.program import Call, bind
 from minitorch.compiler.trace import Buffer, Node
 from minitorch.kernels import jit
 
 SHORTEST = 2
-"""The fewest groups that are worth a function of their own."""
+"""The fewest launches that are worth a function of their own."""
 
 LONGEST = 48
 """The most groups in a function: the time that the compiler takes grows faster than the function."""
@@ -81,8 +82,11 @@ def fuse(nodes: Sequence[Node], kept: Collection[Buffer], boundary: int) -> Fuse
         kept: The buffers that are needed at the end.
         boundary: Number of the first node of the backward pass, if that runs on its own; else the number of nodes.
     """
-    first = nodes[boundary] if boundary < len(nodes) else None
-    groups = group_nodes(list(nodes), kept, first)
+    forward, backward = list(nodes[:boundary]), list(nodes[boundary:])
+    crossing = {buffer for node in backward for buffer in node.buffers()}
+    forward, backward = find_products(forward, {*kept, *crossing}), find_products(backward, kept)
+    first = backward[0] if backward else None
+    groups = group_nodes(forward + backward, kept, first)
     plan = plan_memory([group.buffers() for group in groups], kept)
     split = next((number for number, group in enumerate(groups) if group.nodes[0] is first), len(groups))
     forward = _segments(groups[:split], plan)
@@ -99,7 +103,7 @@ def _segments(groups: list[Group], plan: Plan) -> list[Segment | Group]:
             if len(waiting) < LONGEST:
                 continue
             group = None
-        if len(waiting) >= SHORTEST or any(each.kind == "loop" and len(each.nodes) > 1 for each in waiting):
+        if sum(len(node.launches) for each in waiting for node in each.nodes) >= SHORTEST:
             writer = Writer(plan.positions)
             for each in waiting:
                 writer.write(each)

@@ -59,20 +59,6 @@ def layout_of(x: Any) -> tuple[Any, ...]:
     return data.shape, data.strides, data.dtype, kind, x.backend, x.grad is None
 
 
-def has_layout(x: Any, shape: Any, strides: Any, dtype: Any, kind: Any, backend: Any, is_ungraded: bool) -> bool:
-    """Whether a tensor has a layout as returned by `layout_of`, and no hooks."""
-    data, history = x._tensor, x.history
-    return (
-        data.shape == shape
-        and data.strides == strides
-        and data.dtype is dtype
-        and (history is kind or (kind is COMPUTED and history is not None and history is not LEAF))
-        and x.backend is backend
-        and (x.grad is None) is is_ungraded
-        and not x._hooks
-    )
-
-
 def outline(value: Any) -> Any:
     """A structure with the identity of every object in it, to tell whether a function has changed it."""
     if isinstance(value, (list, tuple)):

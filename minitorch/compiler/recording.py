@@ -75,7 +75,7 @@ class Recording(ReplayedProgram):
         self._arguments = map_tensors(args, self._make_static)
         self._computed_arguments = [number for number, layout in enumerate(self._all_layouts) if layout[3] is COMPUTED]
         positional = not args[1] and all(isinstance(x, TensorBase) for x in args[0]) and len(args[0]) == len(self._static)
-        self._layouts = self._all_layouts if positional else None
+        self._layouts, self._takes = self._all_layouts if positional else None, None
         self._computed = [x for x in paths if x.history is not None and x.history is not LEAF]
         self._entry_grads = [(x, self._static_grad(x)) for x in paths if x.grad is not None]
 
@@ -113,6 +113,11 @@ class Recording(ReplayedProgram):
         self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves if x.history is LEAF]
         outputs: list[Tensor] = [] if self._output is None else [self._output]
         self._result = map_tensors(result, lambda x: self._keep(x, outputs))
+        self._is_tuple = (
+            type(self._result) is tuple
+            and self._result == tuple(map(Place, range(len(outputs))))
+            and all(type(part) is Place for part in self._result)
+        )
         self._outputs = [(self.recorder.view(x._tensor), x.backend) for x in outputs]
         self._gradients = [None if g is None else (self.recorder.view(g._tensor), g.backend) for g in gradients]
         kept = [view for view, _ in self._outputs] + [pair[0] for pair in self._gradients if pair]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minitorch.autodiff import LEAF
 from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
-from minitorch.compiler.guards import Guards
-from minitorch.compiler.nesting import copy_numbers, fill_places, has_layout, storage_of
+from minitorch.compiler.guard_check import CheckWriter
+from minitorch.compiler.guards import DIFFERS, Guards
+from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
@@ -20,9 +22,13 @@ from minitorch.compiler.recorder import base_of, key_of
 from minitorch.compiler.replay import Replay
 from minitorch.compiler.snapshot import FUSED_TOLERANCE, Snapshot, difference
 from minitorch.compiler.trace import Buffer, Node, Trace, View
-from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData, version_counter
+
+
+def memory_of(x: Tensor) -> int:
+    """What tells the memory of a tensor from others': tensors that share it have the same."""
+    return key_of(base_of(storage_of(x)))
 
 
 class ReplayedProgram:
@@ -56,7 +62,8 @@ class ReplayedProgram:
     forward_calls: list[Call]
     backward_calls: list[Call]
     _static: list[Tensor]  # the arguments of the program
-    _layouts: list[tuple[Any, ...]] | None
+    _layouts: list[tuple[Any, ...]] | None  # of positional arguments that are all tensors
+    _takes: Callable[..., bool] | None  # whether such arguments fit; written at the first call
     _known: dict[int, Buffer]  # the buffers of what the function refers to itself, by the identity of the array
     _entry_grads: list[tuple[Any, Tensor]]  # gradients that were there before the call, and their copies
     _argument_grads: list[tuple[int, Tensor]]
@@ -69,6 +76,7 @@ class ReplayedProgram:
     _gradients: list[tuple[View, Any] | None]
     _whole: set[Buffer]
     _result: Any
+    _is_tuple: bool  # whether the result is a tuple of new tensors
     _output: Any
     _seed: Any
     _token: Any
@@ -161,11 +169,7 @@ class ReplayedProgram:
 
     def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
         """Whether an argument shares memory with a tensor that the function refers to itself."""
-        for x in tensors:
-            storage = storage_of(x)
-            if key_of(storage if getattr(storage, "base", None) is None else base_of(storage)) in self._known:
-                return True
-        return False
+        return any(memory_of(x) in self._known for x in tensors)
 
     def fits(self, tensors: Sequence[Tensor]) -> str:
         """What differs now, in words; "" if the recording can be replayed with these arguments of the recorded layout."""
@@ -177,14 +181,36 @@ class ReplayedProgram:
 
     def take(self, args: tuple[Any, ...]) -> bool:
         """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
-        if self._layouts is None or len(args) != len(self._layouts):
+        if self._layouts is None or len(args) != len(self._layouts) or self._is_needed():
             return False
-        for x, layout in zip(args, self._layouts, strict=True):
-            if not isinstance(x, TensorBase) or not has_layout(x, *layout):
-                return False
-        if self.shares_memory(args) or len(set(map(id, args))) < len(args):
+        if self._takes is None:
+            self._takes = self._write_check(self._layouts)
+        try:
+            return self._takes(*args) and self.lock.acquire(blocking=False)
+        except DIFFERS:
             return False
-        return not self._is_needed() and self.guards.hold() and self.lock.acquire(blocking=False)
+
+    def _write_check(self, layouts: list[tuple[Any, ...]]) -> Callable[..., bool]:
+        """Whether arguments have these layouts and share no memory with what the function refers to, and all guards, as one expression."""
+        writer = CheckWriter()
+        names = [f"x{number}" for number in range(len(layouts))]
+        for x, (shape, strides, dtype, kind, backend, is_ungraded) in zip(names, layouts, strict=True):
+            writer.add(f"type({x}) is {{}} and {x}.backend is {{}} and not {x}._hooks", Tensor, backend)
+            writer.add(f"{x}._tensor.shape == {{}} and {x}._tensor.strides == {{}} and {x}._tensor.dtype is {{}}", shape, strides, dtype)
+            writer.add(f"({x}.grad is None) is {{}}", is_ungraded)
+            is_kind = f"{x}.history is not None and {x}.history is not {{}}" if kind is COMPUTED else f"{x}.history is {{}}"
+            writer.add(is_kind, LEAF if kind is COMPUTED else kind)
+            if backend.cuda:
+                writer.add(f"not {{}}(({x},))", self.shares_memory)
+            else:
+                writer.add(
+                    f"(id({x}._tensor._storage) if {x}._tensor._storage.base is None else {{}}({x})) not in {{}}", memory_of, self._known
+                )
+        for number, x in enumerate(names):
+            for other in names[:number]:
+                writer.add(f"{x} is not {other}")
+        self.guards.write_check(writer)
+        return writer.function(", ".join(names))
 
     def _is_needed(self) -> bool:
         """Whether a result of the last replay still waits for its backward pass, so that the buffers are needed."""
@@ -259,7 +285,7 @@ class ReplayedProgram:
         """The function's result; `output` in the place of the first one, which has gradients."""
         made = [] if output is None else [output]
         made += [self._copy_out(view, backend) for view, backend in self._outputs[len(made) :]]
-        return fill_places(self._result, made, tensors)
+        return tuple(made) if self._is_tuple else fill_places(self._result, made, tensors)
 
     def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:
         own = dict(zip(map(id, self._static), tensors, strict=True))

@@ -10,8 +10,8 @@ from project.lab.widgets.player import player
 st.title("Compiled step")
 st.write(
     "A training step of a small network is some forty operations. Each costs several microseconds of Python, and its kernel about one. "
-    "`minitorch.compile` records the kernels once and launches them without Python from then on. Passes make the program shorter before, "
-    "and in the end numba compiles it as one function."
+    "`minitorch.compile` records the kernels once and launches them without Python from then on. Passes shorten the program first; in the "
+    "end, Numba compiles it as one function."
 )
 with task_guard():
     import minitorch

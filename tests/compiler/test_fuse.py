@@ -147,6 +147,7 @@ def test_what_cannot_be_compiled_is_launched_as_before(monkeypatch):
     assert f(x).item() == 8.0
 
 
+@pytest.mark.exhaustive
 def test_a_second_process_loads_the_compiled_program_from_disk(tmp_path):
     program = """
 import minitorch

@@ -145,7 +145,11 @@ def train(case, compiled):
     return losses, numbers, minitorch.rand((3,)).tolist(), step
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("lenet", "residual block", "text CNN")
+"""Networks whose kernels take seconds to compile; those of the course's CNN are alike."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.exhaustive if case in SLOW else ()) for case in CASES])
 def test_a_model_trains_exactly_alike(case):
     losses, numbers, following, _ = train(case, lambda step: step)
     replayed, replayed_numbers, replayed_following, step = train(case, minitorch.compile)

@@ -1,5 +1,6 @@
 """Arguments of every layout and dtype, assignments, gradients that a step rewrites, and what a replay could not return or change."""
 
+import pickle
 import warnings
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ def test_an_argument_of_any_layout(make):
     alike(lambda x: (x * x).sum(), make)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "int8", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", *[pytest.param(name, marks=pytest.mark.exhaustive) for name in ("int8", "uint8")]])
 def test_an_argument_of_any_dtype(dtype):
     def make(n):
         return minitorch.tensor(np.add(np.abs(X), n).tolist(), FAST).to(dtype)
@@ -345,3 +346,97 @@ def test_a_parameter_that_is_replaced_inside_is_refused():
     with pytest.raises(NotRecordable, match="the function changes the value of weight, which is another"):
         minitorch.compile(fn)(tensor([1.0]))
     assert weight.value.item() == 1.0
+
+
+# Loss scaling
+
+
+def scaled_training(is_compiled):
+    """The losses of five steps whose optimizer is stepped by a GradScaler outside of the function; and the parameters."""
+    model, optimizer, _ = make_step(OPTIMIZERS["momentum"])
+    scaler, losses = minitorch.GradScaler(init_scale=2.0**10, growth_interval=2), []
+
+    def loss_of(x):
+        return (model(x) - 1.0).sigmoid().mean()
+
+    loss_of = minitorch.compile(loss_of) if is_compiled else loss_of
+    for n in range(5):
+        loss = loss_of(numbers(n))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+        del loss
+    assert scaler.get_scale() == 2.0**12
+    return losses, [p.value.to_numpy().tolist() for p in model.parameters()]
+
+
+def test_gradients_of_a_compiled_loss_can_be_scaled():
+    assert scaled_training(True) == scaled_training(False)
+
+
+def test_a_scaler_within_the_function_is_refused():
+    model, optimizer, _ = make_step(OPTIMIZERS["sgd"])
+    scaler = minitorch.GradScaler()
+
+    @minitorch.compile
+    def step(x):
+        loss = model(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        return loss.detach()
+
+    with pytest.raises(NotRecordable, match=r"to_numpy\(\) cannot be recorded, at test_values"):
+        step(numbers(0))
+
+
+# A compiled module within a module
+
+
+def networks_with_a_part(is_compiled):
+    """A network of two layers, of which the first may be compiled."""
+    minitorch.manual_seed(0)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            part = nn.Sequential(nn.Linear(3, 4, backend=FAST), nn.Dropout(0.5))
+            self.part = minitorch.compile(part) if is_compiled else part
+            self.last = nn.Linear(4, 1, backend=FAST)
+
+        def forward(self, x):
+            return self.last(self.part(x))
+
+    return Network()
+
+
+def test_a_compiled_part_is_registered_as_a_child():
+    plain, network = networks_with_a_part(False), networks_with_a_part(True)
+    assert isinstance(network.part, nn.Sequential)
+    assert [name for name, _ in network.named_parameters()] == [name for name, _ in plain.named_parameters()]
+    assert list(network.state_dict()) == list(plain.state_dict())
+    network.eval()
+    assert not network.part.training
+    assert not network.part.fn[1].training
+    x = numbers(0)
+    plain.eval()
+    assert network(x).tolist() == plain(x).tolist()
+
+
+def test_a_network_with_a_compiled_part_trains_alike():
+    found = []
+    for is_compiled in (False, True):
+        network = networks_with_a_part(is_compiled)
+        optimizer = optim.SGD(network.parameters(), lr=0.1)
+        for n in range(5):
+            loss = (network(numbers(n)) - 1.0).sigmoid().mean()
+            loss.backward()
+            optimizer.step()
+            del loss
+        found.append([p.value.to_numpy().tolist() for p in network.parameters()])
+    assert network.part.recorded == 1
+    assert found[0] == found[1]
+    restored = pickle.loads(pickle.dumps(network.part))
+    network.eval()
+    restored.eval()
+    assert restored(numbers(0)).tolist() == network.part(numbers(0)).tolist()

@@ -30,7 +30,11 @@ def results(output):
     return re.findall(r"(?:loss|train|valid|correct|training|validation):?\s+([\d.]+)", output)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+SLOW = ("run_mnist_multiclass", "run_sentiment")
+"""Programs that compile many kernels first."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.exhaustive if name in SLOW else ()) for name in PROGRAMS])
 def test_a_program_learns_the_same_with_compile(name, capsys):
     program, options = PROGRAMS[name]
     found = []

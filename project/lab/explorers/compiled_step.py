@@ -90,7 +90,7 @@ def marked(lines: list[str], after: list[str]) -> str:
     written = [[operation(line) for line in each] for each in (lines, after)]
     for block in SequenceMatcher(None, *written, autojunk=False).get_matching_blocks():
         kept |= set(range(block.a, block.a + block.size))
-    shown = [line.partition("  # ")[0].rstrip() for line in lines]
+    shown = [line if line.lstrip().startswith("#") else line.partition("  # ")[0].rstrip() for line in lines]  # phases stay
     return "\n".join(f"{'  ' if number in kept else '- '}{line}" for number, line in enumerate(shown))
 
 

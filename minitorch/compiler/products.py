@@ -1,0 +1,99 @@
+"""Stage 5 - Products: a matrix product that was written as a broadcast multiplication and a sum becomes one operation.
+
+Before, of a linear layer as in Module 2, x: (50, 2), W: (2, 10):
+
+    t8: float64[50, 2, 10] = mul(x, W)
+    t9: float64[50, 1, 10] = add(t8, dims=1)
+
+After:
+
+    t9: float64[50, 10] = matmul(x, W)
+
+A loop over both would add to 10 sums in memory; a product keeps them in variables, several in one vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import NamedTuple
+
+from minitorch import operators
+from minitorch.compiler.rewriting import is_whole, times_read, times_written
+from minitorch.compiler.trace import Buffer, Node, View
+from minitorch.tensor_data import broadcast_strides
+
+
+class Dims(NamedTuple):
+    """The roles of a multiplication's dimensions in a product.
+
+    Attributes:
+        row: That of the rows: only the first factor varies along it.
+        inner: That of the sum.
+        column: That of the columns: only the second factor varies along it.
+    """
+
+    row: int
+    inner: int
+    column: int
+
+
+def find_products(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
+    """Replace each multiplication that only one sum reads by a product, where it is one of two matrices."""
+    writers, readers = times_written(nodes), times_read(nodes)
+    dropped: set[Node] = set()
+    remaining = []
+    for number, node in enumerate(nodes):
+        product = None
+        if node.kind == "reduce" and node.fn is operators.add and node.attrs["start"] == 0.0:
+            times = writers.get(node.inputs[0].buffer, [])
+            if len(times) == 1 and readers[node.inputs[0].buffer] == [number] and node.inputs[0].buffer not in kept:
+                source = nodes[times[0]]
+                changed = any(times[0] < time < number for view in source.inputs for time in writers.get(view.buffer, ()))
+                product = None if changed else as_product(source, node)
+                dropped |= {source} if product else set()
+        remaining.append(product or node)
+    return [node for node in remaining if node not in dropped]
+
+
+def as_product(mul: Node, total: Node) -> Node | None:
+    """A multiplication and the sum of its result as a product; None if they are none."""
+    if mul.fn is not operators.mul or mul.kind != "zip" or mul.out is None or total.out is None or not is_whole(mul.out):
+        return None
+    if mul.out != total.inputs[0] or mul.out.dtype != total.out.dtype or any(view.dtype != mul.out.dtype for view in mul.inputs):
+        return None
+    shape = mul.out.shape
+    strides = [broadcast_strides(view.shape, view.strides, shape) for view in mul.inputs]
+    for first, second in ((0, 1), (1, 0)):
+        dims = roles(shape, total.out.shape, strides[first], strides[second])
+        if dims is not None:
+            a = matrix(mul.inputs[first], shape, strides[first], dims.row, dims.inner)
+            b = matrix(mul.inputs[second], shape, strides[second], dims.inner, dims.column)
+            out = matrix(total.out, shape, total.out.strides, dims.row, dims.column)
+            return replace(
+                total, kind="matmul", name="matmul", fn=None, out=out, inputs=(a, b), attrs={}, launches=mul.launches + total.launches
+            )
+    return None
+
+
+def roles(shape: tuple[int, ...], result: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> Dims | None:
+    """The roles of the dimensions, if the columns come last; None if it is no product.
+
+    Args:
+        shape: Of the multiplication.
+        result: Of the sum, of the same number of dimensions: 1 where it is summed.
+        a: Strides of the first factor in that shape.
+        b: Strides of the second.
+    """
+    dims = [dim for dim, size in enumerate(shape) if size != 1]
+    inner = [dim for dim in dims if result[dim] == 1]
+    row = [dim for dim in dims if result[dim] != 1 and a[dim] and not b[dim]]
+    column = [dim for dim in dims if result[dim] != 1 and b[dim] and not a[dim]]
+    if len(dims) != 3 or not len(inner) == len(row) == len(column) == 1 or row > column:
+        return None
+    return Dims(row[0], inner[0], column[0])
+
+
+def matrix(view: View, shape: tuple[int, ...], strides: tuple[int, ...], row: int, column: int) -> View:
+    """A view as a matrix of two of the dimensions."""
+    return replace(view, shape=(shape[row], shape[column]), strides=(strides[row], strides[column]))

@@ -1,0 +1,81 @@
+"""Matrix products that are written as a multiplication and a sum: which are found, and that they compute the same."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend
+from minitorch.compiler.products import find_products
+from minitorch.kernels.jit import compiler_is_off
+
+pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+
+A, B = np.arange(12.0).reshape(3, 4) / 7 - 0.5, np.arange(20.0).reshape(4, 5) / 9 - 1.0
+"""Factors of shapes (3, 4) and (4, 5)."""
+
+
+def tensor(array):
+    return minitorch.tensor(array.tolist(), backend=FastBackend)
+
+
+def compiled_program(fn, *arrays):
+    """A compiled function after a call, and the operations of its program after products are found."""
+    compiled = minitorch.compile(fn)
+    compiled(*map(tensor, arrays))
+    recording = compiled._latest
+    return compiled, [node.name for node in find_products(recording.nodes, recording.kept)]
+
+
+FORMS = {
+    "rows first": lambda a, b: (a.view(3, 4, 1) * b).sum(1),
+    "second factor first": lambda a, b: (b * a.view(3, 4, 1)).sum(1),
+    "columns first": lambda a, b: (b.permute(1, 0).unsqueeze(1) * a).sum(2),
+    "sum over the first": lambda a, b: (a.permute(1, 0).unsqueeze(2) * b.unsqueeze(1)).sum(0),
+    "sum over the last": lambda a, b: (a.view(3, 1, 4) * b.permute(1, 0)).sum(2),
+    "with a dimension of 1": lambda a, b: (a.view(3, 1, 4, 1) * b.view(1, 1, 4, 5)).sum(2),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_product_is_found_and_computed(form):
+    compiled, names = compiled_program(FORMS[form], A, B)
+    assert names.count("matmul") == 1
+    assert "mul" not in names
+    assert "matmul(" in compiled.fuse()
+    want = A @ B
+    for factor in (1.0, 2.0, -3.0):
+        got = compiled(tensor(A * factor), tensor(B)).to_numpy()
+        expected = (want * factor).T if form == "columns first" else want * factor
+        np.testing.assert_allclose(got.reshape(expected.shape), expected, rtol=1e-12, atol=1e-12)
+    assert compiled._latest.program is not None
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda a, b: (a * a).sum(1),
+        lambda a, b: (a.view(3, 4, 1) * b).sum(1) + (a.view(3, 4, 1) * b).sum(0).sum(),
+        lambda a, b: (a.view(3, 4, 1) + b).sum(1),
+        lambda a, b: (a.view(3, 4, 1) * b).max(1),
+        lambda a, b: (a.view(3, 4, 1) * b).sum((0, 1)),
+        lambda a, b: (a.view(3, 4, 1) * (a.view(3, 4, 1) + b)).sum(1),
+        lambda a, b: (a.view(3, 4, 1) * b, (a.view(3, 4, 1) * b).sum(1)),
+    ],
+    ids=["vectors", "read twice", "another function", "another reduction", "two dimensions", "both vary in the rows", "a result"],
+)
+def test_what_is_no_product_stays(fn):
+    _, names = compiled_program(fn, A, B)
+    assert "matmul" not in names
+
+
+def test_a_factor_that_is_written_in_between_is_no_factor():
+    def fn(a, b):
+        copy = b.clone()
+        terms = a.view(3, 4, 1) * copy
+        copy[...] = 0.0
+        return terms.sum(1) + copy.sum()
+
+    compiled, names = compiled_program(fn, A, B)
+    assert "matmul" not in names
+    compiled.fuse()
+    np.testing.assert_allclose(compiled(tensor(A), tensor(B)).to_numpy().reshape(3, 5), A @ B, rtol=1e-12, atol=1e-12)
