@@ -24,10 +24,10 @@ import numpy as np
 
 from minitorch.compiler.rewriting import is_whole
 from minitorch.compiler.trace import Buffer, Node, Slice, View
-from minitorch.core.recording import fill
+from minitorch.core.recording import copy, fill
 from minitorch.tensor_data import broadcast_strides, strides_from_shape
 
-MATMUL_LIMIT = 1 << 17
+MATMUL_LIMIT = 1 << 19
 """The largest number of multiplications of a product that is compiled into the program; the blocked kernel is faster for larger ones."""
 
 SIZE_LIMIT = 1 << 14
@@ -115,7 +115,7 @@ def is_dense(view: View) -> bool:
 
 def _is_compiled(node: Node) -> bool:
     """Whether compiled kernels launched it, so that a compiled program may compute it."""
-    return bool(node.launches) and all(hasattr(launch.fn, "py_func") or launch.fn is fill for launch in node.launches)
+    return bool(node.launches) and all(hasattr(launch.fn, "py_func") or launch.fn in (fill, copy) for launch in node.launches)
 
 
 def loop_shape(node: Node) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from minitorch.compiler.generate import Writer
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.products import find_products
 from minitorch.compiler.program import Call, bind
+from minitorch.compiler.rewriting import extents, trim
 from minitorch.compiler.trace import Buffer, Node
 from minitorch.kernels import jit
 
@@ -82,18 +83,20 @@ def fuse(nodes: Sequence[Node], kept: Collection[Buffer], boundary: int) -> Fuse
         kept: The buffers that are needed at the end.
         boundary: Number of the first node of the backward pass, if that runs on its own; else the number of nodes.
     """
-    forward, backward = list(nodes[:boundary]), list(nodes[boundary:])
+    nodes = trim(list(nodes), kept)
+    forward, backward = nodes[:boundary], nodes[boundary:]
     crossing = {buffer for node in backward for buffer in node.buffers()}
     forward, backward = find_products(forward, {*kept, *crossing}), find_products(backward, kept)
     first = backward[0] if backward else None
     groups = group_nodes(forward + backward, kept, first)
     plan = plan_memory([group.buffers() for group in groups], kept)
+    origins = {buffer: first for buffer, (first, _) in extents(forward + backward).items()}
     split = next((number for number, group in enumerate(groups) if group.nodes[0] is first), len(groups))
-    forward = _segments(groups[:split], plan)
-    return FusedProgram(forward + _segments(groups[split:], plan), len(forward), plan)
+    parts = _segments(groups[:split], plan, origins)
+    return FusedProgram(parts + _segments(groups[split:], plan, origins), len(parts), plan)
 
 
-def _segments(groups: list[Group], plan: Plan) -> list[Segment | Group]:
+def _segments(groups: list[Group], plan: Plan, origins: dict[Buffer, int]) -> list[Segment | Group]:
     """Gather groups that are not launched as they are into segments."""
     parts: list[Segment | Group] = []
     waiting: list[Group] = []
@@ -104,7 +107,7 @@ def _segments(groups: list[Group], plan: Plan) -> list[Segment | Group]:
                 continue
             group = None
         if sum(len(node.launches) for each in waiting for node in each.nodes) >= SHORTEST:
-            writer = Writer(plan.positions)
+            writer = Writer(plan.positions, origins)
             for each in waiting:
                 writer.write(each)
             parts.append(Segment(waiting, writer, writer.source("fused")))
@@ -120,18 +123,13 @@ def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndar
     """The calls of a part."""
     if isinstance(part, Group):
         return bind(part.nodes, arrays)
-    args = [block.view(given) if isinstance(given, np.dtype) else flat(given.array) for given in part.writer.arrays.values()]
+    args = [block.view(given) if isinstance(given, np.dtype) else part.writer.flat(given) for given in part.writer.arrays.values()]
     rests = tuple(part.writer.rests)
     settings = np.zeros(sum(len(rest) for rest in part.writer.examples))
     function = load(part.text, part.writer.functions)
     if hasattr(function, "compile"):
         function.compile(tuple([numba.typeof(arg) for arg in (*args, settings)]))
     return [(call_with_settings, (function, args, settings, rests, [])) if rests else (function, (*args, settings))]
-
-
-def flat(array: np.ndarray) -> np.ndarray:
-    """The elements of the array that owns a buffer, in memory order."""
-    return array if array.ndim == 1 else array.reshape(-1)
 
 
 def call_with_settings(function: Any, args: list[np.ndarray], settings: np.ndarray, rests: tuple[Any, ...], last: list[float]) -> None:

@@ -16,8 +16,8 @@ from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.vector_math import fast_equivalents
 
-REGISTERS = 16
-"""Number of columns of a product that are summed at once, each in a variable."""
+ROWS, INNER = 2, 4
+"""How many rows of a product, and numbers of the inner dimension, one loop over the columns computes."""
 
 
 class Writer:
@@ -25,6 +25,7 @@ class Writer:
 
     Args:
         positions: For each temporary buffer its first byte in the block of memory.
+        origins: For each other buffer the first element that the program uses.
 
     Attributes:
         functions: The functions on numbers that the source calls, by name.
@@ -33,12 +34,12 @@ class Writer:
         examples: Settings as each of them computed them once.
     """
 
-    def __init__(self, positions: Mapping[Buffer, int]) -> None:
+    def __init__(self, positions: Mapping[Buffer, int], origins: Mapping[Buffer, int]) -> None:
         self.functions: dict[str, Callable[..., Any]] = {}
         self.arrays: dict[str, Any] = {}
         self.rests: list[Callable[[], tuple[Any, ...]]] = []
         self.examples: list[tuple[float, ...]] = []
-        self._positions = positions
+        self._positions, self._origins = positions, origins
         self._lines: list[str] = []
         self._depth = 1
         self._names: dict[Any, str] = {}
@@ -85,7 +86,11 @@ class Writer:
         if buffer not in self._names:
             self._names[buffer] = f"a{len(self._names)}"
             self.arrays[self._names[buffer]] = buffer
-        return self._names[buffer], 0
+        return self._names[buffer], -self._origins.get(buffer, 0)
+
+    def flat(self, buffer: Buffer) -> np.ndarray:
+        """The array for a buffer that is not planned: its elements in memory order, from the first one that the program uses."""
+        return buffer.array.reshape(-1)[self._origins.get(buffer, 0) :]
 
     def _element(self, view: View, strides: Sequence[int], variables: Sequence[str], shift: int = 0) -> str:
         """The element of a view at an index, or so many elements later."""
@@ -170,37 +175,41 @@ class Writer:
     # Products, numbers written into all elements, and kernels with a body
 
     def _matmul(self, group: Group) -> None:
-        """The product row by row; the sums of several columns are variables, so that a row of b is read once for all of them."""
+        """The product: two rows at once, to whose columns the products of four numbers are added, as in `kernels.matmul`."""
         (node,) = group.nodes
-        rows, columns = node.out.shape  # type: ignore[union-attr] - a product has a result
+        rows = node.out.shape[0]  # type: ignore[union-attr] - a product has a result
+        inner = node.inputs[0].shape[1]
         depth = self._depth
-        self._for("i", rows)
-        whole = columns // REGISTERS * REGISTERS
-        if whole:
+        for row, row_count, height in blocks(rows, ROWS):
+            self._for("i", row_count)
             inside = self._depth
-            self._for("j", columns // REGISTERS)
-            self._columns(node, range(REGISTERS), REGISTERS)
-            self._depth = inside
-        if columns > whole:
-            self._columns(node, range(whole, columns), 0)
-        self._depth = depth
+            first = min(INNER, inner)
+            self._add_products(node, range(row, row + height), range(first), is_first=True)
+            for start, count, length in blocks(inner - first, INNER):
+                self._for("k", count)
+                self._add_products(node, range(row, row + height), range(first + start, first + start + length), is_first=False)
+                self._depth = inside
+            self._depth = depth
 
-    def _columns(self, node: Node, columns: range, step: int) -> None:
-        """Some columns of a row of a product; with a step, those that follow after j steps."""
+    def _add_products(self, node: Node, rows: range, inner: range, is_first: bool) -> None:
+        """Add the products along a part of the inner dimension to all columns of some rows; i and k blocks later than these."""
         out: Any = node.out
         a, b = node.inputs
-        sums = [f"s{column - columns.start}" for column in columns]
-        for each in sums:
-            self._line(f"{each} = {cast('0.0', out.dtype)}")
+        for row in rows:
+            for k in inner:
+                strides = (a.strides[0] * len(rows), 0 if is_first else a.strides[1] * len(inner))
+                element = self._element(a, strides, ("i", "k"), row * a.strides[0] + k * a.strides[1])
+                self._line(f"x{row - rows.start}_{k - inner.start} = {element}")
         depth = self._depth
-        self._for("k", a.shape[1])
-        self._line(f"x = {self._element(a, a.strides, ('i', 'k'))}")
-        for column, each in zip(columns, sums, strict=True):
-            self._line(f"{each} += x * {self._element(b, (*b.strides, b.strides[1] * step), ('k', '0', 'j'), column * b.strides[1])}")
+        self._for("j", out.shape[1])
+        for k in inner:
+            strides = (0 if is_first else b.strides[0] * len(inner), b.strides[1])
+            self._line(f"y{k - inner.start} = {self._element(b, strides, ('k', 'j'), k * b.strides[0])}")
+        for row in rows:
+            element = self._element(out, (out.strides[0] * len(rows), out.strides[1]), ("i", "j"), row * out.strides[0])
+            terms = [f"x{row - rows.start}_{number} * y{number}" for number in range(len(inner))]
+            self._line(f"{element} = {' + '.join(terms if is_first else [element, *terms])}")
         self._depth = depth
-        for column, each in zip(columns, sums, strict=True):
-            strides, shift = (*out.strides, out.strides[1] * step), column * out.strides[1]
-            self._line(f"{self._element(out, strides, ('i', '0', 'j'), shift)} = {each}")
 
     def _fill(self, group: Group) -> None:
         target, value = group.nodes[0].launches[0].args
@@ -233,6 +242,13 @@ class Writer:
         if isinstance(arg, tuple):
             return f"({', '.join(map(self._slice, arg))},)"
         return repr(arg)
+
+
+def blocks(length: int, size: int) -> list[tuple[int, int, int]]:
+    """A dimension divided into blocks: the first index, the number of blocks and their size, twice if a smaller block is left over."""
+    whole = length // size
+    found = [(0, whole, size)] if whole else []
+    return [*found, (whole * size, 1, length % size)] if length % size else found
 
 
 def coalesced(group: Group) -> tuple[list[int], list[int]]:

@@ -9,18 +9,24 @@ After:
 
     t9: float64[50, 10] = matmul(x, W)
 
-A loop over both would add to 10 sums in memory; a product keeps them in variables, several in one vector.
+A loop over both would add to 10 sums in memory; a product keeps them in variables, several in one vector. For that, the columns of the
+second factor must lie side by side: if they do not, the product is transposed, or the factor copied.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from minitorch import operators
+from minitorch.compiler.fuse import kind_of
 from minitorch.compiler.rewriting import is_whole, times_read, times_written
-from minitorch.compiler.trace import Buffer, Node, View
+from minitorch.compiler.trace import TEMPORARY, Buffer, Launch, Node, Slice, View
+from minitorch.core.recording import copy
 from minitorch.tensor_data import broadcast_strides
 
 
@@ -53,7 +59,8 @@ def find_products(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
                 product = None if changed else as_product(source, node)
                 dropped |= {source} if product else set()
         remaining.append(product or node)
-    return [node for node in remaining if node not in dropped]
+    found = [node for node in remaining if node not in dropped]
+    return [part for node in found for part in (arrange(node) if kind_of(node) == "matmul" else [node])]
 
 
 def as_product(mul: Node, total: Node) -> Node | None:
@@ -92,6 +99,42 @@ def roles(shape: tuple[int, ...], result: tuple[int, ...], a: tuple[int, ...], b
     if len(dims) != 3 or not len(inner) == len(row) == len(column) == 1 or row > column:
         return None
     return Dims(row[0], inner[0], column[0])
+
+
+WIDE = 4
+"""Number of columns from which on several are summed at once in a vector."""
+
+
+def arrange(node: Node) -> list[Node]:
+    """A product such that numbers that are read one after the other lie side by side: transposed, or after a copy of its second factor.
+
+    The columns of the result are summed at once, so that a row of the second factor is read as vectors.
+    """
+    out, (a, b) = node.out, node.inputs
+    assert out is not None
+    rows, columns = out.shape
+    if b.strides[1] == 1 and columns >= WIDE:
+        return [node]
+    if rows >= WIDE and (a.strides[0] == 1 or columns < WIDE):
+        return [replace(node, out=transposed(out), inputs=(transposed(b), transposed(a)))]
+    if b.strides[1] == 1 or rows < WIDE:
+        return [node]
+    buffer = Buffer(f"{b}_copy", np.empty(math.prod(b.shape), b.dtype), TEMPORARY)
+    made = View(buffer, b.shape, (b.shape[1], 1))
+    launch = Launch(copy, (Slice(buffer, 0, b.shape, (b.shape[1] * b.dtype.itemsize, b.dtype.itemsize), b.dtype), slice_of(b)))
+    copied = Node("map", "id", operators.id, made, (b,), launches=[launch], phase=node.phase, line=node.line)
+    return [copied, replace(node, inputs=(a, made))]
+
+
+def transposed(view: View) -> View:
+    """The transpose of a matrix."""
+    return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
+
+
+def slice_of(view: View) -> Slice:
+    """A view as the argument of a launch."""
+    size = view.dtype.itemsize
+    return Slice(view.buffer, view.offset * size, view.shape, tuple([stride * size for stride in view.strides]), view.dtype)
 
 
 def matrix(view: View, shape: tuple[int, ...], strides: tuple[int, ...], row: int, column: int) -> View:

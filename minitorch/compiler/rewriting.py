@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -52,6 +52,32 @@ def is_whole(view: View) -> bool:
         step *= size
     unused = view.buffer.array.size - step  # a large array begins at a cache line, with less than one unused before or after it
     return unused == 0 or (step >= LARGE and 0 < unused * view.dtype.itemsize <= 64)
+
+
+def extents(nodes: Iterable[Node]) -> dict[Buffer, tuple[int, int]]:
+    """The first element of each buffer that a program uses, and the one after the last.
+
+    A large array begins at a cache line, so that the number of unused elements before it is another one in every process.
+    """
+    found: dict[Buffer, tuple[int, int]] = {}
+    for node in nodes:
+        views = [(view.buffer, view.offset, view.shape, view.strides, 1) for view in (node.out, *node.inputs) if view is not None]
+        slices = [part for launch in node.launches for part in launch.slices()]
+        views += [(part.buffer, part.start, part.shape, part.strides, part.dtype.itemsize) for part in slices]
+        for buffer, start, shape, strides, size in views:
+            end = start + size + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
+            first, last = found.get(buffer, (start // size, 0))
+            found[buffer] = min(first, start // size), max(last, -(-end // size))
+    return found
+
+
+def trim(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
+    """Replace temporary buffers by such without unused elements at either end."""
+    moves = {}
+    for buffer, (first, last) in extents(nodes).items():
+        if buffer.role == TEMPORARY and not buffer.pinned and buffer not in kept and last - first < buffer.array.size:
+            moves[buffer] = Buffer(buffer.name, buffer.array[first:last], TEMPORARY), -first
+    return [moved(node, moves) for node in nodes]
 
 
 def moved(node: Node, moves: Moves) -> Node:

@@ -79,3 +79,56 @@ def test_a_factor_that_is_written_in_between_is_no_factor():
     assert "matmul" not in names
     compiled.fuse()
     np.testing.assert_allclose(compiled(tensor(A), tensor(B)).to_numpy().reshape(3, 5), A @ B, rtol=1e-12, atol=1e-12)
+
+
+LAYOUTS = {
+    "as they are": lambda a, b: (a, b),
+    "first transposed": lambda a, b: (a.permute(1, 0), b),
+    "second transposed": lambda a, b: (a, b.permute(1, 0)),
+    "both transposed": lambda a, b: (a.permute(1, 0), b.permute(1, 0)),
+}
+
+
+def check_products(sizes, dtype, tolerance):
+    """Compile one program of products of all these sizes, (rows, inner, columns), with each factor in each layout; compare with NumPy."""
+    random = np.random.default_rng(0)
+    pairs = []
+    for rows, inner, columns in sizes:
+        for layout in LAYOUTS:
+            a, b = random.standard_normal((rows, inner)), random.standard_normal((inner, columns))
+            stored = (
+                (a.T if layout in ("first transposed", "both transposed") else a),
+                (b.T if "second" in layout or "both" in layout else b),
+            )
+            pairs.append((layout, *[minitorch.tensor(np.ascontiguousarray(x).tolist(), FastBackend, dtype=dtype) for x in stored], a, b))
+
+    def fn(*tensors):
+        results = []
+        for (layout, *_), a, b in zip(pairs, tensors[::2], tensors[1::2], strict=True):
+            a, b = LAYOUTS[layout](a, b)
+            results.append(a @ b)
+        return tuple(results)
+
+    compiled = minitorch.compile(fn)
+    for call in range(3):
+        factor = 1.0 + call
+        results = compiled(*[x * factor for _, a, b, *_ in pairs for x in (a, b)])
+        for (layout, _, _, a, b), result in zip(pairs, results, strict=True):
+            want = a @ b * factor**2
+            np.testing.assert_allclose(
+                result.to_numpy(), want, rtol=0, atol=tolerance * np.abs(want).max(), err_msg=f"{layout} {want.shape}"
+            )
+        if call == 1:
+            assert compiled.fuse().count("# ") > len(pairs)  # each product, and copies of factors
+    assert compiled._latest.program is not None
+
+
+def test_products_of_any_layout():
+    check_products([(5, 6, 7)], minitorch.float64, 1e-14)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("dtype", "tolerance"), [(minitorch.float64, 1e-14), (minitorch.float32, 1e-6)], ids=["float64", "float32"])
+def test_products_of_any_size(dtype, tolerance):
+    sizes = [(1, 1, 1), (1, 9, 4), (2, 4, 5), (3, 5, 1), (4, 1, 9), (9, 3, 2), (7, 8, 16), (6, 17, 3), (70, 80, 12)]
+    check_products(sizes, dtype, tolerance)
