@@ -249,8 +249,14 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
                         reduce_many(lanes, a, q + k, length)
                         result[0] = fn(result[0], lanes[0])
                         k += length
-                for i in range(k, n):
-                    result[0] = fn(result[0], a[q + i * step])
+                if reassociable:  # in a variable: whether an array overlaps a would decide on the order of the sum
+                    value = result[0]
+                    for i in range(k, n):
+                        value = fn(value, a[q + i * step])
+                    result[0] = value
+                else:
+                    for i in range(k, n):
+                        result[0] = fn(result[0], a[q + i * step])
             out[o] = result[0]
 
     def rows(out, a, kept, reduced, width, overwrite, tasks, shares):

@@ -39,7 +39,7 @@ def test_an_operation_replays_exactly(op, dtype):
             found = outcome(compiled, op, op.shapes[0], dtype, seed, with_gradient)
             assert len(found) == len(expected)
             for mine, its in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(mine, its)
+                np.testing.assert_array_equal(mine, its, err_msg=f"seed {seed}, {with_gradient=}")
         assert compiled.replayed >= 2
 
 
