@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from minitorch.compiler.trace import TEMPORARY, Buffer, Node, Slice, View
 from minitorch.tensor_data import LARGE
 
@@ -75,7 +77,8 @@ def trim(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
     """Replace temporary buffers by such without unused elements at either end."""
     moves = {}
     for buffer, (first, last) in extents(nodes).items():
-        if buffer.role == TEMPORARY and not buffer.pinned and buffer not in kept and last - first < buffer.array.size:
+        ours = buffer.role == TEMPORARY and not buffer.pinned and buffer not in kept and isinstance(buffer.array, np.ndarray)
+        if ours and last - first < buffer.array.size:
             moves[buffer] = Buffer(buffer.name, buffer.array[first:last], TEMPORARY), -first
     return [moved(node, moves) for node in nodes]
 

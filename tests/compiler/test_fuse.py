@@ -32,7 +32,7 @@ def fused_at_once(step):
     return call
 
 
-@pytest.mark.parametrize("seed", [0, 1, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 24)]])
+@pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 8)]])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(float64, 1e-12), (float32, 1e-5)], ids=["float64", "float32"])
 def test_a_fused_program_trains_like_the_function(seed, dtype, tolerance):
     losses, parameters, _ = train(seed, 12, dtype, 6, lambda step: step)

@@ -29,22 +29,24 @@ from course.staff.probes.plain import Number
 from course.workspace import function_source
 
 from .handouts import handout
-from .original_copies import STYLES, copy_original
+from .original_copies import STYLES, MadeWhenRead, copy_original
 
 STUB = 'raise NotImplementedError("Need to implement for Task 2.3")'
 
 
 @pytest.fixture(scope="module")
 def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, AdoptedWork]:
-    return {style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()) for style in STYLES}
+    return MadeWhenRead(lambda style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()))
 
 
 @pytest.fixture(scope="module")
 def workspaces(adoptions: Mapping[str, AdoptedWork], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folders = {style: tmp_path_factory.mktemp(f"workspace-{style}") / "work" for style in STYLES}
-    for style, folder in folders.items():
+    def write(style: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"workspace-{style}") / "work"
         write_workspace(adoptions[style], course(), folder)
-    return folders
+        return folder
+
+    return MadeWhenRead(write)
 
 
 def written_tasks(adopted: AdoptedWork, stages: range) -> list[Task]:
@@ -125,6 +127,7 @@ def test_each_module_is_recognized_without_the_files_that_only_the_original_cour
     assert is_original([], {"minitorch/operators.py": contents["minitorch/operators.py"]})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("style", [GUIDED, BARE])
 @pytest.mark.parametrize("last", range(5))
 def test_no_handout_is_taken_for_the_original_course(last: int, style: str) -> None:
@@ -133,9 +136,14 @@ def test_no_handout_is_taken_for_the_original_course(last: int, style: str) -> N
     assert not any(is_original([path], {path: text}) for path, text in files.items())
 
 
+@pytest.mark.exhaustive
 def test_neither_the_reference_nor_adopted_work_is_taken_for_the_original_course(adoptions: Mapping[str, AdoptedWork]) -> None:
     reference = {path: (ROOT / path).read_bytes() for path in student_files(course())}
-    for files in (reference, right_answer(ROOT, course()), *({p: t.encode() for p, t in one.files.items()} for one in adoptions.values())):
+    for files in (
+        reference,
+        right_answer(ROOT, course()),
+        *({p: t.encode() for p, t in one.files.items()} for one in map(adoptions.__getitem__, STYLES)),
+    ):
         assert not is_original(files, files)
         assert [path for path, text in files.items() if path.startswith("minitorch/") and is_original([path], {path: text})] == []
 
@@ -294,6 +302,7 @@ def test_a_file_that_the_student_added_is_copied_to_where_it_is_used(line: str, 
     assert scope["mul"](2.0, 3.0) == 6.0
 
 
+@pytest.mark.exhaustive
 def test_a_constant_that_an_added_file_computes_comes_after_its_imports(tmp_path: Path) -> None:
     found = adopt_with_helpers(
         tmp_path,
@@ -304,6 +313,7 @@ def test_a_constant_that_an_added_file_computes_comes_after_its_imports(tmp_path
     assert functions_of(found)["mul"](2.0, 3.0) == 6.0
 
 
+@pytest.mark.exhaustive
 def test_added_files_that_import_each_other_and_the_file_itself_are_copied(tmp_path: Path) -> None:
     found = adopt_with_helpers(
         tmp_path,
@@ -315,6 +325,7 @@ def test_added_files_that_import_each_other_and_the_file_itself_are_copied(tmp_p
     assert functions_of(found)["mul"](5.0, 3.0) == 15.0
 
 
+@pytest.mark.exhaustive
 def test_a_name_that_this_course_gives_to_another_function_is_changed(tmp_path: Path) -> None:
     found = adopt_with_helpers(
         tmp_path,
@@ -326,6 +337,7 @@ def test_a_name_that_this_course_gives_to_another_function_is_changed(tmp_path: 
     assert functions_of(found)["maximum"](5.0, 3.0) == 5.0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("helpers", "why"),
     [
@@ -357,6 +369,7 @@ def test_statements_that_run_on_import_and_are_lost_are_named(lines: str, lost: 
     assert lost_statements(f"{lines}\n\ndef look():\n    return TABLE\n\n\ndef mul(x, y):\n    return look()\n", ["mul"]) == lost
 
 
+@pytest.mark.exhaustive
 def test_adopt_names_statements_that_run_on_import(tmp_path: Path) -> None:
     operators = "TABLE = {}\nTABLE['a'] = 2.0\n\n\ndef mul(x, y):\n    return TABLE['a'] * x * y\n"
     assert adopt_with_helpers(tmp_path, operators, "").errors == (
@@ -365,6 +378,7 @@ def test_adopt_names_statements_that_run_on_import(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_program_may_import_a_file_beside_it(tmp_path: Path) -> None:
     program = (
         "import minitorch\nimport layers\n\n\nclass Network(minitorch.Module):\n    def __init__(self, hidden_layers):\n"
@@ -410,7 +424,7 @@ def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Ado
 # Grading
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.exhaustive if style != "terse" else ()) for style in STYLES])
 def test_right_work_of_the_original_course_gets_full_marks(
     style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
 ) -> None:
@@ -442,6 +456,7 @@ def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapp
     ], [(task.task, task.reason) for result in results for task in result.tasks if not task.passed]
 
 
+@pytest.mark.exhaustive
 def test_a_mistake_loses_marks_under_either_profile(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     shutil.copytree(workspaces["typed"], wrong)
@@ -494,6 +509,7 @@ def test_a_numpy_number_counts_as_a_number_under_the_original_profile() -> None:
 # The command
 
 
+@pytest.mark.exhaustive
 def test_the_command_says_what_it_recognized_and_what_to_do_next(tmp_path: Path) -> None:
     folder = copy_original("terse", tmp_path)
     result = CliRunner().invoke(app, ["adopt", str(folder), "--out", str(tmp_path / "handed")])

@@ -18,7 +18,7 @@ from course.staff.grading.results import BEYOND, PART, PASS, HiddenProbe, Result
 from course.staff.outputs.feedback import feedback
 from course.workspace.published import PATH, BeyondRule, is_beyond, read_rules
 
-from .original_copies import STYLES, copy_original
+from .original_copies import STYLES, MadeWhenRead, copy_original
 
 IS_FLOAT = "tests/test_operators.py::test_every_result_is_a_float[lt(2.0, 3.0)]"
 """A test that comparisons with True as their result fail, which the original course accepts."""
@@ -26,10 +26,12 @@ IS_FLOAT = "tests/test_operators.py::test_every_result_is_a_float[lt(2.0, 3.0)]"
 
 @pytest.fixture(scope="module")
 def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folders = {style: tmp_path_factory.mktemp(f"beyond-{style}") for style in STYLES}
-    for style, folder in folders.items():
+    def write(style: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"beyond-{style}")
         write_workspace(adopt(copy_original(style, folder), course()), course(), folder / "work")
-    return {style: folder / "work" for style, folder in folders.items()}
+        return folder / "work"
+
+    return MadeWhenRead(write)
 
 
 # The list
