@@ -9,8 +9,8 @@ After:
 
     t9: float64[50, 10] = matmul(x, W)
 
-A loop over both would add to 10 sums in memory; a product keeps them in variables, several in one vector. For that, the columns of the
-second factor must lie side by side: if they do not, the product is transposed, or the factor copied.
+A loop over both would read and write each sum once for every number; a product adds several numbers to a row of sums at once, in vectors.
+For that, the columns of the second factor must lie side by side: if they do not, the product is transposed, or the factor copied.
 """
 
 from __future__ import annotations
