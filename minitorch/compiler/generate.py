@@ -192,7 +192,11 @@ class Writer:
             self._depth = depth
 
     def _add_products(self, node: Node, rows: range, inner: range, is_first: bool) -> None:
-        """Add the products along a part of the inner dimension to all columns of some rows; i and k blocks later than these."""
+        """Add the products along a part of the inner dimension to all columns of some rows; i and k blocks later than these.
+
+        Sums begin with 0, as in `kernels.matmul`, and so are rounded as there: Adam divides even a gradient that is 0 but for rounding by
+        its size.
+        """
         out: Any = node.out
         a, b = node.inputs
         for row in rows:
@@ -208,7 +212,7 @@ class Writer:
         for row in rows:
             element = self._element(out, (out.strides[0] * len(rows), out.strides[1]), ("i", "j"), row * out.strides[0])
             terms = [f"x{row - rows.start}_{number} * y{number}" for number in range(len(inner))]
-            self._line(f"{element} = {' + '.join(terms if is_first else [element, *terms])}")
+            self._line(f"{element} = {' + '.join([cast('0.0', out.dtype) if is_first else element, *terms])}")
         self._depth = depth
 
     def _fill(self, group: Group) -> None:
