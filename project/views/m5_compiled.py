@@ -37,7 +37,7 @@ if not stage.is_source:
     st.caption("A line that begins with - is removed by the next pass.")
 
 st.subheader("What it gains")
-if st.button("Time it", key="compiled_time", help="Fusing compiles for one or two seconds the first time."):
+if st.button("Time it", key="compiled_time", help="Fusing compiles for some seconds the first time."):
     with st.spinner("Measuring …"), task_guard():
         st.session_state.compiled_seconds = (name, hidden), compiled_step.measure(name, hidden)
 measured = st.session_state.get("compiled_seconds")
