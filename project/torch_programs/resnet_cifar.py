@@ -107,11 +107,11 @@ def evaluate(net: nn.Module, loader: DataLoader) -> float:
 def train(steps: int = 20, seed: int = 0) -> list[float]:
     """Train and return the loss of each step."""
     rng = np.random.default_rng(seed)
-    loader = DataLoader(make_data(rng, n=64), batch_size=16, shuffle=False, num_workers=0)
+    loader = DataLoader(make_data(rng, n=128), batch_size=32, shuffle=False, num_workers=0)
     net = ResNet(BasicBlock, [1, 1, 1])
     fill_parameters(net, rng)
     criterion = nn.CrossEntropyLoss()
-    optimizer = optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    optimizer = optim.SGD(net.parameters(), lr=0.003, momentum=0.9, weight_decay=5e-4)
     scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
 
     losses: list[float] = []
