@@ -1,4 +1,4 @@
-"""Programs written for PyTorch, each run twice: as it is, and with our library under PyTorch's names. Their losses must be equal."""
+"""Programs written for PyTorch, each run twice: as it is, and with our library under PyTorch's names. Losses and output must be equal."""
 
 import re
 import sys
@@ -11,6 +11,11 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "project" / "torch_programs"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "seeded")
 STEPS = 20
+
+LAST_LINES_DRAWN = {"diffusion": 1, "gpt": 1, "name_generator": 1}
+"""How many lines at the end of a program's output depend on numbers that the library draws."""
+
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
 
 PLAIN_IMPORT = re.compile(r"^(\s*)import torch(\s*(?:#.*)?)$")
 IMPORT_AS = re.compile(r"^(\s*)import torch((?:\.\w+)* as \w+\s*(?:#.*)?)$")
@@ -45,10 +50,17 @@ def execute(name: str, ours: bool) -> ModuleType:
     return module
 
 
-def losses(name: str, ours: bool, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> list[float]:
+def losses(name: str, ours: bool, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The losses of the first steps of a program, whose `seeded` imports the same library."""
     monkeypatch.setitem(sys.modules, "seeded", execute("seeded", ours))
-    return execute(name, ours).train(STEPS, seed)
+    return execute(name, ours).train(STEPS)
+
+
+def printed(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:
+    """What a program has printed, except what it has drawn: the text with # for each number, and the numbers."""
+    lines = capsys.readouterr().out.splitlines()
+    text = "\n".join(lines[: len(lines) - LAST_LINES_DRAWN.get(name, 0)])
+    return " ".join(NUMBER.sub("#", text).split()), [float(number) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +88,9 @@ def test_only_import_lines_are_replaced(line, replaced):
 
 @pytest.mark.parametrize("line", ["import torch.nn", "import torch, math", "import math, torch"])
 def test_an_import_that_cannot_be_replaced_is_refused(line):
-    with pytest.raises(ValueError, match="^expected `import torch`, `import torch.x as y` or `from torch.x import y`, got ") as error:
+    message = f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line!r}; rewrite it"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         for_minitorch(f"{line}\n")
-    assert str(error.value).endswith(f"got {line!r}; rewrite it")
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "seeded"])
@@ -93,14 +105,18 @@ def test_a_program_differs_in_its_imports_only(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_trains_as_with_pytorch(name, monkeypatch):
+def test_a_program_trains_and_prints_as_with_pytorch(name, monkeypatch, capsys):
+    """The programs are well-conditioned: weights that differ by 2e-7 of their size change no loss by more than 2e-5 of it."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     pytest.importorskip("minitorch.torch", reason="this workspace has no minitorch.torch")
     theirs = losses(name, False, monkeypatch)
+    wanted_text, wanted_numbers = printed(name, capsys)
     assert len(theirs) == STEPS
-    assert all(type(loss) is float for loss in theirs)
-    assert np.ptp(theirs) > 1e-3 * abs(theirs[0]), "a program that learns nothing would prove nothing"
+    assert np.ptp(theirs) > 0.01 * abs(theirs[0]), "a program that learns nothing would prove nothing"
     ours = losses(name, True, monkeypatch)
+    text, numbers = printed(name, capsys)
     assert all(type(loss) is float for loss in ours)
-    assert torch.is_grad_enabled()
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-7)
+    assert text == wanted_text
+    np.testing.assert_allclose(numbers, wanted_numbers, rtol=1e-3, atol=2e-3)
+    assert torch.is_grad_enabled()
