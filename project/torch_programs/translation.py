@@ -113,7 +113,7 @@ def train(steps: int = 20, seed: int = 0) -> list[float]:
 
 def main() -> None:
     """Train for longer."""
-    train(steps=300)
+    train(steps=600)
 
 
 if __name__ == "__main__":

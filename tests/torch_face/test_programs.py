@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -104,10 +105,19 @@ def test_a_program_differs_in_its_imports_only(name):
     assert all(re.match(r"(import|from) torch\b", line) for line in changed)
 
 
+@pytest.fixture
+def torch() -> Iterator[ModuleType]:
+    """PyTorch on one core: it waits actively for its threads, and would slow down tests that run at the same time."""
+    library = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    threads = library.get_num_threads()
+    library.set_num_threads(1)
+    yield library
+    library.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_trains_and_prints_as_with_pytorch(name, monkeypatch, capsys):
+def test_a_program_trains_and_prints_as_with_pytorch(name, torch, monkeypatch, capsys):
     """The programs are well-conditioned: weights that differ by 2e-7 of their size change no loss by more than 2e-5 of it."""
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     pytest.importorskip("minitorch.torch", reason="this workspace has no minitorch.torch")
     theirs = losses(name, False, monkeypatch)
     wanted_text, wanted_numbers = printed(name, capsys)
