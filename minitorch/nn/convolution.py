@@ -21,7 +21,7 @@ from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.losses import accepts
 from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
@@ -432,7 +432,7 @@ class Conv1d(_Conv):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, in_channels, L) to (B, out_channels, L')."""
-        bias = self.bias and self.bias.value
+        bias = value_of(self.bias)
         return conv1d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -458,5 +458,5 @@ class Conv2d(_Conv):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, in_channels, H, W) to (B, out_channels, H', W')."""
-        bias = self.bias and self.bias.value
+        bias = value_of(self.bias)
         return conv2d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)

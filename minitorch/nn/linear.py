@@ -11,7 +11,7 @@ from minitorch.kernels.activations import relu_back
 from minitorch.kernels.losses import accepts, add_relu, bias_relu_backward
 from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
@@ -151,4 +151,4 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (…, in_features) to (…, out_features)."""
-        return linear(input, self.weight.value, self.bias and self.bias.value)
+        return linear(input, self.weight.value, value_of(self.bias))

@@ -19,7 +19,7 @@ from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.losses import accepts
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
@@ -488,7 +488,7 @@ class _BatchNorm(Module):
         momentum = self.momentum
         if momentum is None and self.num_batches_tracked is not None:
             momentum = 1 / (int(self.num_batches_tracked.item()) + 1)
-        weight, bias = self.weight and self.weight.value, self.bias and self.bias.value
+        weight, bias = value_of(self.weight), value_of(self.bias)
         out = batch_norm(input, self.running_mean, self.running_var, weight, bias, self.training, momentum or 0.0, self.eps)
         if self.training and self.num_batches_tracked is not None:
             if is_writable(self.num_batches_tracked):
@@ -540,7 +540,7 @@ class _SampleNorm(Module):
 
     def _weights(self) -> tuple[Tensor | None, Tensor | None]:
         """Return the values of weight and bias, or None."""
-        return self.weight and self.weight.value, self.bias and self.bias.value
+        return value_of(self.weight), value_of(self.bias)
 
 
 class GroupNorm(_SampleNorm):
