@@ -379,7 +379,8 @@ class _Conv(Module):
         in_channels, out_channels, groups = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
-        shape = (out_channels, in_channels // groups, *kernel[2 - self.dims :])
+        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel[2 - self.dims :]
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None

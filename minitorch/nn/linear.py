@@ -136,6 +136,7 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
+        self.out_features, self.in_features = shape
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None

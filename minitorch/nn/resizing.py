@@ -25,7 +25,7 @@ MODES = {"nearest": None, "linear": 1, "bilinear": 2, "bicubic": 2, "area": None
 """The modes of `interpolate`, each with the number of dimensions that it is for, if it is for one alone."""
 
 CUBIC = -0.75
-"""Parameter of the cubic convolution, as in PyTorch. Source: Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing 29."""
+"""Parameter of the cubic convolution, as in PyTorch. Source: Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing."""
 
 
 def interpolate(

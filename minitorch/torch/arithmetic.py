@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch.core.dtypes import bool_, is_float
+from minitorch.core.dtypes import bool_
 from minitorch.core.math_functions import Div
 from minitorch.tensor import Tensor
-from minitorch.torch.promotion import cast, float_result_type, promote, result_type
+from minitorch.torch.promotion import float_result_type, promote
 
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
