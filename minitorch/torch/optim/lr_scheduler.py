@@ -536,12 +536,10 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
-        start = 0.0
-        for end, first, last, momentum, other in self.phases:
-            if step <= end or end == self.phases[-1][0]:
-                share = (step - start) / (end - start)
-                break
-            start = end
+        number = next((i for i, phase in enumerate(self.phases) if step <= phase[0]), len(self.phases) - 1)
+        start = self.phases[number - 1][0] if number else 0.0
+        end, first, last, momentum, other = self.phases[number]
+        share = (step - start) / (end - start)
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
                 set_momentum(group, self._between(momentum, other, share))
