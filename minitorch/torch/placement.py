@@ -1,29 +1,16 @@
-"""Stage 6 - Where a tensor is stored and in which dtype, from the arguments device and dtype."""
+"""Stage 6 - Where a tensor is stored and in which dtype, from the arguments device and dtype of layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minitorch.core.backend import resolve_backend
 from minitorch.core.dtypes import as_dtype
-from minitorch.fast_ops import FastBackend
 from minitorch.tensor import Tensor as EngineTensor
-from minitorch.tensor_ops import TensorBackend
+from minitorch.torch.places import backend_of, target
 from minitorch.torch.promotion import get_default_dtype
 
-
-def backend_of(device: Any) -> TensorBackend:
-    """The backend of a device: None for the CPU, a name, a device object, or a backend.
-
-    Raises:
-        TypeError: If it is none of these.
-    """
-    if device is None:
-        return FastBackend
-    found = resolve_backend(device if isinstance(device, (str, TensorBackend)) else getattr(device, "type", device))
-    if found is None:
-        raise TypeError(f'expected a device such as "cpu" or "cuda", got {device!r}')
-    return found
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Names of dtypes that `Module.half` and its relatives pass."""
 
 
 def placement(device: Any = None, dtype: Any = None) -> dict[str, Any]:
@@ -32,7 +19,7 @@ def placement(device: Any = None, dtype: Any = None) -> dict[str, Any]:
 
 
 def targets_of(*targets: Any) -> list[Any]:
-    """What `Tensor.to` and `Module.to` are given as backends and dtypes.
+    """What `Tensor.to` and `Module.to` are given, as backends and dtypes.
 
     Args:
         targets: Devices, dtypes, tensors, which stand for both, or None, which changes nothing.
@@ -41,11 +28,10 @@ def targets_of(*targets: Any) -> list[Any]:
         TypeError: If one is something else.
     """
     found: list[Any] = []
-    for target in targets:
-        tensor = getattr(target, "_engine", target)
+    for given in targets:
+        tensor = getattr(given, "_engine", given)
         if isinstance(tensor, EngineTensor):
             found += [tensor.backend, tensor.dtype]
-        elif target is not None:
-            named = target if isinstance(target, (str, TensorBackend)) else getattr(target, "type", target)
-            found.append(resolve_backend(named) or as_dtype(target))
+        elif given is not None:
+            found.append(as_dtype(given) if given in FLOATS else target(given))
     return found
