@@ -11,6 +11,7 @@ import numpy as np
 from minitorch.core import creation
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
+from minitorch.ops.views import StridedView
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import cast, result_type
@@ -29,17 +30,16 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same elements and memory in another shape, or in another dtype (as a copy).
+    """The same elements and memory in another shape.
 
     Raises:
+        TypeError: If a dtype is given.
         RuntimeError: If the layout does not allow it.
     """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
     wanted = sizes(shape)
-    if not input.is_contiguous():
-        raise RuntimeError(f"view expected a contiguous tensor, got strides {input.stride()}; use reshape, which copies")
-    return input.view(*wanted)
+    return input.view(*wanted) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(wanted))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -179,9 +179,9 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return Select.apply(input, (*(slice(None),) * dim, slice(start, start + length)))
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
     """Elements in reverse order along dimensions, as a copy."""
-    return input.flip(*sizes(dims))
+    return input.flip(*sizes(numbers if dims is None else (dims,)))
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:

@@ -19,6 +19,7 @@ from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, in
 from minitorch.core.indexing import as_index
 from minitorch.core.layout_functions import Expand, Select
 from minitorch.ops.indexing import Put
+from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
@@ -26,7 +27,7 @@ from minitorch.torch import arithmetic, creation, indexing, pointwise, products,
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.promotion import cast, get_default_dtype, promote
 
-VIEWS = (View, Permute, Expand, Select)
+VIEWS = (View, Permute, Expand, Select, StridedView)
 """The functions whose results share memory with their input."""
 
 
