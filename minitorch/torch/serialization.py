@@ -1,8 +1,8 @@
 """Stage 6 - torch.save and torch.load: PyTorch's file format for tensors, numbers, text and collections of these.
 
-Such a file is a zip archive with a pickle, which says how everything belongs together, and the bytes of every storage. A pickle can name any
-function and have it called. So writing is limited to the types above, and reading accepts only the few names that they need: a file from
-anywhere may be opened.
+Such a file is a zip archive with a pickle, which says how everything belongs together, and the bytes of every storage. A pickle can name
+any function and have it called. So writing is limited to the types above, and reading accepts only the few names that they need: a file
+from anywhere may be opened.
 """
 
 from __future__ import annotations
@@ -157,9 +157,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
         NotImplementedError: If another pickle module, protocol or format is asked for.
     """
     if pickle_module not in (None, pickle) or pickle_protocol != 2 or not _use_new_zipfile_serialization:
-        raise NotImplementedError(
-            "torch.save supports the module pickle, protocol 2 and PyTorch's zip format only; leave these options out"
-        )
+        raise NotImplementedError("torch.save supports the module pickle, protocol 2 and the zip format only; leave these options out")
     text, archive = io.BytesIO(), io.BytesIO()
     writer = Writer(text)
     writer.dump(obj)

@@ -67,8 +67,8 @@ class Function:
     """A differentiable function of Tensors; a subclass defines the static methods `forward` and `backward`, and `apply` calls it.
 
     `forward(ctx, *args)` returns a Tensor or a tuple; `backward(ctx, *grad_outputs)` gets the gradient of each, and returns one for each
-    argument, None for those that are not Tensors. Instead of ctx in `forward`, a static method `setup_context(ctx, inputs, output)` may save
-    what backward needs.
+    argument, None for those that are not Tensors. In place of ctx in `forward`, a static method `setup_context(ctx, inputs, output)` may
+    save what backward needs.
     """
 
     @staticmethod
@@ -101,8 +101,8 @@ class Function:
         outputs = out if isinstance(out, tuple) else (out,)
         call = Call(cls, ctx, args, outputs)
         results = call.record() if any(needed) else [wrap(x._engine.detach()) if isinstance(x, Tensor) else x for x in outputs]
-        call.results = dict(zip(map(id, outputs), results, strict=True))
-        ctx._saved = tuple([call.results.get(id(x), x) for x in ctx._saved])
+        made = dict(zip(map(id, outputs), results, strict=True))
+        ctx._saved = tuple([made.get(id(x), x) for x in ctx._saved])
         return tuple(results) if isinstance(out, tuple) else results[0]
 
 
@@ -155,9 +155,8 @@ class Call:
         while len(found) > len(self.args) and found[-1] is None:
             found = found[:-1]
         if len(found) != len(self.args):
-            raise RuntimeError(
-                f"function {self.fn.__name__}Backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(found)})"
-            )
+            name, counts = self.fn.__name__, f"(expected {len(self.args)}, got {len(found)})"
+            raise RuntimeError(f"function {name}Backward returned an incorrect number of gradients {counts}")
         return [None if g is None else g._engine for g, x in zip(found, self.args, strict=True) if isinstance(x, Tensor)]
 
 
@@ -166,11 +165,13 @@ class Bridge(EngineFunction):
 
     @staticmethod
     def forward(ctx: Any, call: Call, out: EngineTensor, *tensors: EngineTensor) -> EngineTensor:
+        """The result, which is computed already; tensors are the arguments."""
         ctx.save_for_backward(call)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad_output: EngineTensor) -> tuple[Any, ...]:
+        """The gradients of the arguments."""
         (call,) = ctx.saved_values
         return (None, None, *call.gradients(grad_output))
 
