@@ -106,7 +106,7 @@ def round_half_even(x: float) -> float:
 
 def sign(x: float) -> float:
     """-1, 0 or 1; NaN for NaN."""
-    return float(x > 0) - float(x < 0) if x == x else x
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x
 
 
 class Expm1(Elementwise):

@@ -224,7 +224,7 @@ def bitwise_not(input: Tensor) -> Tensor:
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """input where the condition is true, other elsewhere; with the condition alone, the indices where it is true, one tensor for each dimension.
+    """input where the condition is true, other elsewhere; with the condition alone, the indices where it is true, one tensor a dimension.
 
     Raises:
         TypeError: If the condition is not a bool tensor.
@@ -274,7 +274,7 @@ def _extreme(input: Tensor, other: Tensor, largest: bool) -> Tensor:
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """input limited to the range from min to max, numbers or tensors. The gradient flows where input is not beyond a limit.
+    """input limited to the range from min to max, numbers or tensors. The gradient flows where input is within both limits, not at one.
 
     Raises:
         ValueError: If both limits are missing.
@@ -285,7 +285,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     for limit, largest in ((min, True), (max, False)):
         if limit is not None:
             a, b = promote(out, limit)
-            out = _where(logical_or((a >= b) if largest else (a <= b), a != a), a, b)
+            out = _where(logical_or((a > b) if largest else (a < b), a != a), a, b)
     return out
 
 

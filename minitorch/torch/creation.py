@@ -54,7 +54,7 @@ def numbers_of(data: Any) -> Any:
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A copy of numbers in nested lists, arrays or tensors. Without a dtype: int64 of ints, bool, the default dtype of floats, that of arrays.
+    """A copy of numbers in nested lists, arrays or tensors. Without a dtype: int64, bool or the default dtype; that of an array.
 
     Raises:
         ValueError: If the lists are ragged, or an integer dtype cannot represent a number.

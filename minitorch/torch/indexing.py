@@ -7,25 +7,12 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.layout_functions import Select
-from minitorch.ops.indexing import ScatterAdd, full_index, gather
+from minitorch.ops.indexing import Put, ScatterAdd, full_index
+from minitorch.ops.indexing import gather as gather
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import cast
 from minitorch.torch.reductions import Extreme
-
-__all__ = [
-    "argsort",
-    "gather",
-    "index_add",
-    "index_select",
-    "kthvalue",
-    "masked_select",
-    "nonzero",
-    "scatter",
-    "scatter_add",
-    "sort",
-    "topk",
-]
 
 
 def integers(like: Tensor, values: np.ndarray) -> Tensor:
@@ -41,7 +28,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """input with elements replaced: the converse of `gather`. Of several values for one element the last one stays."""
-    from minitorch.ops.indexing import Put
 
     values = cast(src, input.dtype) if isinstance(src, Tensor) else input._ensure_tensor(src)
     place = full_index(input, dim, index)

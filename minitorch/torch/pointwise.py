@@ -81,7 +81,7 @@ def abs(input: Tensor) -> Tensor:
 
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1, in the dtype of input."""
-    return cast(ops.Sign.apply(input), input.dtype)
+    return cast(ops.Sign.apply(as_float(input)), input.dtype)
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
@@ -98,7 +98,7 @@ def frac(input: Tensor) -> Tensor:
 
 def relu(input: Tensor) -> Tensor:
     """max(input, 0)."""
-    return engine_relu(input)
+    return engine_relu(input) if is_float(input._tensor.dtype) else cast(input * (input > 0), input.dtype)
 
 
 def isnan(input: Tensor) -> Tensor:
