@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import minitorch.nn as engine
-from minitorch.core.context import grad_mode
 from minitorch.core.creation import full
 from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.core.math_functions import ExactLog
@@ -34,14 +33,20 @@ def refuse_unless(op: str, **options: tuple[Any, Any]) -> None:
 def replace(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
     """The result of a function; with inplace, input becomes it.
 
+    While gradients are recorded, the function may need the numbers of input in its backward pass, so that they stay in memory: other
+    tensors that share this memory keep them, too.
+
     Raises:
         RuntimeError: If input is a leaf that requires gradients.
     """
     if not inplace:
         return out
-    if grad_mode.enabled and input._engine.is_leaf():
+    if out._engine.history is None:
+        input._overwrite(out._engine)
+    elif input._engine.is_leaf():
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    input._engine = out._engine
+    else:
+        input._engine = out._engine
     return input
 
 
@@ -50,7 +55,7 @@ def with_inplace(fn: Callable[..., Any], name: str, *, position: int) -> Callabl
     lifted = lift(fn)
 
     def function(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        if len(args) == position:
+        if len(args) == position + 1:
             *args, inplace = args  # type: ignore[assignment]  # a list is as good
         return replace(input, lifted(input, *args, **kwargs), inplace)
 
