@@ -81,7 +81,7 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
     (
         _reductions.sum, _reductions.mean, _reductions.prod, _reductions.all, _reductions.any, _reductions.var, _reductions.std,
         _reductions.var_mean, _reductions.amax, _reductions.amin, _reductions.max, _reductions.min, _reductions.argmax,
-        _reductions.argmin, _reductions.logsumexp, _reductions.norm, _reductions.median, _reductions.cumsum, _reductions.cumprod,
+        _reductions.argmin, _reductions.logsumexp, _reductions.norm, _indexing.median, _reductions.cumsum, _reductions.cumprod,
         _reductions.unique, _reductions.bincount, _reductions.count_nonzero,
     ),
 )  # fmt: skip

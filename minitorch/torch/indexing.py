@@ -1,4 +1,4 @@
-"""Stage 6 - Elements chosen by indices, masks and order, with PyTorch's arguments, on tensors of the engine."""
+"""Stage 5 - Elements chosen by indices, masks and order, with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 
@@ -117,3 +117,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
     indices = integers(input, np.take(order(input, dim, False), [k - 1], dim))
     values = gather(input, dim, indices)
     return Extreme(values, indices) if keepdim else Extreme(values.squeeze(dim), indices.squeeze(dim))
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median, the lower one of two; with dim the values and their indices."""
+    if dim is None:
+        return kthvalue(input.reshape(input.size), (input.size + 1) // 2).values
+    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)

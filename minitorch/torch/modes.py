@@ -1,4 +1,4 @@
-"""Stage 6 - Whether gradients are recorded: PyTorch's context managers and decorators over the engine's mode."""
+"""Stage 5 - Whether gradients are recorded: PyTorch's context managers and decorators over the engine's mode."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class GradientMode:
         grad_mode.enabled = self._before.pop()
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, called in this mode."""
+
         @functools.wraps(fn)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
             before, grad_mode.enabled = grad_mode.enabled, self.mode
@@ -44,6 +46,7 @@ class no_grad(GradientMode):
     """Record no gradients: `with no_grad():`, `@no_grad()` or `@no_grad`."""
 
     def __new__(cls, fn: Callable[..., Any] | None = None) -> Any:
+        """The mode, or a function in it."""
         made = super().__new__(cls)
         made.__init__()
         return made if fn is None else made(fn)

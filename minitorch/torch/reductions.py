@@ -1,4 +1,4 @@
-"""Stage 6 - Reductions with PyTorch's dimensions and dtypes, on tensors of the engine: dimensions are dropped unless keepdim is set."""
+"""Stage 5 - Reductions with PyTorch's dimensions and dtypes, on tensors of the engine: dimensions are dropped unless keepdim is set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitorch.core.creation import cat
 from minitorch.core.dtypes import as_dtype, bool_, is_float
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
@@ -164,15 +165,6 @@ def _root(squares: Tensor) -> Tensor:
     return arithmetic.masked_fill(arithmetic.masked_fill(squares, zero, 1.0).sqrt(), zero, 0.0)
 
 
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, the lower one of two; with dim the values and their indices."""
-    from minitorch.torch.indexing import kthvalue
-
-    if dim is None:
-        return kthvalue(input.reshape(input.size), (input.size + 1) // 2).values
-    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
-
-
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The sum of the elements up to each one along dim."""
     x = input if dtype is None else cast(input, as_dtype(dtype))
@@ -188,8 +180,6 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     for piece in x.split(1, dim):
         out = piece if out is None else out * piece
         pieces.append(out)
-    from minitorch.core.creation import cat
-
     return cat(pieces, dim)
 
 

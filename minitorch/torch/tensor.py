@@ -1,4 +1,4 @@
-"""Stage 6 - The tensor of `minitorch.torch`: a tensor of the engine behind PyTorch's interface.
+"""Stage 5 - The tensor of `minitorch.torch`: a tensor of the engine behind PyTorch's interface.
 
 The engine's Tensor keeps the published course's interface: `sum(1)` keeps the dimension, `size` is a number. Its own functions rely on it,
 so PyTorch's interface is an object around it instead of a subclass: `wrap` and `unwrap` lead from one to the other, and `lift` makes a
@@ -7,6 +7,7 @@ function of the engine's tensors one of Tensors.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,6 +26,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
 from minitorch.torch import arithmetic, creation, indexing, pointwise, products, reductions, shapes
 from minitorch.torch.places import Size, backend_of, device, device_of, target
+from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, promote
 
 VIEWS = (View, Permute, Expand, Select, StridedView)
@@ -413,8 +415,8 @@ class Tensor:
     exp, log, log1p, log2, log10, expm1, sqrt, rsqrt, square = map(
         lift,
         (
-            pointwise.exp, pointwise.log, pointwise.log1p, pointwise.log2, pointwise.log10, pointwise.expm1, pointwise.sqrt, pointwise.rsqrt,
-            pointwise.square,
+            pointwise.exp, pointwise.log, pointwise.log1p, pointwise.log2, pointwise.log10, pointwise.expm1, pointwise.sqrt,
+            pointwise.rsqrt, pointwise.square,
         ),
     )  # fmt: skip
     sin, cos, tan, asin, acos, atan, sinh, cosh, tanh = map(
@@ -447,7 +449,7 @@ class Tensor:
     max, min, argmax, argmin, logsumexp, norm, median, cumsum, cumprod = map(
         lift,
         (
-            reductions.max, reductions.min, reductions.argmax, reductions.argmin, reductions.logsumexp, reductions.norm, reductions.median,
+            reductions.max, reductions.min, reductions.argmax, reductions.argmin, reductions.logsumexp, reductions.norm, indexing.median,
             reductions.cumsum, reductions.cumprod,
         ),
     )  # fmt: skip
@@ -613,13 +615,9 @@ class Tensor:
         return format(self.item(), spec) if spec and not self.dim() else format(str(self), spec)
 
     def __repr__(self) -> str:
-        from minitorch.torch.printing import represent
-
         return represent(self)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
-        import copy
-
         made = new(type(self))
         made._engine = copy.deepcopy(self._engine, memo)
         memo[id(self)] = made

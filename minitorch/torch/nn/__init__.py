@@ -1,6 +1,6 @@
 """torch.nn: networks. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 5 - PyTorch's interface
 from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import init as init
 from minitorch.torch.nn import utils as utils
@@ -135,6 +135,8 @@ from minitorch.torch.nn.containers import (
     Sequential,
 )
 
+from minitorch.torch.nn.embedding_bag import EmbeddingBag
+
 __all__ = [
     "CELU",
     "ELU",
@@ -170,6 +172,7 @@ __all__ = [
     "Dropout1d",
     "Dropout2d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "Fold",
     "GRUCell",

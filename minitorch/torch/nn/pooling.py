@@ -1,4 +1,4 @@
-"""Stage 6 - Pooling layers."""
+"""Stage 5 - Pooling layers."""
 
 from __future__ import annotations
 
