@@ -125,6 +125,8 @@ class _Drop(Module):
         ValueError: If p is outside [0, 1].
     """
 
+    inplace = False  # of a layer that is adapted
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:

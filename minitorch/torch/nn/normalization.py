@@ -12,6 +12,13 @@ from minitorch.torch.nn.init import ones_, zeros_
 from minitorch.torch.nn.module import adapt, adapts
 from minitorch.torch.tensor import Tensor, lift
 
+
+def remove_bias(layer: Any, bias: bool) -> None:
+    """Remove the bias of a layer that shall have none."""
+    if not bias:
+        layer.bias = None
+
+
 normalize = lift(EngineBatchNorm._normalize)
 
 
@@ -26,6 +33,7 @@ class _BatchNorm:
         track_running_stats: Whether to keep a running mean and variance for evaluation.
         device: Where the parameters are stored.
         dtype: Dtype of the parameters; the default dtype if left out.
+        bias: Whether to learn a bias along with the weight.
     """
 
     def __init__(
@@ -37,9 +45,18 @@ class _BatchNorm:
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         args = (num_features, eps, momentum, affine, track_running_stats)
         super().__init__(*args, device=device, dtype=dtype)  # type: ignore[call-arg]  # of the adapted class
+        remove_bias(self, bias)
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        layer: Any = self
+        options = f"affine={layer.affine}, bias={layer.bias is not None}, track_running_stats={layer.track_running_stats}"
+        return f"{layer.num_features}, eps={layer.eps}, momentum={layer.momentum}, {options}"
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics to mean 0 and variance 1."""
@@ -98,12 +115,26 @@ class GroupNorm(adapt(engine.GroupNorm)):
         affine: Whether to learn a weight (initially ones) and a bias (initially zeros).
         device: Where the parameters are stored.
         dtype: Dtype of the parameters; the default dtype if left out.
+        bias: Whether to learn a bias along with the weight.
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__(num_groups, num_channels, eps, affine, device=device, dtype=dtype)
+        remove_bias(self, bias)
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class RMSNorm(adapt(engine.RMSNorm)):
@@ -131,6 +162,7 @@ class _InstanceNorm:
         track_running_stats: False.
         device: Where the parameters are stored.
         dtype: Dtype of the parameters; the default dtype if left out.
+        bias: Whether to learn a bias along with the weight.
 
     Raises:
         NotImplementedError: If track_running_stats is set.
@@ -145,16 +177,19 @@ class _InstanceNorm:
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         refuse_unless(type(self).__name__, track_running_stats=(track_running_stats, False))
         super().__init__(num_features, eps, affine, device=device, dtype=dtype)  # type: ignore[call-arg]  # of the adapted class
         self.momentum, self.track_running_stats = momentum, track_running_stats
+        remove_bias(self, bias)
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""
         layer: Any = self
-        options = f"momentum={self.momentum}, affine={layer.affine}, track_running_stats={self.track_running_stats}"
-        return f"{layer.num_features}, eps={layer.eps}, {options}"
+        options = f"affine={layer.affine}, bias={layer.bias is not None}, track_running_stats={self.track_running_stats}"
+        return f"{layer.num_features}, eps={layer.eps}, momentum={self.momentum}, {options}"
 
 
 class InstanceNorm1d(_InstanceNorm, adapt(engine.InstanceNorm1d)):

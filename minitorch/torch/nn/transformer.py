@@ -124,8 +124,9 @@ class _TransformerLayer:
     def reset_parameters(self) -> None:
         """Initialize attention and linear layers."""
         layer: Any = self
-        for child in layer.children():
-            child.reset_parameters()
+        for name in ("self_attn", "multihead_attn", "linear1", "linear2"):
+            if name in layer._modules:
+                getattr(layer, name).reset_parameters()
 
     def extra_repr(self) -> str:
         """Nothing, as in PyTorch."""
