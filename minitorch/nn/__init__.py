@@ -27,8 +27,6 @@ from minitorch.nn.transformer import TransformerBlock
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
-
-# Stage 5 - What PyTorch has besides
 from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, ReLU6, Softshrink, Threshold
 from minitorch.nn.hard_activations import hardshrink, hardsigmoid, hardswish, hardtanh, relu6, softshrink, threshold
 from minitorch.nn.smooth_activations import CELU, ELU, GLU, SELU, LogSigmoid, Mish, PReLU, Softmin, Softplus, Softsign, Tanhshrink

@@ -128,7 +128,7 @@ def eye_(x: Tensor | Parameter) -> Tensor:
     target = _tensor_of(x)
     if target.dims != 2:
         raise ValueError(f"eye_ expected a matrix, got shape {target.shape}")
-    return _assign(target, np.eye(*target.shape))
+    return _assign(target, np.eye(*target.shape))  # type: ignore
 
 
 def dirac_(x: Tensor | Parameter, groups: int = 1) -> Tensor:

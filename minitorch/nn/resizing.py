@@ -58,7 +58,7 @@ def interpolate(
         raise ValueError(f"interpolate expected mode {fitting} for input of shape {input.shape}, got {mode!r}")
     own = input.shape[2:]
     factors = [None] * dims if scale_factor is None else _as_list(scale_factor, dims)
-    sizes = _as_list(size, dims) if size is not None else [math.floor(n * f) for n, f in zip(own, factors, strict=True)]
+    sizes = _as_list(size, dims) if size is not None else [math.floor(n * f) for n, f in zip(own, factors, strict=True)]  # type: ignore
     if min(sizes) < 1:
         raise ValueError(f"interpolate expected an output of at least one element, got the size {tuple(sizes)}")
     steps = [n / m if f is None else 1 / f for n, m, f in zip(own, sizes, factors, strict=True)]

@@ -77,7 +77,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., 
 
     def pull(*cotangents: Any) -> tuple[Tensor, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        return tuple(gradients(outputs, leaves, given, retain_graph=True, create_graph=True, materialize_grads=True))
+        return tuple(gradients(outputs, leaves, given, retain_graph=True, create_graph=True, materialize_grads=True))  # type: ignore
 
     return functional._constants(outputs, any(x._engine.history is not None for x in primals)), pull
 

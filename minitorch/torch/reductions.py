@@ -188,7 +188,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     found, inverse, counts = np.unique(input._tensor.array(), return_inverse=True, return_counts=True)
     made = [found] + [inverse.reshape(input.shape)] * return_inverse + [counts] * return_counts
     out = tuple(input._like(TensorData(np.ascontiguousarray(each).reshape(-1), each.shape)) for each in made)
-    return out if len(out) > 1 else out[0]
+    return out if len(out) > 1 else out[0]  # type: ignore
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

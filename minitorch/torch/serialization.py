@@ -84,7 +84,7 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
             TypeError: If its type is not one of those that a file may contain.
         """
         if isinstance(obj, Name):
-            self.write(obj.line)
+            self.write(obj.line)  # type: ignore
             return
         if isinstance(obj, np.generic):
             obj = obj.item()
@@ -93,11 +93,11 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
         elif isinstance(obj, Tensor):
             self._save_tensor(obj)
         elif isinstance(obj, Size):
-            self.save_reduce(Name("torch", "Size"), (tuple(obj),))
+            self.save_reduce(Name("torch", "Size"), (tuple(obj),))  # type: ignore
         elif isinstance(obj, device):
-            self.save_reduce(Name("torch", "device"), (str(obj),))
+            self.save_reduce(Name("torch", "device"), (str(obj),))  # type: ignore
         elif isinstance(obj, (*PLAIN, Stored)) or any(obj is kind for kind in (OrderedDict, Counter, defaultdict, list, set)):
-            super().save(obj, save_persistent_id)
+            super().save(obj, save_persistent_id)  # type: ignore
         else:
             raise TypeError(
                 f"torch.save expected tensors, numbers, text, and collections of these, got {type(obj).__name__}; "
@@ -110,14 +110,14 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
 
     def _save_tensor(self, x: Tensor) -> None:
         """Write a tensor: its storage's number, and its layout."""
-        if id(x) in self.memo:
-            self.write(self.get(self.memo[id(x)][0]))
+        if id(x) in self.memo:  # type: ignore
+            self.write(self.get(self.memo[id(x)][0]))  # type: ignore
             return
         engine = x._engine
         if isinstance(x, Parameter):
             data = Tensor._of(engine.detach())
             self._kept.append(data)
-            self.save_reduce(REBUILD_PARAMETER, (data, engine.requires_grad, OrderedDict()), obj=x)
+            self.save_reduce(REBUILD_PARAMETER, (data, engine.requires_grad, OrderedDict()), obj=x)  # type: ignore
             return
         data = engine._tensor if not engine.backend.cuda else TensorData(engine.to_numpy().reshape(-1), engine.shape)
         storage = data._storage
@@ -128,7 +128,7 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
         stored = Stored(("storage", kind, str(number), "cpu", len(storage)))
         self._kept += (stored, data)
         layout = (data.offset, tuple(data.shape), tuple(data.strides), engine.requires_grad, OrderedDict())
-        self.save_reduce(REBUILD, (stored, *layout), obj=x)
+        self.save_reduce(REBUILD, (stored, *layout), obj=x)  # type: ignore
 
 
 class Stored:
@@ -193,7 +193,7 @@ def rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any, requires_g
         raise pickle.UnpicklingError(f"a tensor of shape {shape} that reaches beyond its storage of {len(array)} elements")
     empty = 0 in shape
     layout = (array[:0], shape) if empty else (array[offset:], shape, strides)
-    return wrap(make_tensor(TensorData(*layout), backend, bool(requires_grad)))
+    return wrap(make_tensor(TensorData(*layout), backend, bool(requires_grad)))  # type: ignore
 
 
 def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Parameter:
@@ -289,7 +289,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         if file is not f:
             file.close()
     if file is not f and Path(f).read_bytes()[8:9] == b"{":
-        arrays, _ = read_arrays(f)
+        arrays, _ = read_arrays(f)  # type: ignore
         backend = backend_of(map_location)
         return {name: wrap(make_tensor(TensorData(x.reshape(-1), x.shape), backend, False)) for name, x in arrays.items()}
     raise pickle.UnpicklingError(

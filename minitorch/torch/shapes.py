@@ -216,7 +216,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 def triangle(input: Tensor, diagonal: int, lower: bool) -> Tensor:
     """The elements on one side of a diagonal, 0 elsewhere."""
-    mask = (np.tri(*input.shape[-2:], diagonal if lower else diagonal - 1, dtype=bool)) == lower
+    mask = (np.tri(*input.shape[-2:], diagonal if lower else diagonal - 1, dtype=bool)) == lower  # type: ignore
     return MaskedSelect.apply(input, input._like(TensorData(np.broadcast_to(mask, input.shape).reshape(-1), input.shape)))
 
 

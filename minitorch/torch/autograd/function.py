@@ -152,7 +152,7 @@ class Call:
             given.append(wrap(next(pieces).reshape(*own.shape) if keep else own.zeros()) if own is not None else None)
         found = self.fn.backward(self.ctx, *given)
         found = found if isinstance(found, tuple) else (found,)
-        while len(found) > len(self.args) and found[-1] is None:
+        while len(found) > len(self.args) and found[-1] is None:  # type: ignore
             found = found[:-1]
         if len(found) != len(self.args):
             name, counts = self.fn.__name__, f"(expected {len(self.args)}, got {len(found)})"

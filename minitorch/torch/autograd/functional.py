@@ -151,7 +151,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         sums = [(g * t).sum() for g, t in zip(pulled, directions, strict=True) if g is not None]
         total = sum(sums[1:], sums[0]) if sums else None
         found = (None,)
-        if total is not None and total.requires_grad:
+        if total is not None and total.requires_grad:  # type: ignore
             found = grad(total, probe, create_graph=create_graph, allow_unused=True)
         tangents.append(wrap(y._engine.zeros()) if found[0] is None else _constants(found[0], create_graph))
     return _constants(outputs, create_graph), tuple(tangents) if isinstance(outputs, tuple) else tangents[0]

@@ -139,7 +139,7 @@ def gumbel_softmax(logits: EngineTensor, tau: float = 1, hard: bool = False, eps
 
     Source: Jang et al. 2017, arXiv:1611.01144, eq. 2.
     """
-    uniform = rand(logits.shape, logits.backend, dtype=logits.dtype).clip(np.finfo(np.float32).tiny)
+    uniform = rand(logits.shape, logits.backend, dtype=logits.dtype).clip(np.finfo(np.float32).tiny)  # type: ignore
     noise = -ExactLog.apply(-ExactLog.apply(uniform).clip(None, -1e-20))
     soft = engine.softmax((logits + noise) * (1 / tau), dim)
     if not hard:

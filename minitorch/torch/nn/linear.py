@@ -114,7 +114,7 @@ class Embedding(adapt(engine.Embedding)):
             padding_idx: Row that receives no gradient.
         """
         table = embeddings._engine
-        made = cls(*table.shape, padding_idx, device=table.backend, dtype=table.dtype)
+        made = cls(*table.shape, padding_idx, device=table.backend, dtype=table.dtype)  # type: ignore
         made.weight._engine = table.detach().requires_grad_(not freeze)
         return made
 

@@ -103,7 +103,7 @@ class AvgPool1d(_AvgPool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ) -> None:
-        super().__init__(*[functional_size(x) for x in (kernel_size, stride, padding)], ceil_mode, count_include_pad)
+        super().__init__(*[functional_size(x) for x in (kernel_size, stride, padding)], ceil_mode, count_include_pad)  # type: ignore
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, L) to (B, C, L')."""

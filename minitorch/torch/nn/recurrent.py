@@ -54,7 +54,7 @@ class RNN(_Recurrent, adapt(engine.RNN)):
         dtype: Any = None,
     ) -> None:
         args = (input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional)
-        super().__init__(*args, device=device, dtype=dtype)
+        super().__init__(*args, device=device, dtype=dtype)  # type: ignore
         self.nonlinearity = nonlinearity
 
 
@@ -118,7 +118,7 @@ class RNNCell(_Recurrent, adapt(engine.RNNCell)):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, nonlinearity, device=device, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, nonlinearity, device=device, dtype=dtype)  # type: ignore
         self.bias, self.nonlinearity = bias, nonlinearity
 
 

@@ -256,7 +256,7 @@ class RuleOptimizer(Optimizer):
                 move_state(state, value)
                 kernel = find_kernel(update, value.backend.ops)
                 if kernel is None or not kernel(value, gradient, state, group):
-                    call_python(functools.partial(update, None), (value.detach(), gradient), state, group)
+                    call_python(functools.partial(update, None), (value.detach(), gradient), state, group)  # type: ignore
         return loss
 
 

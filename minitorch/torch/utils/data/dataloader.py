@@ -46,10 +46,10 @@ def default_collate(batch: list[Any]) -> Any:
         return {key: default_collate([example[key] for example in batch]) for key in first}
     if isinstance(first, (tuple, list)):
         if any(len(example) != len(first) for example in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
+            raise RuntimeError("default_collate expected examples of equal lengths, got different ones; pad them, or pass collate_fn")
         columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
         return type(first)(*columns) if hasattr(first, "_fields") else columns
-    raise TypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first).__name__}")
+    raise TypeError(f"default_collate expected tensors, arrays, numbers, text, dictionaries or lists, got {type(first).__name__}; pass collate_fn")
 
 
 class DataLoader:
@@ -103,9 +103,9 @@ class DataLoader:
                 "DataLoader supports timeout=0 and multiprocessing_context=None only; batches are prepared by a thread"
             )
         if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+            raise ValueError(f"DataLoader expected num_workers of at least 0, got {num_workers}")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing. let num_workers > 0")
+            raise ValueError("DataLoader expected num_workers above 0 for a prefetch_factor, got 0")
         self.dataset, self.generator, self.num_workers, self.drop_last = dataset, generator, num_workers, drop_last
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         self.worker_init_fn, self.pin_memory, self.timeout = worker_init_fn, pin_memory, timeout
@@ -113,19 +113,19 @@ class DataLoader:
         if streaming and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError("DataLoader with IterableDataset expected no shuffle, sampler or batch_sampler; the stream has its own order")
         if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+            raise ValueError("DataLoader expected a sampler or shuffle, got both; the sampler decides the order")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError("DataLoader expected batch_sampler alone, got batch_size, shuffle, sampler or drop_last as well; it decides on them")
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError("DataLoader expected drop_last=False without batches, got True; name a batch_size")
         if sampler is None and not streaming:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None and not streaming:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore
         if batch_size is not None and batch_size < 1:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(f"DataLoader expected a batch_size of at least 1, got {batch_size}")
         self.batch_size, self.sampler, self.batch_sampler = batch_size, sampler, batch_sampler
         batched = batch_size is not None or batch_sampler is not None
         self.collate_fn = collate_fn or (default_collate if batched else _as_tensors)
@@ -137,7 +137,7 @@ class DataLoader:
             if self.batch_size is None:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore
 
     def __iter__(self) -> Iterator[Any]:
         if not self.num_workers:
@@ -161,7 +161,7 @@ class DataLoader:
         if isinstance(self.dataset, IterableDataset):
             yield from self._stream()
         elif self.batch_sampler is None:
-            for index in self.sampler:
+            for index in self.sampler:  # type: ignore
                 yield self.collate_fn(self.dataset[index])
         else:
             whole = type(self.dataset) is TensorDataset and self.collate_fn is default_collate
@@ -169,7 +169,7 @@ class DataLoader:
                 if whole:  # the same numbers, read at once
                     yield list(self.dataset[list(indices)])
                 elif hasattr(self.dataset, "__getitems__"):
-                    yield self.collate_fn(self.dataset.__getitems__(indices))
+                    yield self.collate_fn(self.dataset.__getitems__(indices))  # type: ignore
                 else:
                     yield self.collate_fn([self.dataset[index] for index in indices])
 
