@@ -185,7 +185,8 @@ LAYERS = [
 @pytest.mark.parametrize(("name", "options", "inputs"), LAYERS, ids=[name for name, _, _ in LAYERS])
 def test_a_loss_layer_is_that_of_pytorch(name: str, options: dict[str, Any], inputs: tuple[Any, ...]) -> None:
     layers = [getattr(torch.nn, name)(**options) for torch in (ours, theirs)]
-    assert repr(layers[0]) == repr(layers[1]) and list(layers[0].state_dict()) == list(layers[1].state_dict())
+    assert repr(layers[0]) == repr(layers[1])
+    assert list(layers[0].state_dict()) == list(layers[1].state_dict())
     values = [layer(*[x.detach() for x in convert(torch, inputs)]) for layer, torch in zip(layers, (ours, theirs), strict=True)]
     check_close(*values, name)
 
