@@ -204,9 +204,11 @@ class RuleOptimizer(Optimizer):
 
     Attributes:
         rule: The engine's class, whose `update` computes the step of one parameter.
+        counts_steps: Whether the state counts the steps, although the rule does not.
     """
 
     rule: type[Rule]
+    counts_steps = False
 
     def __init__(self, params: Any, **defaults: Any) -> None:
         for name in ("capturable", "differentiable"):
@@ -254,6 +256,8 @@ class RuleOptimizer(Optimizer):
                     gradient = gradient.f.neg_map(gradient)
                 state = self.state[x].engine
                 move_state(state, value)
+                if self.counts_steps:
+                    state["step"] = state.get("step", 0) + 1
                 kernel = find_kernel(update, value.backend.ops)
                 if kernel is None or not kernel(value, gradient, state, group):
                     call_python(functools.partial(update, None), (value.detach(), gradient), state, group)  # type: ignore

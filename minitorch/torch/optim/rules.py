@@ -149,7 +149,7 @@ class RMSprop(RuleOptimizer):
         ValueError: If a setting is out of range.
     """
 
-    rule = engine.RMSprop
+    rule, counts_steps = engine.RMSprop, True
 
     def __init__(
         self,
