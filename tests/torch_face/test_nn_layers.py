@@ -246,7 +246,8 @@ def test_an_encoder_copies_its_layer_and_has_pytorch_s_names() -> None:
     layer, other = nn.TransformerEncoderLayer(4, 2, 8, 0.0), theirs.nn.TransformerEncoderLayer(4, 2, 8, 0.0)
     encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4), enable_nested_tensor=False)
     reference = theirs.nn.TransformerEncoder(other, 2, theirs.nn.LayerNorm(4), enable_nested_tensor=False)
-    assert list(encoder.state_dict()) == list(reference.state_dict()) and repr(encoder) == repr(reference)
+    assert list(encoder.state_dict()) == list(reference.state_dict())
+    assert repr(encoder) == repr(reference)
     assert encoder.layers[0].linear1.weight is not encoder.layers[1].linear1.weight
     encoder.load_state_dict(reference.state_dict())
     x = floats(5, 2, 4)

@@ -253,5 +253,7 @@ def test_own_optimizers_and_schedules_derive_from_the_base_classes() -> None:
         (x * x).sum().backward()
         optimizer.step()
         scheduler.step()
-    assert x.detach().tolist() == [0.25, -0.25] and optimizer.state[x]["count"] == 2 and scheduler.get_last_lr() == [0.125]
+    assert x.detach().tolist() == [0.25, -0.25]
+    assert optimizer.state[x]["count"] == 2
+    assert scheduler.get_last_lr() == [0.125]
     assert math.isclose(optimizer.state_dict()["param_groups"][0]["lr"], 0.125)

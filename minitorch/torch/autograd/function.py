@@ -156,7 +156,7 @@ class Call:
             found = found[:-1]
         if len(found) != len(self.args):
             name, counts = self.fn.__name__, f"(expected {len(self.args)}, got {len(found)})"
-            raise RuntimeError(f"function {name}Backward returned an incorrect number of gradients {counts}")
+            raise RuntimeError(f"{name}.backward returned a wrong number of gradients {counts}")
         return [None if g is None else g._engine for g, x in zip(found, self.args, strict=True) if isinstance(x, Tensor)]
 
 

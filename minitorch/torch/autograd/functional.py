@@ -99,7 +99,7 @@ def hessian(func: Callable[..., Tensor], inputs: Any, create_graph: bool = False
     def gradient(*xs: Tensor) -> Any:
         out = func(*xs)
         if out._engine.size != 1:
-            raise RuntimeError(f"The Tensor returned by the function given to hessian should contain a single element, got {out.shape}")
+            raise RuntimeError(f"hessian expected a function that returns one element, got shape {tuple(out.shape)}")
         found = grad(out, xs, create_graph=True, materialize_grads=True)
         return found if isinstance(inputs, tuple) else found[0]
 

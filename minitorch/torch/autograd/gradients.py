@@ -113,7 +113,7 @@ def gradcheck(
     args = as_tuple(inputs)
     checked = [i for i, x in enumerate(args) if isinstance(x, Tensor) and x.requires_grad]
     if not checked:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+        raise ValueError("gradcheck expected an input that requires gradients, got none; call x.requires_grad_()")
     for i in checked:
         if args[i].dtype is not float64:
             raise ValueError(f"gradcheck expected inputs of float64, got {args[i].dtype.name} for input {i}; convert it: x.double()")
@@ -125,7 +125,7 @@ def gradcheck(
                 if not raise_exception:
                     return False
                 raise RuntimeError(
-                    f"Jacobian mismatch for output {number} with respect to input {i},\nnumerical:\n{numeric}\nanalytical:\n{analytic}"
+                    f"gradcheck found two derivatives of result {number} by input {i}: by differences\n{numeric}\nby backward\n{analytic}"
                 )
     return True
 

@@ -130,7 +130,7 @@ class _Drop(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

@@ -66,7 +66,7 @@ class _Conv:
         dtype: Any = None,
     ) -> None:
         if padding_mode not in PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {sorted(PADDING_MODES)}, but got padding_mode={padding_mode!r}")
+            raise ValueError(f"{type(self).__name__} expected a padding_mode of {sorted(PADDING_MODES)}, got {padding_mode!r}")
         sizes = (kernel_size, stride, padding, dilation)
         kernel_size, stride, padding, dilation = (as_tuple(size, self.dims) for size in sizes)
         args = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
@@ -156,7 +156,7 @@ class _ConvTranspose:
         dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}, got {padding_mode!r}')
+            raise ValueError(f'{type(self).__name__} expected padding_mode "zeros", got {padding_mode!r}')
         sizes = (kernel_size, stride, padding, output_padding, dilation)
         kernel_size, stride, padding, output_padding, dilation = (as_tuple(size, self.dims) for size in sizes)
         args = (in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation)

@@ -44,7 +44,7 @@ def replace(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
     if out._engine.history is None:
         input._overwrite(out._engine)
     elif input._engine.is_leaf():
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError("a leaf that requires gradients cannot be changed in place; leave out inplace, or do it within torch.no_grad()")
     else:
         input._engine = out._engine
     return input
@@ -400,7 +400,7 @@ def _drop(input: EngineTensor, p: float, training: bool) -> EngineTensor:
         ValueError: If p is outside [0, 1].
     """
     if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
     if not training or not p:
         return input
     out = zero_elements(input, p)
@@ -425,7 +425,7 @@ def _feature_dropout(dims: tuple[int, ...], op: str) -> Callable[..., Any]:
 
     def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
         if not training or not p:
             return input
         if input._engine.dims == dims[-1]:

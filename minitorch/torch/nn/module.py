@@ -74,7 +74,7 @@ class Module(engine.Module):
     def _check(self, name: str, value: Any, kind: str, expected: Any, wanted: str) -> None:
         """Raise TypeError if a value that is not None cannot replace what is registered."""
         if value is not None and not isinstance(value, expected):
-            raise TypeError(f"cannot assign {type(value).__name__!r} as {kind} {name!r} ({wanted} or None expected)")
+            raise TypeError(f"{kind} {name!r} expected {wanted} or None, got {type(value).__name__}")
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Register a tensor that is not a parameter but belongs to the module, such as a running mean.
@@ -263,7 +263,7 @@ class Module(engine.Module):
             RuntimeError: If names or shapes do not match; the message lists all differences.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            raise TypeError(f"load_state_dict expected a dictionary, got {type(state_dict).__name__}; pass a state_dict()")
         own = dict(self._entries())
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -280,7 +280,7 @@ class Module(engine.Module):
                 )
         if problems:
             listed = "\n\t".join(problems)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+            raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
         for name, value in own.items():
             if name in state_dict:
                 _load_entry(value, state_dict[name], assign, name)
@@ -303,7 +303,7 @@ class Module(engine.Module):
         resolved = targets_of(*[x for x in targets if not isinstance(x, bool)], device, dtype)
         for target in resolved:
             if isinstance(target, np.dtype) and not is_float(target):
-                raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={target.name}")
+                raise TypeError(f"Module.to expected a floating-point dtype, got {target.name}; convert single tensors instead")
 
         def convert(x: EngineTensor) -> EngineTensor:
             for target in resolved:

@@ -47,12 +47,12 @@ class LBFGS(Optimizer):
         if line_search_fn not in (None, "strong_wolfe"):
             raise ValueError(f'LBFGS expected line_search_fn None or "strong_wolfe", got {line_search_fn!r}')
         if not lr >= 0:
-            raise ValueError(f"Invalid learning rate: {lr}")
+            raise ValueError(f"LBFGS expected a learning rate lr of at least 0, got {lr}")
         defaults = {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
         defaults |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size}
         super().__init__(params, defaults | {"line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
-            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+            raise ValueError("LBFGS expected one group of parameters, got several; pass module.parameters()")
         self._params = self.param_groups[0]["params"]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -34,13 +34,15 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+            raise TypeError(f"{type(self).__name__} expected an Optimizer, got {type(optimizer).__name__}")
         self.optimizer = optimizer
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{number}] when resuming an optimizer")
+                raise KeyError(
+                    f"a schedule that goes on expected initial_lr in param_groups[{number}], got none; load the optimizer's state first"
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch, self._step_count = last_epoch, 0
         self._last_lr: list[float] = []
@@ -114,7 +116,7 @@ class LambdaLR(LRScheduler):
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, Sequence) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+            raise ValueError(f"LambdaLR expected a function for each of {groups} groups, got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -331,7 +333,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if not isinstance(value, int) or value < 1:
-                raise ValueError(f"Expected positive integer {name}, but got {value}")
+                raise ValueError(f"CosineAnnealingWarmRestarts expected {name}, an integer of at least 1, got {value!r}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_i, self.T_cur = T_0, last_epoch
         super().__init__(optimizer, last_epoch)
@@ -345,7 +347,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Set the rates of the next epoch, or of a given one, which may be a fraction."""
         now = self.last_epoch + 1 if epoch is None else epoch
         if now < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {now}")
+            raise ValueError(f"step expected an epoch of at least 0, got {now}")
         start, length = 0, self.T_0
         while now >= start + length:
             start, length = start + length, length * self.T_mult
@@ -391,7 +393,7 @@ def per_group(value: Any, optimizer: Optimizer, name: str) -> list[float]:
     count = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (tuple, list)) else [value] * count
     if len(values) != count:
-        raise ValueError(f"Expected {count} values for {name}, but got {len(values)}")
+        raise ValueError(f"a schedule expected {count} values of {name}, one for each group, got {len(values)}")
     return values
 
 
@@ -441,7 +443,7 @@ class CyclicLR(LRScheduler):
             "exp_range": (lambda x: gamma**x, "iterations"),
         }
         if scale_fn is None and mode not in scales:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError("CyclicLR expected mode triangular, triangular2 or exp_range, or a scale_fn, got neither")
         self.scale, self.scale_mode = scales[mode] if scale_fn is None else (scale_fn, scale_mode)
         self.max_lrs = per_group(max_lr, optimizer, "max_lr")
         for group, rate in zip(optimizer.param_groups, per_group(base_lr, optimizer, "base_lr"), strict=True):
@@ -509,7 +511,7 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if total_steps is None and (epochs is None or steps_per_epoch is None):
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            raise ValueError("OneCycleLR expected total_steps, or epochs and steps_per_epoch, got neither")
         if not 0 <= pct_start <= 1 or anneal_strategy not in ("cos", "linear"):
             raise ValueError(
                 f'OneCycleLR expected pct_start from 0 to 1 and anneal_strategy "cos" or "linear", got {pct_start} and {anneal_strategy!r}'
@@ -535,7 +537,7 @@ class OneCycleLR(LRScheduler):
         """The rates of the current step; sets the momentum as well."""
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(f"OneCycleLR expected at most {self.total_steps} steps, got step {step}; raise total_steps")
         number = next((i for i, phase in enumerate(self.phases) if step <= phase[0]), len(self.phases) - 1)
         start = self.phases[number - 1][0] if number else 0.0
         end, first, last, momentum, other = self.phases[number]
@@ -586,11 +588,11 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1:
-            raise ValueError("Factor should be < 1.0.")
+            raise ValueError("ReduceLROnPlateau expected a factor below 1, got a larger one")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(f'expected mode "min" or "max" and threshold_mode "rel" or "abs", got {mode!r} and {threshold_mode!r}')
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+            raise TypeError(f"{type(self).__name__} expected an Optimizer, got {type(optimizer).__name__}")
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.min_lrs = per_group(min_lr, optimizer, "min_lr")
@@ -687,10 +689,10 @@ class ChainedScheduler(LRScheduler):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self._schedulers = list(schedulers)
         if not self._schedulers:
-            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError("ChainedScheduler expected at least one schedule, got none")
         self.optimizer = self._schedulers[0].optimizer if optimizer is None else optimizer
         if any(each.optimizer is not self.optimizer for each in self._schedulers):
-            raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer")
+            raise ValueError("ChainedScheduler expected schedules of one optimizer, got several")
         self._last_lr = self._current()
 
     def step(self, epoch: None = None) -> None:

@@ -43,15 +43,13 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: Mapping[str, Any]) -> None:
         if isinstance(params, (Tensor, set)) or not isinstance(params, Iterable):
-            raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params).__name__}"
-            )
+            raise TypeError(f"an optimizer expected a list of Tensors or of groups, got {type(params).__name__}; pass module.parameters()")
         self.defaults = dict(defaults)
         self.param_groups: list[dict[str, Any]] = []
         self.state: MutableMapping[Tensor, Any] = defaultdict(dict)
         listed = list(params)
         if not listed:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError("an optimizer expected at least one parameter, got none; pass module.parameters()")
         for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
 
@@ -66,19 +64,19 @@ class Optimizer:
             ValueError: See `Optimizer`.
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
-            raise TypeError(f'param_group must be a dict with "params", but got {param_group!r}')
+            raise TypeError(f'an optimizer expected a group such as {{"params": module.parameters(), "lr": 0.1}}, got {param_group!r}')
         given = param_group["params"]
         if isinstance(given, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but got a set")
+            raise TypeError("an optimizer expected parameters in a fixed order, got a set; pass a list")
         params = [given] if isinstance(given, Tensor) else [x[1] if isinstance(x, tuple) else x for x in given]
         known = {id(x) for group in self.param_groups for x in group["params"]}
         for x in params:
             if not isinstance(x, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(x).__name__}")
+                raise TypeError(f"an optimizer expected Tensors, got {type(x).__name__}; pass module.parameters()")
             if x._engine.history is not None and not x._engine.is_leaf():
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError("an optimizer expected leaves, got a Tensor that was computed; make it with x.detach().requires_grad_()")
             if id(x) in known:
-                raise ValueError("some parameters appear in more than one parameter group, or twice in one")
+                raise ValueError("an optimizer expected every parameter once, got one twice; list(dict.fromkeys(parameters)) has each once")
             known.add(id(x))
         settings = {**self.defaults, **param_group, "params": params}
         self.check({name: value for name, value in settings.items() if name != "params"})
@@ -125,9 +123,9 @@ class Optimizer:
         """
         saved, groups = state_dict["param_groups"], self.param_groups
         if len(saved) != len(groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
+            raise ValueError(f"load_state_dict expected {len(groups)} parameter groups, as the optimizer has, got {len(saved)}")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, groups, strict=True)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError("load_state_dict expected groups with as many parameters as the optimizer's, got other numbers")
         parameters = {number: x for a, b in zip(saved, groups, strict=True) for number, x in zip(a["params"], b["params"], strict=True)}
         for mine, theirs in zip(groups, saved, strict=True):
             mine.update({name: value for name, value in theirs.items() if name != "params"})
@@ -223,13 +221,12 @@ class RuleOptimizer(Optimizer):
         """Raise ValueError if settings are out of range."""
         for name in ("lr", "eps", "weight_decay", "momentum", "rho", "alpha", "momentum_decay", "lr_decay", "initial_accumulator_value"):
             if not settings.get(name, 0) >= 0:
-                label = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
-                raise ValueError(f"Invalid {label}: {settings[name]}")
+                raise ValueError(f"{type(self).__name__} expected {name} of at least 0, got {settings[name]!r}")
         for number, beta in enumerate(settings.get("betas", ())):
             if not 0 <= beta < 1:
-                raise ValueError(f"Invalid beta parameter at index {number}: {beta}")
+                raise ValueError(f"{type(self).__name__} expected betas from 0 to 1, exclusive, got {beta} as number {number}")
         if settings.get("rho", 0) > 1:
-            raise ValueError(f"Invalid rho value: {settings['rho']}")
+            raise ValueError(f"{type(self).__name__} expected rho of at most 1, got {settings['rho']}")
 
     def rule_of(self, group: dict[str, Any]) -> type[Rule]:
         """The update rule of a group."""

@@ -54,7 +54,7 @@ class SGD(RuleOptimizer):
         """Raise ValueError if settings are out of range."""
         super().check(settings)
         if settings["nesterov"] and (settings["momentum"] <= 0 or settings["dampening"] != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise ValueError("SGD expected a momentum above 0 and no dampening with nesterov; leave out nesterov, or set them")
 
 
 class Adam(RuleOptimizer):

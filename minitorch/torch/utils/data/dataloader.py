@@ -49,7 +49,9 @@ def default_collate(batch: list[Any]) -> Any:
             raise RuntimeError("default_collate expected examples of equal lengths, got different ones; pad them, or pass collate_fn")
         columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
         return type(first)(*columns) if hasattr(first, "_fields") else columns
-    raise TypeError(f"default_collate expected tensors, arrays, numbers, text, dictionaries or lists, got {type(first).__name__}; pass collate_fn")
+    raise TypeError(
+        f"default_collate expected tensors, arrays, numbers, text, dictionaries or lists, got {type(first).__name__}; pass collate_fn"
+    )
 
 
 class DataLoader:
@@ -116,7 +118,9 @@ class DataLoader:
             raise ValueError("DataLoader expected a sampler or shuffle, got both; the sampler decides the order")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("DataLoader expected batch_sampler alone, got batch_size, shuffle, sampler or drop_last as well; it decides on them")
+                raise ValueError(
+                    "DataLoader expected batch_sampler alone, got batch_size, shuffle, sampler or drop_last as well; it decides on them"
+                )
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("DataLoader expected drop_last=False without batches, got True; name a batch_size")

@@ -140,8 +140,8 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
             sizes[number % len(sizes)] += 1
         for number, size in enumerate(sizes):
             if not size:
-                warnings.warn(f"Length of split at index {number} is 0. This might result in an empty dataset.", stacklevel=2)
+                warnings.warn(f"random_split gave part {number} no examples; the data set is too small for its share", stacklevel=2)
     if sum(sizes) != count:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(f"random_split expected lengths that add up to {len(dataset)}, got {sum(lengths)}")
     order = stream(generator).permutation(count).tolist()
     return [Subset(dataset, order[int(end - size) : int(end)]) for end, size in zip(itertools.accumulate(sizes), sizes, strict=True)]

@@ -59,7 +59,7 @@ class RandomSampler(Sampler):
     def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None) -> None:
         self.data_source, self.replacement, self.generator, self._samples = data_source, replacement, generator, num_samples
         if not isinstance(self.num_samples, int) or self.num_samples < (0 if num_samples is None else 1):
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(f"{type(self).__name__} expected num_samples, an integer of at least 1, got {num_samples!r}")
 
     @property
     def num_samples(self) -> int:
@@ -114,7 +114,7 @@ class WeightedRandomSampler(Sampler):
         if self.weights.ndim != 1 or (self.weights < 0).any() or not self.weights.sum() > 0:
             raise ValueError(f"WeightedRandomSampler expected weights >= 0 in one dimension, some above 0, got shape {self.weights.shape}")
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples < 1:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(f"{type(self).__name__} expected num_samples, an integer of at least 1, got {num_samples!r}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -139,7 +139,7 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(f"BatchSampler expected batch_size, an integer of at least 1, got {batch_size!r}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
