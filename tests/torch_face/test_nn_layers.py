@@ -151,7 +151,8 @@ def flat(x: Any) -> list[Any]:
 def check_close(got: Any, expected: Any, what: str) -> None:
     """Compare a tensor with PyTorch's: shape, dtype, numbers."""
     mine, other = got.detach().numpy(), expected.detach().numpy()
-    assert mine.shape == other.shape and mine.dtype == other.dtype, what
+    assert mine.shape == other.shape, what
+    assert mine.dtype == other.dtype, what
     np.testing.assert_allclose(mine, other, rtol=2e-4, atol=2e-5, err_msg=what)
 
 

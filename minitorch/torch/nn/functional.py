@@ -78,7 +78,7 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
 
 def implicit_dim(op: str, dims: int) -> int:
     """The dimension that softmax takes when none is given, with PyTorch's warning."""
-    warnings.warn(f"Implicit dimension choice for {op} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4)
+    warnings.warn(f"{op} without dim chooses one by the number of dimensions; name it: dim=-1", stacklevel=4)
     return 0 if dims in (0, 1, 3) else 1
 
 
@@ -448,8 +448,7 @@ def _broadcast(op: str, input: EngineTensor, target: EngineTensor) -> tuple[Engi
     if input.shape == target.shape:
         return input, target
     warnings.warn(
-        f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
-        "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        f"a loss of input {tuple(input.shape)} and target {tuple(target.shape)} broadcasts them; give both the same shape",
         stacklevel=5,
     )
     shape = np.broadcast_shapes(input.shape, target.shape)
