@@ -110,7 +110,7 @@ def test_the_number_of_gradients_is_checked() -> None:
         def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
             return grad_output
 
-    with pytest.raises(RuntimeError, match=r"WrongBackward returned an incorrect number of gradients \(expected 2, got 1\)"):
+    with pytest.raises(RuntimeError, match=r"Wrong\.backward returned a wrong number of gradients \(expected 2, got 1\)"):
         Wrong.apply(leaf(1.0), 2).sum().backward()
 
 
@@ -169,7 +169,7 @@ def test_gradcheck_finds_a_wrong_gradient() -> None:
         def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
             return grad_output * 2.1
 
-    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(RuntimeError, match="gradcheck found two derivatives of result 0 by input 0"):
         gradcheck(Wrong.apply, (leaf(1.0),))
     assert not gradcheck(Wrong.apply, (leaf(1.0),), raise_exception=False)
     with pytest.raises(ValueError, match="gradcheck expected inputs of float64, got float32 for input 0"):

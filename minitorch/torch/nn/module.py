@@ -269,15 +269,12 @@ class Module(engine.Module):
         unexpected = [name for name in state_dict if name not in own]
         problems = []
         if strict and unexpected:
-            problems.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            problems.append(f"unexpected {_quoted(unexpected)}")
         if strict and missing:
-            problems.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+            problems.append(f"missing {_quoted(missing)}")
         for name, value in own.items():
             if name in state_dict and tuple(state_dict[name].shape) != value._engine.shape:
-                problems.append(
-                    f"size mismatch for {name}: copying a param with shape torch.Size({list(state_dict[name].shape)}) from checkpoint, "
-                    f"the shape in current model is torch.Size({list(value._engine.shape)})."
-                )
+                problems.append(f"{name}: expected shape {value._engine.shape}, got {tuple(state_dict[name].shape)}")
         if problems:
             listed = "\n\t".join(problems)
             raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
