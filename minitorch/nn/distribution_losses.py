@@ -140,7 +140,7 @@ class KLDivLoss(_Reduced):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `kl_div`."""
         return kl_div(input, target, self.reduction, self.log_target)
 
 
@@ -152,7 +152,7 @@ class HuberLoss(_Reduced):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `huber_loss`."""
         return huber_loss(input, target, self.reduction, self.delta)
 
 
@@ -164,7 +164,7 @@ class PoissonNLLLoss(_Reduced):
         self.log_input, self.full, self.eps = log_input, full, eps
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `poisson_nll_loss`."""
         return poisson_nll_loss(input, target, self.log_input, self.full, self.eps, self.reduction)
 
 
@@ -176,5 +176,5 @@ class GaussianNLLLoss(_Reduced):
         self.full, self.eps = full, eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `gaussian_nll_loss`."""
         return gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)

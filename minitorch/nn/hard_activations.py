@@ -175,7 +175,7 @@ def relu6(input: Tensor) -> Tensor:
 
 
 def hardsigmoid(input: Tensor) -> Tensor:
-    """x / 6 + 1/2, limited to the range from 0 to 1.
+    """x / 6 + 1/2, limited to the range from 0 to 1. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -184,7 +184,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
 
 def hardswish(input: Tensor) -> Tensor:
-    """x · hardsigmoid(x).
+    """x · hardsigmoid(x). Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -195,7 +195,7 @@ def hardswish(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """x where x > threshold, else value.
+    """x where x > threshold, else value. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -204,7 +204,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0.
+    """x where |x| > lambd, else 0. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -213,7 +213,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd; 0 where it is closer to 0 than that.
+    """x moved towards 0 by lambd; 0 where it is closer to 0 than that. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.

@@ -123,6 +123,7 @@ def eye_(x: Tensor | Parameter) -> Tensor:
     """Fill a matrix with the identity.
 
     Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
         ValueError: If x does not have two dimensions.
     """
     target = _tensor_of(x)
@@ -139,6 +140,7 @@ def dirac_(x: Tensor | Parameter, groups: int = 1) -> Tensor:
         groups: Number of channel groups.
 
     Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
         ValueError: If x has another number of dimensions, or groups does not divide O.
     """
     target = _tensor_of(x)
@@ -155,6 +157,7 @@ def orthogonal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
     """Fill x, seen as a matrix of shape (out, rest), with orthonormal rows or columns, times gain.
 
     Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
         ValueError: If x has fewer than two dimensions.
 
     Source: Saxe et al. 2014, arXiv:1312.6120.

@@ -35,7 +35,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """input where target is 1, max(0, margin - input) where it is -1.
+    """input where target is 1, max(0, margin - input) where it is -1. Works elementwise.
 
     Raises:
         ValueError: If reduction is unknown.
@@ -103,7 +103,7 @@ def triplet_margin_loss(
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """ln(1 + e^(-target · input)) with target 1 or -1.
+    """ln(1 + e^(-target · input)) with target 1 or -1. Works elementwise.
 
     Raises:
         ValueError: If reduction is unknown.
@@ -132,7 +132,7 @@ class MarginRankingLoss(_Margin):
     """See `margin_ranking_loss`."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `margin_ranking_loss`."""
         return margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
@@ -143,7 +143,7 @@ class HingeEmbeddingLoss(_Margin):
         super().__init__(margin, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `hinge_embedding_loss`."""
         return hinge_embedding_loss(input, target, self.margin, self.reduction)
 
 
@@ -151,7 +151,7 @@ class CosineEmbeddingLoss(_Margin):
     """See `cosine_embedding_loss`."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `cosine_embedding_loss`."""
         return cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
 
 
@@ -163,7 +163,7 @@ class TripletMarginLoss(_Margin):
         self.p, self.eps, self.swap = p, eps, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `triplet_margin_loss`."""
         return triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
 
 
@@ -176,5 +176,5 @@ class SoftMarginLoss(Module):
         self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
+        """Return the loss. See `soft_margin_loss`."""
         return soft_margin_loss(input, target, self.reduction)

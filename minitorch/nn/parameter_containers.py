@@ -43,6 +43,12 @@ class ParameterList(Module):
         return self._parameters[self._name(index)]
 
     def __setitem__(self, index: int, value: Parameter) -> None:
+        """Replace the parameter at an index.
+
+        Raises:
+            IndexError: If the index is out of range.
+            TypeError: If the value is not a Parameter.
+        """
         setattr(self, self._name(index), _checked(value, type(self).__name__))
 
     def _name(self, index: int) -> str:

@@ -302,7 +302,7 @@ class Upsample(Module):
         return f"{what}, mode={self.mode!r}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return input in another size."""
+        """Return input in another size. See `interpolate`."""
         return interpolate(input, self.size, self.scale_factor, self.mode, bool(self.align_corners))
 
 

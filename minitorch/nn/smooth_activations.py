@@ -41,7 +41,7 @@ def elu_functions(alpha: float, scale: float, input_scale: float) -> Pair:
 
 @cache
 def softplus_functions(beta: float, threshold: float) -> Pair:
-    """Make ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold."""
+    """Make ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold. Works elementwise."""
 
     def softplus(x: float) -> float:
         return x if beta * x > threshold else math.log1p(math.exp(beta * x)) / beta
@@ -56,7 +56,7 @@ def softplus_functions(beta: float, threshold: float) -> Pair:
 
 
 def softsign_number(x: float) -> float:
-    """x / (1 + |x|)."""
+    """x / (1 + |x|). Works elementwise."""
     return x / (1.0 + abs(x))
 
 
@@ -130,7 +130,7 @@ class MishActivation(ElementwiseActivation):
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x for positive x, else alpha · (e^x - 1).
+    """x for positive x, else alpha · (e^x - 1). Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -141,7 +141,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def selu(input: Tensor) -> Tensor:
-    """elu with the constants that keep mean 0 and variance 1 from layer to layer.
+    """elu with the constants that keep mean 0 and variance 1 from layer to layer. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -152,7 +152,7 @@ def selu(input: Tensor) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x for positive x, else alpha · (e^(x / alpha) - 1): the derivative is continuous for every alpha.
+    """x for positive x, else alpha · (e^(x / alpha) - 1): the derivative is continuous for every alpha. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -166,7 +166,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """ln(1 + e^(beta · x)) / beta; x itself where beta · x is above threshold.
+    """ln(1 + e^(beta · x)) / beta; x itself where beta · x is above threshold. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -175,7 +175,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|).
+    """x / (1 + |x|). Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -184,7 +184,7 @@ def softsign(input: Tensor) -> Tensor:
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """ln sigmoid(x), accurate where sigmoid underflows.
+    """ln sigmoid(x), accurate where sigmoid underflows. Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -193,7 +193,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def mish(input: Tensor) -> Tensor:
-    """x · tanh(softplus(x)).
+    """x · tanh(softplus(x)). Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -204,7 +204,7 @@ def mish(input: Tensor) -> Tensor:
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x).
+    """x - tanh(x). Works elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
