@@ -119,11 +119,21 @@ class Clamp(OptionalActivation):
 
     make = staticmethod(clamp_functions)
 
+    @staticmethod
+    def composed(a: Tensor, low: float, high: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.clip(low, high)
+
 
 class Above(OptionalActivation):
     """x if x > limit, else value."""
 
     make = staticmethod(threshold_functions)
+
+    @staticmethod
+    def composed(a: Tensor, limit: float, value: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.where(~(a.detach() <= limit), value)
 
 
 class HardShrink(OptionalActivation):
@@ -131,11 +141,21 @@ class HardShrink(OptionalActivation):
 
     make = staticmethod(hardshrink_functions)
 
+    @staticmethod
+    def composed(a: Tensor, lambd: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.where(~(a.detach().abs() <= lambd), 0.0)
+
 
 class SoftShrink(OptionalActivation):
     """x moved towards 0 by lambd."""
 
     make = staticmethod(softshrink_functions)
+
+    @staticmethod
+    def composed(a: Tensor, lambd: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a - a.clip(-lambd, lambd)
 
 
 class HardSigmoid(ElementwiseActivation):
@@ -143,11 +163,21 @@ class HardSigmoid(ElementwiseActivation):
 
     fn, derivative = hardsigmoid_number, hardsigmoid_back
 
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return (a + 3.0).clip(0.0, 6.0) * (1 / 6)
+
 
 class HardSwish(ElementwiseActivation):
     """x · hardsigmoid(x)."""
 
     fn, derivative = hardswish_number, hardswish_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a * HardSigmoid.composed(a)
 
 
 # Functions
@@ -175,7 +205,7 @@ def relu6(input: Tensor) -> Tensor:
 
 
 def hardsigmoid(input: Tensor) -> Tensor:
-    """x / 6 + 1/2, limited to the range from 0 to 1. Works elementwise.
+    """x / 6 + 1/2, limited to the range from 0 to 1, elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -184,7 +214,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
 
 def hardswish(input: Tensor) -> Tensor:
-    """x · hardsigmoid(x). Works elementwise.
+    """x · hardsigmoid(x), elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -195,7 +225,7 @@ def hardswish(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """x where x > threshold, else value. Works elementwise.
+    """x where x > threshold, else value, elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -204,7 +234,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0. Works elementwise.
+    """x where |x| > lambd, else 0, elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -213,7 +243,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd; 0 where it is closer to 0 than that. Works elementwise.
+    """x moved towards 0 by lambd, elementwise; 0 where it is closer to 0 than that.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.

@@ -170,7 +170,7 @@ class Unfold2d(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
         shape, positions = ctx.saved_values
-        return add_columns(grad_output, shape, positions), None
+        return Fold2d.apply(grad_output, shape, positions), None
 
 
 class Fold2d(Function):
@@ -302,7 +302,7 @@ class Upsample(Module):
         return f"{what}, mode={self.mode!r}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return input in another size. See `interpolate`."""
+        """Map shape (B, C, H, W) to (B, C, H', W'), or sequences (B, C, L) to (B, C, L')."""
         return interpolate(input, self.size, self.scale_factor, self.mode, bool(self.align_corners))
 
 

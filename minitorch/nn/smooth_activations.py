@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from minitorch.core.creation import full
-from minitorch.core.math_functions import MaskedSelect
+from minitorch.core.math_functions import ExactLog, MaskedSelect
 from minitorch.nn.activations import ElementwiseActivation
 from minitorch.nn.functional import softmax
 from minitorch.nn.hard_activations import OptionalActivation, Pair
@@ -41,7 +41,7 @@ def elu_functions(alpha: float, scale: float, input_scale: float) -> Pair:
 
 @cache
 def softplus_functions(beta: float, threshold: float) -> Pair:
-    """Make ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold. Works elementwise."""
+    """Make ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold."""
 
     def softplus(x: float) -> float:
         return x if beta * x > threshold else math.log1p(math.exp(beta * x)) / beta
@@ -56,7 +56,7 @@ def softplus_functions(beta: float, threshold: float) -> Pair:
 
 
 def softsign_number(x: float) -> float:
-    """x / (1 + |x|). Works elementwise."""
+    """x / (1 + |x|), elementwise."""
     return x / (1.0 + abs(x))
 
 
@@ -96,17 +96,36 @@ class ScaledElu(OptionalActivation):
 
     make = staticmethod(elu_functions)
 
+    @staticmethod
+    def composed(a: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        positive = a.detach() > 0
+        powers = (a.where(~positive, 0.0) * input_scale).exp()  # no power of a large number
+        return a.where(positive, (powers - 1.0) * alpha) * scale
+
 
 class SoftPlus(OptionalActivation):
     """ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold."""
 
     make = staticmethod(softplus_functions)
 
+    @staticmethod
+    def composed(a: Tensor, beta: float, threshold: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        large = a.detach() * beta > threshold
+        sums = (a.where(~large, 0.0) * beta).exp() + 1.0  # no power of a large number
+        return a.where(large, ExactLog.apply(sums) * (1 / beta))
+
 
 class SoftSign(ElementwiseActivation):
     """x / (1 + |x|)."""
 
     fn, derivative = softsign_number, softsign_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a / (a.abs() + 1.0)
 
 
 class LogOfSigmoid(ElementwiseActivation):
@@ -117,7 +136,7 @@ class LogOfSigmoid(ElementwiseActivation):
     @staticmethod
     def composed(a: Tensor) -> Tensor:
         """The same function composed of differentiable tensor operations."""
-        return -SoftPlus.apply(-a, 1.0, 1e4)
+        return -SoftPlus.composed(-a, 1.0, 20.0)
 
 
 class MishActivation(ElementwiseActivation):
@@ -125,12 +144,17 @@ class MishActivation(ElementwiseActivation):
 
     fn, derivative = mish_number, mish_back
 
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a * SoftPlus.composed(a, 1.0, 20.0).tanh()
+
 
 # Functions
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x for positive x, else alpha · (e^x - 1). Works elementwise.
+    """x for positive x, else alpha · (e^x - 1), elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -141,7 +165,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def selu(input: Tensor) -> Tensor:
-    """elu with the constants that keep mean 0 and variance 1 from layer to layer. Works elementwise.
+    """elu with the constants that keep mean 0 and variance 1 from layer to layer; it is elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -152,7 +176,7 @@ def selu(input: Tensor) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x for positive x, else alpha · (e^(x / alpha) - 1): the derivative is continuous for every alpha. Works elementwise.
+    """x for positive x, else alpha · (e^(x / alpha) - 1): the derivative is continuous for every alpha. It is elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -166,7 +190,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """ln(1 + e^(beta · x)) / beta; x itself where beta · x is above threshold. Works elementwise.
+    """ln(1 + e^(beta · x)) / beta, elementwise; x itself where beta · x is above threshold.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -175,7 +199,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|). Works elementwise.
+    """x / (1 + |x|), elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -184,7 +208,7 @@ def softsign(input: Tensor) -> Tensor:
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """ln sigmoid(x), accurate where sigmoid underflows. Works elementwise.
+    """ln sigmoid(x), elementwise; accurate where sigmoid underflows.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -193,7 +217,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def mish(input: Tensor) -> Tensor:
-    """x · tanh(softplus(x)). Works elementwise.
+    """x · tanh(softplus(x)), elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -204,7 +228,7 @@ def mish(input: Tensor) -> Tensor:
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x). Works elementwise.
+    """x - tanh(x), elementwise.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.

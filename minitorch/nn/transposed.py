@@ -9,6 +9,7 @@ from minitorch.autodiff import Context
 from minitorch.nn.convolution import Convolution, Geometry, input_gradient, weight_gradient
 from minitorch.nn.init import uniform_
 from minitorch.nn.module import Module, Parameter, value_of
+from minitorch.nn.resizing import Fold2d, window_positions
 from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_functions import Function
@@ -34,6 +35,23 @@ class TransposedConvolution(Function):
         grad_input = Convolution.apply(grad_output, weight, None, geometry) if ctx.needs_input_grad[0] else None
         grad_weight = weight_gradient(input, grad_output, weight, geometry) if ctx.needs_input_grad[1] else None
         return grad_input, grad_weight, None, None
+
+    @staticmethod
+    def composed(input: Tensor, weight: Tensor, geometry: Geometry, sizes: tuple[int, ...]) -> Tensor:
+        """The same function composed of differentiable tensor operations: a matrix product, and the sum of windows at their places."""
+        taps, groups = (weight.shape[2:] if weight.dims == 4 else (1, weight.shape[2])), geometry.groups
+        size = sizes if weight.dims == 4 else (1, sizes[0])
+        borders = zip(size, geometry.before, geometry.after, strict=True)
+        padded = tuple([n + before + after for n, before, after in borders])
+        positions = window_positions("conv_transpose2d", (padded[0], padded[1]), taps, geometry.dilation, geometry.stride)
+        batch, channels = input.shape[:2]
+        rows = input.reshape(batch, groups, channels // groups, -1)
+        columns = weight.reshape(groups, channels // groups, -1).transpose(1, 2) @ rows
+        out = weight.shape[1] * groups
+        image = Fold2d.apply(columns.reshape(batch, -1, columns.shape[3]), (batch, out, *padded), positions)
+        (above, left), (height, width) = geometry.before, size
+        cut = image[:, :, above : above + height, left : left + width]
+        return cut if weight.dims == 4 else cut.squeeze(2)
 
 
 def conv_transpose2d(
