@@ -29,8 +29,9 @@ from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, ReLU6, Softshrink, Threshold
 from minitorch.nn.hard_activations import hardshrink, hardsigmoid, hardswish, hardtanh, relu6, softshrink, threshold
-from minitorch.nn.smooth_activations import CELU, ELU, GLU, SELU, LogSigmoid, Mish, PReLU, Softmin, Softplus, Softsign, Tanhshrink
-from minitorch.nn.smooth_activations import celu, elu, glu, logsigmoid, mish, prelu, selu, softmin, softplus, softsign, tanhshrink
+from minitorch.nn.smooth_activations import CELU, ELU, SELU, LogSigmoid, Mish, Softplus, Softsign, Tanhshrink
+from minitorch.nn.smooth_activations import celu, elu, logsigmoid, mish, selu, softplus, softsign, tanhshrink
+from minitorch.nn.further_activations import GLU, PReLU, Softmin, glu, prelu, softmin
 from minitorch.nn.distances import Bilinear, CosineSimilarity, PairwiseDistance
 from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairwise_distance
 from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss

@@ -13,7 +13,7 @@ import minitorch.nn as engine
 from minitorch.core.creation import full
 from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.core.math_functions import ExactLog
-from minitorch.nn import hard_activations, smooth_activations
+from minitorch.nn import further_activations, hard_activations, smooth_activations
 from minitorch.nn.functional import dropout as zero_elements
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
@@ -100,7 +100,7 @@ gelu, sigmoid, tanh = lift(engine.gelu), lift(engine.sigmoid), lift(engine.tanh)
 hardshrink, softshrink = lift(hard_activations.hardshrink), lift(hard_activations.softshrink)
 softplus, softsign = lift(smooth_activations.softplus), lift(smooth_activations.softsign)
 logsigmoid, tanhshrink = lift(smooth_activations.logsigmoid), lift(smooth_activations.tanhshrink)
-glu, prelu = lift(smooth_activations.glu), lift(smooth_activations.prelu)
+glu, prelu = lift(further_activations.glu), lift(further_activations.prelu)
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ def log_softmax(input: EngineTensor, dim: int | None = None, _stacklevel: int = 
 @lift
 def softmin(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
     """softmax(-input) along a dimension, in another dtype if one is given."""
-    return _along(smooth_activations.softmin, "softmin", input, dim, dtype)
+    return _along(further_activations.softmin, "softmin", input, dim, dtype)
 
 
 def _along(fn: Callable[..., Any], op: str, x: EngineTensor, dim: int | None, dtype: Any) -> EngineTensor:
