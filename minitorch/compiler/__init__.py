@@ -1,6 +1,6 @@
 """Compiled training steps: kernels recorded once and replayed without Python. This file is the folder's table of contents."""
 
-# Stage 5 - After the course
+# Stage 5 - Compiled steps
 from minitorch.compiler import trace as trace, trace_figure as trace_figure, nesting as nesting
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.compiler import guard_check as guard_check, scan as scan, guards as guards, snapshot as snapshot
