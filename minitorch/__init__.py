@@ -48,7 +48,7 @@ from minitorch import cuda_conv as cuda_conv
 from minitorch import nn as nn
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
-# Stage 5 - Compiled steps
+# Stage 5 - Compilation
 from minitorch import compiler as compiler
 from minitorch.compiler.compiled import compile
 

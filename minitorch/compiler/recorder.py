@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.compiler.program import map_leaves
 from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
 from minitorch.core.recording import active, copy, fill
 from minitorch.tensor_data import MAX_DIMS, TensorData
@@ -288,14 +289,9 @@ class Recorder:
 
     def slices(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments of a launch, with Slices in place of arrays."""
-        return tuple([self._slice(arg) if isinstance(arg, (np.ndarray, tuple, TensorData)) else arg for arg in args])
+        return map_leaves(args, lambda arg: self._slice(arg) if isinstance(arg, (np.ndarray, TensorData)) else arg)
 
     def _slice(self, arg: Any) -> Any:
-        if isinstance(arg, tuple):
-            if not any(isinstance(part, (np.ndarray, tuple)) for part in arg):
-                return arg
-            parts = self.slices(arg)
-            return type(arg)(*parts) if hasattr(arg, "_fields") else parts
         if isinstance(arg, TensorData):
             self.view(arg).buffer.pinned = True
             return arg
