@@ -36,17 +36,20 @@ class Library:
         threads: The number of threads that it may use.
         python: The interpreter that has the library.
         program: The program that runs in the process.
+        environment: Variables for it.
 
     Raises:
         RuntimeError: If the process ends; its own message is above.
     """
 
-    def __init__(self, name: str, threads: int, python: str, program: str) -> None:
+    def __init__(self, name: str, threads: int, python: str, program: str, **environment: str) -> None:
         count = str(threads)
         limits = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), count)
         command = [python, "-m", program, name]
         self.name = name
-        self.process = subprocess.Popen(command, env=os.environ | limits, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, env=os.environ | limits | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.answer()
 
     def answer(self) -> str:

@@ -14,7 +14,7 @@ from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
 from minitorch.nn.linear import Linear, linear
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import check_float_tensor, check_probability, positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
@@ -300,7 +300,7 @@ class MultiheadAttention(Module):
         A single input is used for all three.
         """
         size, heads = self.embed_dim, self.num_heads
-        bias = self.in_proj_bias and self.in_proj_bias.value
+        bias = value_of(self.in_proj_bias)
         if len(inputs) == 1 and "in_proj_weight" in self._parameters:
             (x,) = inputs
             qkv = linear(x, self.in_proj_weight.value, bias).view(*x.shape[:2], 3, heads, size // heads).permute(2, 0, 3, 1, 4)

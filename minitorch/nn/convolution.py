@@ -21,7 +21,7 @@ from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.losses import accepts
 from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
@@ -379,7 +379,8 @@ class _Conv(Module):
         in_channels, out_channels, groups = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
-        shape = (out_channels, in_channels // groups, *kernel[2 - self.dims :])
+        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel[2 - self.dims :]
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
@@ -432,7 +433,7 @@ class Conv1d(_Conv):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, in_channels, L) to (B, out_channels, L')."""
-        bias = self.bias and self.bias.value
+        bias = value_of(self.bias)
         return conv1d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -458,5 +459,5 @@ class Conv2d(_Conv):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, in_channels, H, W) to (B, out_channels, H', W')."""
-        bias = self.bias and self.bias.value
+        bias = value_of(self.bias)
         return conv2d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)

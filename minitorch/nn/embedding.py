@@ -123,6 +123,7 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         shape = positive_ints((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        self.num_embeddings, self.embedding_dim = shape
         padding_idx = _check_padding_idx("Embedding", padding_idx, num_embeddings)
         weight = randn(shape, backend, dtype=dtype)
         if padding_idx is not None:

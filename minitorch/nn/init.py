@@ -97,6 +97,80 @@ def ones_(x: Tensor | Parameter) -> Tensor:
     return constant_(x, 1.0)
 
 
+def trunc_normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Fill x, of any shape, with samples of the normal distribution that lie from a to b; others are drawn again.
+
+    Raises:
+        TypeError: If x is not a Tensor.
+        ValueError: If b is not above a, or std is not above 0.
+    """
+    target = _tensor_of(x)
+    if not a < b or not std > 0:
+        raise ValueError(f"trunc_normal_ expected a below b and std above 0, got {a}, {b} and {std}")
+    low, high = ((limit - mean) / std for limit in (a, b))
+    shares = [0.5 * math.erfc(-limit / math.sqrt(2)) for limit in (low, high)]
+    if shares[1] - shares[0] < 1e-3:
+        raise ValueError(
+            f"trunc_normal_ expected limits near mean {mean} with std {std}, got {a} and {b}; the range has next to no samples"
+        )
+    values = generator.standard_normal(target.shape)
+    while (outside := (values < low) | (values > high)).any():
+        values = np.where(outside, generator.standard_normal(target.shape), values)
+    return _assign(target, mean + std * values)
+
+
+def eye_(x: Tensor | Parameter) -> Tensor:
+    """Fill a matrix with the identity.
+
+    Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
+        ValueError: If x does not have two dimensions.
+    """
+    target = _tensor_of(x)
+    if target.dims != 2:
+        raise ValueError(f"eye_ expected a matrix, got shape {target.shape}")
+    return _assign(target, np.eye(*target.shape))  # type: ignore
+
+
+def dirac_(x: Tensor | Parameter, groups: int = 1) -> Tensor:
+    """Fill the weights of a convolution so that it returns its input, as far as there are output channels.
+
+    Args:
+        x: Weights, shape (O, C / groups, K) or (O, C / groups, KH, KW).
+        groups: Number of channel groups.
+
+    Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
+        ValueError: If x has another number of dimensions, or groups does not divide O.
+    """
+    target = _tensor_of(x)
+    if target.dims not in (3, 4) or target.shape[0] % groups:
+        raise ValueError(f"dirac_ expected weights of shape (O, C, K) or (O, C, KH, KW) with O a multiple of {groups}, got {target.shape}")
+    values, out = np.zeros(target.shape), target.shape[0] // groups
+    for group in range(groups):
+        for channel in range(min(out, target.shape[1])):
+            values[(group * out + channel, channel, *(size // 2 for size in target.shape[2:]))] = 1
+    return _assign(target, values)
+
+
+def orthogonal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
+    """Fill x, seen as a matrix of shape (out, rest), with orthonormal rows or columns, times gain.
+
+    Raises:
+        TypeError: If x is neither a Tensor nor a Parameter.
+        ValueError: If x has fewer than two dimensions.
+
+    Source: Saxe et al. 2014, arXiv:1312.6120.
+    """
+    target = _tensor_of(x)
+    if target.dims < 2:
+        raise ValueError(f"orthogonal_ expected at least two dimensions, got shape {target.shape}")
+    rows, columns = target.shape[0], math.prod(target.shape[1:])
+    q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))
+    q = q * np.sign(np.diag(r))  # makes the distribution uniform
+    return _assign(target, gain * (q if rows >= columns else q.T).reshape(target.shape))
+
+
 # Initializers of layer weights
 
 

@@ -11,7 +11,7 @@ from minitorch.kernels.activations import relu_back
 from minitorch.kernels.losses import accepts, add_relu, bias_relu_backward
 from minitorch.kernels.pool import flat
 from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
@@ -136,6 +136,7 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
+        self.out_features, self.in_features = shape
         self.weight = Parameter(zeros(shape, backend, dtype=dtype))
         kaiming_uniform_(self.weight)
         self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
@@ -151,4 +152,4 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (…, in_features) to (…, out_features)."""
-        return linear(input, self.weight.value, self.bias and self.bias.value)
+        return linear(input, self.weight.value, value_of(self.bias))

@@ -161,7 +161,7 @@ class ElementLoss(Function):
         return grad_input, grad_target
 
 
-def _reduce(losses: Tensor, reduction: str) -> Tensor:
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     """Reduce the losses to their mean or sum, or return them unchanged."""
     return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
 
@@ -211,13 +211,13 @@ def cross_entropy(
         if label_smoothing:
             distribution = distribution * (1 - label_smoothing) + label_smoothing / input.shape[1]
         logs = logsoftmax(input, 1)
-        return _reduce(-(distribution * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
+        return reduce_losses(-(distribution * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
     included = check_classes(input, target, op, ignore_index)
     if weight is not None or label_smoothing or not included.all():
         return _weighted_nll(logsoftmax(input, 1), target, reduction, weight, included, label_smoothing)
     if accepts(input):
         return CrossEntropy.apply(input, target, reduction)
-    return _reduce(_nll_per_sample(logsoftmax(input, 1), target), reduction)
+    return reduce_losses(_nll_per_sample(logsoftmax(input, 1), target), reduction)
 
 
 class CrossEntropy(Function):
@@ -264,7 +264,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ign
     included = check_classes(input, target, "nll_loss", ignore_index)
     if weight is not None or not included.all():
         return _weighted_nll(input, target, reduction, weight, included, 0.0)
-    return _reduce(_nll_per_sample(input, target), reduction)
+    return reduce_losses(_nll_per_sample(input, target), reduction)
 
 
 def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
@@ -285,7 +285,7 @@ def _weighted_nll(logs: Tensor, target: Tensor, reduction: str, weight: Tensor |
     factors = tensor(shares, logs.backend, dtype=logs.dtype)
     losses = -(MaskedSelect.apply(logs, factors != 0) * factors).sum(1, keepdim=False)
     if reduction != "mean":
-        return _reduce(losses, reduction)
+        return reduce_losses(losses, reduction)
     total = weights[chosen].sum()
     return losses.sum() * (1 / total if total else math.nan)
 
@@ -314,7 +314,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     check_probabilities(target, "target", "binary_cross_entropy")
     check_element_weight(input, weight, "weight", "binary_cross_entropy")
     losses = BinaryCrossEntropy.apply(input, target.to(input.dtype))
-    return _reduce(losses if weight is None else losses * weight, reduction)
+    return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
 def bce(p: float, t: float) -> float:
@@ -372,7 +372,7 @@ def binary_cross_entropy_with_logits(
     else:
         positive, negative = (BinaryCrossEntropyWithLogits.apply(input, labels.detach() * 0 + label) for label in (1.0, 0.0))
         losses = positive * labels * pos_weight + negative * (1.0 - labels)
-    return _reduce(losses if weight is None else losses * weight, reduction)
+    return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
 def bce_with_logits(x: float, t: float) -> float:
@@ -416,7 +416,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: If the shapes differ, or reduction is unknown.
     """
     check_same_shape(input, target, reduction, "mse_loss")
-    return _reduce(SquaredError.apply(input, target.to(input.dtype)), reduction)
+    return reduce_losses(SquaredError.apply(input, target.to(input.dtype)), reduction)
 
 
 def squared_error(x: float, t: float) -> float:
@@ -456,7 +456,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: If the shapes differ, or reduction is unknown.
     """
     check_same_shape(input, target, reduction, "l1_loss")
-    return _reduce(AbsoluteError.apply(input, target.to(input.dtype)), reduction)
+    return reduce_losses(AbsoluteError.apply(input, target.to(input.dtype)), reduction)
 
 
 def absolute_error(x: float, t: float) -> float:
@@ -508,7 +508,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         raise ValueError(f"smooth_l1_loss expected beta of at least 0, got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return _reduce(SmoothL1.apply(input, target.to(input.dtype), float(beta)), reduction)
+    return reduce_losses(SmoothL1.apply(input, target.to(input.dtype), float(beta)), reduction)
 
 
 @cache

@@ -20,6 +20,11 @@ Node = minitorch.module.Module
 """Any module, including the minimal Module of the course."""
 
 
+def value_of(parameter: Parameter | None) -> Any:
+    """The value of a parameter that a module may lack; None if it does."""
+    return None if parameter is None else parameter.value
+
+
 # Traversal of the module tree
 
 

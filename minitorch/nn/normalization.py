@@ -19,7 +19,7 @@ from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.losses import accepts
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.kernels.pool import Loop, flat
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
@@ -462,6 +462,7 @@ class _BatchNorm(Module):
         super().__init__()
         shape = positive_ints((num_features,), type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = shape[0], eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = Parameter(ones(shape, backend, dtype=dtype)) if affine else None
         self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if affine else None
         self.register_buffer("running_mean", zeros(shape, backend, dtype=dtype) if track_running_stats else None)
@@ -480,22 +481,26 @@ class _BatchNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalized input, same shape (N, C, …)."""
+        return self._normalize(input, self.running_mean, self.running_var, self.num_batches_tracked)
+
+    def _normalize(self, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, batches: Tensor | None) -> Tensor:
+        """Return the normalized input; in training the buffers are updated in place."""
         name = type(self).__name__
         sizes = [f"(N, {self.num_features}{', L' * (dims == 3)}{', H, W' * (dims == 4)})" for dims in self.dims]
         check_input(name, input, self.dims[0], " or ".join(sizes))
         if input.dims not in self.dims or input.shape[1] != self.num_features:
             raise ValueError(f"{name} expected input of shape {' or '.join(sizes)}, got {input.shape}")
         momentum = self.momentum
-        if momentum is None and self.num_batches_tracked is not None:
-            momentum = 1 / (int(self.num_batches_tracked.item()) + 1)
-        weight, bias = self.weight and self.weight.value, self.bias and self.bias.value
-        out = batch_norm(input, self.running_mean, self.running_var, weight, bias, self.training, momentum or 0.0, self.eps)
-        if self.training and self.num_batches_tracked is not None:
-            if is_writable(self.num_batches_tracked):
-                call(count_up, self.num_batches_tracked._tensor.array())
-                self.num_batches_tracked._tensor.bump_version()
+        if momentum is None and batches is not None:
+            momentum = 1 / (int(batches.item()) + 1)
+        weight, bias = value_of(self.weight), value_of(self.bias)
+        out = batch_norm(input, running_mean, running_var, weight, bias, self.training, momentum or 0.0, self.eps)
+        if self.training and batches is not None:
+            if is_writable(batches):
+                call(count_up, batches._tensor.array())
+                batches._tensor.bump_version()
             else:
-                self.num_batches_tracked[...] = int(self.num_batches_tracked.item()) + 1
+                batches[...] = int(batches.item()) + 1
         return out
 
 
@@ -540,7 +545,7 @@ class _SampleNorm(Module):
 
     def _weights(self) -> tuple[Tensor | None, Tensor | None]:
         """Return the values of weight and bias, or None."""
-        return self.weight and self.weight.value, self.bias and self.bias.value
+        return value_of(self.weight), value_of(self.bias)
 
 
 class GroupNorm(_SampleNorm):
@@ -570,7 +575,7 @@ class GroupNorm(_SampleNorm):
         shape = positive_ints((num_channels,), "GroupNorm", "num_channels")
         _check_groups("GroupNorm", num_groups, num_channels)
         super().__init__(shape, eps, affine, affine, backend, dtype)
-        self.num_groups, self.num_channels = num_groups, num_channels
+        self.num_groups, self.num_channels, self.affine = num_groups, num_channels, affine
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""
@@ -607,6 +612,7 @@ class LayerNorm(_SampleNorm):
     ) -> None:
         self.normalized_shape = _shape_of("LayerNorm", normalized_shape)
         super().__init__(self.normalized_shape, eps, elementwise_affine, elementwise_affine and bias, backend, dtype)
+        self.elementwise_affine = elementwise_affine
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""
@@ -641,6 +647,7 @@ class RMSNorm(_SampleNorm):
     ) -> None:
         self.normalized_shape = _shape_of("RMSNorm", normalized_shape)
         super().__init__(self.normalized_shape, eps, elementwise_affine, False, backend, dtype)
+        self.elementwise_affine = elementwise_affine
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""

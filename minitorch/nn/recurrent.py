@@ -26,7 +26,7 @@ from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.functional import dropout
 from minitorch.nn.init import uniform_
 from minitorch.nn.linear import linear
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_data import TensorData
@@ -574,8 +574,8 @@ class _Cell(Module):
         else:
             _check_states(self, states, (*input.shape[:-1], self.hidden_size))
             states = states if batched else tuple(state.unsqueeze(0) for state in states)
-        input_gates = linear(x, self.weight_ih.value, self.bias_ih and self.bias_ih.value).unsqueeze(0)
-        stacked = recurrence(input_gates, self.weight_hh.value, self.bias_hh and self.bias_hh.value, self.kind, states)[0]
+        input_gates = linear(x, self.weight_ih.value, value_of(self.bias_ih)).unsqueeze(0)
+        stacked = recurrence(input_gates, self.weight_hh.value, value_of(self.bias_hh), self.kind, states)[0]
         new_states = tuple(stacked[i] for i in range(len(states)))
         return new_states if batched else tuple(state.squeeze(0) for state in new_states)
 

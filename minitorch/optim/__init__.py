@@ -14,16 +14,24 @@ from minitorch.optim.rmsprop import RMSprop
 from minitorch.optim.grad_scaler import GradScaler
 from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
 from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
+from minitorch.optim.adadelta import Adadelta, Adagrad
+from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
 
 __all__ = [
     "SGD",
+    "AMSGrad",
+    "Adadelta",
+    "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "CosineAnnealingLR",
     "GradScaler",
     "LambdaLR",
     "LinearLR",
+    "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
     "Schedule",
     "SequentialLR",

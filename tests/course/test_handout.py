@@ -739,6 +739,11 @@ def test_the_course_s_handouts_have_no_broken_links(last: int) -> None:
             assert posixpath.normpath(f"{posixpath.dirname(path)}/{target}") in files, f"{path} leads to {target}"
 
 
+def test_the_course_s_handout_holds_no_programs_that_need_pytorch() -> None:
+    assert (ROOT / "project/torch_programs/seeded.py").is_file()
+    assert [path for path in select(ROOT, course(), STAGES[-1]) if "torch_programs" in path] == []
+
+
 def test_a_handout_records_its_original_files() -> None:
     files = handout(STAGES[-1])
     given = pristine.unpack(files[pristine.PATH])  # type: ignore[arg-type]  # it is bytes

@@ -5,7 +5,9 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import minitorch
 from course.manifest import ROOT, course
+from minitorch.kernels.jit import compiler_is_off
 from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
 
 
@@ -71,6 +73,26 @@ def test_the_address_contains_the_setting():
     assert app.code[0].value == "python project/run_tensor.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
     app.number_input(key="hidden").set_value(6).run()
     assert "--hidden 6" in app.code[0].value
+
+
+@pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+def test_a_compiled_step_learns_the_same_and_tells_its_gain():
+    losses = []
+    for compiled in ("false", "true"):
+        app = open_page(points="4", hidden="2", epochs="30", compile=compiled)
+        for _ in range(12):
+            app.button(key="step").click().run()
+        losses.append(app.metric[1].value)
+        assert (" --compile" in app.code[0].value) == (compiled == "true")
+        gains = [text for text in texts(app.caption) if "Compiled: 6 of 12 steps were replayed; a step takes" in text]
+        assert len(gains) == (compiled == "true")
+    assert losses[0] == losses[1]
+
+
+def test_a_package_without_compile_has_no_switch(monkeypatch):
+    assert open_page().toggle(key="compile").value is False
+    monkeypatch.delattr(minitorch, "compile")
+    assert not open_page().toggle
 
 
 def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not():

@@ -45,6 +45,7 @@ NOT_FOR_STUDENTS = (
     "docs/slides",
     "docs/teachers",
     "project/reproduc",  # project/reproduce.py and its folder
+    "project/torch_programs/",  # need PyTorch, or the library that follows the course
 )
 """Files that match PATTERNS but do not belong in a workspace."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import minitorch
 from minitorch.kernels.cuda.device import require_cuda
-from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.settings import option
-from project.lab.training.trainer import TensorSetting, Trainer
+from project.lab.training.tensor_trainer import TensorTrainer
+from project.lab.training.trainer import TensorSetting
 
 BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}
 """What can be asked for, and what makes it."""
@@ -43,7 +43,7 @@ class FastSetting(TensorSetting):
                 raise ValueError(str(error)) from error
 
 
-class FastTrainer(Trainer):
+class FastTrainer(TensorTrainer):
     """Gradient descent on mini-batches of ten points; the points are shuffled in every epoch.
 
     `losses` contains the mean over all points of the epoch; the loss of a point is the one of its own training step. Before the
@@ -55,7 +55,6 @@ class FastTrainer(Trainer):
             probabilities of label 1, shape (n,); called once, after `minitorch.manual_seed`.
 
     Attributes:
-        backend: The backend.
         points: The data set in the order of this epoch, shape (N, 2).
         labels: Its labels, shape (N,).
     """
@@ -64,12 +63,7 @@ class FastTrainer(Trainer):
         self.backend = BACKENDS[setting.backend]()
         super().__init__(setting, lambda hidden: make_network(hidden, self.backend))
         self._random = random.Random(setting.seed)
-        self._step = CompiledStep(self.learn, setting.compile)
         self._shuffle()
-
-    def seed(self, seed: int) -> None:
-        """See `Trainer.seed`."""
-        minitorch.manual_seed(seed)
 
     def compile(self) -> None:
         """Take a step with learning rate 0, so that all kernels are compiled."""
@@ -90,24 +84,6 @@ class FastTrainer(Trainer):
             return False
         self._shuffle()
         return True
-
-    def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
-        """See `Trainer.probabilities`."""
-        with minitorch.no_grad():
-            return self.network(minitorch.tensor(points, backend=self.backend)).tolist()
-
-    def learn(self, points: minitorch.Tensor, labels: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
-        """Take a step of gradient descent; returns the mean loss, and the probability of each point's correct label."""
-        output = self.network(points)
-        probability = output * labels + (1 - output) * (1 - labels)
-        loss = -probability.log().mean()
-        loss.backward()
-        self.optimizer.step()  # also clears the gradients
-        return loss.detach(), probability.detach()
-
-    def gain(self) -> str:
-        """See `Trainer.gain`."""
-        return self._step.gain()
 
     def _batch(self, first: int) -> tuple[minitorch.Tensor, minitorch.Tensor]:
         """The points and labels of a mini-batch."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from minitorch import datasets
+import minitorch
 from project.lab import guard, sources
 from project.lab.cards import explain
 from project.lab.charts import charts
@@ -93,7 +93,7 @@ def advance(train: Callable[[Trainer], None]) -> None:
 def read_setting(default: AnySetting) -> AnySetting:
     """Show the controls and return the setting. The URL contains them, so that a setting can be shared between people and pages."""
     bind = "query-params"
-    names = list(datasets)
+    names = list(minitorch.datasets)
     dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)
     points = st.number_input("Points", 2, 500, default.points, 10, key="points", bind=bind)
     most = max(MOST_HIDDEN, 2 * default.hidden)
@@ -108,6 +108,9 @@ def read_setting(default: AnySetting) -> AnySetting:
     chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
     if hasattr(default, "backend"):
         chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
+    if hasattr(default, "compile") and hasattr(minitorch, "compile"):  # a workspace ends before it
+        help = "Record the training step once and replay it. The results are the same."
+        chosen["compile"] = st.toggle("Compiled", key="compile", bind=bind, help=help)
     try:
         return replace(default, **chosen, seed=int(seed))
     except ValueError as error:  # there is no GPU
@@ -185,7 +188,7 @@ def show_progress(trainer: Trainer) -> None:
         if trainer.epoch:
             draw(charts.curves(trainer.losses, trainer.correct, trainer.graph.N), "curves_chart")
     compiled = f" Compilation took {trainer.compiling:.1f} s before the first epoch." if trainer.compiling else ""
-    st.caption(in_words(trainer) + compiled)
+    st.caption(f"{in_words(trainer)}{compiled} {trainer.gain()}".rstrip())
 
 
 def update() -> None:

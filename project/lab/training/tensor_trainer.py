@@ -19,14 +19,17 @@ class TensorTrainer(Trainer):
             after `minitorch.manual_seed`.
 
     Attributes:
+        backend: What computes.
         points: The data set, shape (N, 2).
         labels: Its labels, shape (N,).
     """
 
+    backend: minitorch.TensorBackend = minitorch.SimpleBackend
+
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         super().__init__(setting, make_network)
-        self.points = minitorch.tensor(self.graph.X)
-        self.labels = minitorch.tensor(self.graph.y)
+        self.points = minitorch.tensor(self.graph.X, backend=self.backend)
+        self.labels = minitorch.tensor(self.graph.y, backend=self.backend, dtype=self.points.dtype)
         self._step = CompiledStep(self.learn, isinstance(setting, TensorSetting) and setting.compile)
 
     def seed(self, seed: int) -> None:
@@ -56,4 +59,4 @@ class TensorTrainer(Trainer):
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """See `Trainer.probabilities`."""
         with minitorch.no_grad():
-            return self.network(minitorch.tensor(points)).tolist()
+            return self.network(minitorch.tensor(points, backend=self.backend)).tolist()

@@ -1,0 +1,164 @@
+"""Stage 6 - Norms, distances and similarities of vectors, and the bilinear layer."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from minitorch.core.math_functions import MaskedSelect
+from minitorch.nn.init import uniform_
+from minitorch.nn.module import Module, Parameter, value_of
+from minitorch.nn.sizes import check_float_tensor, positive_ints
+from minitorch.tensor import zeros
+from minitorch.tensor_ops import SimpleBackend
+
+if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
+    from minitorch.tensor import Tensor
+
+
+def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
+    """The p-norm along a dimension; its gradient at the zero vector is 0.
+
+    Args:
+        input: Any shape.
+        p: Order of the norm, above 0; math.inf for the maximum norm.
+        dim: The dimension.
+        keepdim: Whether the dimension stays, with size 1.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If p is not above 0.
+    """
+    check_float_tensor("a norm", input)
+    if not p > 0:
+        raise ValueError(f"a norm expected p above 0, got {p}; 2 is the Euclidean norm")
+    if p == math.inf:
+        return input.abs().max(dim, keepdim)
+    if p == 1:
+        return input.abs().sum(dim, keepdim)
+    powers = (input * input if p == 2 else input.abs() ** p).sum(dim, keepdim)
+    positive = ~(powers.detach() == 0)
+    safe = powers.where(positive, 1.0)  # the root has an infinite derivative at 0
+    return MaskedSelect.apply(safe.sqrt() if p == 2 else safe ** (1 / p), positive)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """input divided by its p-norm along a dimension, but at least by eps."""
+    return input / vector_norm(input, p, dim, True).clip(eps)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along a dimension; the norms count as at least eps.
+
+    Args:
+        x1: Any shape.
+        x2: A shape that broadcasts with it.
+        dim: The dimension of the vectors.
+        eps: Smallest norm.
+
+    Returns:
+        The common shape without dim.
+    """
+    norms = [vector_norm(x, 2.0, dim).clip(eps) for x in (x1, x2)]
+    return (x1 * x2).sum(dim, False) / (norms[0] * norms[1])
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1ᵀ · W_k · x2 + b_k for every output feature k.
+
+    Args:
+        input1: Shape (…, in1).
+        input2: Shape (…, in2).
+        weight: Shape (out, in1, in2).
+        bias: Shape (out,), or None.
+
+    Returns:
+        Shape (…, out).
+
+    Raises:
+        ValueError: If the shapes do not match.
+    """
+    out, in1, in2 = weight.shape
+    if input1.shape[:-1] != input2.shape[:-1] or (input1.shape[-1], input2.shape[-1]) != (in1, in2):
+        raise ValueError(
+            f"bilinear expected inputs of shapes (…, {in1}) and (…, {in2}) for weight of shape {weight.shape}, "
+            f"got {input1.shape} and {input2.shape}"
+        )
+    rows1, rows2 = input1.reshape(-1, 1, in1), input2.reshape(-1, in2, 1)
+    products = rows1.unsqueeze(1) @ weight.unsqueeze(0) @ rows2.unsqueeze(1)  # (rows, out, 1, 1)
+    result = products.reshape(*input1.shape[:-1], out)
+    return result if bias is None else result + bias
+
+
+# Layers
+
+
+class CosineSimilarity(Module):
+    """See `cosine_similarity`."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Return the cosines, without the dimension dim."""
+        return cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """See `pairwise_distance`."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Return the distances, without the last dimension."""
+        return pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class Bilinear(Module):
+    """See `bilinear`.
+
+    Args:
+        in1_features: Number of features of the first input.
+        in2_features: Number of features of the second.
+        out_features: Number of output features.
+        bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √in1_features.
+
+    Raises:
+        ValueError: If a size is less than 1.
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        backend: TensorBackend = SimpleBackend,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        sizes = positive_ints((out_features, in1_features, in2_features), "Bilinear", "out_features, in1_features and in2_features")
+        self.out_features, self.in1_features, self.in2_features = sizes
+        self.weight = Parameter(zeros(sizes, backend, dtype=dtype))
+        self.bias = Parameter(zeros(sizes[:1], backend, dtype=dtype)) if bias else None
+        bound = 1 / math.sqrt(in1_features)
+        for parameter in self.parameters():
+            uniform_(parameter, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """The sizes, and whether there is a bias."""
+        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}"
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """Map shapes (…, in1_features) and (…, in2_features) to (…, out_features)."""
+        return bilinear(input1, input2, self.weight.value, value_of(self.bias))

@@ -1,0 +1,343 @@
+"""Stage 6 - Activations that consist of straight pieces: hardtanh, relu6, hardsigmoid, hardswish, threshold and the shrinking functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minitorch.core.dtypes import promote_to_float
+from minitorch.nn.activations import ElementwiseActivation
+from minitorch.nn.module import Module
+from minitorch.nn.sizes import check_float_tensor
+from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
+Pair = tuple[Callable[[float], float], Callable[[float, float], float]]
+"""A scalar function, and the gradient of its argument from the argument and the gradient of the value."""
+
+
+class OptionalActivation(Function):
+    """Base class of element-wise activations with options.
+
+    Attributes:
+        make: Returns the scalar function and its derivative for given options. It is cached, because a backend may compile them.
+    """
+
+    make: ClassVar[Callable[..., Pair]]
+
+    @classmethod
+    def forward(cls, ctx: Any, a: Tensor, *options: float) -> Tensor:
+        ctx.save_for_backward(a, options)
+        return a.f.map(cls.make(*options)[0], promote_to_float)(a)
+
+    @classmethod
+    def backward(cls, ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        a, options = ctx.saved_values
+        return (a.f.zip(cls.make(*options)[1])(a, grad_output), *(None for _ in options))
+
+
+# Scalar functions
+
+
+@cache
+def clamp_functions(low: float, high: float) -> Pair:
+    """Make the limitation to the range from low to high; the derivative at the limits is 0."""
+
+    def clamp(x: float) -> float:
+        return low if x < low else high if x > high else x
+
+    def clamp_back(x: float, d: float) -> float:
+        return 0.0 if x <= low or x >= high else d
+
+    return clamp, clamp_back
+
+
+@cache
+def threshold_functions(limit: float, value: float) -> Pair:
+    """Make x if x > limit, else value."""
+
+    def above(x: float) -> float:
+        return value if x <= limit else x
+
+    def above_back(x: float, d: float) -> float:
+        return 0.0 if x <= limit else d
+
+    return above, above_back
+
+
+@cache
+def hardshrink_functions(lambd: float) -> Pair:
+    """Make x if |x| > lambd, else 0."""
+
+    def shrink(x: float) -> float:
+        return 0.0 if -lambd <= x <= lambd else x
+
+    def shrink_back(x: float, d: float) -> float:
+        return 0.0 if -lambd <= x <= lambd else d
+
+    return shrink, shrink_back
+
+
+@cache
+def softshrink_functions(lambd: float) -> Pair:
+    """Make x moved towards 0 by lambd, 0 if it is closer than that."""
+
+    def shrink(x: float) -> float:
+        return x - lambd if x > lambd else x + lambd if x < -lambd else 0.0 * x
+
+    def shrink_back(x: float, d: float) -> float:
+        return 0.0 if -lambd <= x <= lambd else d
+
+    return shrink, shrink_back
+
+
+def hardsigmoid_number(x: float) -> float:
+    """x / 6 + 1/2, limited to the range from 0 to 1."""
+    return 0.0 if x <= -3 else 1.0 if x >= 3 else x / 6 + 0.5
+
+
+def hardsigmoid_back(x: float, d: float) -> float:
+    """d times its derivative."""
+    return d / 6 if -3 < x < 3 else 0.0 * x
+
+
+def hardswish_number(x: float) -> float:
+    """x · hardsigmoid(x)."""
+    return 0.0 if x <= -3 else x if x >= 3 else x * (x + 3) / 6
+
+
+def hardswish_back(x: float, d: float) -> float:
+    """d times its derivative."""
+    return 0.0 if x <= -3 else d if x >= 3 else d * (x / 3 + 0.5)
+
+
+class Clamp(OptionalActivation):
+    """x limited to the range from low to high."""
+
+    make = staticmethod(clamp_functions)
+
+    @staticmethod
+    def composed(a: Tensor, low: float, high: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.clip(low, high)
+
+
+class Above(OptionalActivation):
+    """x if x > limit, else value."""
+
+    make = staticmethod(threshold_functions)
+
+    @staticmethod
+    def composed(a: Tensor, limit: float, value: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.where(~(a.detach() <= limit), value)
+
+
+class HardShrink(OptionalActivation):
+    """x if |x| > lambd, else 0."""
+
+    make = staticmethod(hardshrink_functions)
+
+    @staticmethod
+    def composed(a: Tensor, lambd: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a.where(~(a.detach().abs() <= lambd), 0.0)
+
+
+class SoftShrink(OptionalActivation):
+    """x moved towards 0 by lambd."""
+
+    make = staticmethod(softshrink_functions)
+
+    @staticmethod
+    def composed(a: Tensor, lambd: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a - a.clip(-lambd, lambd)
+
+
+class HardSigmoid(ElementwiseActivation):
+    """x / 6 + 1/2, limited to the range from 0 to 1."""
+
+    fn, derivative = hardsigmoid_number, hardsigmoid_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return (a + 3.0).clip(0.0, 6.0) * (1 / 6)
+
+
+class HardSwish(ElementwiseActivation):
+    """x · hardsigmoid(x)."""
+
+    fn, derivative = hardswish_number, hardswish_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a * HardSigmoid.composed(a)
+
+
+# Functions
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Every element limited to the range from min_val to max_val; the derivative at the limits is 0.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If max_val is not above min_val.
+    """
+    if not min_val < max_val:
+        raise ValueError(f"hardtanh expected max_val above min_val, got {min_val} and {max_val}; swap them")
+    return Clamp.apply(check_float_tensor("hardtanh", input), float(min_val), float(max_val))
+
+
+def relu6(input: Tensor) -> Tensor:
+    """Every element limited to the range from 0 to 6.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return Clamp.apply(check_float_tensor("relu6", input), 0.0, 6.0)
+
+
+def hardsigmoid(input: Tensor) -> Tensor:
+    """x / 6 + 1/2, limited to the range from 0 to 1, elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return HardSigmoid.apply(check_float_tensor("hardsigmoid", input))
+
+
+def hardswish(input: Tensor) -> Tensor:
+    """x · hardsigmoid(x), elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+
+    Source: Howard et al. 2019, arXiv:1905.02244, section 5.2.
+    """
+    return HardSwish.apply(check_float_tensor("hardswish", input))
+
+
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """x where x > threshold, else value, elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return Above.apply(check_float_tensor("threshold", input), float(threshold), float(value))
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where |x| > lambd, else 0, elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return HardShrink.apply(check_float_tensor("hardshrink", input), float(lambd))
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, elementwise; 0 where it is closer to 0 than that.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If lambd is negative.
+    """
+    if not lambd >= 0:
+        raise ValueError(f"softshrink expected lambd of at least 0, got {lambd}; pass a distance such as 0.5")
+    return SoftShrink.apply(check_float_tensor("softshrink", input), float(lambd))
+
+
+# Layers
+
+
+class Hardtanh(Module):
+    """Limitation to a range; see `hardtanh`."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__()
+        if not min_val < max_val:
+            raise ValueError(f"Hardtanh expected max_val above min_val, got {min_val} and {max_val}; swap them")
+        self.min_val, self.max_val = min_val, max_val
+
+    def extra_repr(self) -> str:
+        """The limits."""
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return hardtanh(input, self.min_val, self.max_val)
+
+
+class ReLU6(Module):
+    """Limitation to the range from 0 to 6."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return relu6(input)
+
+
+class Hardsigmoid(Module):
+    """See `hardsigmoid`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return hardsigmoid(input)
+
+
+class Hardswish(Module):
+    """See `hardswish`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return hardswish(input)
+
+
+class Threshold(Module):
+    """See `threshold`."""
+
+    def __init__(self, threshold: float, value: float) -> None:
+        super().__init__()
+        self.threshold, self.value = threshold, value
+
+    def extra_repr(self) -> str:
+        """The threshold and the value."""
+        return f"threshold={self.threshold}, value={self.value}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return threshold(input, self.threshold, self.value)
+
+
+class _Shrink(Module):
+    """Base class of Hardshrink and Softshrink."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        """The distance."""
+        return str(self.lambd)
+
+
+class Hardshrink(_Shrink):
+    """See `hardshrink`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
+    """See `softshrink`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return softshrink(input, self.lambd)

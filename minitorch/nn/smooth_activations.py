@@ -1,0 +1,421 @@
+"""Stage 6 - Further smooth activations: elu and its relatives, softplus, softsign, mish, logsigmoid, prelu and glu."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from minitorch.core.creation import full
+from minitorch.core.math_functions import ExactLog, MaskedSelect
+from minitorch.nn.activations import ElementwiseActivation
+from minitorch.nn.functional import softmax
+from minitorch.nn.hard_activations import OptionalActivation, Pair
+from minitorch.nn.module import Module, Parameter
+from minitorch.nn.sizes import check_float_tensor, positive_ints
+from minitorch.tensor_ops import SimpleBackend
+
+if TYPE_CHECKING:
+    from minitorch.core.backend import TensorBackend
+    from minitorch.tensor import Tensor
+
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+"""Constants of SELU: Klambauer et al. 2017, arXiv:1706.02515, section 2."""
+
+
+# Scalar functions
+
+
+@cache
+def elu_functions(alpha: float, scale: float, input_scale: float) -> Pair:
+    """Make scale · x if x > 0, else scale · alpha · (e^(input_scale · x) - 1)."""
+
+    def elu(x: float) -> float:
+        return scale * x if x > 0 else scale * alpha * math.expm1(input_scale * x)
+
+    def elu_back(x: float, d: float) -> float:
+        return d * scale if x > 0 else d * (scale * alpha * input_scale * math.exp(input_scale * x))
+
+    return elu, elu_back
+
+
+@cache
+def softplus_functions(beta: float, threshold: float) -> Pair:
+    """Make ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold."""
+
+    def softplus(x: float) -> float:
+        return x if beta * x > threshold else math.log1p(math.exp(beta * x)) / beta
+
+    def softplus_back(x: float, d: float) -> float:
+        if beta * x > threshold:
+            return d
+        z = math.exp(beta * x)
+        return d * z / (1.0 + z)
+
+    return softplus, softplus_back
+
+
+def softsign_number(x: float) -> float:
+    """x / (1 + |x|), elementwise."""
+    return x / (1.0 + abs(x))
+
+
+def softsign_back(x: float, d: float) -> float:
+    """d times its derivative, 1 / (1 + |x|)²."""
+    return d / ((1.0 + abs(x)) * (1.0 + abs(x)))
+
+
+def logsigmoid_number(x: float) -> float:
+    """ln sigmoid(x), without overflow."""
+    return (x if x < 0 else 0.0 * x) - math.log1p(math.exp(-abs(x)))
+
+
+def logsigmoid_back(x: float, d: float) -> float:
+    """d times its derivative, sigmoid(-x)."""
+    z = math.exp(-abs(x))
+    return d * ((z if x >= 0 else 1.0) / (1.0 + z))
+
+
+def mish_number(x: float) -> float:
+    """x · tanh(ln(1 + e^x))."""
+    z = math.exp(-abs(x))
+    t = math.tanh((x if x > 0 else 0.0) + math.log1p(z))
+    return t if t == 0 else x * t
+
+
+def mish_back(x: float, d: float) -> float:
+    """d times its derivative, t + x · (1 - t²) · sigmoid(x) with t = tanh(ln(1 + e^x))."""
+    z = math.exp(-abs(x))
+    t = math.tanh((x if x > 0 else 0.0) + math.log1p(z))
+    slope = (1.0 - t * t) * ((1.0 if x >= 0 else z) / (1.0 + z))
+    return d * (t + (slope if slope == 0 else x * slope))
+
+
+class ScaledElu(OptionalActivation):
+    """scale · x if x > 0, else scale · alpha · (e^(input_scale · x) - 1)."""
+
+    make = staticmethod(elu_functions)
+
+    @staticmethod
+    def composed(a: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        positive = a.detach() > 0
+        powers = (a.where(~positive, 0.0) * input_scale).exp()  # no power of a large number
+        return a.where(positive, (powers - 1.0) * alpha) * scale
+
+
+class SoftPlus(OptionalActivation):
+    """ln(1 + e^(beta · x)) / beta, and x where beta · x > threshold."""
+
+    make = staticmethod(softplus_functions)
+
+    @staticmethod
+    def composed(a: Tensor, beta: float, threshold: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        large = a.detach() * beta > threshold
+        sums = (a.where(~large, 0.0) * beta).exp() + 1.0  # no power of a large number
+        return a.where(large, ExactLog.apply(sums) * (1 / beta))
+
+
+class SoftSign(ElementwiseActivation):
+    """x / (1 + |x|)."""
+
+    fn, derivative = softsign_number, softsign_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a / (a.abs() + 1.0)
+
+
+class LogOfSigmoid(ElementwiseActivation):
+    """ln sigmoid(x)."""
+
+    fn, derivative = logsigmoid_number, logsigmoid_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return -SoftPlus.composed(-a, 1.0, 20.0)
+
+
+class MishActivation(ElementwiseActivation):
+    """x · tanh(ln(1 + e^x))."""
+
+    fn, derivative = mish_number, mish_back
+
+    @staticmethod
+    def composed(a: Tensor) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return a * SoftPlus.composed(a, 1.0, 20.0).tanh()
+
+
+# Functions
+
+
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """x for positive x, else alpha · (e^x - 1), elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+
+    Source: Clevert et al. 2016, arXiv:1511.07289, eq. 13.
+    """
+    return ScaledElu.apply(check_float_tensor("elu", input), float(alpha), 1.0, 1.0)
+
+
+def selu(input: Tensor) -> Tensor:
+    """elu with the constants that keep mean 0 and variance 1 from layer to layer; it is elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515, eq. 2.
+    """
+    return ScaledElu.apply(check_float_tensor("selu", input), SELU_ALPHA, SELU_SCALE, 1.0)
+
+
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """x for positive x, else alpha · (e^(x / alpha) - 1): the derivative is continuous for every alpha. It is elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If alpha is 0.
+
+    Source: Barron 2017, arXiv:1704.07483.
+    """
+    if alpha == 0:
+        raise ValueError("celu expected alpha other than 0, by which it divides; for 0 use relu")
+    return ScaledElu.apply(check_float_tensor("celu", input), float(alpha), 1.0, 1 / alpha)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """ln(1 + e^(beta · x)) / beta, elementwise; x itself where beta · x is above threshold.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return SoftPlus.apply(check_float_tensor("softplus", input), float(beta), float(threshold))
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|), elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return SoftSign.apply(check_float_tensor("softsign", input))
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """ln sigmoid(x), elementwise; accurate where sigmoid underflows.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return LogOfSigmoid.apply(check_float_tensor("logsigmoid", input))
+
+
+def mish(input: Tensor) -> Tensor:
+    """x · tanh(softplus(x)), elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+
+    Source: Misra 2019, arXiv:1908.08681, eq. 1.
+    """
+    return MishActivation.apply(check_float_tensor("mish", input))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x), elementwise.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+    """
+    return check_float_tensor("tanhshrink", input) - input.tanh()
+
+
+def softmin(input: Tensor, dim: int) -> Tensor:
+    """softmax(-input) along a dimension."""
+    return softmax(-input, dim)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of a dimension, times sigmoid of the second half.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If the dimension has an odd size.
+
+    Source: Dauphin et al. 2017, arXiv:1612.08083, section 2.
+    """
+    size = check_float_tensor("glu", input).shape[input._normalize_dim(dim)]
+    if size % 2:
+        raise ValueError(f"glu expected an even size in dimension {dim}, got {size} (input {input.shape})")
+    a, b = input.split(size // 2, dim)
+    return a * b.sigmoid()
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x for positive x, else weight · x with a learned weight.
+
+    Args:
+        input: Any shape; (N, C, …) for a weight for each channel.
+        weight: Shape (1,), or (C,).
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If the weight does not fit.
+
+    Source: He et al. 2015, arXiv:1502.01852, eq. 1.
+    """
+    check_float_tensor("prelu", input)
+    channels = input.shape[1] if input.dims > 1 else 1
+    if weight.shape not in ((1,), (), (channels,)):
+        raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")
+    slope = weight if weight.size == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
+    positive = input.detach() > 0
+    return MaskedSelect.apply(input, positive) + MaskedSelect.apply(input, ~positive) * slope
+
+
+# Layers
+
+
+class _Alpha(Module):
+    """Base class of ELU and CELU."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def extra_repr(self) -> str:
+        """The factor of the exponential."""
+        return f"alpha={self.alpha}"
+
+
+class ELU(_Alpha):
+    """See `elu`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return elu(input, self.alpha)
+
+
+class CELU(_Alpha):
+    """See `celu`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return celu(input, self.alpha)
+
+
+class SELU(Module):
+    """See `selu`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return selu(input)
+
+
+class Softplus(Module):
+    """See `softplus`."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return softplus(input, self.beta, self.threshold)
+
+
+class Softsign(Module):
+    """See `softsign`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return softsign(input)
+
+
+class LogSigmoid(Module):
+    """See `logsigmoid`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return logsigmoid(input)
+
+
+class Mish(Module):
+    """See `mish`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return mish(input)
+
+
+class Tanhshrink(Module):
+    """See `tanhshrink`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return tanhshrink(input)
+
+
+class Softmin(Module):
+    """See `softmin`."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """The dimension."""
+        return f"dim={self.dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it along dim; shape and dtype are kept."""
+        return softmin(input, self.dim)
+
+
+class GLU(Module):
+    """See `glu`."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """The dimension."""
+        return f"dim={self.dim}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Halve the dimension."""
+        return glu(input, self.dim)
+
+
+class PReLU(Module):
+    """See `prelu`.
+
+    Args:
+        num_parameters: 1, or the number of channels.
+        init: Initial weight.
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, backend: TensorBackend = SimpleBackend, dtype: Any = None) -> None:
+        super().__init__()
+        (self.num_parameters,) = positive_ints((num_parameters,), "PReLU", "num_parameters")
+        self.init = init
+        self.weight = Parameter(full((num_parameters,), init, backend, dtype=dtype))
+
+    def extra_repr(self) -> str:
+        """The number of weights."""
+        return f"num_parameters={self.num_parameters}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply the activation to every element; shape and dtype are kept."""
+        return prelu(input, self.weight.value)

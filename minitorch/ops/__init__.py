@@ -1,0 +1,1 @@
+"""Operations beyond the course that PyTorch has: elementwise functions, indexing by tensors, linear algebra."""

@@ -1,0 +1,280 @@
+"""Stage 6 - Elementwise functions that PyTorch has and the course does not need: forward in a kernel, backward from other functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from minitorch.autodiff import Context
+from minitorch.core.dtypes import is_float, promote_to_float
+from minitorch.core.tensor_base import Tensor
+from minitorch.tensor_functions import Function
+
+
+class Elementwise(Function):
+    """Base class of functions of one tensor: `number` is the function of a number, `slope` its derivative at every element."""
+
+    number: ClassVar[Callable[[float], float]]
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """The derivative at every element of a; 0 unless a subclass defines it, as for functions that are constant in steps."""
+        return a.zeros()
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a.f.map(ctx.fn.number, promote_to_float)(a)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (a,) = ctx.saved_values
+        return grad_output * ctx.fn.slope(a)
+
+
+def expm1(x: float) -> float:
+    """eˣ - 1, exact near 0."""
+    return math.expm1(x)
+
+
+def log1p(x: float) -> float:
+    """ln(1 + x), exact near 0; -∞ at -1, NaN below."""
+    if x == -1.0:
+        return -math.inf
+    return math.log1p(x) if x > -1.0 else math.nan
+
+
+def tan(x: float) -> float:
+    """Tangent, in radians; NaN for infinite x."""
+    return math.tan(x) if -math.inf < x < math.inf else math.nan
+
+
+def asin(x: float) -> float:
+    """Arcsine, in radians; NaN outside of -1 to 1."""
+    return math.asin(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+def acos(x: float) -> float:
+    """Arccosine, in radians; NaN outside of -1 to 1."""
+    return math.acos(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+def atan(x: float) -> float:
+    """Arctangent, in radians."""
+    return math.atan(x)
+
+
+def sinh(x: float) -> float:
+    """Hyperbolic sine; infinite where it exceeds the largest number."""
+    if x > 710.4 or x < -710.4:
+        return math.copysign(math.inf, x)
+    return math.sinh(x)
+
+
+def cosh(x: float) -> float:
+    """Hyperbolic cosine; infinite where it exceeds the largest number."""
+    if x > 710.4 or x < -710.4:
+        return math.inf
+    return math.cosh(x)
+
+
+def erf(x: float) -> float:
+    """The error function, 2/√π times the integral of e^(-t²) from 0 to x."""
+    return math.erf(x)
+
+
+def floor(x: float) -> float:
+    """The largest whole number up to x."""
+    return float(math.floor(x)) if abs(x) < 2.0**52 else x
+
+
+def ceil(x: float) -> float:
+    """The smallest whole number from x on."""
+    return float(math.ceil(x)) if abs(x) < 2.0**52 else x
+
+
+def trunc(x: float) -> float:
+    """x without its fraction."""
+    return float(math.trunc(x)) if abs(x) < 2.0**52 else x
+
+
+def round_half_even(x: float) -> float:
+    """The nearest whole number, the even one of two."""
+    return float(round(x)) if abs(x) < 2.0**52 else x
+
+
+def sign(x: float) -> float:
+    """-1, 0 or 1; NaN for NaN."""
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x
+
+
+class Expm1(Elementwise):
+    """eˣ - 1."""
+
+    number = staticmethod(expm1)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return a.exp()
+
+
+class Log1p(Elementwise):
+    """ln(1 + x)."""
+
+    number = staticmethod(log1p)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return 1.0 / (1.0 + a)
+
+
+class Tan(Elementwise):
+    """Tangent."""
+
+    number = staticmethod(tan)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        y = Tan.apply(a)
+        return 1.0 + y * y
+
+
+class Asin(Elementwise):
+    """Arcsine."""
+
+    number = staticmethod(asin)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return 1.0 / (1.0 - a * a).sqrt()
+
+
+class Acos(Elementwise):
+    """Arccosine."""
+
+    number = staticmethod(acos)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return -1.0 / (1.0 - a * a).sqrt()
+
+
+class Atan(Elementwise):
+    """Arctangent."""
+
+    number = staticmethod(atan)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return 1.0 / (1.0 + a * a)
+
+
+class Sinh(Elementwise):
+    """Hyperbolic sine."""
+
+    number = staticmethod(sinh)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return Cosh.apply(a)
+
+
+class Cosh(Elementwise):
+    """Hyperbolic cosine."""
+
+    number = staticmethod(cosh)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return Sinh.apply(a)
+
+
+class Erf(Elementwise):
+    """The error function."""
+
+    number = staticmethod(erf)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        return (-(a * a)).exp() * (2.0 / math.sqrt(math.pi))
+
+
+class Floor(Elementwise):
+    """Rounded down."""
+
+    number = staticmethod(floor)
+
+
+class Ceil(Elementwise):
+    """Rounded up."""
+
+    number = staticmethod(ceil)
+
+
+class Trunc(Elementwise):
+    """Rounded towards 0."""
+
+    number = staticmethod(trunc)
+
+
+class Round(Elementwise):
+    """Rounded to the nearest whole number."""
+
+    number = staticmethod(round_half_even)
+
+
+class Sign(Elementwise):
+    """The sign."""
+
+    number = staticmethod(sign)
+
+
+def floor_quotient(a: float, b: float) -> float:
+    """a / b rounded down; infinite or NaN for b = 0."""
+    if b == 0.0:
+        return math.nan if a == 0.0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a // b
+
+
+def modulo(a: float, b: float) -> float:
+    """a - floor(a / b) · b: the remainder with the sign of b; NaN for b = 0."""
+    return a % b if b != 0.0 else math.nan
+
+
+def whole_quotient(a: int, b: int) -> int:
+    """a / b of integers, rounded down."""
+    return a // b
+
+
+def whole_modulo(a: int, b: int) -> int:
+    """a - floor(a / b) · b of integers."""
+    return a % b
+
+
+class FloorDivide(Function):
+    """a / b rounded down; its derivative is 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a.shape, b.shape)
+        return a.f.zip(floor_quotient if is_float(a.dtype) else whole_quotient)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a_shape, b_shape = ctx.saved_values
+        return grad_output.zeros(a_shape), grad_output.zeros(b_shape)
+
+
+class Remainder(Function):
+    """a - floor(a / b) · b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(modulo if is_float(a.dtype) else whole_modulo)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        return grad_output, -grad_output * FloorDivide.apply(a, b)

@@ -1,0 +1,173 @@
+"""Stage 6 - Variants of Adam: AMSGrad, Adamax, NAdam and RAdam."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import minitorch.operators as operators
+from minitorch.module import Parameter
+from minitorch.optim.adam import Adam, begin_step, ensure_averages
+from minitorch.optim.arithmetic import (
+    apply_elementwise,
+    apply_weight_decay,
+    divide,
+    running_mean,
+    running_mean_square,
+    sqrt_plus,
+    zero_state,
+)
+from minitorch.optim.optimizer import Setting
+
+
+def add_step(value: Any, numerator: Any, denominator: Any, factor: float) -> Any:
+    """value + factor · numerator / denominator, written into value."""
+    step = apply_elementwise(divide, numerator, denominator)
+    return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, step, factor), out=value)
+
+
+def update_averages(gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> tuple[Any, Any]:
+    """Update the moving averages of the gradient and its square, and return them."""
+    beta1, beta2 = group["betas"]
+    mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
+    square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
+    state["exp_avg_sq"] = square
+    return mean, square
+
+
+class AMSGrad(Adam):
+    """Adam that divides by the largest mean square so far; for the arguments see `Adam`.
+
+    Source: Reddi et al. 2018, arXiv:1904.09237, algorithm 2, with the corrections of Adam.
+    """
+
+    state_names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        return amsgrad_update(value, apply_weight_decay(gradient, value, group["weight_decay"]), state, group)
+
+
+def amsgrad_update(value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+    """A step of AMSGrad without weight decay."""
+    factors = begin_step(state, value, group)
+    mean, square = update_averages(gradient, state, group)
+    before = state.get("max_exp_avg_sq")
+    before = zero_state(value) if before is None else before
+    largest = state["max_exp_avg_sq"] = apply_elementwise(operators.maximum, before, square, out=before)
+    return add_step(value, mean, apply_elementwise(sqrt_plus, largest, factors.eps), factors.step_size)
+
+
+class AMSGradW(AMSGrad):
+    """AMSGrad with decoupled weight decay, as in `AdamW`."""
+
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            value = apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value)
+        return amsgrad_update(value, gradient, state, group)
+
+
+class Adamax(Adam):
+    """Adam with the maximum norm: value - lr · mean' / largest, where largest = max(beta2 · largest, |gradient| + eps).
+
+    Args: see `Adam`.
+
+    Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 2.
+    """
+
+    state_names = ("step", "exp_avg", "exp_inf")
+
+    def __init__(
+        self,
+        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr, betas, eps, weight_decay)
+
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        if not state:
+            state.update(step=0, exp_avg=zero_state(value), exp_inf=zero_state(value))
+        state["step"] += 1
+        (beta1, beta2), gradient = group["betas"], apply_weight_decay(gradient, value, group["weight_decay"])
+        mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
+        decayed = apply_elementwise(operators.mul, state["exp_inf"], beta2, out=state["exp_inf"])
+        size = apply_elementwise(operators.add, abs(gradient), group["eps"])
+        largest = state["exp_inf"] = apply_elementwise(operators.maximum, decayed, size, out=decayed)
+        return add_step(value, mean, largest, -group["lr"] / (1 - beta1 ** state["step"]))
+
+
+class NAdam(Adam):
+    """Adam with Nesterov momentum.
+
+    Args:
+        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        lr: Learning rate; not negative.
+        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
+        eps: Added to the denominator; positive.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        momentum_decay: How fast the momentum approaches its final value; not negative.
+
+    Raises:
+        TypeError: If a setting has the wrong type.
+        ValueError: If a setting is out of range, infinite or NaN.
+
+    Source: Dozat 2016, ICLR workshop, algorithm 1.
+    """
+
+    settings: ClassVar[Mapping[str, Setting]] = {**Adam.settings, "momentum_decay": Setting("momentum_decay >= 0", "try 4e-3")}
+    state_names = ("step", "mu_product", "exp_avg", "exp_avg_sq")
+
+    def __init__(
+        self,
+        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+    ) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay}
+        super(Adam, self).__init__(parameters, defaults)
+
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        ensure_averages(state, value)
+        gradient = apply_weight_decay(gradient, value, group["weight_decay"])
+        state["step"] += 1
+        beta1, beta2 = group["betas"]
+        now, following = (beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])) for step in (state["step"], state["step"] + 1))
+        product = state["mu_product"] = state.get("mu_product", 1.0) * now
+        mean, square = update_averages(gradient, state, group)
+        corrected = apply_elementwise(operators.mul, square, 1 / (1 - beta2 ** state["step"]))
+        denominator = apply_elementwise(sqrt_plus, corrected, group["eps"])
+        value = add_step(value, gradient, denominator, -group["lr"] * (1 - now) / (1 - product))
+        return add_step(value, mean, denominator, -group["lr"] * following / (1 - product * following))
+
+
+class RAdam(Adam):
+    """Adam whose steps are rectified while the mean square is uncertain; for the arguments see `Adam`.
+
+    Source: Liu et al. 2020, arXiv:1908.03265, algorithm 2.
+    """
+
+    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
+        """See `Optimizer.update`."""
+        ensure_averages(state, value)
+        gradient = apply_weight_decay(gradient, value, group["weight_decay"])
+        state["step"] += 1
+        step, (beta1, beta2) = state["step"], group["betas"]
+        mean, square = update_averages(gradient, state, group)
+        correction, longest = 1 - beta2**step, 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / correction
+        rate = -group["lr"] / (1 - beta1**step)
+        if length <= 5:
+            return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, mean, rate), out=value)
+        rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
+        denominator = apply_elementwise(sqrt_plus, square, group["eps"])
+        return add_step(value, mean, denominator, rate * rectified * math.sqrt(correction))

@@ -1,0 +1,22 @@
+"""torch.autograd: gradients as values, and functions with a backward pass of their own."""
+
+# Stage 6 - PyTorch's interface
+from minitorch.torch.autograd import function as function
+from minitorch.torch.autograd import functional as functional
+from minitorch.torch.autograd.function import Function
+from minitorch.torch.autograd.gradients import Variable, backward, grad, gradcheck
+from minitorch.torch.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "function",
+    "functional",
+    "grad",
+    "gradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+]

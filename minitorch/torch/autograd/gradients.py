@@ -1,0 +1,167 @@
+"""Stage 6 - torch.autograd: gradients as values, and their check by finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitorch.autograd.engine import grad as engine_grad
+from minitorch.core.context import no_grad
+from minitorch.core.dtypes import float64
+from minitorch.torch.tensor import Tensor, unwrap, wrap
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """One or several values as a tuple."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of outputs with respect to inputs; no leaf's `grad` changes.
+
+    Args:
+        outputs: Tensors to differentiate; several are summed.
+        inputs: Tensors to differentiate with respect to.
+        grad_outputs: For each output a gradient of its shape; None means 1, for an output of one element.
+        retain_graph: Whether to keep the graph for another backward pass; create_graph by default.
+        create_graph: Whether the gradients can be differentiated again.
+        allow_unused: Whether an input that no output depends on gets None instead of an error.
+        is_grads_batched: False.
+        materialize_grads: Whether an unused input gets zeros instead.
+
+    Raises:
+        NotImplementedError: If is_grads_batched is set.
+        RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
+            used, or the graph has been freed.
+    """
+    if is_grads_batched:
+        raise NotImplementedError("grad supports is_grads_batched=False only; call it once for each gradient")
+    ends, starts = list(map(unwrap, as_tuple(outputs))), list(map(unwrap, as_tuple(inputs)))
+    given = None if grad_outputs is None else list(map(unwrap, as_tuple(grad_outputs)))
+    unused = materialize_grads if allow_unused is None else allow_unused
+    found = engine_grad(ends, starts, given, retain_graph, create_graph, unused or materialize_grads)
+    return tuple([wrap(x.zeros() if g is None and materialize_grads else g) for g, x in zip(found, starts, strict=True)])
+
+
+def backward(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: None = None
+) -> None:
+    """Add the gradients of tensors with respect to every leaf to the leaf's `grad`.
+
+    Args:
+        tensors: Tensors to differentiate.
+        grad_tensors: For each a gradient of its shape; None means 1, for one element.
+        retain_graph: Whether to keep the graph for another backward pass.
+        create_graph: Whether to record the gradients.
+        inputs: None; use `grad` for the gradients of some tensors.
+
+    Raises:
+        NotImplementedError: If inputs are given.
+    """
+    if inputs is not None:
+        raise NotImplementedError("backward supports inputs=None only; use torch.autograd.grad")
+    ends = as_tuple(tensors)
+    given = (None,) * len(ends) if grad_tensors is None else as_tuple(grad_tensors)
+    for number, (x, gradient) in enumerate(zip(ends, given, strict=True)):
+        keep = True if number + 1 < len(ends) else retain_graph  # they may share a graph
+        x.backward(gradient, keep, create_graph)
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare gradients with central differences, for every element.
+
+    Args:
+        func: Function of the inputs; returns a Tensor or several.
+        inputs: Tensors, of float64 where they require gradients, and other values.
+        eps: Half the width of a difference.
+        atol: Tolerance.
+        rtol: Tolerance relative to the difference.
+        raise_exception: Whether a mismatch raises an error; otherwise the result says so.
+        nondet_tol: No effect.
+        check_undefined_grad: No effect.
+        fast_mode: No effect: every element is checked.
+
+    Returns:
+        True, or False at a mismatch if raise_exception is not set.
+
+    Raises:
+        ValueError: If no input requires gradients.
+        RuntimeError: If a gradient differs by more than atol + rtol · |difference|.
+    """
+    args = as_tuple(inputs)
+    checked = [i for i, x in enumerate(args) if isinstance(x, Tensor) and x.requires_grad]
+    if not checked:
+        raise ValueError("gradcheck expected an input that requires gradients, got none; call x.requires_grad_()")
+    for i in checked:
+        if args[i].dtype is not float64:
+            raise ValueError(f"gradcheck expected inputs of float64, got {args[i].dtype.name} for input {i}; convert it: x.double()")
+    outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor) and y.requires_grad]
+    for number, y in enumerate(outputs):
+        for i in checked:
+            numeric, analytic = _differences(func, args, number, i, eps), _jacobian(y, args[i])
+            if not np.allclose(analytic, numeric, rtol, atol):
+                if not raise_exception:
+                    return False
+                raise RuntimeError(
+                    f"gradcheck found two derivatives of result {number} by input {i}: by differences\n{numeric}\nby backward\n{analytic}"
+                )
+    return True
+
+
+def _differences(func: Callable[..., Any], args: tuple[Any, ...], number: int, i: int, eps: float) -> np.ndarray:
+    """The Jacobian of an output with respect to an input by central differences, shape (input size, output size)."""
+
+    def value(values: np.ndarray) -> np.ndarray:
+        probe = wrap(args[i]._engine.detach().clone())
+        probe._engine[...] = values
+        found = [y for y in as_tuple(func(*args[:i], probe, *args[i + 1 :])) if isinstance(y, Tensor)]
+        return found[number]._engine.to_numpy().reshape(-1)
+
+    point, rows = args[i]._engine.detach().to_numpy(), []
+    with no_grad():
+        for index in np.ndindex(point.shape):
+            above, below = point.copy(), point.copy()
+            above[index] += eps
+            below[index] -= eps
+            rows.append((value(above) - value(below)) / (2 * eps))
+    return np.array(rows)
+
+
+def _jacobian(y: Tensor, x: Tensor) -> np.ndarray:
+    """The Jacobian by backpropagation, shape (input size, output size)."""
+    columns = []
+    for number in range(y._engine.size):
+        seed = y._engine.zeros()
+        seed.reshape(-1)[number] = 1.0
+        (found,) = engine_grad(y._engine, x._engine, seed, True, False, True)
+        columns.append(np.zeros(x._engine.size) if found is None else found.to_numpy().reshape(-1))
+    return np.array(columns).T
+
+
+def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """A Tensor over the same memory: PyTorch's older name for what every Tensor is."""
+    made = wrap(data._engine.detach())
+    made._engine.requires_grad_(requires_grad)
+    return made

@@ -1,0 +1,126 @@
+"""Stage 6 - Elements chosen by indices, masks and order, with PyTorch's arguments, on tensors of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch.core.layout_functions import Select
+from minitorch.ops.indexing import Put, ScatterAdd, full_index
+from minitorch.ops.indexing import gather as gather
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
+from minitorch.torch.promotion import cast
+from minitorch.torch.reductions import Extreme
+
+
+def integers(like: Tensor, values: np.ndarray) -> Tensor:
+    """Integers as a tensor of int64 on the backend of another."""
+    values = np.ascontiguousarray(values, np.int64)
+    return like._like(TensorData(values.reshape(-1), values.shape))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather`; without dim of the flattened tensor."""
+    return gather(input, dim, indices) if dim is not None else gather(input.reshape(input.size), 0, indices.reshape(indices.size))
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+    """input with elements replaced: the converse of `gather`. Of several values for one element the last one stays."""
+
+    values = cast(src, input.dtype) if isinstance(src, Tensor) else input._ensure_tensor(src)
+    place = full_index(input, dim, index)
+    if values.dims:
+        values = Select.apply(values, tuple(slice(size) for size in index.shape))
+    return Put.apply(input, place, values if values.dims else values.expand(*index.shape))
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """input with values added to elements: the converse of `gather`. An element receives all values for it."""
+    values = Select.apply(cast(src, input.dtype), tuple(slice(size) for size in index.shape))
+    return ScatterAdd.apply(input, full_index(input, dim, index), values)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices with these indices along dim."""
+    return Select.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)))
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """input with slices added to those with these indices along dim."""
+    dim = input._normalize_dim(dim)
+    numbers = index._tensor.array().reshape([-1 if i == dim else 1 for i in range(input.dims)])
+    spread = integers(input, np.broadcast_to(numbers, source.shape))
+    return scatter_add(input, dim, spread, source if alpha == 1 else source * alpha)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask is true, in one dimension."""
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    x = input if input.shape == shape else input.expand(*shape)
+    return Select.apply(x, (np.broadcast_to(mask._tensor.array(), shape),))
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of elements other than 0: a row for each, or a tensor for each dimension."""
+    found = np.nonzero(np.atleast_1d(input._tensor.array()))
+    if as_tuple:
+        return tuple(integers(input, each) for each in found)
+    rows = np.stack(found, 1)
+    return integers(input, rows if input.dims else rows[:, :0])
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort along dim; equal elements keep their order."""
+    return integers(input, order(input, dim, descending)) if input.dims else integers(input, np.zeros((), np.int64))
+
+
+def order(x: Tensor, dim: int, descending: bool) -> np.ndarray:
+    """The indices that sort along dim; NaN counts as the largest number."""
+    values = x._tensor.array()
+    if not descending:
+        return np.argsort(values, dim, kind="stable")
+    turned = np.flip(np.argsort(np.flip(values, dim), dim, kind="stable"), dim)
+    return values.shape[dim] - 1 - turned
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
+    """The elements in ascending or descending order along dim, and their indices."""
+    if not input.dims:
+        return Extreme(input.clone(), argsort(input))
+    indices = argsort(input, dim, descending)
+    return Extreme(gather(input, dim, indices), indices)
+
+
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
+    """The k largest or smallest elements along dim, in order, and their indices.
+
+    Raises:
+        ValueError: If there are fewer than k.
+    """
+    if not 0 <= k <= input.shape[dim]:
+        raise ValueError(f"topk expected k from 0 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
+    found = order(input, dim, largest)
+    indices = integers(input, np.take(found, np.arange(k), dim))
+    return Extreme(gather(input, dim, indices), indices)
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
+    """The k-th smallest element along dim, and its index.
+
+    Raises:
+        ValueError: If there are fewer than k, or k is less than 1.
+    """
+    if not 1 <= k <= input.shape[dim]:
+        raise ValueError(f"kthvalue expected k from 1 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
+    indices = integers(input, np.take(order(input, dim, False), [k - 1], dim))
+    values = gather(input, dim, indices)
+    return Extreme(values, indices) if keepdim else Extreme(values.squeeze(dim), indices.squeeze(dim))
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median, the lower one of two; with dim the values and their indices."""
+    if dim is None:
+        return kthvalue(input.reshape(input.size), (input.size + 1) // 2).values
+    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)

@@ -1,0 +1,693 @@
+"""Stage 6 - torch.nn.functional: PyTorch's names and arguments over the engine's functions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minitorch.nn as engine
+from minitorch.core.creation import full
+from minitorch.core.dtypes import as_dtype, is_float
+from minitorch.core.math_functions import ExactLog
+from minitorch.nn import hard_activations, smooth_activations
+from minitorch.nn.functional import dropout as zero_elements
+from minitorch.tensor import Tensor as EngineTensor
+from minitorch.tensor import rand
+from minitorch.tensor_data import TensorData
+from minitorch.torch.tensor import Tensor, lift
+
+# Helpers
+
+
+def refuse_unless(op: str, **options: tuple[Any, Any]) -> None:
+    """Raise NotImplementedError if an option, given as (value, only supported value), has another value."""
+    for name, (value, supported) in options.items():
+        if value != supported and not (isinstance(supported, tuple) and value in supported):
+            raise NotImplementedError(f"{op} supports {name}={supported!r} only, got {value!r}; leave {name} out")
+
+
+def replace(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
+    """The result of a function; with inplace, input becomes it.
+
+    While gradients are recorded, the function may need the numbers of input in its backward pass, so that they stay in memory: other
+    tensors that share this memory keep them, too.
+
+    Raises:
+        RuntimeError: If input is a leaf that requires gradients.
+    """
+    if not inplace:
+        return out
+    if out._engine.history is None:
+        input._overwrite(out._engine)
+    elif input._engine.is_leaf():
+        raise RuntimeError("a leaf that requires gradients cannot be changed in place; leave out inplace, or do it within torch.no_grad()")
+    else:
+        input._engine = out._engine
+    return input
+
+
+def with_inplace(fn: Callable[..., Any], name: str, *, position: int) -> Callable[..., Any]:
+    """A function of the engine as one with a further argument `inplace`, after `position` others."""
+    lifted = lift(fn)
+
+    def function(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+        if len(args) == position + 1:
+            *args, inplace = args  # type: ignore[assignment]  # a list is as good
+        return replace(input, lifted(input, *args, **kwargs), inplace)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{(fn.__doc__ or '').splitlines()[0]}\n\n    With inplace=True, input becomes the result."
+    return function
+
+
+def scalar(loss: EngineTensor, reduction: str) -> EngineTensor:
+    """A loss as PyTorch returns it: without dimensions unless reduction is "none"."""
+    return loss if reduction == "none" else loss.reshape(())
+
+
+def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """The reduction, from PyTorch's older arguments if they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+def implicit_dim(op: str, dims: int) -> int:
+    """The dimension that softmax takes when none is given, with PyTorch's warning."""
+    warnings.warn(f"{op} without dim chooses one by the number of dimensions; name it: dim=-1", stacklevel=4)
+    return 0 if dims in (0, 1, 3) else 1
+
+
+# Activations
+
+relu = with_inplace(engine.relu, "relu", position=0)
+leaky_relu = with_inplace(engine.leaky_relu, "leaky_relu", position=1)
+silu = with_inplace(engine.silu, "silu", position=0)
+hardtanh = with_inplace(hard_activations.hardtanh, "hardtanh", position=2)
+relu6 = with_inplace(hard_activations.relu6, "relu6", position=0)
+hardsigmoid = with_inplace(hard_activations.hardsigmoid, "hardsigmoid", position=0)
+hardswish = with_inplace(hard_activations.hardswish, "hardswish", position=0)
+threshold = with_inplace(hard_activations.threshold, "threshold", position=2)
+elu = with_inplace(smooth_activations.elu, "elu", position=1)
+selu = with_inplace(smooth_activations.selu, "selu", position=0)
+celu = with_inplace(smooth_activations.celu, "celu", position=1)
+mish = with_inplace(smooth_activations.mish, "mish", position=0)
+gelu, sigmoid, tanh = lift(engine.gelu), lift(engine.sigmoid), lift(engine.tanh)
+hardshrink, softshrink = lift(hard_activations.hardshrink), lift(hard_activations.softshrink)
+softplus, softsign = lift(smooth_activations.softplus), lift(smooth_activations.softsign)
+logsigmoid, tanhshrink = lift(smooth_activations.logsigmoid), lift(smooth_activations.tanhshrink)
+glu, prelu = lift(smooth_activations.glu), lift(smooth_activations.prelu)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu` in place."""
+    return relu(input, inplace=True)
+
+
+@lift
+def softmax(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
+    """Softmax along a dimension, in another dtype if one is given."""
+    return _along(engine.softmax, "softmax", input, dim, dtype)
+
+
+@lift
+def log_softmax(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
+    """Logarithm of softmax along a dimension, in another dtype if one is given."""
+    return _along(engine.logsoftmax, "log_softmax", input, dim, dtype)
+
+
+@lift
+def softmin(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
+    """softmax(-input) along a dimension, in another dtype if one is given."""
+    return _along(smooth_activations.softmin, "softmin", input, dim, dtype)
+
+
+def _along(fn: Callable[..., Any], op: str, x: EngineTensor, dim: int | None, dtype: Any) -> EngineTensor:
+    """A function along a dimension; of a tensor without dimensions as of one with a single element."""
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    dim = implicit_dim(op, x.dims) if dim is None else dim
+    return fn(x, dim) if x.dims else fn(x.reshape(1), dim).reshape(())
+
+
+@lift
+def gumbel_softmax(logits: EngineTensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> EngineTensor:
+    """A sample of the Gumbel-softmax distribution; with hard, a one-hot vector whose gradient is that of the sample.
+
+    Source: Jang et al. 2017, arXiv:1611.01144, eq. 2.
+    """
+    uniform = rand(logits.shape, logits.backend, dtype=logits.dtype).clip(np.finfo(np.float32).tiny)  # type: ignore
+    noise = -ExactLog.apply(-ExactLog.apply(uniform).clip(None, -1e-20))
+    soft = engine.softmax((logits + noise) * (1 / tau), dim)
+    if not hard:
+        return soft
+    size = soft.shape[dim]
+    at_maximum = soft.detach().argmax(dim) == _numbers(soft, size).reshape(*[size if d == dim % soft.dims else 1 for d in range(soft.dims)])
+    return at_maximum.to(soft.dtype) - soft.detach() + soft
+
+
+# Linear layers, embeddings and distances
+
+linear = lift(engine.linear)
+bilinear = lift(engine.bilinear)
+cosine_similarity = lift(engine.cosine_similarity)
+pairwise_distance = lift(engine.pairwise_distance)
+
+
+@lift
+def normalize(input: EngineTensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> EngineTensor:
+    """input divided by its p-norm along a dimension, but at least by eps."""
+    refuse_unless("normalize", out=(out, None))
+    return engine.normalize(input, p, dim, eps)
+
+
+@lift
+def embedding(
+    input: EngineTensor,
+    weight: EngineTensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> EngineTensor:
+    """Rows of a table; see `minitorch.nn.embedding`."""
+    refuse_unless("embedding", max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False), sparse=(sparse, False))
+    return engine.embedding(input, weight, padding_idx)
+
+
+@lift
+def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
+    """1 at the index of each class, else 0, as int64 in a new last dimension.
+
+    Args:
+        tensor: Class indices, integers of any shape.
+        num_classes: Number of classes; one more than the largest index by default.
+
+    Raises:
+        TypeError: If tensor does not hold integers.
+        ValueError: If an index is negative or out of range.
+    """
+    if tensor.dtype.kind not in "iu":
+        raise TypeError(f"one_hot expected class indices of int64, got {tensor.dtype.name}; convert them: x.long()")
+    numbers = tensor.to_numpy()
+    count = int(numbers.max()) + 1 if num_classes == -1 else num_classes
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < count):
+        raise ValueError(f"one_hot expected class indices from 0 to {count - 1}, got {numbers.min()} to {numbers.max()}")
+    return (tensor.unsqueeze(-1) == _numbers(tensor, count)).to("int64")
+
+
+def _numbers(like: EngineTensor, count: int) -> EngineTensor:
+    """0 to count - 1 as int64 on the backend of a tensor."""
+    return like._like(TensorData(np.arange(count), (count,)))
+
+
+# Convolution and pooling
+
+
+def _batched(fn: Callable[..., EngineTensor], dims: int) -> Callable[..., EngineTensor]:
+    """A function of input (B, C, …) with `dims` dimensions that accepts input without B."""
+
+    def function(input: EngineTensor, *args: Any, **kwargs: Any) -> EngineTensor:
+        return fn(input.unsqueeze(0), *args, **kwargs).squeeze(0) if input.dims == dims - 1 else fn(input, *args, **kwargs)
+
+    function.__name__, function.__doc__ = fn.__name__, fn.__doc__
+    return function
+
+
+conv1d, conv2d = lift(_batched(engine.conv1d, 3)), lift(_batched(engine.conv2d, 4))
+conv_transpose1d, conv_transpose2d = lift(_batched(engine.conv_transpose1d, 3)), lift(_batched(engine.conv_transpose2d, 4))
+unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
+pixel_shuffle, pixel_unshuffle = lift(engine.pixel_shuffle), lift(engine.pixel_unshuffle)
+
+
+def _max_pool(op: str, fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Any]:
+    """Max pooling with PyTorch's arguments."""
+
+    def function(
+        input: EngineTensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> EngineTensor:
+        ones = (1, (1,) * (dims - 2))
+        refuse_unless(op, dilation=(dilation, ones), ceil_mode=(ceil_mode, False), return_indices=(return_indices, False))
+        return _batched(fn, dims)(input, kernel_size, stride or None, padding)
+
+    function.__name__, function.__doc__ = op, fn.__doc__
+    return lift(function)
+
+
+max_pool1d, max_pool2d = _max_pool("max_pool1d", engine.max_pool1d, 3), _max_pool("max_pool2d", engine.max_pool2d, 4)
+
+
+@lift
+def avg_pool1d(
+    input: EngineTensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> EngineTensor:
+    """Mean over windows of a sequence; see `minitorch.nn.avg_pool1d`."""
+    _check_average("avg_pool1d", padding, ceil_mode, count_include_pad)
+    return _batched(engine.avg_pool1d, 3)(input, *(_one(x) for x in (kernel_size, stride or None, padding)))
+
+
+@lift
+def avg_pool2d(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> EngineTensor:
+    """Mean over windows of an image; see `minitorch.nn.avg_pool2d`."""
+    _check_average("avg_pool2d", padding, ceil_mode, count_include_pad)
+    out = _batched(engine.avg_pool2d, 4)(input, kernel_size, stride or None, padding)
+    if divisor_override is None:
+        return out
+    height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
+    return out * (height * width / divisor_override)
+
+
+def _check_average(op: str, padding: Any, ceil_mode: bool, count_include_pad: bool) -> None:
+    """Refuse what average pooling does not support."""
+    padded = any(padding) if isinstance(padding, (tuple, list)) else padding != 0
+    refuse_unless(op, ceil_mode=(ceil_mode, False), count_include_pad=(count_include_pad or not padded, True))
+
+
+def _one(sizes: Any) -> Any:
+    """The only element of a sequence of one."""
+    return sizes[0] if isinstance(sizes, (tuple, list)) else sizes
+
+
+@lift
+def adaptive_avg_pool1d(input: EngineTensor, output_size: Any) -> EngineTensor:
+    """Average pooling of sequences to a given length."""
+    return _batched(lambda x: engine.adaptive_avg_pool2d(x.unsqueeze(2), (1, _one(output_size))).squeeze(2), 3)(input)
+
+
+adaptive_avg_pool2d = lift(_batched(engine.adaptive_avg_pool2d, 4))
+
+
+@lift
+def adaptive_max_pool2d(input: EngineTensor, output_size: Any, return_indices: bool = False) -> EngineTensor:
+    """Max pooling to a given output size that divides the size of the input.
+
+    Raises:
+        NotImplementedError: If it does not, or with return_indices.
+    """
+    refuse_unless("adaptive_max_pool2d", return_indices=(return_indices, False))
+    pair = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
+    own = input.shape[-2:]
+    counts = [n if size is None else size for n, size in zip(own, pair, strict=True)]
+    if any(n % size for n, size in zip(own, counts, strict=True)):
+        raise NotImplementedError(f"adaptive_max_pool2d supports sizes that divide {own} only, got {tuple(counts)}")
+    return _batched(engine.max_pool2d, 4)(input, tuple(n // size for n, size in zip(own, counts, strict=True)))
+
+
+@lift
+def interpolate(
+    input: EngineTensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> EngineTensor:
+    """Resize sequences or images; see `minitorch.nn.interpolate`."""
+    refuse_unless("interpolate", antialias=(antialias, False))
+    if recompute_scale_factor and scale_factor is not None:
+        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * (input.dims - 2)
+        size, scale_factor = [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], None
+    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners))
+
+
+upsample = interpolate
+
+
+@lift
+def pad(input: EngineTensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> EngineTensor:
+    """Add elements at both ends of the last dimensions; see `minitorch.nn.pad`."""
+    return engine.pad(input, pad, mode, 0.0 if value is None else value)
+
+
+# Normalization, attention and dropout
+
+
+@lift
+def batch_norm(
+    input: EngineTensor,
+    running_mean: EngineTensor | None,
+    running_var: EngineTensor | None,
+    weight: EngineTensor | None = None,
+    bias: EngineTensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> EngineTensor:
+    """Normalize every channel; see `minitorch.nn.batch_norm`."""
+    return engine.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+layer_norm, group_norm, rms_norm = lift(engine.layer_norm), lift(engine.group_norm), lift(engine.rms_norm)
+
+
+@lift
+def instance_norm(
+    input: EngineTensor,
+    running_mean: None = None,
+    running_var: None = None,
+    weight: EngineTensor | None = None,
+    bias: EngineTensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> EngineTensor:
+    """Normalize each channel of each sample; see `minitorch.nn.instance_norm`."""
+    refuse_unless("instance_norm", use_input_stats=(use_input_stats, True))
+    if running_mean is not None or running_var is not None:
+        raise NotImplementedError("instance_norm supports no running statistics; pass None")
+    return engine.instance_norm(input, weight, bias, eps)
+
+
+@lift
+def scaled_dot_product_attention(
+    query: EngineTensor,
+    key: EngineTensor,
+    value: EngineTensor,
+    attn_mask: EngineTensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> EngineTensor:
+    """Attention; see `minitorch.nn.scaled_dot_product_attention`."""
+    refuse_unless("scaled_dot_product_attention", enable_gqa=(enable_gqa, False))
+    return engine.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+def _drop(input: EngineTensor, p: float, training: bool) -> EngineTensor:
+    """Dropout, scaled to preserve the mean.
+
+    Raises:
+        ValueError: If p is outside [0, 1].
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
+    if not training or not p:
+        return input
+    out = zero_elements(input, p)
+    return out * (1 / (1 - p)) if p < 1 else out
+
+
+_lifted_drop = lift(_drop)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """During training, set elements to 0 with probability p and scale the others by 1 / (1 - p).
+
+    Raises:
+        ValueError: If p is outside [0, 1].
+    """
+    return replace(input, _lifted_drop(input, p, training), inplace)
+
+
+def _feature_dropout(dims: tuple[int, ...], op: str) -> Callable[..., Any]:
+    """Dropout of channels, with or without a batch."""
+    lifted = lift(engine.feature_dropout)
+
+    def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
+        if not training or not p:
+            return input
+        if input._engine.dims == dims[-1]:
+            return replace(input, lifted(input, p), inplace)
+        return replace(input, lift(lambda x: engine.feature_dropout(x.unsqueeze(0), p).squeeze(0))(input), inplace)
+
+    function.__name__ = op
+    function.__doc__ = "During training, set channels to 0 with probability p and scale the others by 1 / (1 - p)."
+    return function
+
+
+dropout1d, dropout2d = _feature_dropout((2, 3), "dropout1d"), _feature_dropout((3, 4), "dropout2d")
+
+
+# Losses
+
+
+def _broadcast(op: str, input: EngineTensor, target: EngineTensor) -> tuple[EngineTensor, EngineTensor]:
+    """Input and target in their common shape, with PyTorch's warning if they differ."""
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(
+        f"a loss of input {tuple(input.shape)} and target {tuple(target.shape)} broadcasts them; give both the same shape",
+        stacklevel=5,
+    )
+    shape = np.broadcast_shapes(input.shape, target.shape)
+    return input.expand(*shape), target.expand(*shape)
+
+
+def _regression(op: str, fn: Callable[..., EngineTensor]) -> Callable[..., Any]:
+    """A loss of input and target of the same shape, with PyTorch's arguments."""
+
+    def function(
+        input: EngineTensor,
+        target: EngineTensor,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        **options: Any,
+    ) -> EngineTensor:
+        reduction = resolve_reduction(reduction, size_average, reduce)
+        input, target = _broadcast(op, input, target)
+        return scalar(fn(input, target, reduction, **options), reduction)
+
+    function.__name__, function.__doc__ = op, fn.__doc__
+    return lift(function)
+
+
+mse_loss, l1_loss = _regression("mse_loss", engine.mse_loss), _regression("l1_loss", engine.l1_loss)
+_smooth_l1, _huber = _regression("smooth_l1_loss", engine.smooth_l1_loss), _regression("huber_loss", engine.huber_loss)
+soft_margin_loss = _regression("soft_margin_loss", engine.soft_margin_loss)
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """Smooth L1 loss; see `minitorch.nn.smooth_l1_loss`."""
+    return _smooth_l1(input, target, size_average, reduce, reduction, beta=beta)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: None = None) -> Tensor:
+    """Huber loss; see `minitorch.nn.huber_loss`."""
+    refuse_unless("huber_loss", weight=(weight, None))
+    return _huber(input, target, reduction=reduction, delta=delta)
+
+
+def _classes_last(x: EngineTensor) -> EngineTensor:
+    """Scores (C,), (N, C) or (N, C, d1, …) as rows (rows, C)."""
+    if x.dims == 1:
+        return x.unsqueeze(0)
+    return x if x.dims == 2 else x.permute(0, *range(2, x.dims), 1).reshape(-1, x.shape[1])
+
+
+def _classification(
+    fn: Callable[..., EngineTensor], input: EngineTensor, target: EngineTensor, reduction: str, **options: Any
+) -> EngineTensor:
+    """A loss of scores (C,), (N, C) or (N, C, d1, …) and classes (), (N,) or (N, d1, …), or probabilities shaped like the scores."""
+    rows = _classes_last(input)
+    probabilities = target.shape == input.shape and is_float(target.dtype)
+    wanted = input.shape[:1] + input.shape[2:] if input.dims > 1 else ()
+    if not probabilities and target.shape != wanted:
+        raise ValueError(f"{fn.__name__} expected target of shape {wanted} for input of shape {input.shape}, got {target.shape}")
+    labels = _classes_last(target) if probabilities else target.reshape(-1)
+    loss = fn(rows, labels, reduction=reduction, **options)
+    return loss.reshape(*wanted) if reduction == "none" and wanted else loss.reshape(()) if reduction != "none" or not wanted else loss
+
+
+@lift
+def cross_entropy(
+    input: EngineTensor,
+    target: EngineTensor,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> EngineTensor:
+    """Cross-entropy between softmax(input) and the target; see `minitorch.nn.cross_entropy`.
+
+    Args:
+        input: Logits, shape (C,), (N, C) or (N, C, d1, …).
+        target: Class indices, shape (), (N,) or (N, d1, …); or probabilities, shaped like input.
+        weight: Weight of each class, shape (C,).
+        size_average: PyTorch's older form of reduction.
+        ignore_index: Class index that marks elements to ignore.
+        reduce: PyTorch's older form of reduction.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: Share of the target distribution that is spread evenly over all classes.
+    """
+    options = {"weight": weight, "ignore_index": ignore_index, "label_smoothing": label_smoothing}
+    return _classification(engine.cross_entropy, input, target, resolve_reduction(reduction, size_average, reduce), **options)
+
+
+@lift
+def nll_loss(
+    input: EngineTensor,
+    target: EngineTensor,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Negative log-likelihood of log-probabilities; for the shapes see `cross_entropy`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return _classification(engine.nll_loss, input, target, reduction, weight=weight, ignore_index=ignore_index)
+
+
+@lift
+def binary_cross_entropy(
+    input: EngineTensor,
+    target: EngineTensor,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Binary cross-entropy of probabilities; see `minitorch.nn.binary_cross_entropy`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.binary_cross_entropy(input, target, weight, reduction=reduction), reduction)
+
+
+@lift
+def binary_cross_entropy_with_logits(
+    input: EngineTensor,
+    target: EngineTensor,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: EngineTensor | None = None,
+) -> EngineTensor:
+    """Binary cross-entropy of logits; see `minitorch.nn.binary_cross_entropy_with_logits`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight), reduction)
+
+
+@lift
+def kl_div(
+    input: EngineTensor,
+    target: EngineTensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> EngineTensor:
+    """Kullback-Leibler divergence; see `minitorch.nn.kl_div`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.kl_div(input, target, reduction, log_target), reduction)
+
+
+@lift
+def poisson_nll_loss(
+    input: EngineTensor,
+    target: EngineTensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Negative log-likelihood of counts; see `minitorch.nn.poisson_nll_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.poisson_nll_loss(input, target, log_input, full, eps, reduction), reduction)
+
+
+@lift
+def gaussian_nll_loss(
+    input: EngineTensor, target: EngineTensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> EngineTensor:
+    """Negative log-likelihood under a normal distribution; see `minitorch.nn.gaussian_nll_loss`."""
+    if not isinstance(var, EngineTensor):
+        var = full_like(input, var)
+    elif var.shape == input.shape[:-1]:
+        var = var.unsqueeze(-1)
+    return scalar(engine.gaussian_nll_loss(input, target, var, full, eps, reduction), reduction)
+
+
+def full_like(x: EngineTensor, value: float) -> EngineTensor:
+    """A tensor of the engine, filled with a number, in the shape, dtype and backend of another."""
+    return full(x.shape, value, x.backend, dtype=x.dtype)
+
+
+@lift
+def margin_ranking_loss(
+    input1: EngineTensor,
+    input2: EngineTensor,
+    target: EngineTensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Ranking loss; see `minitorch.nn.margin_ranking_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.margin_ranking_loss(input1, input2, target, margin, reduction), reduction)
+
+
+@lift
+def cosine_embedding_loss(
+    input1: EngineTensor,
+    input2: EngineTensor,
+    target: EngineTensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Loss of pairs of vectors by their cosine; see `minitorch.nn.cosine_embedding_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.cosine_embedding_loss(input1, input2, target, margin, reduction), reduction)
+
+
+@lift
+def hinge_embedding_loss(
+    input: EngineTensor,
+    target: EngineTensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Loss of distances; see `minitorch.nn.hinge_embedding_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.hinge_embedding_loss(input, target, margin, reduction), reduction)
+
+
+@lift
+def triplet_margin_loss(
+    anchor: EngineTensor,
+    positive: EngineTensor,
+    negative: EngineTensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Triplet loss; see `minitorch.nn.triplet_margin_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction), reduction)

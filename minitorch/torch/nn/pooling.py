@@ -1,0 +1,165 @@
+"""Stage 6 - Pooling layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import minitorch.nn as engine
+from minitorch.torch.nn import functional
+from minitorch.torch.nn.module import Module, adapts
+from minitorch.torch.tensor import Tensor
+
+
+class _MaxPool(Module):
+    """Base class of the max pooling layers.
+
+    Args:
+        kernel_size: Window size.
+        stride: Step between windows; kernel_size by default.
+        padding: Padding on each side, at most half of kernel_size.
+        dilation: 1.
+        return_indices: False.
+        ceil_mode: False.
+
+    Raises:
+        NotImplementedError: If an option has another value.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        supported = {"dilation": (dilation, (1, (1,), (1, 1))), "return_indices": (return_indices, False), "ceil_mode": (ceil_mode, False)}
+        functional.refuse_unless(type(self).__name__, **supported)
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        sizes = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return f"{sizes}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class MaxPool1d(_MaxPool):
+    """Maximum over windows of sequences."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, L) to (B, C, L')."""
+        return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding)
+
+
+@adapts(engine.MaxPool2d)
+class MaxPool2d(_MaxPool):
+    """Maximum over windows of images."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, H, W) to (B, C, H', W')."""
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class _AvgPool(Module):
+    """Base class of the average pooling layers.
+
+    Args:
+        kernel_size: Window size.
+        stride: Step between windows; kernel_size by default.
+        padding: Zeros on each side, at most half of kernel_size.
+        ceil_mode: False.
+        count_include_pad: True, unless there is no padding.
+        divisor_override: What the sums are divided by, in place of the number of elements of a window; for images only.
+
+    Raises:
+        NotImplementedError: If an option has another value.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
+        functional._check_average(type(self).__name__, padding, ceil_mode, count_include_pad)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """Mean over windows of sequences."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    ) -> None:
+        super().__init__(*[functional_size(x) for x in (kernel_size, stride, padding)], ceil_mode, count_include_pad)  # type: ignore
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, L) to (B, C, L')."""
+        return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding)
+
+
+@adapts(engine.AvgPool2d)
+class AvgPool2d(_AvgPool):
+    """Mean over windows of images."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, H, W) to (B, C, H', W')."""
+        return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding, divisor_override=self.divisor_override)
+
+
+def functional_size(size: Any) -> Any:
+    """A size of one dimension as PyTorch shows it: a tuple of one number."""
+    return size if size is None or isinstance(size, (tuple, list)) else (size,)
+
+
+class _Adaptive(Module):
+    """Base class of the layers that pool to a given size.
+
+    Args:
+        output_size: Size of the output; None keeps the size of the input.
+    """
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """The size."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Average pooling of sequences to a given length."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, L) to (B, C, output_size)."""
+        return functional.adaptive_avg_pool1d(input, self.output_size)
+
+
+@adapts(engine.AdaptiveAvgPool2d)
+class AdaptiveAvgPool2d(_Adaptive):
+    """Average pooling of images to a given size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, H, W) to (B, C, *output_size)."""
+        return functional.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """Max pooling of images to a given size, which must divide theirs."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, H, W) to (B, C, *output_size)."""
+        return functional.adaptive_max_pool2d(input, self.output_size)

@@ -1,0 +1,37 @@
+"""Stage 6 - Where a tensor is stored and in which dtype, from the arguments device and dtype of layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitorch.core.dtypes import as_dtype
+from minitorch.tensor import Tensor as EngineTensor
+from minitorch.torch.places import backend_of, target
+from minitorch.torch.promotion import get_default_dtype
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Names of dtypes that `Module.half` and its relatives pass."""
+
+
+def placement(device: Any = None, dtype: Any = None) -> dict[str, Any]:
+    """The arguments backend and dtype of the engine's layers and of its functions that make tensors."""
+    return {"backend": backend_of(device), "dtype": get_default_dtype() if dtype is None else as_dtype(dtype)}
+
+
+def targets_of(*targets: Any) -> list[Any]:
+    """What `Tensor.to` and `Module.to` are given, as backends and dtypes.
+
+    Args:
+        targets: Devices, dtypes, tensors, which stand for both, or None, which changes nothing.
+
+    Raises:
+        TypeError: If one is something else.
+    """
+    found: list[Any] = []
+    for given in targets:
+        tensor = getattr(given, "_engine", given)
+        if isinstance(tensor, EngineTensor):
+            found += [tensor.backend, tensor.dtype]
+        elif given is not None:
+            found.append(as_dtype(given) if given in FLOATS else target(given))
+    return found

@@ -1,0 +1,109 @@
+"""Stage 6 - Devices, dtypes and sizes under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch.core.backend import resolve_backend
+from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from minitorch.fast_ops import FastBackend
+from minitorch.tensor_ops import TensorBackend
+
+double, half, short, long = float64, float16, int16, int64
+
+DTYPES = {
+    "float16": float16, "float32": float32, "float64": float64, "int8": int8, "int16": int16, "int32": int32, "int64": int64,
+    "uint8": uint8, "bool": bool_, "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+}  # fmt: skip
+"""The dtypes by PyTorch's names."""
+
+
+class device:
+    """A place of computation: "cpu" or "cuda".
+
+    Args:
+        type: Its name, with or without a number: "cuda:0"; or a device.
+        index: The number.
+
+    Raises:
+        ValueError: If there is no such device.
+    """
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        kind, colon, number = str(type).partition(":")
+        if kind not in ("cpu", "cuda") or (colon and not number.isdigit()):
+            raise ValueError(f'device expected "cpu" or "cuda", got {type!r}')
+        self.type, self.index = kind, int(number) if colon else index
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}{'' if self.index is None else f', index={self.index}'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+def backend_of(place: Any) -> TensorBackend:
+    """The backend of a device, its name or None, which is the CPU.
+
+    Raises:
+        ValueError: If there is no such device.
+        RuntimeError: If there is no GPU.
+    """
+    if place is None:
+        return FastBackend
+    if isinstance(place, TensorBackend):
+        return place
+    found = resolve_backend(str(device(place)))
+    assert found is not None
+    return found
+
+
+def device_of(backend: TensorBackend) -> device:
+    """The device of a backend."""
+    return device("cuda", 0) if backend.cuda else device("cpu")
+
+
+def target(value: Any) -> Any:
+    """What `to` was given, as the engine takes it: a dtype or a backend.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(value, (device, TensorBackend)) or (isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda")):
+        return backend_of(value)
+    if isinstance(value, np.dtype):
+        return as_dtype(value)
+    raise TypeError(f"to expected a dtype, a device or a tensor, got {value!r}; such as torch.float32 or 'cpu'")
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's dimensions."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+        return Size(super().__add__(tuple(other)))

@@ -1,0 +1,133 @@
+"""Stage 6 - Functions of one tensor, element by element, with PyTorch's dtypes, on tensors of the engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from minitorch.core.dtypes import bool_, is_float
+from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
+from minitorch.nn.activations import relu as engine_relu
+from minitorch.nn.functional import logsoftmax as engine_logsoftmax
+from minitorch.nn.functional import softmax as engine_softmax
+from minitorch.ops import pointwise as ops
+from minitorch.tensor import Tensor
+from minitorch.tensor_functions import Exp, Function, Inv, Sigmoid
+from minitorch.torch.promotion import cast, get_default_dtype
+
+
+def as_float(x: Tensor) -> Tensor:
+    """A tensor of floating-point numbers; integers and bools in the default dtype."""
+    return x if is_float(x._tensor.dtype) else x.to(get_default_dtype())
+
+
+def of_floats(function: type[Function], name: str) -> Callable[[Tensor], Tensor]:
+    """A function that gives floating-point numbers for integers and bools, too."""
+
+    def apply(input: Tensor) -> Tensor:
+        return function.apply(as_float(input))
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = function.__doc__
+    return apply
+
+
+def of_numbers(function: type[Function], name: str) -> Callable[[Tensor], Tensor]:
+    """A function that returns integers unchanged, such as floor."""
+
+    def apply(input: Tensor) -> Tensor:
+        return function.apply(input) if is_float(input._tensor.dtype) else input.clone()
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = function.__doc__
+    return apply
+
+
+exp, log, sqrt, sin, cos = (
+    of_floats(function, name) for function, name in ((Exp, "exp"), (ExactLog, "log"), (Sqrt, "sqrt"), (Sin, "sin"), (Cos, "cos"))
+)
+tanh, sigmoid, reciprocal = of_floats(Tanh, "tanh"), of_floats(Sigmoid, "sigmoid"), of_floats(Inv, "reciprocal")
+tan, asin, acos, atan = (of_floats(getattr(ops, name.capitalize()), name) for name in ("tan", "asin", "acos", "atan"))
+sinh, cosh, erf, expm1, log1p = (of_floats(getattr(ops, name.capitalize()), name) for name in ("sinh", "cosh", "erf", "expm1", "log1p"))
+floor, ceil, trunc = (of_numbers(getattr(ops, name.capitalize()), name) for name in ("floor", "ceil", "trunc"))
+
+
+def log2(input: Tensor) -> Tensor:
+    """Logarithm to base 2."""
+    return log(input) / math.log(2)
+
+
+def log10(input: Tensor) -> Tensor:
+    """Logarithm to base 10."""
+    return log(input) / math.log(10)
+
+
+def rsqrt(input: Tensor) -> Tensor:
+    """1 / √input."""
+    return 1.0 / sqrt(input)
+
+
+def square(input: Tensor) -> Tensor:
+    """input²."""
+    return input * input
+
+
+def abs(input: Tensor) -> Tensor:
+    """|input|; its derivative at 0 is 0."""
+    return Abs.apply(input)
+
+
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1, in the dtype of input."""
+    return cast(ops.Sign.apply(as_float(input)), input.dtype)
+
+
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """Rounded to a number of decimals, a half to the even neighbor."""
+    if not is_float(input.dtype):
+        return input.clone()
+    return ops.Round.apply(input * 10.0**decimals) / 10.0**decimals if decimals else ops.Round.apply(input)
+
+
+def frac(input: Tensor) -> Tensor:
+    """The fraction, with the sign of input."""
+    return input - trunc(input)
+
+
+def relu(input: Tensor) -> Tensor:
+    """max(input, 0)."""
+    return engine_relu(input) if is_float(input._tensor.dtype) else cast(input * (input > 0), input.dtype)
+
+
+def isnan(input: Tensor) -> Tensor:
+    """Whether each element is NaN."""
+    return input != input
+
+
+def isinf(input: Tensor) -> Tensor:
+    """Whether each element is infinite."""
+    return _tested(np.isinf, input)
+
+
+def isfinite(input: Tensor) -> Tensor:
+    """Whether each element is neither infinite nor NaN."""
+    return _tested(np.isfinite, input)
+
+
+def _tested(test: Callable[[np.ndarray], np.ndarray], input: Tensor) -> Tensor:
+    values = np.asarray(test(input._tensor.array()), bool_)
+    return input._like(type(input._tensor)(values.reshape(-1), values.shape))
+
+
+def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
+    """Positive numbers with sum 1 along dim, proportional to e^input."""
+    x = as_float(input) if dtype is None else cast(input, dtype)
+    return engine_softmax(x, dim) if x.dims else engine_softmax(x.view(1), 0).squeeze(0)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
+    """The logarithm of `softmax`, without overflow."""
+    x = as_float(input) if dtype is None else cast(input, dtype)
+    return engine_logsoftmax(x, dim) if x.dims else engine_logsoftmax(x.view(1), 0).squeeze(0)

@@ -1,0 +1,171 @@
+"""Stage 6 - Matrix products and linear algebra with PyTorch's arguments, on tensors of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch.ops.linalg import Cholesky, Inverse, Solve
+from minitorch.tensor import Tensor
+from minitorch.torch import reductions, shapes
+from minitorch.torch.promotion import promote
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product: of vectors their dot product, of a matrix and a vector a vector; further dimensions broadcast.
+
+    Raises:
+        ValueError: If the inner sizes differ, or a tensor has no dimensions.
+    """
+    a, b = promote(input, other)
+    if not a.dims or not b.dims or a.shape[-1] != b.shape[-2 if b.dims > 1 else -1]:
+        raise ValueError(f"matmul expected inner sizes that are equal, got shapes {a.shape} and {b.shape}; transpose one of them")
+    rows = a if a.dims > 1 else a.view(1, a.size)
+    columns = b if b.dims > 1 else b.reshape(b.size, 1)
+    out = rows @ columns
+    if a.dims == 1:
+        out = out.squeeze(-2)
+    return out.squeeze(-1) if b.dims == 1 else out
+
+
+def of_dims(first: int, second: int, name: str) -> Any:
+    """`matmul` of tensors with these numbers of dimensions only."""
+
+    def product(input: Tensor, mat2: Tensor) -> Tensor:
+        if (input.dims, mat2.dims) != (first, second):
+            raise ValueError(
+                f"{name} expected tensors of {first} and {second} dimensions, got shapes {input.shape} and {mat2.shape}; use matmul"
+            )
+        return matmul(input, mat2)
+
+    product.__name__ = product.__qualname__ = name
+    product.__doc__ = f"Matrix product of tensors of {first} and {second} dimensions."
+    return product
+
+
+mm, bmm, mv, dot = of_dims(2, 2, "mm"), of_dims(3, 3, "bmm"), of_dims(2, 1, "mv"), of_dims(1, 1, "dot")
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Products of every element of one vector with every element of another."""
+    a, b = promote(input, vec2)
+    return a.view(a.size, 1) * b.view(1, b.size)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · input + alpha · mat1 @ mat2."""
+    product = mm(mat1, mat2)
+    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Einstein's sum: "bij,bjk->bik" names the dimensions of each operand and of the result; those missing there are summed.
+
+    Raises:
+        ValueError: If the equation does not fit the operands.
+    """
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    names = inputs.split(",")
+    if len(names) != len(given) or any(len(name.replace("...", "")) > x.dims for name, x in zip(names, given, strict=False)):
+        raise ValueError(f"einsum expected {len(names)} operands that fit {equation!r}, got shapes {[x.shape for x in given]}")
+    more = max((x.dims - len(name) + 3 for name, x in zip(names, given, strict=True) if "..." in name), default=0)
+    spare = "".join(chr(code) for code in range(913, 913 + more))  # letters for what ... stands for
+    names = [name.replace("...", spare[more - (x.dims - len(name) + 3) :]) for name, x in zip(names, given, strict=True)]
+    if not arrow:
+        letters = "".join(names)
+        output = spare + "".join(sorted(letter for letter in set(letters) - set(spare) if letters.count(letter) == 1))
+    output = output.replace("...", spare)
+    sizes: dict[str, int] = {}
+    for name, x in zip(names, given, strict=True):
+        for letter, size in zip(name, x.shape, strict=True):
+            if sizes.setdefault(letter, size) != size and 1 not in (size, sizes[letter]):
+                raise ValueError(f"einsum expected one size for {letter!r} in {equation!r}, got {sizes[letter]} and {size}")
+    if not set(output) <= set(sizes):
+        raise ValueError(f"einsum expected a result of dimensions of the operands, got {equation!r}")
+    current, name = _distinct(given[0], names[0])
+    for i in range(1, len(given)):
+        other, second = _distinct(given[i], names[i])
+        later = set(output).union(*names[i + 1 :])
+        current, name = _contract(current, name, other, second, later)
+    current, name = _summed(current, name, set(output))
+    return current.permute(*[name.index(letter) for letter in output]) if output else current
+
+
+def _distinct(x: Tensor, name: str) -> tuple[Tensor, str]:
+    """A tensor without repeated letters: only the diagonal of these dimensions counts."""
+    for letter in set(name):
+        while name.count(letter) > 1:
+            first, second = name.index(letter), name.rindex(letter)
+            x = shapes.diagonal(x, 0, first, second)
+            name = name[:first] + name[first + 1 : second] + name[second + 1 :] + letter
+    return x, name
+
+
+def _summed(x: Tensor, name: str, kept: set[str]) -> tuple[Tensor, str]:
+    """A tensor summed over the dimensions that are not kept."""
+    dims = [i for i, letter in enumerate(name) if letter not in kept]
+    return (reductions.sum(x, dims), "".join(letter for letter in name if letter in kept)) if dims else (x, name)
+
+
+def _contract(a: Tensor, first: str, b: Tensor, second: str, later: set[str]) -> tuple[Tensor, str]:
+    """Two operands as one, summed over the dimensions that no later one needs, by a batched matrix product."""
+    a, b = promote(a, b)
+    a, first = _summed(a, first, later | set(second))
+    b, second = _summed(b, second, later | set(first))
+    batch = [letter for letter in first if letter in second and letter in later]
+    inner = [letter for letter in first if letter in second and letter not in later]
+    rows, columns = [letter for letter in first if letter not in second], [letter for letter in second if letter not in first]
+
+    def arranged(x: Tensor, name: str, groups: list[list[str]]) -> tuple[Tensor, list[tuple[int, ...]]]:
+        x = x.permute(*[name.index(letter) for group in groups for letter in group])
+        ends = np.cumsum([0] + [len(group) for group in groups])
+        own = [x.shape[ends[i] : ends[i + 1]] for i in range(len(groups))]
+        return x.reshape(*[int(np.prod(size, dtype=int)) for size in own]), own
+
+    left, (sizes, row_sizes, _) = arranged(a, first, [batch, rows, inner])
+    right, (_, _, column_sizes) = arranged(b, second, [batch, inner, columns])
+    return (left @ right).reshape(*sizes, *row_sizes, *column_sizes), "".join(batch + rows + columns)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances between the rows of two matrices."""
+    return reductions.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+# torch.linalg
+
+
+def cholesky(A: Tensor) -> Tensor:
+    """The lower triangular factor of symmetric positive definite matrices."""
+    return Cholesky.apply(A)
+
+
+def inv(A: Tensor) -> Tensor:
+    """The inverse of square matrices."""
+    return Inverse.apply(A)
+
+
+def solve(A: Tensor, B: Tensor) -> Tensor:
+    """X of A @ X = B, where B is a matrix or one vector."""
+    return Solve.apply(A, B.unsqueeze(-1)).squeeze(-1) if B.dims == A.dims - 1 else Solve.apply(A, B)
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True) -> Tensor:
+    """X of A @ X = B with the triangle of A on one side of its diagonal; without left of X @ A = B."""
+    triangle = shapes.triu(A) if upper else shapes.tril(A)
+    if left:
+        return Solve.apply(triangle, B)
+    return Solve.apply(triangle.transpose(-1, -2), B.transpose(-1, -2)).transpose(-1, -2)
+
+
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X of A @ X = input, where L is the Cholesky factor of A."""
+    lower = L.transpose(-1, -2) if upper else L
+    return solve_triangular(lower.transpose(-1, -2), solve_triangular(lower, input, upper=False), upper=True)
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    return reductions.sum(shapes.diagonal(input))

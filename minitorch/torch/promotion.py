@@ -1,0 +1,99 @@
+"""Stage 6 - PyTorch's rules for the dtype of a result, where they differ from NumPy's, and the default dtype of `minitorch.torch`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float, promote_types
+from minitorch.tensor import NUMBER, Tensor
+
+_default = float32
+
+
+def get_default_dtype() -> np.dtype:
+    """The dtype of floating-point numbers for which none is given: float32 unless `set_default_dtype` has changed it."""
+    return _default
+
+
+def set_default_dtype(d: Any) -> None:
+    """Set the dtype of floating-point numbers for which none is given.
+
+    Raises:
+        TypeError: If it is not a floating-point dtype.
+    """
+    global _default
+    dtype = as_dtype(d)
+    if not is_float(dtype):
+        raise TypeError(f"set_default_dtype expected a floating-point dtype, got {dtype.name}; pass torch.float32 or torch.float64")
+    _default = dtype
+
+
+def kind_of(dtype: np.dtype) -> int:
+    """The category of a dtype: 0 for bool, 1 for integers, 2 for floating-point numbers."""
+    return 2 if is_float(dtype) else 0 if dtype.kind == "b" else 1
+
+
+def number_dtype(number: Any) -> np.dtype:
+    """The dtype of a Python number: bool, int64, or the default dtype."""
+    if isinstance(number, (bool, np.bool_)):
+        return bool_
+    return int64 if isinstance(number, (int, np.integer)) else _default
+
+
+def result_type(*operands: Any) -> np.dtype:
+    """The dtype of the result of an operation on tensors and numbers.
+
+    The highest category decides: bool, integers, floating-point numbers. Within it, tensors with dimensions count before those without,
+    and these before Python numbers.
+
+    Args:
+        operands: Tensors and numbers.
+    """
+    ranked: list[list[np.dtype]] = [[], [], []]  # with dimensions, without, numbers
+    for x in operands:
+        if isinstance(x, Tensor):
+            ranked[0 if x._tensor.shape else 1].append(x._tensor.dtype)
+        else:
+            ranked[2].append(number_dtype(x))
+    highest = max(kind_of(dtype) for dtypes in ranked for dtype in dtypes)
+    for dtypes in ranked:
+        if dtypes and max(map(kind_of, dtypes)) == highest:
+            return promote_types(*(dtype for dtype in dtypes if kind_of(dtype) == highest))
+    raise AssertionError("one operand has the highest category")
+
+
+def float_result_type(*operands: Any) -> np.dtype:
+    """`result_type`, with the default dtype in place of bool and integers: for functions such as exp and for division."""
+    found = result_type(*operands)
+    return found if is_float(found) else _default
+
+
+def cast(x: Tensor, dtype: np.dtype) -> Tensor:
+    """A tensor in a dtype; the tensor itself if it has it."""
+    return x if x._tensor.dtype is dtype else x.to(dtype)
+
+
+def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tensor]:
+    """Two operands, at least one of which is a tensor, as tensors of one dtype.
+
+    Args:
+        a: A tensor or a number.
+        b: The same.
+        dtype: The dtype; that of `result_type` if left out.
+
+    Raises:
+        TypeError: If an operand is neither a tensor nor a number.
+    """
+    if type(a) is Tensor and type(b) is Tensor and a._tensor.dtype is b._tensor.dtype and dtype is None:
+        return a, b
+    for x in (a, b):
+        if not isinstance(x, (Tensor, *NUMBER)):
+            raise TypeError(f"expected a Tensor or a number, got {type(x).__name__}; convert it with torch.tensor(...)")
+    dtype = dtype or result_type(a, b)
+    if isinstance(a, Tensor):
+        first = cast(a, dtype)
+        return first, cast(b, dtype) if isinstance(b, Tensor) else first._ensure_tensor(b)
+    second = cast(b, dtype)
+    return second._ensure_tensor(a), second

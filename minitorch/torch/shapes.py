@@ -1,0 +1,257 @@
+"""Stage 6 - Shapes, pieces and joins with PyTorch's arguments, on tensors of the engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitorch.core import creation
+from minitorch.core.layout_functions import Select
+from minitorch.core.math_functions import MaskedSelect
+from minitorch.ops.views import StridedView
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
+from minitorch.torch.promotion import cast, result_type
+
+
+def sizes(values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes given one by one, or as one sequence, as Python ints."""
+    if len(values) == 1 and not isinstance(values[0], (int, np.integer, Tensor)):
+        values = tuple(values[0])
+    return tuple(int(value) for value in values)
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The same elements in another shape; one size may be -1."""
+    return input.reshape(*sizes(shape))
+
+
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same elements and memory in another shape.
+
+    Raises:
+        TypeError: If a dtype is given.
+        RuntimeError: If the layout does not allow it.
+    """
+    if len(shape) == 1 and isinstance(shape[0], np.dtype):
+        raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
+    wanted = sizes(shape)
+    return input.view(*wanted) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(wanted))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions start_dim to end_dim as one."""
+    return input.flatten(start_dim, end_dim) if input.dims else input.view(1)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension as several."""
+    dim = input._normalize_dim(dim)
+    own = list(sizes)
+    if -1 in own:
+        own[own.index(-1)] = input.shape[dim] // -math.prod(own)
+    return input.reshape(*input.shape[:dim], *own, *input.shape[dim + 1 :])
+
+
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """Dimensions in another order, as a view."""
+    return input.permute(*[input._normalize_dim(dim) for dim in sizes(dims)])
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to other places; the others keep their order."""
+    before = [input._normalize_dim(dim) for dim in ((source,) if isinstance(source, int) else source)]
+    after = [input._normalize_dim(dim) for dim in ((destination,) if isinstance(destination, int) else destination)]
+    order = [dim for dim in range(input.dims) if dim not in before]
+    for place, dim in sorted(zip(after, before, strict=True)):
+        order.insert(place, dim)
+    return input.permute(*order)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged, as a view."""
+    return input.transpose(dim0, dim1) if input.dims else input
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; fewer dimensions stay.
+
+    Raises:
+        ValueError: If it has more than two dimensions.
+    """
+    if input.dims > 2:
+        raise ValueError(f"t expected at most two dimensions, got shape {input.shape}; use transpose(dim0, dim1) or mT")
+    return input.transpose(0, 1) if input.dims == 2 else input
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size 1 removed: all, or those named; others stay."""
+    if dim is None:
+        return input.squeeze()
+    dims = [input._normalize_dim(each) for each in ((dim,) if isinstance(dim, int) else dim)] if input.dims else []
+    shape = [size for i, size in enumerate(input.shape) if i not in dims or size != 1]
+    return input.squeeze([i for i in dims if input.shape[i] == 1]) if len(shape) < input.dims else input
+
+
+def expand(input: Tensor, *shape: Any) -> Tensor:
+    """Dimensions of size 1 repeated, as a view; -1 keeps a size."""
+    wanted = list(sizes(shape))
+    new = len(wanted) - input.dims
+    wanted = [input.shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)]
+    return input.expand(*wanted)
+
+
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """The tensor repeated along each dimension; further dimensions are added in front."""
+    times = sizes(repeats)
+    own = (1,) * (len(times) - input.dims) + input.shape
+    spread = input.reshape(*[size for pair in zip([1] * len(own), own, strict=True) for size in pair])
+    spread = spread.expand(*[size for pair in zip(times, own, strict=True) for size in pair])
+    return spread.reshape(*[time * size for time, size in zip(times, own, strict=True)])
+
+
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """`repeat`, with ones in front of too few numbers."""
+    times = sizes(dims)
+    return repeat(input, *(1,) * (input.dims - len(times)), *times)
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each element, or each slice along dim, repeated."""
+    x, dim = (input.reshape(input.size), 0) if dim is None else (input, input._normalize_dim(dim))
+    times = repeats._tensor.array() if isinstance(repeats, Tensor) else repeats
+    return Select.apply(x, (*(slice(None),) * dim, np.repeat(np.arange(x.shape[dim]), times)))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors joined along a dimension; empty ones of one dimension are left out.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    if not tensors:
+        raise ValueError("cat expected at least one tensor, got none")
+    dtype = result_type(*tensors)
+    kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
+    return creation.cat([cast(x, dtype) for x in kept], dim)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dimension."""
+    dtype = result_type(*tensors)
+    return creation.stack([cast(x, dtype) for x in tensors], dim)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the first dimension, those of one dimension as rows."""
+    return cat([x if x.dims > 1 else x.reshape(1, x.size) for x in tensors])
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along the second dimension, those of one dimension along the first."""
+    parts = [x if x.dims else x.view(1) for x in tensors]
+    return cat(parts, 0 if parts[0].dims == 1 else 1)
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of a size along dim, the last one possibly smaller; or of given sizes."""
+    return tuple(tensor.split(split_size_or_sections, dim))
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most so many pieces of equal size along dim, the last one possibly smaller."""
+    return split(input, max(1, math.ceil(input.shape[dim] / chunks)), dim)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along dim, without it."""
+    dim = input._normalize_dim(dim)
+    before = (slice(None),) * dim
+    return tuple(Select.apply(input, (*before, i)) for i in range(input.shape[dim]))
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A part along dim, as a view."""
+    dim = input._normalize_dim(dim)
+    return Select.apply(input, (*(slice(None),) * dim, slice(start, start + length)))
+
+
+def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
+    """Elements in reverse order along dimensions, as a copy."""
+    return input.flip(*sizes(numbers if dims is None else (dims,)))
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements shifted along dimensions; those that leave at the end enter at the beginning."""
+    if dims is None:
+        return roll(input.reshape(input.size), shifts, 0).reshape(*input.shape)
+    for shift, dim in zip(*(((each,) if isinstance(each, int) else each) for each in (shifts, dims)), strict=True):
+        dim = input._normalize_dim(dim)
+        numbers = np.roll(np.arange(input.shape[dim]), shift)
+        input = Select.apply(input, (*(slice(None),) * dim, numbers))
+    return input
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid, one tensor for each direction.
+
+    Raises:
+        ValueError: If indexing is neither "ij" nor "xy".
+    """
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f'meshgrid expected indexing "ij" or "xy", got {indexing!r}')
+    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    if indexing == "xy" and len(given) > 1:
+        given[:2] = given[1::-1]
+    shape = [x.size for x in given]
+    out = [x.view(*[-1 if i == place else 1 for i in range(len(given))]).expand(*shape) for place, x in enumerate(given)]
+    if indexing == "xy" and len(out) > 1:
+        out = [x.transpose(0, 1) for x in out]
+        out[:2] = out[1::-1]
+    return tuple(out)
+
+
+def triangle(input: Tensor, diagonal: int, lower: bool) -> Tensor:
+    """The elements on one side of a diagonal, 0 elsewhere."""
+    mask = (np.tri(*input.shape[-2:], diagonal if lower else diagonal - 1, dtype=bool)) == lower  # type: ignore
+    return MaskedSelect.apply(input, input._like(TensorData(np.broadcast_to(mask, input.shape).reshape(-1), input.shape)))
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The elements on and below a diagonal, 0 elsewhere."""
+    return triangle(input, diagonal, True)
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The elements on and above a diagonal, 0 elsewhere."""
+    return triangle(input, diagonal, False)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements on a diagonal of two dimensions, as the last dimension of the result."""
+    x = movedim(input, (dim1, dim2), (-2, -1))
+    rows, columns = x.shape[-2:]
+    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    numbers = np.arange(count)
+    return Select.apply(x, (..., numbers + max(-offset, 0), numbers + max(offset, 0)))
+
+
+_diagonal = diagonal  # a parameter of diag has its name
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with these numbers on a diagonal; of a matrix, its diagonal."""
+    if input.dims == 2:
+        return _diagonal(input, diagonal)
+    n = input.size + abs(diagonal)
+    spread = input.view(input.size, 1).expand(input.size, n)
+    rows = np.zeros((n, n), bool)
+    numbers = np.arange(input.size)
+    rows[numbers + max(-diagonal, 0), numbers + max(diagonal, 0)] = True
+    index = np.zeros(n, np.int64)
+    index[numbers + max(-diagonal, 0)] = numbers
+    chosen = Select.apply(spread, (index,))
+    return MaskedSelect.apply(chosen, input._like(TensorData(rows.reshape(-1), rows.shape)))

@@ -1,0 +1,198 @@
+"""Functions of minitorch.torch.nn.functional against PyTorch's: the same values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch.torch as ours
+from tests.torch_face.test_nn_layers import check_close, convert, flat, floats, indices
+
+theirs = pytest.importorskip("torch", reason="compares with PyTorch")
+
+ROWS, IMAGES, LABELS = floats(6, 4), floats(2, 4, 6, 5), indices(4, 6)
+SHARES = np.abs(floats(6, 4, seed=3)) / np.abs(floats(6, 4, seed=3)).sum(1, keepdims=True)
+SIGNS = np.where(indices(2, 6) == 1, 1.0, -1.0).astype(np.float32)
+UNIT = (1 / (1 + np.exp(-ROWS))).astype(np.float32)
+BOUNDED = SHARES.astype(np.float32)
+REDUCTIONS = ("mean", "sum", "none")
+
+CASES: list[tuple[str, Callable[[Any, Any], Any], tuple[Any, ...]]] = [
+    ("softmax", lambda F, torch: lambda x: F.softmax(x, dim=0, dtype=torch.float64), (ROWS,)),
+    ("log_softmax", lambda F, torch: lambda x: F.log_softmax(x, 1), (ROWS,)),
+    ("softmax of no dimensions", lambda F, torch: lambda x: F.softmax(x, 0), (floats(),)),
+    ("normalize", lambda F, torch: lambda x: F.normalize(x, dim=1), (ROWS,)),
+    ("normalize of zeros", lambda F, torch: lambda x: F.normalize(x), (np.zeros((2, 3), np.float32),)),
+    ("normalize, p=1", lambda F, torch: lambda x: F.normalize(x, p=1.0, dim=0), (ROWS,)),
+    ("cosine_similarity", lambda F, torch: lambda x, y: F.cosine_similarity(x, y, dim=-1), (ROWS, floats(6, 4, seed=2))),
+    ("pairwise_distance", lambda F, torch: F.pairwise_distance, (ROWS, floats(6, 4, seed=2))),
+    ("one_hot", lambda F, torch: lambda x: F.one_hot(x, num_classes=5), (LABELS,)),
+    ("one_hot, own number", lambda F, torch: F.one_hot, (LABELS,)),
+    ("pad", lambda F, torch: lambda x: F.pad(x, (1, 2), value=3.0), (ROWS,)),
+    ("pad, replicate", lambda F, torch: lambda x: F.pad(x, (1, 2, 0, 3), mode="replicate"), (IMAGES,)),
+    ("linear", lambda F, torch: F.linear, (ROWS, floats(3, 4), floats(3))),
+    ("conv1d", lambda F, torch: lambda x, w: F.conv1d(x, w, padding=1), (floats(2, 3, 7), floats(4, 3, 3))),
+    ("conv2d", lambda F, torch: lambda x, w, b: F.conv2d(x, w, b, stride=2), (IMAGES, floats(3, 4, 2, 2), floats(3))),
+    ("conv_transpose2d", lambda F, torch: lambda x, w: F.conv_transpose2d(x, w, stride=2), (IMAGES, floats(4, 3, 2, 2))),
+    ("max_pool2d", lambda F, torch: lambda x: F.max_pool2d(x, 2, stride=1), (IMAGES,)),
+    ("avg_pool2d", lambda F, torch: lambda x: F.avg_pool2d(x, kernel_size=2, stride=2), (IMAGES,)),
+    ("adaptive_avg_pool2d", lambda F, torch: lambda x: F.adaptive_avg_pool2d(x, 1), (IMAGES,)),
+    ("interpolate", lambda F, torch: lambda x: F.interpolate(x, scale_factor=0.6, mode="nearest"), (IMAGES,)),
+    ("interpolate, area", lambda F, torch: lambda x: F.interpolate(x, size=(3, 2), mode="area"), (IMAGES,)),
+    (
+        "interpolate, recomputed",
+        lambda F, torch: lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+        (IMAGES,),
+    ),
+    ("interpolate, 3 to 8", lambda F, torch: lambda x: F.interpolate(x, size=8, mode="linear", align_corners=False), (floats(2, 3, 3),)),
+    ("unfold", lambda F, torch: lambda x: F.unfold(x, 3, dilation=2, padding=2), (IMAGES,)),
+    ("layer_norm", lambda F, torch: lambda x, w: F.layer_norm(x, (4,), w), (ROWS, floats(4))),
+    ("batch_norm", lambda F, torch: lambda x, m, v: F.batch_norm(x, m.detach(), v.detach().abs()), (ROWS, floats(4), floats(4, seed=1))),
+    ("group_norm", lambda F, torch: lambda x: F.group_norm(x, 2), (IMAGES,)),
+    ("instance_norm", lambda F, torch: F.instance_norm, (IMAGES,)),
+    ("embedding", lambda F, torch: lambda i, w: F.embedding(i, w, padding_idx=1), (LABELS, floats(4, 3))),
+    (
+        "attention",
+        lambda F, torch: lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        (floats(2, 5, 4), floats(2, 5, 4, seed=1), floats(2, 5, 3)),
+    ),
+    ("prelu", lambda F, torch: F.prelu, (ROWS, floats(4))),
+    ("glu", lambda F, torch: F.glu, (ROWS,)),
+    ("leaky_relu", lambda F, torch: lambda x: F.leaky_relu(x, 0.3), (ROWS,)),
+    ("gelu", lambda F, torch: lambda x: F.gelu(x, approximate="tanh"), (ROWS,)),
+    ("bilinear", lambda F, torch: F.bilinear, (ROWS, floats(6, 3), floats(2, 4, 3), floats(2))),
+    ("cross_entropy of probabilities", lambda F, torch: lambda x, t: F.cross_entropy(x, t.detach()), (ROWS, BOUNDED)),
+    ("cross_entropy of one", lambda F, torch: lambda x, t: F.cross_entropy(x, t), (floats(4), np.array(2))),
+    ("mse_loss of other shapes", lambda F, torch: lambda x, t: F.mse_loss(x, t), (ROWS, floats(4))),
+    ("kl_div, batchmean", lambda F, torch: lambda x, t: F.kl_div(F.log_softmax(x, 1), t.detach(), reduction="batchmean"), (ROWS, BOUNDED)),
+    ("size_average", lambda F, torch: lambda x, t: F.mse_loss(x, t, size_average=False), (ROWS, floats(6, 4, seed=1))),
+]
+
+LOSSES: list[tuple[str, Callable[[Any, Any, str], Any], tuple[Any, ...]]] = [
+    ("mse_loss", lambda F, r, *x: F.mse_loss(*x, reduction=r), (ROWS, floats(6, 4, seed=1))),
+    ("l1_loss", lambda F, r, *x: F.l1_loss(*x, reduction=r), (ROWS, floats(6, 4, seed=1))),
+    ("smooth_l1_loss", lambda F, r, *x: F.smooth_l1_loss(*x, reduction=r, beta=0.5), (ROWS, floats(6, 4, seed=1))),
+    ("huber_loss", lambda F, r, *x: F.huber_loss(*x, reduction=r, delta=0.7), (ROWS, floats(6, 4, seed=1))),
+    ("cross_entropy", lambda F, r, *x: F.cross_entropy(*x, reduction=r), (ROWS, LABELS)),
+    (
+        "cross_entropy, all options",
+        lambda F, r, x, t, w: F.cross_entropy(x, t, w.detach().abs(), ignore_index=2, label_smoothing=0.1, reduction=r),
+        (ROWS, LABELS, floats(4, seed=4)),
+    ),
+    ("cross_entropy of images", lambda F, r, *x: F.cross_entropy(*x, reduction=r), (IMAGES, indices(4, 2, 6, 5))),
+    ("nll_loss", lambda F, r, x, t: F.nll_loss(F.log_softmax(x, 1), t, reduction=r), (ROWS, LABELS)),
+    ("binary_cross_entropy", lambda F, r, x, t: F.binary_cross_entropy(x, t.detach(), reduction=r), (UNIT, BOUNDED)),
+    (
+        "binary_cross_entropy_with_logits",
+        lambda F, r, x, t, w: F.binary_cross_entropy_with_logits(x, t.detach(), pos_weight=w.detach().abs(), reduction=r),
+        (ROWS, BOUNDED, floats(4)),
+    ),
+    ("kl_div", lambda F, r, x, t: F.kl_div(F.log_softmax(x, 1), t.detach(), reduction=r), (ROWS, BOUNDED)),
+    (
+        "kl_div of logarithms",
+        lambda F, r, x, t: F.kl_div(F.log_softmax(x, 1), F.log_softmax(t, 1), reduction=r, log_target=True),
+        (ROWS, floats(6, 4, seed=1)),
+    ),
+    (
+        "poisson_nll_loss",
+        lambda F, r, x, t: F.poisson_nll_loss(x, t.detach().abs() * 3, full=True, reduction=r),
+        (ROWS, floats(6, 4, seed=1)),
+    ),
+    (
+        "poisson_nll_loss of rates",
+        lambda F, r, x, t: F.poisson_nll_loss(x, t.detach().abs(), log_input=False, reduction=r),
+        (UNIT, floats(6, 4, seed=1)),
+    ),
+    (
+        "gaussian_nll_loss",
+        lambda F, r, x, t, v: F.gaussian_nll_loss(x, t, v.abs(), full=True, eps=0.3, reduction=r),
+        (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
+    ),
+    (
+        "margin_ranking_loss",
+        lambda F, r, x, y, t: F.margin_ranking_loss(x, y, t.detach(), margin=0.3, reduction=r),
+        (floats(6), floats(6, seed=1), SIGNS),
+    ),
+    ("hinge_embedding_loss", lambda F, r, x, t: F.hinge_embedding_loss(x, t.detach(), margin=0.8, reduction=r), (floats(6), SIGNS)),
+    (
+        "cosine_embedding_loss",
+        lambda F, r, x, y, t: F.cosine_embedding_loss(x, y, t.detach(), margin=0.1, reduction=r),
+        (ROWS, floats(6, 4, seed=1), SIGNS),
+    ),
+    (
+        "triplet_margin_loss",
+        lambda F, r, *x: F.triplet_margin_loss(*x, swap=True, reduction=r),
+        (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
+    ),
+    ("soft_margin_loss", lambda F, r, x, t: F.soft_margin_loss(x, t.detach(), reduction=r), (floats(6), SIGNS)),
+]
+
+
+def compare(mine: Callable[..., Any], other: Callable[..., Any], inputs: tuple[Any, ...], name: str) -> None:
+    """Compare value and gradients of a function with PyTorch's."""
+    a, b = convert(ours, inputs), convert(theirs, inputs)
+    outputs, expected = flat(mine(*a)), flat(other(*b))
+    assert len(outputs) == len(expected)
+    for x, y in zip(outputs, expected, strict=True):
+        check_close(x, y, name)
+    if not expected[0].requires_grad:
+        return
+    weights = [floats(*y.shape, seed=9) for y in expected]
+    sum((x * ours.from_numpy(w)).sum() for x, w in zip(outputs, weights, strict=True)).backward()
+    sum((y * theirs.from_numpy(w)).sum() for y, w in zip(expected, weights, strict=True)).backward()
+    for x, y in zip(a, b, strict=True):
+        if y.grad is not None:
+            check_close(x.grad, y.grad, f"gradient of {name}")
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning", "ignore:size_average and reduce:UserWarning")
+@pytest.mark.parametrize(("name", "make", "inputs"), CASES, ids=[name for name, _, _ in CASES])
+def test_a_function_computes_what_pytorch_s_does(name: str, make: Any, inputs: tuple[Any, ...]) -> None:
+    compare(make(ours.nn.functional, ours), make(theirs.nn.functional, theirs), inputs, name)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning", "ignore:reduction. 'mean' divides:UserWarning")
+@pytest.mark.parametrize(("name", "loss", "inputs"), LOSSES, ids=[name for name, _, _ in LOSSES])
+def test_a_loss_is_that_of_pytorch(name: str, loss: Any, inputs: tuple[Any, ...], reduction: str) -> None:
+    functions = (lambda *x, F=F: loss(F, reduction, *x) for F in (ours.nn.functional, theirs.nn.functional))
+    compare(*functions, inputs, f"{name}, {reduction}")
+
+
+LAYERS = [
+    ("MSELoss", {}, (ROWS, floats(6, 4, seed=1))),
+    ("L1Loss", {"reduction": "sum"}, (ROWS, floats(6, 4, seed=1))),
+    ("SmoothL1Loss", {"beta": 0.3}, (ROWS, floats(6, 4, seed=1))),
+    ("HuberLoss", {"delta": 0.3}, (ROWS, floats(6, 4, seed=1))),
+    ("CrossEntropyLoss", {"ignore_index": 1, "label_smoothing": 0.2}, (ROWS, LABELS)),
+    ("NLLLoss", {}, (-np.abs(ROWS), LABELS)),
+    ("BCELoss", {}, (UNIT, BOUNDED)),
+    ("BCEWithLogitsLoss", {}, (ROWS, BOUNDED)),
+    ("KLDivLoss", {"reduction": "batchmean"}, (-np.abs(ROWS), BOUNDED)),
+    ("PoissonNLLLoss", {}, (ROWS, np.abs(floats(6, 4, seed=1)))),
+    ("GaussianNLLLoss", {}, (ROWS, floats(6, 4, seed=1), np.abs(floats(6, 4, seed=2)))),
+    ("MarginRankingLoss", {"margin": 0.2}, (floats(6), floats(6, seed=1), SIGNS)),
+    ("HingeEmbeddingLoss", {}, (floats(6), SIGNS)),
+    ("CosineEmbeddingLoss", {}, (ROWS, floats(6, 4, seed=1), SIGNS)),
+    ("TripletMarginLoss", {"p": 1.0}, (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2))),
+    ("SoftMarginLoss", {}, (floats(6), SIGNS)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "inputs"), LAYERS, ids=[name for name, _, _ in LAYERS])
+def test_a_loss_layer_is_that_of_pytorch(name: str, options: dict[str, Any], inputs: tuple[Any, ...]) -> None:
+    layers = [getattr(torch.nn, name)(**options) for torch in (ours, theirs)]
+    assert repr(layers[0]) == repr(layers[1])
+    assert list(layers[0].state_dict()) == list(layers[1].state_dict())
+    values = [layer(*[x.detach() for x in convert(torch, inputs)]) for layer, torch in zip(layers, (ours, theirs), strict=True)]
+    check_close(*values, name)
+
+
+def test_class_weights_are_a_buffer() -> None:
+    weight = np.array([1.0, 2.0, 0.5, 1.0], np.float32)
+    layers = [torch.nn.CrossEntropyLoss(torch.from_numpy(weight)) for torch in (ours, theirs)]
+    assert list(layers[0].state_dict()) == list(layers[1].state_dict()) == ["weight"]
+    check_close(*[layer(*convert(torch, (ROWS, LABELS))) for layer, torch in zip(layers, (ours, theirs), strict=True)], "weights")

@@ -1,0 +1,256 @@
+"""Layers of minitorch.torch.nn against PyTorch's: the same names, values, gradients and representations."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch.torch as ours
+from minitorch.torch import nn
+
+theirs = pytest.importorskip("torch", reason="compares with PyTorch")
+
+Inputs = tuple[Any, ...]
+
+
+def floats(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers as float32."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def indices(count: int, *shape: int) -> np.ndarray:
+    """Integers from 0 to count - 1."""
+    return np.random.default_rng([count, *shape]).integers(0, count, shape)
+
+
+IMAGES, SEQUENCES, ROWS = floats(2, 4, 6, 5), floats(3, 4, 7), floats(5, 4)
+
+LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
+    ("Linear", (4, 3), {}, (ROWS,)),
+    ("Linear", (4, 3), {"bias": False}, (floats(2, 3, 4),)),
+    ("Linear", (4, 3), {}, (floats(4),)),
+    ("Bilinear", (4, 3, 2), {}, (ROWS, floats(5, 3))),
+    ("Embedding", (7, 3), {"padding_idx": 2}, (indices(7, 2, 5),)),
+    ("Flatten", (), {}, (IMAGES,)),
+    ("Unflatten", (1, (2, 2)), {}, (ROWS,)),
+    ("Identity", (), {}, (ROWS,)),
+    ("Conv1d", (4, 6, 3), {"stride": 2, "padding": 1, "groups": 2}, (SEQUENCES,)),
+    ("Conv2d", (4, 6, 3), {"padding": 1}, (IMAGES,)),
+    ("Conv2d", (4, 6, (3, 2)), {"stride": (2, 1), "dilation": (1, 2), "bias": False}, (IMAGES,)),
+    ("Conv2d", (4, 2, 3), {"padding": "same"}, (IMAGES,)),
+    ("Conv2d", (4, 2, 3), {"padding": 1, "padding_mode": "reflect"}, (IMAGES,)),
+    ("Conv2d", (4, 2, 3), {"padding": (1, 2), "padding_mode": "circular"}, (IMAGES,)),
+    ("Conv2d", (4, 2, 3), {}, (floats(4, 6, 5),)),
+    ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, (SEQUENCES,)),
+    ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": (1, 0), "groups": 2}, (IMAGES,)),
+    ("ConvTranspose2d", (4, 3, 2), {"dilation": 2, "bias": False}, (IMAGES,)),
+    ("BatchNorm1d", (4,), {}, (ROWS,)),
+    ("BatchNorm1d", (4,), {"momentum": None}, (SEQUENCES,)),
+    ("BatchNorm2d", (4,), {"affine": False, "momentum": 0.3}, (IMAGES,)),
+    ("BatchNorm2d", (4,), {"track_running_stats": False}, (IMAGES,)),
+    ("LayerNorm", (5,), {}, (IMAGES,)),
+    ("LayerNorm", ((6, 5),), {"elementwise_affine": False}, (IMAGES,)),
+    ("LayerNorm", (5,), {"bias": False}, (IMAGES,)),
+    ("GroupNorm", (2, 4), {}, (IMAGES,)),
+    ("RMSNorm", (5,), {}, (IMAGES,)),
+    ("InstanceNorm1d", (4,), {}, (SEQUENCES,)),
+    ("InstanceNorm2d", (4,), {"affine": True}, (IMAGES,)),
+    ("MaxPool1d", (2,), {}, (SEQUENCES,)),
+    ("MaxPool2d", (2,), {}, (IMAGES,)),
+    ("MaxPool2d", (3,), {"stride": 2, "padding": 1}, (IMAGES,)),
+    ("AvgPool1d", (2,), {}, (SEQUENCES,)),
+    ("AvgPool2d", ((3, 2),), {"stride": 1}, (IMAGES,)),
+    ("AvgPool2d", (2,), {"divisor_override": 3}, (IMAGES,)),
+    ("AdaptiveAvgPool1d", (3,), {}, (SEQUENCES,)),
+    ("AdaptiveAvgPool2d", ((1, 1),), {}, (IMAGES,)),
+    ("AdaptiveAvgPool2d", ((4, None),), {}, (IMAGES,)),
+    ("AdaptiveMaxPool2d", ((3, 1),), {}, (IMAGES,)),
+    ("ReLU", (), {}, (ROWS,)),
+    ("LeakyReLU", (0.2,), {}, (ROWS,)),
+    ("GELU", (), {}, (ROWS,)),
+    ("GELU", (), {"approximate": "tanh"}, (ROWS,)),
+    ("SiLU", (), {}, (ROWS,)),
+    ("Sigmoid", (), {}, (ROWS,)),
+    ("Tanh", (), {}, (ROWS,)),
+    ("Softmax", (1,), {}, (ROWS,)),
+    ("LogSoftmax", (), {"dim": -1}, (ROWS,)),
+    ("Softmin", (0,), {}, (ROWS,)),
+    ("Softmax2d", (), {}, (IMAGES,)),
+    ("ELU", (0.5,), {}, (ROWS,)),
+    ("SELU", (), {}, (ROWS,)),
+    ("CELU", (0.7,), {}, (ROWS,)),
+    ("Softplus", (), {"beta": 2.0}, (ROWS,)),
+    ("Softsign", (), {}, (ROWS,)),
+    ("Hardtanh", (-0.5, 0.7), {}, (ROWS,)),
+    ("ReLU6", (), {}, (ROWS * 5,)),
+    ("Hardswish", (), {}, (ROWS * 3,)),
+    ("Hardsigmoid", (), {}, (ROWS * 3,)),
+    ("Mish", (), {}, (ROWS,)),
+    ("LogSigmoid", (), {}, (ROWS,)),
+    ("PReLU", (4,), {}, (IMAGES,)),
+    ("PReLU", (), {}, (ROWS,)),
+    ("Threshold", (0.1, 20.0), {}, (ROWS,)),
+    ("Hardshrink", (0.4,), {}, (ROWS,)),
+    ("Softshrink", (0.4,), {}, (ROWS,)),
+    ("Tanhshrink", (), {}, (ROWS,)),
+    ("GLU", (), {"dim": 1}, (IMAGES,)),
+    ("Dropout", (0.0,), {}, (ROWS,)),
+    ("PixelShuffle", (2,), {}, (IMAGES,)),
+    ("PixelUnshuffle", (2,), {}, (floats(2, 3, 4, 6),)),
+    ("Upsample", (), {"scale_factor": 2}, (IMAGES,)),
+    ("Upsample", (), {"size": (9, 4), "mode": "bilinear"}, (IMAGES,)),
+    ("Upsample", (), {"scale_factor": 1.7, "mode": "bilinear", "align_corners": True}, (IMAGES,)),
+    ("Upsample", (), {"scale_factor": 2, "mode": "bicubic"}, (IMAGES,)),
+    ("Upsample", (), {"scale_factor": 2, "mode": "linear"}, (SEQUENCES,)),
+    ("Unfold", ((2, 3),), {"padding": 1, "stride": 2}, (IMAGES,)),
+    ("Fold", ((6, 5), (2, 3)), {"stride": (2, 1)}, (floats(2, 24, 9),)),
+    ("ZeroPad2d", ((1, 2, 0, 3),), {}, (IMAGES,)),
+    ("ZeroPad2d", ((-1, 2, 1, -2),), {}, (IMAGES,)),
+    ("ConstantPad1d", (2, 3.5), {}, (SEQUENCES,)),
+    ("ConstantPad2d", ((1, 0, 2, 1), -1.0), {}, (IMAGES,)),
+    ("ReflectionPad1d", (3,), {}, (SEQUENCES,)),
+    ("ReflectionPad2d", ((1, 2, 3, 0),), {}, (IMAGES,)),
+    ("ReplicationPad2d", (2,), {}, (IMAGES,)),
+    ("CircularPad2d", ((1, 2, 3, 0),), {}, (IMAGES,)),
+    ("RNN", (4, 3), {}, (floats(6, 2, 4),)),
+    ("RNN", (4, 3), {"num_layers": 2, "nonlinearity": "relu", "bidirectional": True}, (floats(6, 2, 4), floats(4, 2, 3))),
+    ("LSTM", (4, 3, 2), {"batch_first": True}, (floats(2, 6, 4),)),
+    ("LSTM", (4, 3), {}, (floats(6, 2, 4), (floats(1, 2, 3), floats(1, 2, 3, seed=1)))),
+    ("GRU", (4, 3), {"bidirectional": True, "bias": False}, (floats(6, 2, 4),)),
+    ("GRU", (4, 3), {}, (floats(6, 4),)),
+    ("RNNCell", (4, 3), {}, (ROWS, floats(5, 3))),
+    ("LSTMCell", (4, 3), {}, (ROWS, (floats(5, 3), floats(5, 3, seed=1)))),
+    ("GRUCell", (4, 3), {"bias": False}, (ROWS,)),
+    ("MultiheadAttention", (4, 2), {}, (floats(3, 2, 4), floats(5, 2, 4), floats(5, 2, 4, seed=1))),
+    ("MultiheadAttention", (4, 2), {"batch_first": True, "kdim": 3, "vdim": 5}, (floats(2, 3, 4), floats(2, 6, 3), floats(2, 6, 5))),
+    ("TransformerEncoderLayer", (4, 2, 8, 0.0), {}, (floats(5, 2, 4),)),
+    ("TransformerEncoderLayer", (4, 2, 8, 0.0), {"batch_first": True, "norm_first": True, "activation": "gelu"}, (floats(2, 5, 4),)),
+    ("TransformerDecoderLayer", (4, 2, 8, 0.0), {}, (floats(5, 2, 4), floats(3, 2, 4))),
+    ("Transformer", (4, 2, 1, 2, 8, 0.0), {"batch_first": True}, (floats(2, 5, 4), floats(2, 3, 4))),
+    ("CosineSimilarity", (), {"dim": 1}, (ROWS, floats(5, 4, seed=1))),
+    ("PairwiseDistance", (), {"p": 1.0}, (ROWS, floats(5, 4, seed=1))),
+]
+
+
+def convert(torch: Any, x: Any) -> Any:
+    """Arrays as tensors of a library; those of floats require gradients."""
+    if isinstance(x, tuple):
+        return tuple(convert(torch, each) for each in x)
+    made = torch.from_numpy(x.copy())
+    return made.requires_grad_() if x.dtype.kind == "f" else made
+
+
+def flat(x: Any) -> list[Any]:
+    """The tensors in nested tuples."""
+    return [each for part in x for each in flat(part)] if isinstance(x, tuple) else [] if x is None else [x]
+
+
+def check_close(got: Any, expected: Any, what: str) -> None:
+    """Compare a tensor with PyTorch's: shape, dtype, numbers."""
+    mine, other = got.detach().numpy(), expected.detach().numpy()
+    assert mine.shape == other.shape, what
+    assert mine.dtype == other.dtype, what
+    np.testing.assert_allclose(mine, other, rtol=2e-4, atol=2e-5, err_msg=what)
+
+
+def without_bias(text: str) -> str:
+    """The representation of a layer without what only newer versions of PyTorch show of norms."""
+    return re.sub(r", bias=\w+(?=\)|, track)", "", text) if "Norm" in text else text
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning", "ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize(("name", "args", "kwargs", "inputs"), LAYERS, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_layer_computes_what_pytorch_s_does(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: Inputs) -> None:
+    theirs.manual_seed(0)
+    other, layer = getattr(theirs.nn, name)(*args, **kwargs), getattr(nn, name)(*args, **kwargs)
+    assert without_bias(repr(layer)) == without_bias(repr(other))
+    assert list(layer.state_dict()) == list(other.state_dict())
+    assert [key for key, _ in layer.named_parameters()] == [key for key, _ in other.named_parameters()]
+    assert [key for key, _ in layer.named_modules()] == [key for key, _ in other.named_modules()]
+    for key, value in other.state_dict().items():
+        assert layer.state_dict()[key].shape == tuple(value.shape), key
+    assert repr(layer.load_state_dict(other.state_dict())) == "<All keys matched successfully>"
+    for training in (True, False):
+        layer.train(training)
+        other.train(training)
+        mine, reference = convert(ours, inputs), convert(theirs, inputs)
+        outputs, expected = flat(layer(*mine)), flat(other(*reference))
+        assert len(outputs) == len(expected)
+        for number, (a, b) in enumerate(zip(outputs, expected, strict=True)):
+            check_close(a, b, f"output {number} of {name}")
+        weights = [floats(*b.shape, seed=7) for b in expected]
+        sum((a * ours.from_numpy(w)).sum() for a, w in zip(outputs, weights, strict=True)).backward()
+        sum((b * theirs.from_numpy(w)).sum() for b, w in zip(expected, weights, strict=True)).backward()
+        for a, b in zip(flat(mine), flat(reference), strict=True):
+            if b.grad is not None:
+                check_close(a.grad, b.grad, f"gradient of an input of {name}")
+        for (key, a), (_, b) in zip(layer.named_parameters(), other.named_parameters(), strict=True):
+            if b.grad is not None:
+                check_close(a.grad, b.grad, f"gradient of {key} of {name}")
+    for key, value in other.state_dict().items():
+        check_close(layer.state_dict()[key], value, key)
+
+
+INITIAL = [
+    ("Linear", (40, 50)),
+    ("Conv2d", (8, 16, 3)),
+    ("Conv1d", (8, 16, 3)),
+    ("ConvTranspose2d", (8, 16, 3)),
+    ("Embedding", (50, 40)),
+    ("LSTM", (20, 30)),
+    ("GRUCell", (20, 30)),
+    ("MultiheadAttention", (32, 4)),
+    ("Bilinear", (10, 11, 12)),
+    ("TransformerEncoderLayer", (32, 4, 64)),
+    ("BatchNorm2d", (8,)),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), INITIAL, ids=[name for name, _ in INITIAL])
+def test_parameters_have_pytorch_s_initial_distribution(name: str, args: tuple[int, ...]) -> None:
+    theirs.manual_seed(0)
+    ours.manual_seed(0)
+    other, layer = getattr(theirs.nn, name)(*args), getattr(nn, name)(*args)
+    for (key, a), (_, b) in zip(layer.named_parameters(), other.named_parameters(), strict=True):
+        mine, reference = a.detach().numpy(), b.detach().numpy()
+        size = np.abs(reference).max()
+        if a.numel() < 1000 or size in (0, 1):
+            assert np.abs(mine).max() == pytest.approx(size, rel=0.35), key
+        else:
+            assert np.abs(mine).max() == pytest.approx(size, rel=0.3), key
+            assert mine.std() == pytest.approx(reference.std(), rel=0.1), key
+            assert abs(mine.mean()) < 0.1 * mine.std(), key
+
+
+def test_masks_of_attention_are_those_of_pytorch() -> None:
+    theirs.manual_seed(0)
+    x, padding = floats(2, 5, 4), np.array([[0, 0, 0, 1, 1], [0, 0, 0, 0, 0]], bool)
+    layer, other = (
+        nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True),
+        theirs.nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True),
+    )
+    layer.load_state_dict(other.state_dict())
+    mask, reference = nn.Transformer.generate_square_subsequent_mask(5), theirs.nn.Transformer.generate_square_subsequent_mask(5)
+    check_close(mask, reference, "mask")
+    for options in ({"src_mask": True}, {"src_key_padding_mask": True}):
+        mine = {"src_mask": mask} if "src_mask" in options else {"src_key_padding_mask": ours.from_numpy(padding)}
+        given = {"src_mask": reference} if "src_mask" in options else {"src_key_padding_mask": theirs.from_numpy(padding)}
+        check_close(layer(ours.from_numpy(x), **mine), other(theirs.from_numpy(x), **given), str(options))
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
+def test_an_encoder_copies_its_layer_and_has_pytorch_s_names() -> None:
+    theirs.manual_seed(0)
+    layer, other = nn.TransformerEncoderLayer(4, 2, 8, 0.0), theirs.nn.TransformerEncoderLayer(4, 2, 8, 0.0)
+    encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4), enable_nested_tensor=False)
+    reference = theirs.nn.TransformerEncoder(other, 2, theirs.nn.LayerNorm(4), enable_nested_tensor=False)
+    assert list(encoder.state_dict()) == list(reference.state_dict())
+    assert repr(encoder) == repr(reference)
+    assert encoder.layers[0].linear1.weight is not encoder.layers[1].linear1.weight
+    encoder.load_state_dict(reference.state_dict())
+    x = floats(5, 2, 4)
+    mask, given = (torch.Transformer.generate_square_subsequent_mask(5) for torch in (nn, theirs.nn))
+    check_close(encoder(ours.from_numpy(x), mask), reference(theirs.from_numpy(x), given), "encoder")

@@ -1,0 +1,259 @@
+"""Optimizers and schedules of minitorch.torch.optim against PyTorch's, over several steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch.torch as ours
+from minitorch.torch import nn, optim
+
+theirs = pytest.importorskip("torch", reason="compares with PyTorch")
+
+OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.02}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.05, "betas": (0.8, 0.99), "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.05, "amsgrad": True, "maximize": True}),
+    ("AdamW", {"lr": 0.05}),
+    ("AdamW", {"lr": 0.05, "weight_decay": 0.2, "amsgrad": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"lr": 0.02, "centered": True, "momentum": 0.5, "weight_decay": 0.1}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.2, "weight_decay": 0.1}),
+    ("Adamax", {}),
+    ("Adamax", {"lr": 0.05, "weight_decay": 0.1}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01}),
+    ("RAdam", {}),
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "betas": (0.9, 0.9)}),
+    ("LBFGS", {"lr": 0.5, "max_iter": 3}),
+]
+
+X = np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32)
+Y = np.random.default_rng(1).integers(0, 3, 16)
+
+
+def network(torch: Any) -> Any:
+    """A small network with the same parameters in both libraries."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3))
+    random = np.random.default_rng(2)
+    state = {name: torch.from_numpy(random.standard_normal(tuple(x.shape)).astype(np.float32)) for name, x in model.state_dict().items()}
+    model.load_state_dict(state)
+    return model
+
+
+def train(torch: Any, model: Any, optimizer: Any, steps: int) -> list[float]:
+    """Make steps; return the losses."""
+    x, y, losses = torch.from_numpy(X).to(next(iter(model.parameters())).dtype), torch.from_numpy(Y), []
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        losses.append(optimizer.step(closure).item())
+    return losses
+
+
+def numbers(model: Any) -> np.ndarray:
+    """All parameters as one vector."""
+    return np.concatenate([x.detach().numpy().reshape(-1) for x in model.parameters()])
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+def test_ten_steps_are_those_of_pytorch(name: str, options: dict[str, Any]) -> None:
+    models = [network(torch) for torch in (ours, theirs)]
+    if name == "LBFGS":  # which amplifies rounding errors
+        models = [model.double() for model in models]
+    optimizers = [getattr(torch.optim, name)(model.parameters(), **options) for torch, model in zip((ours, theirs), models, strict=True)]
+    losses = [train(torch, m, o, 10) for torch, m, o in zip((ours, theirs), models, optimizers, strict=True)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(numbers(models[0]), numbers(models[1]), rtol=1e-3, atol=2e-5)
+    assert all(x.grad is not None for x in models[0].parameters())
+    if name != "LBFGS":
+        mine, other = (optimizer.state_dict() for optimizer in optimizers)
+        for number, entries in other["state"].items():
+            assert set(mine["state"].get(number, ())) == {key for key, value in entries.items() if value is not None}
+        assert set(mine["param_groups"][0]) == set(other["param_groups"][0])
+
+
+@pytest.mark.parametrize(("name", "options"), [row for row in OPTIMIZERS if row[0] != "LBFGS"])
+def test_a_state_of_pytorch_is_continued(name: str, options: dict[str, Any]) -> None:
+    models = [network(torch) for torch in (ours, theirs)]
+    optimizers = [getattr(torch.optim, name)(model.parameters(), **options) for torch, model in zip((ours, theirs), models, strict=True)]
+    train(theirs, models[1], optimizers[1], 4)
+    models[0].load_state_dict(models[1].state_dict())
+    optimizers[0].load_state_dict(optimizers[1].state_dict())
+    for torch, model, optimizer in zip((ours, theirs), models, optimizers, strict=True):
+        train(torch, model, optimizer, 4)
+    np.testing.assert_allclose(numbers(models[0]), numbers(models[1]), rtol=1e-3, atol=2e-5)
+
+
+def test_a_state_is_loaded_by_pytorch() -> None:
+    models = [network(torch) for torch in (ours, theirs)]
+    mine, other = optim.Adam(models[0].parameters(), lr=0.05), theirs.optim.Adam(models[1].parameters(), lr=0.05)
+    train(ours, models[0], mine, 3)
+    state = mine.state_dict()
+    converted = {i: {k: theirs.from_numpy(v.numpy().copy()) for k, v in entries.items()} for i, entries in state["state"].items()}
+    other.load_state_dict({"state": converted, "param_groups": state["param_groups"]})
+    models[1].load_state_dict({name: theirs.from_numpy(x.numpy().copy()) for name, x in models[0].state_dict().items()})
+    for torch, model, optimizer in ((ours, models[0], mine), (theirs, models[1], other)):
+        train(torch, model, optimizer, 3)
+    np.testing.assert_allclose(numbers(models[0]), numbers(models[1]), rtol=1e-3, atol=2e-5)
+
+
+def test_groups_have_settings_of_their_own() -> None:
+    models = [network(torch) for torch in (ours, theirs)]
+    for torch, model in zip((ours, theirs), models, strict=True):
+        groups = [{"params": model[0].parameters(), "lr": 0.5}, {"params": [model[2].weight]}]
+        optimizer = torch.optim.SGD(groups, lr=0.1, momentum=0.5)
+        optimizer.add_param_group({"params": model[2].bias, "momentum": 0.0})
+        train(torch, model, optimizer, 3)
+    np.testing.assert_allclose(numbers(models[0]), numbers(models[1]), rtol=1e-4, atol=1e-5)
+
+
+def test_strong_wolfe_finds_the_minimum_of_rosenbrock() -> None:
+    x = ours.tensor([-1.5, 2.0], dtype=ours.float64, requires_grad=True)
+    optimizer = optim.LBFGS([x], max_iter=60, line_search_fn="strong_wolfe")
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    optimizer.step(closure)
+    np.testing.assert_allclose(x.detach().numpy(), [1, 1], atol=1e-5)
+
+
+SCHEDULES: list[tuple[str, dict[str, Any]]] = [
+    ("StepLR", {"step_size": 3, "gamma": 0.5}),
+    ("MultiStepLR", {"milestones": [2, 5, 5], "gamma": 0.5}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("ConstantLR", {"factor": 0.25, "total_iters": 4}),
+    ("LinearLR", {"start_factor": 0.2, "end_factor": 0.8, "total_iters": 6}),
+    ("PolynomialLR", {"total_iters": 8, "power": 2.0}),
+    ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
+    ("LambdaLR", {"lr_lambda": lambda epoch: 1 / (1 + epoch)}),
+    ("MultiplicativeLR", {"lr_lambda": lambda epoch: 0.9 if epoch % 2 else 0.8}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 20}),
+    ("OneCycleLR", {"max_lr": 0.5, "epochs": 4, "steps_per_epoch": 5, "anneal_strategy": "linear", "three_phase": True}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.2, "step_size_up": 3, "step_size_down": 5, "mode": "triangular2"}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.2, "step_size_up": 4, "mode": "exp_range", "gamma": 0.9, "cycle_momentum": False}),
+]
+
+
+def optimizer_of(torch: Any, momentum: float = 0.9) -> Any:
+    """SGD over two groups."""
+    first, second = (torch.zeros(2, requires_grad=True) for _ in range(2))
+    return torch.optim.SGD([{"params": [first]}, {"params": [second], "lr": 0.2}], lr=0.1, momentum=momentum)
+
+
+def rates(torch: Any, make: Any, steps: int = 19) -> list[list[float]]:
+    """Rates and momenta of every epoch."""
+    optimizer = optimizer_of(torch)
+    scheduler, found = make(torch.optim.lr_scheduler, optimizer), []
+    for _ in range(steps):
+        found.append([*scheduler.get_last_lr(), *[group["momentum"] for group in optimizer.param_groups]])
+        optimizer.step()
+        scheduler.step()
+    return found
+
+
+@pytest.mark.parametrize(("name", "options"), SCHEDULES)
+def test_a_schedule_has_pytorch_s_rates(name: str, options: dict[str, Any]) -> None:
+    mine, other = (rates(torch, lambda module, optimizer: getattr(module, name)(optimizer, **options)) for torch in (ours, theirs))
+    np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-12)
+
+
+def sequence(module: Any, optimizer: Any) -> Any:
+    """A warm-up, a cosine and an exponential."""
+    parts = [module.LinearLR(optimizer, 0.1, total_iters=4), module.CosineAnnealingLR(optimizer, 5), module.ExponentialLR(optimizer, 0.8)]
+    return module.SequentialLR(optimizer, parts, [4, 9])
+
+
+def chain(module: Any, optimizer: Any) -> Any:
+    """Two schedules at once."""
+    return module.ChainedScheduler([module.ConstantLR(optimizer, 0.5, 3), module.ExponentialLR(optimizer, 0.9)])
+
+
+@pytest.mark.filterwarnings("ignore:The epoch parameter in:UserWarning")
+@pytest.mark.parametrize("make", [sequence, chain])
+def test_schedules_combine_as_pytorch_s(make: Any) -> None:
+    np.testing.assert_allclose(*(rates(torch, make) for torch in (ours, theirs)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{"patience": 1}, {"mode": "max", "patience": 0, "cooldown": 2, "threshold": 0.1, "threshold_mode": "abs"}]
+)
+def test_a_plateau_lowers_the_rate_as_pytorch_s(options: dict[str, Any]) -> None:
+    found = []
+    for torch in (ours, theirs):
+        optimizer = optimizer_of(torch)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, min_lr=0.02, **options)
+        found.append([])
+        for value in (1.0, 0.8, 0.8, 0.8, 0.79, 0.85, 0.9, 0.9, 0.95, 0.9, 0.9, 0.9):
+            optimizer.step()
+            scheduler.step(value)
+            found[-1].append(scheduler.get_last_lr().copy())
+    np.testing.assert_allclose(*found)
+
+
+@pytest.mark.parametrize(("name", "options"), SCHEDULES)
+def test_a_schedule_continues_from_its_state(name: str, options: dict[str, Any]) -> None:
+    expected = rates(ours, lambda module, optimizer: getattr(module, name)(optimizer, **options), 12)
+    optimizer = optimizer_of(ours)
+    scheduler = getattr(optim.lr_scheduler, name)(optimizer, **options)
+    for _ in range(6):
+        scheduler.step()
+    state, groups = scheduler.state_dict(), optimizer.state_dict()
+    other = optimizer_of(ours)
+    again = getattr(optim.lr_scheduler, name)(other, **options)
+    other.load_state_dict(groups)
+    again.load_state_dict(state)
+    for row in expected[7:]:
+        again.step()
+        np.testing.assert_allclose(again.get_last_lr(), row[:2], rtol=1e-6)
+
+
+def test_own_optimizers_and_schedules_derive_from_the_base_classes() -> None:
+    class Signs(optim.Optimizer):
+        def __init__(self, params: Any, lr: float) -> None:
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure: Any = None) -> Any:
+            for group in self.param_groups:
+                for x in group["params"]:
+                    state = self.state[x]
+                    state["count"] = state.get("count", 0) + 1
+                    with ours.no_grad():
+                        x.sub_(x.grad.sign() * group["lr"])
+
+    class Halving(optim.lr_scheduler.LRScheduler):
+        def get_lr(self) -> list[float]:
+            return [rate * 0.5**self.last_epoch for rate in self.base_lrs]
+
+    x = nn.Parameter(ours.tensor([1.0, -1.0]))
+    optimizer = Signs([x], lr=0.5)
+    scheduler = Halving(optimizer)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (x * x).sum().backward()
+        optimizer.step()
+        scheduler.step()
+    assert x.detach().tolist() == [0.25, -0.25]
+    assert optimizer.state[x]["count"] == 2
+    assert scheduler.get_last_lr() == [0.125]
+    assert math.isclose(optimizer.state_dict()["param_groups"][0]["lr"], 0.125)

@@ -1,0 +1,132 @@
+"""Programs written for PyTorch, each run twice: as it is, and with our library under PyTorch's names. Losses and output must be equal."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "project" / "torch_programs"
+PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "seeded")
+STEPS = 20
+
+LAST_LINES_DRAWN = {"diffusion": 1, "gpt": 1, "name_generator": 1}
+"""How many lines at the end of a program's output depend on numbers that the library draws."""
+
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
+
+PLAIN_IMPORT = re.compile(r"^(\s*)import torch(\s*(?:#.*)?)$")
+IMPORT_AS = re.compile(r"^(\s*)import torch((?:\.\w+)* as \w+\s*(?:#.*)?)$")
+IMPORT_FROM = re.compile(r"^(\s*)from torch((?:\.\w+)* import .+)$")
+ANY_IMPORT = re.compile(r"^\s*(import|from) .*\btorch\b")
+
+
+def for_minitorch(source: str) -> str:
+    """The source of a PyTorch program with minitorch.torch in place of torch: only whole import lines change.
+
+    Raises:
+        ValueError: If a line imports torch in a form that cannot be replaced by itself, such as `import torch.nn`.
+    """
+    lines = []
+    for line in source.split("\n"):
+        replaced = PLAIN_IMPORT.sub(r"\1import minitorch.torch as torch\2", line)
+        replaced = IMPORT_AS.sub(r"\1import minitorch.torch\2", replaced)
+        replaced = IMPORT_FROM.sub(r"\1from minitorch.torch\2", replaced)
+        if replaced == line and ANY_IMPORT.match(line):
+            raise ValueError(f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line.strip()!r}; rewrite it")
+        lines.append(replaced)
+    return "\n".join(lines)
+
+
+def execute(name: str, ours: bool) -> ModuleType:
+    """A program of the folder as a module, with PyTorch or with our library."""
+    path = FOLDER / f"{name}.py"
+    source = path.read_text(encoding="utf-8")
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    exec(compile(for_minitorch(source) if ours else source, str(path), "exec"), vars(module))
+    return module
+
+
+def losses(name: str, ours: bool, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The losses of the first steps of a program, whose `seeded` imports the same library."""
+    monkeypatch.setitem(sys.modules, "seeded", execute("seeded", ours))
+    return execute(name, ours).train(STEPS)
+
+
+def printed(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:
+    """What a program has printed, except what it has drawn: the text with # for each number, and the numbers."""
+    lines = capsys.readouterr().out.splitlines()
+    text = "\n".join(lines[: len(lines) - LAST_LINES_DRAWN.get(name, 0)])
+    return " ".join(NUMBER.sub("#", text).split()), [float(number) for number in NUMBER.findall(text)]
+
+
+@pytest.mark.parametrize(
+    ("line", "replaced"),
+    [
+        ("import torch", "import minitorch.torch as torch"),
+        ("import torch  # the library", "import minitorch.torch as torch  # the library"),
+        ("    import torch", "    import minitorch.torch as torch"),
+        ("import torch as t", "import minitorch.torch as t"),
+        ("import torch.nn as nn", "import minitorch.torch.nn as nn"),
+        ("import torch.nn.functional as F", "import minitorch.torch.nn.functional as F"),
+        ("from torch import nn, optim", "from minitorch.torch import nn, optim"),
+        ("from torch.utils.data import DataLoader, Dataset", "from minitorch.torch.utils.data import DataLoader, Dataset"),
+        ("from torch.optim.lr_scheduler import (", "from minitorch.torch.optim.lr_scheduler import ("),
+        ("import torchvision", "import torchvision"),
+        ("from torchvision import models", "from torchvision import models"),
+        ("import numpy as np", "import numpy as np"),
+        ("x = torch.ones(3)  # import torch", "x = torch.ones(3)  # import torch"),
+        ('print("import torch")', 'print("import torch")'),
+    ],
+)
+def test_only_import_lines_are_replaced(line, replaced):
+    assert for_minitorch(f"x = 1\n{line}\ny = 2\n") == f"x = 1\n{replaced}\ny = 2\n"
+
+
+@pytest.mark.parametrize("line", ["import torch.nn", "import torch, math", "import math, torch"])
+def test_an_import_that_cannot_be_replaced_is_refused(line):
+    message = f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line!r}; rewrite it"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        for_minitorch(f"{line}\n")
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, "seeded"])
+def test_a_program_differs_in_its_imports_only(name):
+    """And mentions our library nowhere: it is a program for PyTorch."""
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    assert "minitorch" not in source
+    pairs = zip(source.split("\n"), for_minitorch(source).split("\n"), strict=True)
+    changed = [before for before, after in pairs if before != after]
+    assert changed
+    assert all(re.match(r"(import|from) torch\b", line) for line in changed)
+
+
+@pytest.fixture
+def torch() -> Iterator[ModuleType]:
+    """PyTorch on one core: it waits actively for its threads, and would slow down tests that run at the same time."""
+    library = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    threads = library.get_num_threads()
+    library.set_num_threads(1)
+    yield library
+    library.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_trains_and_prints_as_with_pytorch(name, torch, monkeypatch, capsys):
+    """The programs are well-conditioned: weights that differ by 2e-7 of their size change no loss by more than 2e-5 of it."""
+    pytest.importorskip("minitorch.torch", reason="this workspace has no minitorch.torch")
+    theirs = losses(name, False, monkeypatch)
+    wanted_text, wanted_numbers = printed(name, capsys)
+    assert len(theirs) == STEPS
+    assert np.ptp(theirs) > 0.01 * abs(theirs[0]), "a program that learns nothing would prove nothing"
+    ours = losses(name, True, monkeypatch)
+    text, numbers = printed(name, capsys)
+    assert all(type(loss) is float for loss in ours)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-7)
+    assert text == wanted_text
+    np.testing.assert_allclose(numbers, wanted_numbers, rtol=1e-3, atol=2e-3)
+    assert torch.is_grad_enabled()
