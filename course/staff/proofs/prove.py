@@ -68,14 +68,15 @@ def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> li
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
     """The content hash of every answer by its key."""
     trees = {last: cut_after(files, manifest, last) for last in {_last_stage(task, manifest) for task in manifest.tasks}}
-    hashes = {}
-    for answer in answers:
-        task = manifest.task(answer.task)
-        tree = trees[_last_stage(task, manifest)]
-        package = [path for path in tree if path.startswith(f"{manifest.package}/") and path.endswith(".py")]
-        run = [*graded_files(task, tree), *package]  # `from package import name` may lead to any module
-        hashes[answer.key] = content_hash(answer, root, tree, run)
-    return hashes
+    tree = {task.id: trees[_last_stage(task, manifest)] for task in manifest.tasks}
+    run = {task.id: _run_files(task, manifest, tree[task.id]) for task in manifest.tasks}
+    return {answer.key: content_hash(answer, root, tree[answer.task], run[answer.task]) for answer in answers}
+
+
+def _run_files(task: Task, manifest: Manifest, files: Mapping[str, str | bytes]) -> list[str]:
+    """The files that run in a proof about a task: `from package import name` may lead to any module."""
+    package = [path for path in files if path.startswith(f"{manifest.package}/") and path.endswith(".py")]
+    return [*graded_files(task, files), *package]
 
 
 def _last_stage(task: Task, manifest: Manifest) -> int:
