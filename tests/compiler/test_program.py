@@ -241,7 +241,7 @@ def test_an_error_in_a_kernel_is_not_hidden():
         raise ZeroDivisionError("the index is out of range")
 
     x = buffer("x", [1.0])
-    with pytest.raises(ZeroDivisionError, match="^the index is out of range$"):
+    with pytest.raises(ZeroDivisionError, match="the index is out of range"):
         run(bind([Node("kernel", "check", launches=[Launch(check, (part(x),))])], {}))
 
 

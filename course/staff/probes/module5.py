@@ -128,6 +128,7 @@ probe("5.1", "a program computes what its launches do, in order, at every replay
 
 @probe("5.1", "Slices in tuples become arrays over the planned memory, or over the buffer's own", weight=2, seed=seeds)
 def binds(p: Program, seed: int) -> Check:
+    """Bind Slices in a tuple and in named tuples, and write into the arrays."""
     x, namesake = numbers((2, SIZE), rng(seed))
     ours, other = buffer(p, "x", x.tolist()), buffer(p, "x", namesake.tolist())
     planned = array(p, range(SIZE))
@@ -150,6 +151,7 @@ def binds(p: Program, seed: int) -> Check:
 
 @probe("5.1", "map_leaves applies a function to all that is no tuple", seed=seeds)
 def maps(p: Program, seed: int) -> Check:
+    """Apply a function in nested tuples."""
     a, b, c, d = (float(number) for number in numbers((4,), rng(seed)))
     fn = p.function(1, lambda _, x: x * 3.0)
     got = yield [p.find(f"{PROGRAM}:map_leaves")((a, (b, (), (c,)), d), fn), fn.calls, p.find(f"{PROGRAM}:map_leaves")((), fn)]
@@ -158,11 +160,14 @@ def maps(p: Program, seed: int) -> Check:
 
 @probe("5.1", "nothing is called before a program runs, and what changes is computed at every call", weight=2, seed=seeds)
 def changes(p: Program, seed: int) -> Check:
+    """Replay a launch whose last arguments change, and count the calls before."""
     first, second = numbers((2, 2), rng(seed)).tolist()
     note, count = p.function(3, lambda _, x, y, z: x), p.find("builtins:len")
     rest = p.find("builtins:iter")([tuple(first), tuple(second)]).__next__
     x = buffer(p, "x", first)
-    calls = p.find(f"{PROGRAM}:bind")([node(p, [p.find(f"{TRACE}:Launch")(note, (part(p, x, 1, 1),), rest, (0.0, 0.0))])], p.find("builtins:dict")())
+    calls = p.find(f"{PROGRAM}:bind")(
+        [node(p, [p.find(f"{TRACE}:Launch")(note, (part(p, x, 1, 1),), rest, (0.0, 0.0))])], p.find("builtins:dict")()
+    )
     before = count(note.calls)
     for _ in range(2):
         p.find(f"{PROGRAM}:run")(calls)
@@ -173,6 +178,7 @@ def changes(p: Program, seed: int) -> Check:
 
 @probe("5.1", "call_with_rest passes the arguments, then what rest returns", seed=seeds)
 def rests(p: Program, seed: int) -> Check:
+    """Call functions with a rest of two arguments, and of none."""
     a, b, c = (float(number) for number in numbers((3,), rng(seed)))
     note = p.function(3, lambda _, x, y, z: x)
     p.find(f"{PROGRAM}:call_with_rest")(note, (a,), p.function(0, lambda _: (b, c)))
@@ -183,11 +189,13 @@ def rests(p: Program, seed: int) -> Check:
 
 @probe("5.1", "an error in a kernel is not hidden")
 def errors(p: Program) -> Check:
+    """Run a kernel that raises an error."""
     yield from check_raises(p.find(f"{PROGRAM}:run")([(p.find("operator:truediv"), (1.0, 0.0))]), "ZeroDivisionError")
 
 
 @probe("5.1", "a recorded function of a tensor is replayed", count=3, seed=seeds)
 def recorded(p: Program, seed: int) -> Check:
+    """Record relu, and replay it on other tensors."""
     inputs = numbers((RUNS, 2, 3), rng(seed))
     compiled = p.find("minitorch:compile")(p.find("minitorch:Tensor.relu"), fuse=False)
     *got, replayed = yield [*(compiled(tensor(p, each)) for each in inputs), compiled.replayed]

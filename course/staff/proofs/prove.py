@@ -99,7 +99,7 @@ def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
 
 
 def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
-    """The repository as students have it at a task: without its optimized kernels, those of later tasks, and later stages of extra tasks."""
+    """The repository as students have it at a task: without its optimized kernels, those of later tasks, and later extra stages."""
     later = manifest.tasks[manifest.tasks.index(task) :]
     files = cut_after(files, manifest, _last_stage(task, manifest))
     return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
