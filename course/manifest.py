@@ -122,6 +122,11 @@ class Manifest:
         raise ManifestError(f"there is no task {id!r}; the tasks are {', '.join(task.id for task in self.tasks)}")
 
     @property
+    def required_stages(self) -> tuple[int, ...]:
+        """The stages that every student does: those with a task that is not extra."""
+        return tuple(sorted({task.stage for task in self.tasks if not task.extra}))
+
+    @property
     def modules(self) -> tuple[str, ...]:
         """The files of the package in import order, over all stages."""
         return tuple(module for stage in self.stages for module in stage.modules)

@@ -140,11 +140,12 @@ def _device(state: TaskState) -> str:
 
 def _heading(title: str, passed: Sequence[Task], tasks: Sequence[Task]) -> Text:
     """A module's title with a bar of the points earned."""
-    earned, all_points = sum(task.points for task in passed), sum(task.points for task in tasks if not task.extra)
+    required = [task for task in tasks if not task.extra]
+    earned, all_points = sum(task.points for task in passed), sum(task.points for task in required or tasks)
     filled = min(20, 20 * earned // all_points)
     text = Text(f"{title:<24}", style="bold")
     text.append("█" * filled, style="green").append("░" * (20 - filled), style="dim")
-    return text.append(f"  {earned} of {all_points} points", style="not bold")
+    return text.append(f"  {earned} of {all_points} {'' if required else 'extra '}points", style="not bold")
 
 
 def summary(task: Task, state: TaskState) -> Text:

@@ -6,7 +6,7 @@
 from minitorch.autograd import forward_mode as forward_mode
 from minitorch.autograd import trace as trace
 
-# Stage 5 - After the course
+# Stage 6 - After the course
 from minitorch.autograd import double_backward as double_backward
 from minitorch.autograd.engine import grad
 from minitorch.autograd.functional import hessian, jacobian, jvp, vjp

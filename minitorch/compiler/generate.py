@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from minitorch.compiler.fuse import Group, loop_shape, loop_strides
 from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.vector_math import fast_equivalents
 
 ROWS, INNER = 2, 4
 """How many rows of a product, and numbers of the inner dimension, one loop over the columns computes."""
@@ -71,7 +71,7 @@ class Writer:
         return f"v{self._variables}"
 
     def _function(self, fn: Callable[..., Any]) -> str:
-        fn = fast_equivalents.get(fn) or fn
+        fn = vectorizable(fn)
         if fn not in self._names:
             self._names[fn] = f"f{len(self.functions)}"
             self.functions[self._names[fn]] = jitable(fn)
@@ -293,3 +293,12 @@ def first_value(node: Node) -> str:
 def cast(expression: str, dtype: np.dtype) -> str:
     """An expression as a number of a dtype."""
     return f"{'bool_' if dtype.kind == 'b' else dtype.name}({expression})"
+
+
+def vectorizable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The form of a function on numbers that Numba vectorizes, where there is one: a workspace without optimized kernels has none."""
+    with suppress(ModuleNotFoundError):
+        from minitorch.kernels.vector_math import fast_equivalents
+
+        return fast_equivalents.get(fn) or fn
+    return fn

@@ -24,23 +24,22 @@ def fill_places(structure: Any, tensors: Sequence[Any], arguments: Sequence[Any]
         return arguments[structure]
     if isinstance(structure, Place):
         return tensors[structure]
-    if isinstance(structure, (list, tuple)):
-        parts = [fill_places(part, tensors, arguments) for part in structure]
-        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
-    if isinstance(structure, dict):
-        return {key: fill_places(part, tensors, arguments) for key, part in structure.items()}
-    return structure
+    return map_parts(structure, lambda part: fill_places(part, tensors, arguments))
 
 
 def map_tensors(value: Any, fn: Callable[[Any], Any]) -> Any:
     """A value with fn of every tensor in it, in nested lists, tuples and dictionaries."""
     if isinstance(value, TensorBase):
         return fn(value)
-    if isinstance(value, (list, tuple)):
-        parts = [map_tensors(part, fn) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return map_parts(value, lambda part: map_tensors(part, fn))
+
+
+def map_parts(value: Any, fn: Callable[[Any], Any]) -> Any:
+    """A list, tuple or dictionary of the same class with fn of each of its parts; anything else as it is."""
     if isinstance(value, dict):
-        return {key: map_tensors(part, fn) for key, part in value.items()}
+        return dict(zip(value, map(fn, value.values()), strict=True))
+    if isinstance(value, (list, tuple)):
+        return getattr(type(value), "_make", type(value))(map(fn, value))
     return value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.compiler.program import map_leaves
 from minitorch.compiler.trace import TEMPORARY, Buffer, Node, Slice, View
 from minitorch.tensor_data import LARGE
 
@@ -103,13 +104,10 @@ def _moved_view(view: View, moves: Moves) -> View:
 
 
 def _moved_args(args: tuple[Any, ...], moves: Moves) -> tuple[Any, ...]:
-    made = []
-    for arg in args:
-        if isinstance(arg, Slice) and arg.buffer in moves:
-            buffer, shift = moves[arg.buffer]
-            arg = replace(arg, buffer=buffer, start=arg.start + shift * arg.dtype.itemsize)
-        elif isinstance(arg, tuple):
-            parts = _moved_args(arg, moves)
-            arg = type(arg)(*parts) if hasattr(arg, "_fields") else parts
-        made.append(arg)
-    return tuple(made)
+    def move(arg: Any) -> Any:
+        if not isinstance(arg, Slice) or arg.buffer not in moves:
+            return arg
+        buffer, shift = moves[arg.buffer]
+        return replace(arg, buffer=buffer, start=arg.start + shift * arg.dtype.itemsize)
+
+    return map_leaves(args, move)

@@ -14,7 +14,7 @@ from minitorch.data.words import GloVe, Vocabulary
 from minitorch.data.sentences import Sentences
 from minitorch.data.sentiment import SST2
 
-# Stage 5 - After the course
+# Stage 6 - After the course
 from minitorch.data import prefetch as prefetch
 from minitorch.data.samplers import (
     BatchSampler,

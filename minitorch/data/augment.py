@@ -1,4 +1,4 @@
-"""Stage 5 - More transforms: conversion to the layout of networks, and random augmentation.
+"""Stage 6 - More transforms: conversion to the layout of networks, and random augmentation.
 
 Like all transforms, they are called with a batch and a random generator; the transforms of the same names in torchvision take one image.
 """

@@ -1,4 +1,4 @@
-"""Stage 5 - Data sets of tensors, concatenation and random splits."""
+"""Stage 6 - Data sets of tensors, concatenation and random splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - The complete data loader: custom samplers and collate functions, and prefetching."""
+"""Stage 6 - The complete data loader: custom samplers and collate functions, and prefetching."""
 
 from __future__ import annotations
 

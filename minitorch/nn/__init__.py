@@ -5,7 +5,7 @@
 # Stage 4 - Networks
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
-# Stage 5 - After the course
+# Stage 6 - After the course
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn import init as init
 from minitorch.nn import sizes as sizes

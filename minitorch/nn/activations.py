@@ -1,4 +1,4 @@
-"""Stage 5 - Activation functions, as functions and as layers."""
+"""Stage 6 - Activation functions, as functions and as layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Layers that treat whole channels: instance normalization and dropout of channels; and Unflatten and Identity."""
+"""Stage 6 - Layers that treat whole channels: instance normalization and dropout of channels; and Unflatten and Identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Module containers: Sequential, ModuleList and ModuleDict."""
+"""Stage 6 - Module containers: Sequential, ModuleList and ModuleDict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Norms, distances and similarities of vectors, and the bilinear layer."""
+"""Stage 6 - Norms, distances and similarities of vectors, and the bilinear layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Losses between distributions: Kullback-Leibler divergence, Poisson and Gaussian likelihood; and the Huber loss."""
+"""Stage 6 - Losses between distributions: Kullback-Leibler divergence, Poisson and Gaussian likelihood; and the Huber loss."""
 
 from __future__ import annotations
 

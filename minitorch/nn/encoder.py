@@ -1,4 +1,4 @@
-"""Stage 5 - The transformer's encoder and decoder: layers with masks, and stacks of them."""
+"""Stage 6 - The transformer's encoder and decoder: layers with masks, and stacks of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Activations along a dimension or with a weight: softmin, glu and prelu."""
+"""Stage 6 - Activations along a dimension or with a weight: softmin, glu and prelu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Dropout and Flatten."""
+"""Stage 6 - Dropout and Flatten."""
 
 from __future__ import annotations
 

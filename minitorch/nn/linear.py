@@ -1,4 +1,4 @@
-"""Stage 5 - The linear layer, and bias followed by relu."""
+"""Stage 6 - The linear layer, and bias followed by relu."""
 
 from __future__ import annotations
 

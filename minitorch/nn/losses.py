@@ -1,4 +1,4 @@
-"""Stage 5 - Loss functions and loss layers.
+"""Stage 6 - Loss functions and loss layers.
 
 Every loss compares a prediction with a target. Its `reduction` is "mean", "sum" or "none" (one loss per sample or element).
 """

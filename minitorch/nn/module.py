@@ -1,4 +1,4 @@
-"""Stage 5 - The complete Module: buffers, state dicts, hooks, and conversion to other dtypes and devices."""
+"""Stage 6 - The complete Module: buffers, state dicts, hooks, and conversion to other dtypes and devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Batch, group, layer and RMS normalization, as functions and as layers.
+"""Stage 6 - Batch, group, layer and RMS normalization, as functions and as layers.
 
 Values are normalized, then multiplied by a weight and shifted by a bias, if there are any. In a layer the weight is initialized to ones and
 the bias to zeros. The compiled backend runs the kernels of `kernels.norm`; other backends compose the same formulas of tensor operations.

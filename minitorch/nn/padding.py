@@ -1,4 +1,4 @@
-"""Stage 5 - Padding with a constant, by reflection, by repeating the edge and circularly."""
+"""Stage 6 - Padding with a constant, by reflection, by repeating the edge and circularly."""
 
 from __future__ import annotations
 

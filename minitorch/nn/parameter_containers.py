@@ -1,4 +1,4 @@
-"""Stage 5 - Lists and dictionaries of parameters."""
+"""Stage 6 - Lists and dictionaries of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Max and average pooling with stride and padding."""
+"""Stage 6 - Max and average pooling with stride and padding."""
 
 from __future__ import annotations
 

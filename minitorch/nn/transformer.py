@@ -1,4 +1,4 @@
-"""Stage 5 - The transformer block: self-attention and a feed-forward network, each with a residual connection."""
+"""Stage 6 - The transformer block: self-attention and a feed-forward network, each with a residual connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Linear algebra of square matrices, factorized by LAPACK through NumPy, with gradients."""
+"""Stage 6 - Linear algebra of square matrices, factorized by LAPACK through NumPy, with gradients."""
 
 from __future__ import annotations
 

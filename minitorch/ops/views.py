@@ -1,4 +1,4 @@
-"""Stage 5 - Views in another shape of tensors that are not contiguous."""
+"""Stage 6 - Views in another shape of tensors that are not contiguous."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from minitorch.optim.optimizer import Optimizer
 from minitorch.optim.sgd import SGD
 from minitorch.optim.adam import Adam
 
-# Stage 5 - After the course: this loads the modules of the stages between, before the package's own table of contents comes to them
+# Stage 6 - After the course: this loads the modules of the stages between, before the package's own table of contents comes to them
 from minitorch.optim.adamw import AdamW
 from minitorch.optim.rmsprop import RMSprop
 from minitorch.optim.grad_scaler import GradScaler

@@ -1,4 +1,4 @@
-"""Stage 5 - AdamW: Adam with decoupled weight decay."""
+"""Stage 6 - AdamW: Adam with decoupled weight decay."""
 
 from __future__ import annotations
 

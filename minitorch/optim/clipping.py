@@ -1,4 +1,4 @@
-"""Stage 5 - Gradient clipping, between backward and the optimizer's step."""
+"""Stage 6 - Gradient clipping, between backward and the optimizer's step."""
 
 from __future__ import annotations
 

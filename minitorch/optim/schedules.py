@@ -1,4 +1,4 @@
-"""Stage 5 - Learning rate schedules."""
+"""Stage 6 - Learning rate schedules."""
 
 from __future__ import annotations
 

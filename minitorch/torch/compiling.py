@@ -1,4 +1,4 @@
-"""Stage 5 - torch.compile."""
+"""Stage 6 - torch.compile."""
 
 from __future__ import annotations
 

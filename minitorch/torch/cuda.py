@@ -1,4 +1,4 @@
-"""Stage 5 - torch.cuda: what there is of GPUs."""
+"""Stage 6 - torch.cuda: what there is of GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - torch.linalg: factorizations and solutions, with gradients."""
+"""Stage 6 - torch.linalg: factorizations and solutions, with gradients."""
 
 from minitorch.torch import products, reductions
 from minitorch.torch.tensor import lift

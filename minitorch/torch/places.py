@@ -1,4 +1,4 @@
-"""Stage 5 - Devices, dtypes and sizes under PyTorch's names."""
+"""Stage 6 - Devices, dtypes and sizes under PyTorch's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Functions of one tensor, element by element, with PyTorch's dtypes, on tensors of the engine."""
+"""Stage 6 - Functions of one tensor, element by element, with PyTorch's dtypes, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - The text of a tensor, in PyTorch's form."""
+"""Stage 6 - The text of a tensor, in PyTorch's form."""
 
 from __future__ import annotations
 

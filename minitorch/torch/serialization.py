@@ -1,4 +1,4 @@
-"""Stage 5 - torch.save and torch.load: PyTorch's file format for tensors, numbers, text and collections of these.
+"""Stage 6 - torch.save and torch.load: PyTorch's file format for tensors, numbers, text and collections of these.
 
 Such a file is a zip archive with a pickle, which says how everything belongs together, and the bytes of every storage. A pickle can name
 any function and have it called. So writing is limited to the types above, and reading accepts only the few names that they need: a file

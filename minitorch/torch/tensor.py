@@ -1,4 +1,4 @@
-"""Stage 5 - The tensor of `minitorch.torch`: a tensor of the engine behind PyTorch's interface.
+"""Stage 6 - The tensor of `minitorch.torch`: a tensor of the engine behind PyTorch's interface.
 
 The engine's Tensor keeps the published course's interface: `sum(1)` keeps the dimension, `size` is a number. Its own functions rely on it,
 so PyTorch's interface is an object around it instead of a subclass: `wrap` and `unwrap` lead from one to the other, and `lift` makes a

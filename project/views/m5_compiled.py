@@ -1,4 +1,4 @@
-"""After the course: a training step as a program, pass by pass, and what compiling it gains."""
+"""Module 5: a training step as a program, pass by pass, and what compiling it gains."""
 
 import streamlit as st
 

@@ -132,6 +132,13 @@ def test_status_shows_points_tests_states_and_the_next_task(shared_workspace: Wo
     ]
 
 
+def test_a_module_of_extra_tasks_shows_extra_points(workspace: Workspace) -> None:
+    for id in ("1.1", "1.2"):
+        workspace.edit("course/tasks.toml", f'id = "{id}"\n', f'id = "{id}"\nextra = true\n')
+    headings = [line for line in workspace.course("status").stdout.splitlines() if line.startswith("Module")]
+    assert " ".join(headings[1].split()) == "Module 1 Second ░░░░░░░░░░░░░░░░░░░░ 0 of 20 extra points"
+
+
 def test_points_of_an_extra_task_are_added_on_top(workspace: Workspace) -> None:
     workspace.edit("course/tasks.toml", 'id = "0.1"\n', 'id = "0.1"\nextra = true\n')
     assert workspace.course("list").stdout.splitlines()[1].split()[:5] == ["0.1", "Sums", "10", "extra", "points"]

@@ -13,6 +13,7 @@ import pytest
 from course.manifest import ROOT, course
 from course.staff import RequestError, cli
 from course.staff.exam.bank import QUESTIONS, choose, find
+from course.staff.exam.commands import read_modules
 from course.staff.exam.question import KINDS, MISTAKE, Module, Rng, exercise
 from course.staff.exam.sheets import draw_exam, quote, write_exam
 from course.staff.handout.selection import select
@@ -141,6 +142,12 @@ def test_no_workspace_holds_anything_of_an_exam() -> None:
     files = select(ROOT, course(), course().stages[-1].number)
     assert [path for path in files if re.search(r"exam(?!ple)|staff|teachers", path)] == []
     assert not any("course.staff.exam" in text for text in files.values() if isinstance(text, str))
+
+
+def test_an_exam_has_no_module_of_extra_tasks() -> None:
+    assert read_modules("") == [0, 1, 2, 3, 4]
+    with pytest.raises(RequestError, match=r"^--modules expected modules from 0 to 4, such as 0,1 or 0-2, got '5'$"):
+        read_modules("5")
 
 
 # The command

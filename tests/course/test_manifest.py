@@ -168,6 +168,15 @@ def test_a_task_with_a_letter_may_be_worth_extra_points(path: Path) -> None:
     ]
 
 
+def test_a_stage_of_extra_tasks_is_not_required(path: Path) -> None:
+    assert load(path).required_stages == (0, 1)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r'(id = "1\.\d")', r"\1\nextra = true", text), encoding="utf-8")
+    assert load(path).required_stages == (0,)
+    path.write_text(re.sub(r'(id = "1\.[2-9]")', r"\1\nextra = true", text), encoding="utf-8")
+    assert load(path).required_stages == (0, 1), "one of its tasks is not extra"
+
+
 def test_a_module_may_be_in_a_folder_of_the_package(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('modules = ["module1"]', 'modules = ["nn.layers", "module1", "nn.losses"]'), encoding="utf-8")

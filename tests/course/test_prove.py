@@ -60,7 +60,7 @@ def test_every_patch_applies_to_the_reference_and_changes_it() -> None:
 
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
 def test_the_kernels_of_a_task_can_be_left_out(task: Task) -> None:
-    files = needed_files(ROOT, course())
+    files = prove.cut_after(needed_files(ROOT, course()), course(), course().required_stages[-1])
     remaining = without_kernels(files, course(), task)
     kernels = {full.replace(".", "/") + ".py" for full in task.leave_out if ":" not in full}
     assert kernels <= set(files) - set(remaining)
@@ -384,6 +384,39 @@ def test_a_module_after_the_last_task_invalidates_no_proof(repository: Repositor
         (root / "minitorch" / "later.py").write_text(text, encoding="utf-8")
         hashes.append(hash_all([answer], manifest, root, needed_files(root, manifest)))
     assert hashes[0] == hashes[1]
+
+
+def test_a_stage_of_extra_tasks_invalidates_no_proof_but_those_of_its_own(repository: Repository) -> None:
+    root, manifest = repository
+    number = manifest.stages[-1].number + 1
+    stage = replace(manifest.stages[-1], number=number, title="Extra", modules=("later",))
+    task = replace(manifest.task("0.1"), id=f"{number}.1", mark=f"task{number}_1", write=("minitorch.later:two",), extra=True)
+    own = wrong_answer("return 3", task.id, target="minitorch.later:two")
+    earlier = [wrong_answer("return x"), wrong_answer("return x", "1.1")]
+    table = root / "minitorch" / "__init__.py"
+    table.write_text(
+        table.read_text(encoding="utf-8") + f"\n# Stage {number} - Extra\nfrom minitorch import later as later\n", encoding="utf-8"
+    )
+    before = hash_all(earlier, manifest, root, needed_files(root, manifest))
+    manifest = replace(manifest, stages=(*manifest.stages, stage), tasks=(*manifest.tasks, task))
+    hashes = []
+    for value in (2, 4):
+        (root / "minitorch" / "later.py").write_text(f"def two(x):\n    return {value}\n", encoding="utf-8")
+        hashes.append(hash_all([*earlier, own], manifest, root, needed_files(root, manifest)))
+    for answer in earlier:
+        assert hashes[0][answer.key] == hashes[1][answer.key] == before[answer.key]
+    assert hashes[0][own.key] != hashes[1][own.key]
+
+
+def test_a_proof_runs_without_later_stages_of_extra_tasks() -> None:
+    files = needed_files(ROOT, course())
+    for task in (course().task("0.1"), course().task("4.4b")):
+        remaining = without_kernels(files, course(), task)
+        assert not any(path.startswith("minitorch/compiler/") for path in remaining)
+        assert "compiler" not in str(remaining["minitorch/__init__.py"])
+    whole = without_kernels(files, course(), course().task("5.1"))
+    assert "minitorch/compiler/program.py" in whole
+    assert "compiler" in str(whole["minitorch/__init__.py"])
 
 
 def test_changed_answers_and_a_twentieth_of_the_others_are_proved_again() -> None:

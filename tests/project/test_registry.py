@@ -26,7 +26,7 @@ def test_the_menu_lists_every_page_once_under_its_module():
         "2 · Tensors",
         "3 · Efficiency",
         "4 · Networks",
-        "5 · After the course",
+        "5 · Compilation",
     ]
     assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
 

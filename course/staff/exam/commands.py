@@ -96,7 +96,7 @@ def read_modules(text: str, next: str = HELP) -> list[int]:
     Raises:
         RequestError: If it is not such a list.
     """
-    known = sorted({task.stage for task in course().tasks})
+    known = list(course().required_stages)
     if not text:
         return known
     ranges = [re.fullmatch(r"(\d+)(?:-(\d+))?", each.strip()) for each in text.split(",")]

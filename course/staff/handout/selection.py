@@ -52,15 +52,15 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 PAGES_AFTER_THE_COURSE = (
-    "attention", "autograd", "compiled", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions",
-    "training_large",
+    "attention", "autograd", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions", "training_large",
 )  # fmt: skip
 
 STAGE_OF_PAGES = {
     "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
-    **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 5),
+    "docs/compiled.md": 5,
+    **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 6),
 }
 """The first stage that needs a page of the book, for pages whose names do not contain it."""
 

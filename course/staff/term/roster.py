@@ -82,7 +82,7 @@ def create_term(folder: Path, manifest: Manifest, first: str) -> Path:
     path = folder / FILE
     if path.exists():
         raise RequestError(f"{path} already exists; edit it, or choose another folder", "course-staff term --help")
-    stages = sorted({task.stage for task in manifest.tasks})
+    stages = manifest.required_stages
     write_bytes(path, (TEMPLATE + "".join(DEADLINE.format(number=stage, due=first) for stage in stages)).encode())
     for deadline in read_policy(folder, manifest).deadlines:
         (folder / "submissions" / deadline.slug).mkdir(parents=True)

@@ -1,6 +1,6 @@
 """torch.autograd: gradients as values, and functions with a backward pass of their own."""
 
-# Stage 5 - PyTorch's interface
+# Stage 6 - PyTorch's interface
 from minitorch.torch.autograd import function as function
 from minitorch.torch.autograd import functional as functional
 from minitorch.torch.autograd.function import Function

@@ -1,4 +1,4 @@
-"""Stage 5 - torch.autograd.Function: functions with a backward pass of their own, on Tensors."""
+"""Stage 6 - torch.autograd.Function: functions with a backward pass of their own, on Tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - torch.autograd.functional: derivatives of functions of one or several Tensors."""
+"""Stage 6 - torch.autograd.functional: derivatives of functions of one or several Tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - torch.autograd: gradients as values, and their check by finite differences."""
+"""Stage 6 - torch.autograd: gradients as values, and their check by finite differences."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """torch.nn: networks. This file is the folder's table of contents."""
 
-# Stage 5 - PyTorch's interface
+# Stage 6 - PyTorch's interface
 from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import init as init
 from minitorch.torch.nn import utils as utils

@@ -1,4 +1,4 @@
-"""Stage 5 - Activation layers."""
+"""Stage 6 - Activation layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Containers of modules and parameters."""
+"""Stage 6 - Containers of modules and parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Convolution layers, windows as columns, upsampling and padding."""
+"""Stage 6 - Convolution layers, windows as columns, upsampling and padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - nn.EmbeddingBag: the sum or mean of the vectors of each bag of indices."""
+"""Stage 6 - nn.EmbeddingBag: the sum or mean of the vectors of each bag of indices."""
 
 from __future__ import annotations
 

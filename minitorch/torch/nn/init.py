@@ -1,4 +1,4 @@
-"""Stage 5 - torch.nn.init: initial values, written into tensors in place."""
+"""Stage 6 - torch.nn.init: initial values, written into tensors in place."""
 
 from __future__ import annotations
 

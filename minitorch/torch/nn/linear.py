@@ -1,4 +1,4 @@
-"""Stage 5 - Linear layers, embeddings and layers that only change the shape."""
+"""Stage 6 - Linear layers, embeddings and layers that only change the shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Loss layers."""
+"""Stage 6 - Loss layers."""
 
 from __future__ import annotations
 

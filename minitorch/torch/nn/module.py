@@ -1,4 +1,4 @@
-"""Stage 5 - Module with PyTorch's interface, and the adapter that makes modules of it from the engine's layers."""
+"""Stage 6 - Module with PyTorch's interface, and the adapter that makes modules of it from the engine's layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Normalization layers."""
+"""Stage 6 - Normalization layers."""
 
 from __future__ import annotations
 

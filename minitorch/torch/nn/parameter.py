@@ -1,4 +1,4 @@
-"""Stage 5 - Parameter: a Tensor that modules register and optimizers update."""
+"""Stage 6 - Parameter: a Tensor that modules register and optimizers update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Pooling layers."""
+"""Stage 6 - Pooling layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Recurrent layers."""
+"""Stage 6 - Recurrent layers."""
 
 from __future__ import annotations
 

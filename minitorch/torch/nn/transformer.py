@@ -1,4 +1,4 @@
-"""Stage 5 - Multi-head attention and the transformer."""
+"""Stage 6 - Multi-head attention and the transformer."""
 
 from __future__ import annotations
 

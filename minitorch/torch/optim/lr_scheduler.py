@@ -1,4 +1,4 @@
-"""Stage 5 - torch.optim.lr_scheduler: learning rates that change from epoch to epoch.
+"""Stage 6 - torch.optim.lr_scheduler: learning rates that change from epoch to epoch.
 
 A schedule multiplies or replaces the groups' current rates, so that several schedules of one optimizer combine.
 """

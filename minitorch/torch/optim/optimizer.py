@@ -1,4 +1,4 @@
-"""Stage 5 - Optimizer with PyTorch's interface, and the adapter that makes optimizers of the engine's update rules."""
+"""Stage 6 - Optimizer with PyTorch's interface, and the adapter that makes optimizers of the engine's update rules."""
 
 from __future__ import annotations
 

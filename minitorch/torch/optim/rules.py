@@ -1,4 +1,4 @@
-"""Stage 5 - The optimizers, with PyTorch's arguments and defaults over the engine's update rules."""
+"""Stage 6 - The optimizers, with PyTorch's arguments and defaults over the engine's update rules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """torch.utils: data sets and loaders."""
 
-# Stage 5 - PyTorch's interface
+# Stage 6 - PyTorch's interface
 from minitorch.torch.utils import data as data
 
 __all__ = ["data"]

@@ -57,11 +57,15 @@ def example(name: str, hidden: int) -> tuple[Callable[..., Any], tuple[Any, ...]
 
         return small, (minitorch.rand((50, hidden), backend=FastBackend) - 0.5,)
     points = minitorch.datasets["Xor"](50)
-    model = minitorch.models.mlp([2, hidden, hidden, 1], backend=FastBackend)
-    optimizer = minitorch.SGD(model.parameters(), 0.5)
+    layers = [layer(*sizes) for sizes in ((2, hidden), (hidden, hidden), (hidden, 1))]
+    optimizer = minitorch.SGD([parameter for pair in layers for parameter in pair], 0.5)
 
     def step(x: Any, labels: Any) -> Any:
-        output = model(x).sigmoid().view(x.shape[0])
+        output = x
+        for weights, bias in layers:
+            output = output @ weights.value + bias.value
+            output = output.sigmoid() if bias.value.shape == (1,) else output.relu()
+        output = output.view(x.shape[0])
         loss = -(output * labels + (1 - output) * (1 - labels)).log().mean()
         loss.backward()
         optimizer.step()
@@ -69,6 +73,12 @@ def example(name: str, hidden: int) -> tuple[Callable[..., Any], tuple[Any, ...]
 
     x, labels = (minitorch.tensor(values, backend=FastBackend) for values in (points.X, [float(y) for y in points.y]))
     return step, (x, labels)
+
+
+def layer(in_size: int, out_size: int) -> tuple[Any, Any]:
+    """The weights and the bias of a linear layer."""
+    weights = minitorch.rand((in_size, out_size), backend=FastBackend) - 0.5
+    return minitorch.Parameter(weights, name="weights"), minitorch.Parameter(minitorch.zeros((out_size,), backend=FastBackend), name="bias")
 
 
 def stages(compiled: Any) -> list[Stage]:

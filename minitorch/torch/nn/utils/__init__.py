@@ -1,6 +1,6 @@
 """torch.nn.utils: gradient clipping, parameters as one vector, and sequences of different lengths."""
 
-# Stage 5 - PyTorch's interface
+# Stage 6 - PyTorch's interface
 from minitorch.torch.nn.utils import rnn as rnn
 from minitorch.torch.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
 from minitorch.torch.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters

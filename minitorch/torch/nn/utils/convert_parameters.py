@@ -1,4 +1,4 @@
-"""Stage 5 - All parameters as one vector, and back."""
+"""Stage 6 - All parameters as one vector, and back."""
 
 from __future__ import annotations
 

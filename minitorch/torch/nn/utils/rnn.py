@@ -1,4 +1,4 @@
-"""Stage 5 - Sequences of different lengths in one tensor."""
+"""Stage 6 - Sequences of different lengths in one tensor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """torch.utils.data: data sets, samplers and loaders. This file is the folder's table of contents."""
 
-# Stage 5 - PyTorch's interface
+# Stage 6 - PyTorch's interface
 from minitorch.torch.utils.data.dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from minitorch.torch.utils.data.sampler import (
     BatchSampler,

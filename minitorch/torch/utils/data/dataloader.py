@@ -1,4 +1,4 @@
-"""Stage 5 - DataLoader with PyTorch's interface: batches of Tensors."""
+"""Stage 6 - DataLoader with PyTorch's interface: batches of Tensors."""
 
 from __future__ import annotations
 

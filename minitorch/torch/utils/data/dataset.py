@@ -1,4 +1,4 @@
-"""Stage 5 - Data sets with PyTorch's interface."""
+"""Stage 6 - Data sets with PyTorch's interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Samplers: the order in which a loader reads examples. They draw from the global generator, or from one that is given."""
+"""Stage 6 - Samplers: the order in which a loader reads examples. They draw from the global generator, or from one that is given."""
 
 from __future__ import annotations
 
