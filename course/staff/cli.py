@@ -89,10 +89,10 @@ def grade_doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 def prove(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK]…", help="Tasks, such as 0.1. Default: all.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Prove all again, not only those that changed and a twentieth of the others.")
+        bool, typer.Option("--all", help="Prove all again, not only those that changed and a fiftieth of the others.")
     ] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing, and fail if the ledger is not up to date.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed that selects the twentieth. Default: random.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed that selects the fiftieth. Default: random.")] = None,
 ) -> None:
     """Check that the tests of every task catch its known wrong answers."""
     from rich.progress import Progress

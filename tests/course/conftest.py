@@ -1,6 +1,7 @@
 """A tiny course with three tasks of two functions each; the tests of the course machine run in a workspace of it."""
 
 import contextlib
+import functools
 import io
 import os
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from course.cli import main as cli
 
@@ -200,6 +202,14 @@ def leave_out_of_environment(patch: pytest.MonkeyPatch) -> None:
     """Remove from this process's environment what `clean_environment` leaves out."""
     for name in set(os.environ) - set(clean_environment()):
         patch.delenv(name)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def commands_built_once() -> Iterator[None]:
+    """Build each command line once; a process, which runs only one command, builds it at every start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -264,6 +264,12 @@ def test_feedback_says_what_passed_and_quotes_the_first_failing_test() -> None:
     )
 
 
+def test_extra_points_come_on_top_or_are_all_that_counts() -> None:
+    extra = replace(PASSED, task="5.1", extra=True)
+    assert "**20 of 10 points.**" in feedback(result_of(PASSED, extra))
+    assert "**10 of 10 points.**" in feedback(result_of(extra))
+
+
 def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
     text = feedback(ADA)
     assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests in your workspace and the hidden tests disagree" in text

@@ -148,8 +148,8 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What the tasks are worth together, without extra points."""
-        return sum(task.points for task in self.tasks if not task.extra)
+        """What the tasks are worth together, without extra points; these count only if there are no others."""
+        return sum(task.points for task in self.tasks if not task.extra) or sum(task.points for task in self.tasks)
 
     @property
     def mark(self) -> float:

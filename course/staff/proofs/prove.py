@@ -49,10 +49,10 @@ def needed_files(root: Path, manifest: Manifest) -> dict[str, str | bytes]:
 def choose(
     answers: list[WrongAnswer], hashes: Mapping[str, str], ledger: Mapping[str, Mapping[str, str]], seed: int
 ) -> tuple[list[WrongAnswer], list[WrongAnswer]]:
-    """The answers whose entry in the ledger is out of date, and a random twentieth of the others."""
+    """The answers whose entry in the ledger is out of date, and a random fiftieth of the others."""
     changed = [answer for answer in answers if ledger.get(answer.key, {}).get("hash") != hashes[answer.key]]
     rest = [answer for answer in answers if answer not in changed]
-    sample = random.Random(seed).sample(rest, -(-len(rest) // 20))
+    sample = random.Random(seed).sample(rest, -(-len(rest) // 50))
     return changed, sample
 
 
