@@ -20,7 +20,7 @@ from minitorch.torch import reductions as _reductions
 from minitorch.torch import shapes as _shapes
 from minitorch.torch.creation import Generator
 from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from minitorch.torch.places import Size, device, double, half, long, short
+from minitorch.torch.places import Size, device, double, dtype, half, long, short
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
@@ -111,12 +111,12 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 )  # fmt: skip
 
 (
-    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cholesky_solve, trace,
+    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cosine_similarity, cholesky_solve, trace,
 ) = map(
     _lift,
     (
         _products.matmul, _products.mm, _products.bmm, _products.mv, _products.dot, _products.outer, _products.addmm,
-        _products.einsum, _products.cdist, _products.cholesky_solve, _products.trace,
+        _products.einsum, _products.cdist, _products.cosine_similarity, _products.cholesky_solve, _products.trace,
     ),
 )  # fmt: skip
 

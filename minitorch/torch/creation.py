@@ -144,6 +144,33 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return zeros_like(input, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def new_zeros(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of a shape of their own, in the dtype and on the device of another tensor."""
+    return zeros(*size, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_ones(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of a shape of their own, in the dtype and on the device of another tensor."""
+    return ones(*size, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory to be written, of a shape of its own, in the dtype and on the device of another tensor; it holds zeros."""
+    return new_zeros(input, *size, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_full(
+    input: Tensor, size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One number in a shape of its own, in the dtype and on the device of another tensor."""
+    return full(size, fill_value, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A copy of numbers, see `tensor`, in the dtype and on the device of another tensor."""
+    return tensor(data, **like(input, dtype, device), requires_grad=requires_grad)
+
+
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """start, start + step, … up to end, exclusive; int64 if all are integers.
 

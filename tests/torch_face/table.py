@@ -162,6 +162,8 @@ ROWS = [
     Row("einsum i,j,k", lambda torch, x: torch.einsum("i,j,k->kji", x[0], x[1], x[2]), dtypes="f", least=2, empty=False),
     Row("einsum ...j,j", lambda torch, x: torch.einsum("...j,j->...", x, x[0]), dtypes="f", least=2, empty=False),
     Row("cdist", lambda torch, x, y: torch.cdist(x, y + 7), 2, dtypes="f", least=2, empty=False),
+    Row("cosine_similarity", lambda torch, x, y: torch.cosine_similarity(x, y), 2, dtypes="f", least=2, empty=False),
+    Row("cosine_similarity, zero", lambda torch, x, y: torch.cosine_similarity(x[0] * 0, y, -1, 0.5), 2, dtypes="f", least=2, empty=False),
     Row("linalg.inv", lambda torch, x: torch.linalg.inv(x + 9 * torch.eye(3, dtype=x.dtype)), dtypes="f", least=2, empty=False),
     Row("linalg.solve", lambda torch, x, y: torch.linalg.solve(x + 9 * torch.eye(3, dtype=x.dtype), y), 2, dtypes="f", least=2,
         empty=False),
