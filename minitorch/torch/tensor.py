@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import LEAF
+from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
 from minitorch.core.indexing import as_index
@@ -41,6 +42,8 @@ def unwrap(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._engine
     if isinstance(x, (list, tuple)):
+        if hasattr(x, "_fields"):
+            return type(x)(*map(unwrap, x))
         return tuple(map(unwrap, x)) if isinstance(x, tuple) else list(map(unwrap, x))
     if type(x) is dict:
         return {name: unwrap(value) for name, value in x.items()}
@@ -48,13 +51,15 @@ def unwrap(x: Any) -> Any:
 
 
 def wrap(x: Any) -> Any:
-    """The converse of `unwrap`; named tuples keep their type."""
+    """The converse of `unwrap`."""
     if isinstance(x, EngineTensor):
         return Tensor._of(x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*map(wrap, x))
     if type(x) in (list, tuple):
         return type(x)(map(wrap, x))
+    if type(x) is dict:
+        return {name: wrap(value) for name, value in x.items()}
     return x
 
 
@@ -92,14 +97,14 @@ def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
     return overwrite
 
 
-class Tensor:
+class Tensor(TensorHolder):
     """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype.
 
     Attributes:
         _engine: The engine's tensor, which holds the numbers, the history and the gradient.
     """
 
-    __slots__ = ("__weakref__", "_engine")
+    __slots__ = ("__weakref__",)
 
     _engine: EngineTensor
 
