@@ -123,8 +123,8 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 
 unsqueeze = _lift(_EngineTensor.unsqueeze)
 subtract, multiply, divide, true_divide, negative, clip, absolute, concat, swapaxes = sub, mul, div, div, neg, clamp, abs, cat, transpose
-cholesky = linalg.cholesky
-inverse = linalg.inv
+cholesky, inverse, pinverse, det, slogdet, logdet = linalg.cholesky, linalg.inv, linalg.pinv, linalg.det, linalg.slogdet, linalg.logdet
+matrix_power, qr = linalg.matrix_power, linalg.qr
 
 from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
 from minitorch.torch.serialization import load, save  # noqa: E402
