@@ -13,13 +13,18 @@ from minitorch.core.creation import cat
 from minitorch.core.dtypes import float32, float64
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function, transpose_last_two
+from minitorch.tensor_functions import Function
 
 
 def made(like: Tensor, values: np.ndarray) -> Tensor:
     """A tensor of these values, in the dtype and on the backend of another."""
     values = np.asarray(values, like.dtype, order="C")
     return like._like(TensorData(values.reshape(-1), values.shape))
+
+
+def mT(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged, as an operation: a gradient may be differentiated again."""
+    return x.transpose(-1, -2)
 
 
 def square(a: Tensor, name: str) -> np.ndarray:
@@ -71,7 +76,7 @@ class Inverse(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (y,) = ctx.saved_values
-        turned = transpose_last_two(y)
+        turned = mT(y)
         return -(turned @ grad_output @ turned)
 
 
@@ -87,8 +92,8 @@ class Solve(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         a, x = ctx.saved_values
-        grad_b = Solve.apply(transpose_last_two(a), grad_output)
-        return -(grad_b @ transpose_last_two(x)), grad_b
+        grad_b = Solve.apply(mT(a), grad_output)
+        return -(grad_b @ mT(x)), grad_b
 
 
 class Cholesky(Function):
@@ -111,10 +116,10 @@ class Cholesky(Function):
         (factor,) = ctx.saved_values
         n = factor.shape[-1]
         halved = made(factor, np.tril(np.ones((n, n))) - 0.5 * np.eye(n))
-        turned = transpose_last_two(factor)
+        turned = mT(factor)
         inner = (turned @ grad_output) * halved
-        inner = 0.5 * (inner + transpose_last_two(inner))
-        return Solve.apply(turned, transpose_last_two(Solve.apply(turned, transpose_last_two(inner))))
+        inner = 0.5 * (inner + mT(inner))
+        return Solve.apply(turned, mT(Solve.apply(turned, mT(inner))))
 
 
 class Det(Function):
@@ -129,7 +134,7 @@ class Det(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         a, out, is_singular = ctx.saved_values
-        cofactors = made(a, cofactors_of(a._tensor.array())) if is_singular else as_matrices(out) * transpose_last_two(Inverse.apply(a))
+        cofactors = made(a, cofactors_of(a._tensor.array())) if is_singular else as_matrices(out) * mT(Inverse.apply(a))
         return as_matrices(grad_output) * cofactors
 
 
@@ -159,7 +164,7 @@ class LogAbsDet(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return as_matrices(grad_output) * transpose_last_two(Inverse.apply(a))
+        return as_matrices(grad_output) * mT(Inverse.apply(a))
 
 
 class PseudoInverse(Function):
@@ -180,7 +185,7 @@ class PseudoInverse(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         a, p = ctx.saved_values
-        grad, turned = transpose_last_two(grad_output), transpose_last_two(p)
+        grad, turned = mT(grad_output), mT(p)
         first = -(turned @ grad_output @ turned)
         rows = turned @ (p @ grad)
         columns = (grad @ p) @ turned
@@ -210,10 +215,10 @@ class QR(Function):
             raise RuntimeError("the gradient of qr expected matrices of full rank, got one with columns that depend on each other")
         m = out.shape[-2] - out.shape[-1]
         q, lower, grad_q, grad_lower = out[..., :m, :], out[..., m:, :], grad_output[..., :m, :], grad_output[..., m:, :]
-        product = transpose_last_two(lower) @ grad_lower - transpose_last_two(grad_q) @ q
+        product = mT(lower) @ grad_lower - mT(grad_q) @ q
         below = product * made(product, np.tri(product.shape[-1], k=-1))
-        symmetric = below + transpose_last_two(below) + product * made(product, np.eye(product.shape[-1]))
-        return transpose_last_two(Solve.apply(transpose_last_two(lower), transpose_last_two(grad_q + q @ symmetric)))
+        symmetric = below + mT(below) + product * made(product, np.eye(product.shape[-1]))
+        return mT(Solve.apply(mT(lower), mT(grad_q + q @ symmetric)))
 
 
 def reciprocal_differences(x: Tensor) -> Tensor:
@@ -255,9 +260,9 @@ class Eigh(Function):
         if has_equal:
             refuse_equal((grad_v,), "eigenvectors of equal eigenvalues")
         else:
-            inner = inner + reciprocal_differences(values) * (transpose_last_two(v) @ grad_v)
-        grad = v @ inner @ transpose_last_two(v)
-        return 0.5 * (grad + transpose_last_two(grad))
+            inner = inner + reciprocal_differences(values) * (mT(v) @ grad_v)
+        grad = v @ inner @ mT(v)
+        return 0.5 * (grad + mT(grad))
 
 
 class SVD(Function):
@@ -281,20 +286,20 @@ class SVD(Function):
         k = out.shape[-1]
         u, row, v = out[..., :m, :], out[..., m : m + 1, :], out[..., m + 1 :, :]
         grad_u, grad_row, grad_v = grad_output[..., :m, :], grad_output[..., m : m + 1, :], grad_output[..., m + 1 :, :]
-        ut, vt = transpose_last_two(u), transpose_last_two(v)
+        ut, vt = mT(u), mT(v)
         inner = grad_row * made(out, np.eye(k))
         if is_degenerate:
             refuse_equal((grad_u, grad_v), "singular vectors of equal singular values, or of 0 for matrices that are not square,")
             return u @ inner @ vt
         factors = reciprocal_differences((row * row)[..., 0, :])
         of_u, of_v = ut @ grad_u, vt @ grad_v
-        inner = inner + (factors * (of_u - transpose_last_two(of_u))) * row
-        inner = inner + transpose_last_two(row) * (factors * (of_v - transpose_last_two(of_v)))
+        inner = inner + (factors * (of_u - mT(of_u))) * row
+        inner = inner + mT(row) * (factors * (of_v - mT(of_v)))
         grad = u @ inner @ vt
         if m > k:
             grad = grad + ((grad_u - u @ of_u) / row) @ vt
         if v.shape[-2] > k:
-            grad = grad + u @ transpose_last_two((grad_v - v @ of_v) / row)
+            grad = grad + u @ mT((grad_v - v @ of_v) / row)
         return grad
 
 

@@ -162,7 +162,7 @@ def test_gradients_that_do_not_exist_are_refused() -> None:
         weighted(linalg.qr(torch.zeros(3, 2, requires_grad=True)).Q).backward()
 
 
-@pytest.mark.parametrize("fn", [linalg.det, linalg.pinv, linalg.svdvals, linalg.qr, lambda a: linalg.slogdet(a).logabsdet])
+@pytest.mark.parametrize("fn", [linalg.inv, lambda a: linalg.cholesky(a @ a.mT), lambda a: linalg.eigvalsh(a + a.mT), linalg.det, linalg.pinv, linalg.svdvals, linalg.qr, lambda a: linalg.slogdet(a).logabsdet])
 def test_a_gradient_has_a_gradient(fn: Callable[[Any], Any]) -> None:
     def gradient(a: Any) -> Any:
         with torch.enable_grad():
