@@ -127,6 +127,8 @@ cholesky, inverse, pinverse, det, slogdet, logdet = linalg.cholesky, linalg.inv,
 matrix_power, qr = linalg.matrix_power, linalg.qr
 
 from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
+from minitorch.torch import amp as amp, distributions as distributions  # noqa: E402
+from minitorch.torch.amp import autocast  # noqa: E402
 from minitorch.torch.serialization import load, save  # noqa: E402
 from minitorch.torch.compiling import compile  # noqa: E402
 
