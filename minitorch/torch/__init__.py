@@ -131,6 +131,7 @@ from minitorch.torch import amp as amp, distributions as distributions  # noqa: 
 from minitorch.torch.amp import autocast  # noqa: E402
 from minitorch.torch.serialization import load, save  # noqa: E402
 from minitorch.torch.compiling import compile  # noqa: E402
+from minitorch.torch.func import vmap  # noqa: E402
 
 
 def is_tensor(obj: _Any) -> _Any:
