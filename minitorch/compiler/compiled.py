@@ -90,8 +90,11 @@ class Compiled:
         replayed: How often a recording has been replayed.
     """
 
+    _way_out = 'pass fallback="eager"'  # what a message recommends
+
     def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int, fuse: bool) -> None:
         self.fn = fn
+        self._function = self._as_function_of_tensors()
         self.recorded = self.replayed = 0
         self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
         self._check, self._check_every, self._fuse = check, check_every, fuse
@@ -103,6 +106,10 @@ class Compiled:
         if not hasattr(fn, "forward"):
             functools.update_wrapper(self, fn, updated=())
         _all.add(self)
+
+    def _as_function_of_tensors(self) -> Callable[..., Any]:
+        """What is recorded: fn as a function of the engine's tensors."""
+        return self.fn
 
     @property
     def name(self) -> str:
@@ -168,12 +175,12 @@ class Compiled:
         if latest is not None and not kwargs and active.recorder is None and latest.take(args):
             return self._run(latest, args, kwargs, args)
         if self._eager or active.recorder is not None or current.is_checking:
-            return self.fn(*args, **kwargs)  # a compiled function around it records this call as well
+            return self._function(*args, **kwargs)  # a compiled function around it records this call as well
         tensors: list[Any] = []
         key = argument_key((args, kwargs), tensors)
         recording, why = self._find(key, tensors)
         if recording is None:
-            return self.fn(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
+            return self._function(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
         return self._run(recording, args, kwargs, tensors)
 
     def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
@@ -240,7 +247,7 @@ class Compiled:
                 return self._give_up(reason, None, args, kwargs)
             recording = None
             try:
-                recording = Recording(self.fn, (args, kwargs), self.name)
+                recording = Recording(self._function, (args, kwargs), self.name)
                 recording.unseen = Unseen(tensors, recording.guards.tensors)
                 result = recording.record(tensors)
                 recording.prepare()
@@ -280,12 +287,12 @@ class Compiled:
             recording.before.restore()
             recording.guards.restore()
         if self._options["fallback"] == "error":
-            raise NotRecordable(f'{self.name} cannot be compiled: {reason}. Or pass fallback="eager" to run it as it is') from None
+            raise NotRecordable(f'{self.name} cannot be compiled: {reason}. Or {self._way_out} to run it as it is') from None
         self._eager = reason
         self._recordings.clear()
         self._latest = None
         warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=4)
-        return self.fn(*args, **kwargs)
+        return self._function(*args, **kwargs)
 
     def _checked(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
         """Replay, compare with the function itself, and return what the function returned.
@@ -328,7 +335,7 @@ class Compiled:
             )
         kept = attributes.setdefault(KEPT, {})
         if self not in kept:
-            kept[self] = Compiled(self.fn.__get__(instance, owner), **self._options)
+            kept[self] = self._remade()(self.fn.__get__(instance, owner))
         return kept[self]
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -347,7 +354,11 @@ class Compiled:
         owner = getattr(self.fn, "__self__", None)
         if isinstance(getattr(type(owner), self.name, None), Compiled):
             return getattr, (owner, self.name)  # a decorated method
-        return functools.partial(Compiled, **self._options), (self.fn,)
+        return self._remade(), (self.fn,)
+
+    def _remade(self) -> Callable[[Callable[..., Any]], Compiled]:
+        """Compiles another function with the same options."""
+        return functools.partial(type(self), **self._options)
 
     def __repr__(self) -> str:
         return f"compile({self.fn!r})"

@@ -21,7 +21,7 @@ from minitorch.core.dtypes import get_default_dtype
 from minitorch.core.tensor_base import TensorBase
 from minitorch.kernels.jit import threads
 
-DECISIVE = ("momentum", "nesterov", "centered")
+DECISIVE = ("momentum", "nesterov", "centered", "amsgrad", "maximize")
 """Settings of optimizers that decide which kernel runs; all others are read at every step."""
 
 DIFFERS = (KeyError, IndexError, ValueError)
@@ -73,10 +73,10 @@ class Guards:
     def state_tensors(self) -> Iterable[tuple[dict[str, Any], str, Any, str]]:
         """The tensors of the optimizers' state: the dictionary that holds each, its name there, the tensor, and its name in messages."""
         for optimizer in self.optimizers:
-            for parameter, state in optimizer.state.items():
+            for parameter, state in states_of(optimizer).items():
                 for name, entry in state.items():
                     if isinstance(entry, TensorBase):
-                        yield state, name, entry, f"the optimizer's {name} of {parameter.name or 'a parameter'}"
+                        yield state, name, entry, f"the optimizer's {name} of {name_of(parameter)}"
 
     def path_of(self, holder: dict[str, Any], name: str) -> str:
         """The path of an attribute for messages."""
@@ -94,7 +94,7 @@ class Guards:
         found = []
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
-                self._entries.append((optimizer.state, parameter, state, f"the optimizer's state of {parameter.name or 'a parameter'}"))
+                self._entries.append((optimizer.state, parameter, state, f"the optimizer's state of {name_of(parameter)}"))
         for state, name, entry, path in self.state_tensors():
             if id(state) not in owned:
                 self._entries.append((state, name, entry, path))
@@ -194,7 +194,7 @@ class Guards:
             if len(attributes) != len(names):
                 return f"the attributes of {path}"
         if any(bool(group.get(name)) != bool(value) for group, name, value in self._decided):
-            return "a setting that decides on the optimizer's kernel: momentum, nesterov or centered"
+            return f"a setting that decides on the optimizer's kernel: {', '.join(DECISIVE)}"
         return ""
 
     def changed_by_python(self) -> str:
@@ -246,6 +246,16 @@ class Guards:
         return [
             {name: value for name, value in group.items() if name != "params"} for each in self.optimizers for group in each.param_groups
         ]
+
+
+def states_of(optimizer: Any) -> dict[Any, dict[str, Any]]:
+    """The state of each parameter, with the engine's tensors in it."""
+    return {parameter: getattr(state, "engine", state) for parameter, state in optimizer.state.items()}
+
+
+def name_of(parameter: Any) -> str:
+    """A parameter's name for messages."""
+    return getattr(parameter, "name", None) or "a parameter"
 
 
 def _modes() -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from minitorch.compiler.nesting import (
     outline,
     same_layout,
     storage_of,
+    tensor_of,
 )
 from minitorch.compiler.planner import Plan
 from minitorch.compiler.recorder import NotRecordable, Recorder, base_of, key_of
@@ -301,8 +302,8 @@ def _is_live(x: Any) -> bool:
 def _tensor_attributes(guards: Guards) -> dict[tuple[int, str], tuple[Any, str, Any]]:
     """The attributes of modules that are tensors, by module and name."""
     return {
-        (id(module), name): (module, name, value)
+        (id(module), name): (module, name, tensor_of(value))
         for module in guards.modules
         for name, value in vars(module).items()
-        if isinstance(value, TensorBase)
+        if isinstance(tensor_of(value), TensorBase)
     }

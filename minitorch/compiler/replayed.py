@@ -14,7 +14,7 @@ from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guard_check import CheckWriter
 from minitorch.compiler.guards import DIFFERS, Guards
-from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
+from minitorch.compiler.nesting import COMPUTED, TensorHolder, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
@@ -264,7 +264,8 @@ class ReplayedProgram:
                 version[0] += 1
                 version[1] = tick
         for module, name, view, backend in self._attributes:
-            setattr(module, name, self._copy_out(view, backend))
+            held, made = vars(module).get(name), self._copy_out(view, backend)
+            setattr(module, name, held._of(made) if isinstance(held, TensorHolder) else made)
 
     def _copy_out(self, view: View, backend: Any) -> Tensor:
         """A new tensor with the numbers of a buffer."""

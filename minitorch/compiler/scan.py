@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.compiler.nesting import TensorHolder
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.backend import TensorBackend
 from minitorch.core.tensor_base import TensorBase
@@ -103,6 +104,9 @@ class Scan:
         elif isinstance(value, Parameter):
             self.parameters.append((value, value.value, path))
             self._scan(value.value, path, depth)
+        elif isinstance(value, TensorHolder):
+            self.attributes.append((value, "_engine", value._engine, path))
+            self._scan(value._engine, path, depth)
         elif isinstance(value, np.ndarray):
             if value.dtype.kind != "O":
                 self.arrays.append((value, sample(value).copy(), path))
@@ -111,7 +115,7 @@ class Scan:
         elif isinstance(value, types.ModuleType):
             if not is_library_module(value.__name__):
                 self._scan_dict(vars(value), path, depth, ".{}", self._names)
-        elif type(value).__module__.startswith("minitorch.compiler."):  # a compiled function: what it keeps is its own affair
+        elif is_compiled(value):  # a compiled function: what it keeps is its own affair
             self._scan(getattr(value, "fn", None), path, depth)
         elif is_optimizer(value):
             self._scan_optimizer(value, path or "optimizer", depth)
@@ -170,7 +174,7 @@ class Scan:
         for group in optimizer.param_groups:
             self.lists.append((group["params"], tuple(group["params"]), f"{path}.params"))
             for parameter in group["params"]:
-                self._scan(parameter, parameter.name or f"{path}.params", depth + 1)
+                self._scan(parameter, getattr(parameter, "name", None) or f"{path}.params", depth + 1)
             if not SETTINGS.isdisjoint(self._names):
                 self._scan_dict(group, path, depth, ".{}", set(group) - {"params"})
         if not is_library(type(optimizer).step):  # a step of its own
@@ -266,6 +270,11 @@ def is_optimizer(value: Any) -> bool:
     return hasattr(type(value), "step") and isinstance(getattr(value, "param_groups", None), list) and hasattr(value, "state")
 
 
+def is_compiled(value: Any) -> bool:
+    """Whether it is an object of the compiler, such as a compiled function."""
+    return any(base.__module__.startswith("minitorch.compiler.") for base in type(value).__mro__)
+
+
 def is_library(fn: Any) -> bool:
     """Whether a function or class belongs to a library, whose code is not scanned."""
     return is_library_module(fn.__module__)
@@ -347,7 +356,7 @@ def names_used(functions: list[Any]) -> tuple[frozenset[str], frozenset[str]]:
                         waiting.append(cell.cell_contents)
                     except ValueError:
                         continue
-        elif type(value).__module__.startswith("minitorch.compiler."):
+        elif is_compiled(value):
             waiting.append(getattr(value, "fn", None))
         elif isinstance(value, types.MethodType):
             waiting += [value.__func__, value.__self__]

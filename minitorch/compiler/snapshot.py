@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.guards import Guards
+from minitorch.compiler.guards import Guards, name_of, states_of
 from minitorch.compiler.scan import PLAIN
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor import generator
@@ -30,9 +30,9 @@ class Snapshot:
         self.optimizers = guards.optimizers
         self.arrays = [x.backend.ops.place(x._tensor).array().copy() if not x.backend.cuda else x.to_numpy() for x in self.tensors]
         self.grads = [(x, x.grad, None if x.grad is None else x.grad.to_numpy()) for x in self.tensors]
-        self.states = [{p: dict(state) for p, state in optimizer.state.items()} for optimizer in self.optimizers]
+        self.states = [{p: dict(state) for p, state in states_of(optimizer).items()} for optimizer in self.optimizers]
         self.numbers = [
-            {(p, name): entry.to_numpy() for p, state in optimizer.state.items() for name, entry in state.items() if _is_tensor(entry)}
+            {(p, name): entry.to_numpy() for p, state in states_of(optimizer).items() for name, entry in state.items() if _is_tensor(entry)}
             for optimizer in self.optimizers
         ]
         self.settings = [(group, dict(group)) for optimizer in self.optimizers for group in optimizer.param_groups]
@@ -54,9 +54,10 @@ class Snapshot:
         for optimizer, states, numbers in zip(self.optimizers, self.states, self.numbers, strict=True):
             for p in [p for p in optimizer.state if p not in states]:
                 del optimizer.state[p]
+            now = states_of(optimizer)
             for p, state in states.items():
-                optimizer.state[p].clear()
-                optimizer.state[p].update(state)
+                now[p].clear()
+                now[p].update(state)
                 for name, entry in state.items():
                     if _is_tensor(entry):
                         write(entry, numbers[p, name])
@@ -76,11 +77,11 @@ class Snapshot:
             for p, state in mine.items():
                 for name, entry in state.items():
                     if isinstance(entry, PLAIN) and entry != theirs.get(p, {}).get(name):
-                        return f"the optimizer's {name} of {p.name or 'a parameter'}"
+                        return f"the optimizer's {name} of {name_of(p)}"
         for mine, theirs in zip(self.numbers, other.numbers, strict=True):
             for (p, name), array in mine.items():
                 if not same(array, theirs.get((p, name)), tolerance):
-                    return f"the optimizer's {name} of {p.name or 'a parameter'}"
+                    return f"the optimizer's {name} of {name_of(p)}"
         return "the random numbers" if self.random != other.random else ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.dtypes import compute_dtype, is_half
 from minitorch.optim.optimizer import Optimizer
 from minitorch.tensor import Tensor
@@ -125,10 +126,14 @@ class GradScaler:
             self.unscale_(optimizer)
         self._stepped.add(optimizer)
         if self._overflowed[optimizer]:
-            optimizer.zero_grad()
+            self._skip(optimizer)
             return False
         optimizer.step()
         return True
+
+    def _skip(self, optimizer: Optimizer) -> None:
+        """Clear gradients that overflowed."""
+        optimizer.zero_grad()
 
     def update(self) -> None:
         """Adapt the scale: smaller after an overflow, larger after growth_interval steps without.
@@ -184,6 +189,7 @@ class GradScaler:
 
 def _gradients(optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield (value, gradient) of every parameter that has a gradient."""
-    for parameter in optimizer.parameters:
-        if getattr(parameter.value, "grad", None) is not None:
-            yield parameter.value, parameter.value.grad
+    for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+        value = parameter._engine if isinstance(parameter, TensorHolder) else parameter.value
+        if getattr(value, "grad", None) is not None:
+            yield value, value.grad

@@ -20,7 +20,7 @@ from minitorch.torch import reductions as _reductions
 from minitorch.torch import shapes as _shapes
 from minitorch.torch.creation import Generator
 from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from minitorch.torch.places import Size, device, double, half, long, short
+from minitorch.torch.places import Size, device, double, dtype, half, long, short
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
@@ -111,24 +111,27 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 )  # fmt: skip
 
 (
-    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cholesky_solve, trace,
+    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cosine_similarity, cholesky_solve, trace,
 ) = map(
     _lift,
     (
         _products.matmul, _products.mm, _products.bmm, _products.mv, _products.dot, _products.outer, _products.addmm,
-        _products.einsum, _products.cdist, _products.cholesky_solve, _products.trace,
+        _products.einsum, _products.cdist, _products.cosine_similarity, _products.cholesky_solve, _products.trace,
     ),
 )  # fmt: skip
 
 
 unsqueeze = _lift(_EngineTensor.unsqueeze)
 subtract, multiply, divide, true_divide, negative, clip, absolute, concat, swapaxes = sub, mul, div, div, neg, clamp, abs, cat, transpose
-cholesky = linalg.cholesky
-inverse = linalg.inv
+cholesky, inverse, pinverse, det, slogdet, logdet = linalg.cholesky, linalg.inv, linalg.pinv, linalg.det, linalg.slogdet, linalg.logdet
+matrix_power, qr = linalg.matrix_power, linalg.qr
 
 from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
+from minitorch.torch import amp as amp, distributions as distributions  # noqa: E402
+from minitorch.torch.amp import autocast  # noqa: E402
 from minitorch.torch.serialization import load, save  # noqa: E402
 from minitorch.torch.compiling import compile  # noqa: E402
+from minitorch.torch.func import vmap  # noqa: E402
 
 
 def is_tensor(obj: _Any) -> _Any:

@@ -1,16 +1,92 @@
-"""Stage 6 - torch.compile."""
+"""Stage 6 - torch.compile: functions of Tensors, modules and whole training steps, recorded once and replayed by the engine's compiler."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import minitorch.compiler.compiled as engine
+from minitorch.compiler.nesting import outline
+from minitorch.compiler.recorder import NotRecordable
+from minitorch.torch.promotion import get_default_dtype
+from minitorch.torch.tensor import unwrap, wrap
 
-def compile(model: Any = None, **options: Any) -> Any:
-    """Not supported for functions of `torch` Tensors.
+RECORDINGS = 8
+"""How many recordings of a function are kept, for different shapes, before it runs as it is."""
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: None = None,
+    disable: bool = False,
+) -> Any:
+    """Record a function once and replay its kernels from then on, without the Python in between; see `minitorch.compile`.
+
+    Args:
+        model: A function of Tensors, a Module, or a whole training step with `backward` and `optimizer.step` in it. Left out: a decorator
+            with these options.
+        fullgraph: Whether a function that cannot be recorded raises an error; otherwise it runs as it is, after a warning.
+        dynamic: None or False: a further shape is recorded anew.
+        backend: "inductor", the name of PyTorch's own; here the kernels of the engine.
+        mode: None or "default".
+        options: None.
+        disable: Whether to return the function as it is.
 
     Raises:
-        NotImplementedError: Always.
+        NotImplementedError: If an option has another value.
+        TypeError: If model cannot be called.
     """
-    raise NotImplementedError(
-        "torch.compile is not supported here; leave it out, or write the step with minitorch's own tensors and use minitorch.compile"
-    )
+    for name, value, accepted in (
+        ("dynamic", dynamic, (None, False)), ("backend", backend, ("inductor",)), ("mode", mode, (None, "default")),
+        ("options", options, (None,)),
+    ):  # fmt: skip
+        if value not in accepted:
+            raise NotImplementedError(f"compile supports {name}={' or '.join(map(repr, accepted))} only, got {value!r}; leave it out")
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+    if not callable(model):
+        raise TypeError(f"compile expected a function or a Module, got {type(model).__name__}; pass the function itself, not its result")
+    return model if disable else Compiled(model, "error" if fullgraph else "eager", True, 0, RECORDINGS, True)
+
+
+class Compiled(engine.Compiled):
+    """A compiled function of Tensors. Attributes that it lacks are those of the function: `model.parameters()`."""
+
+    _way_out = "leave out fullgraph"
+
+    def _as_function_of_tensors(self) -> Callable[..., Any]:
+        self._dtype = get_default_dtype()
+        return functools.partial(call_with_tensors, self.fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay a recording that fits, or record the call."""
+        if self._eager:
+            return self.fn(*args, **kwargs)
+        if self._dtype is not get_default_dtype():
+            self._forget_all()
+        return wrap(super().__call__(*unwrap(args), **unwrap(kwargs)))
+
+    def _forget_all(self) -> None:
+        """Record anew: new tensors of the function have another dtype now."""
+        with self._lock:
+            self._recordings.clear()
+            self.__dict__.update(_latest=None, _dtype=get_default_dtype())
+
+
+def call_with_tensors(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of Tensors with the engine's tensors.
+
+    Raises:
+        NotRecordable: If it changes a list, a dictionary or the history of an argument: what it is given is a copy.
+    """
+    given = wrap((args, kwargs))
+    result = fn(*given[0], **given[1])
+    if outline(unwrap(given)) != outline((args, kwargs)):
+        raise NotRecordable("the function changes its arguments, a list or dictionary, which a replay would not repeat; return it")
+    return unwrap(result)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, cast_array, convert_array, int64, is_float, to_array
+from minitorch.core.recording import call, constant, refuse
 from minitorch.tensor import Tensor, generator, make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.places import backend_of
@@ -36,17 +38,39 @@ def stream(given: Generator | None) -> np.random.Generator:
     return generator if given is None else given.numpy
 
 
+def drawn(draw: Callable[..., Any], shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool = False) -> Tensor:
+    """A tensor of random numbers; a recorded program draws new ones at every replay.
+
+    Args:
+        draw: Returns numbers of a shape: draw(shape).
+        shape: The shape.
+        dtype: The dtype.
+        device: The device.
+        requires_grad: Whether it is a leaf that keeps its gradient.
+    """
+    kind = as_dtype(dtype)
+    values = np.empty(shape, kind)
+    call(draw_into, values.reshape(-1), draw, shape)
+    return make_tensor(TensorData(values.reshape(-1), shape), backend_of(device), requires_grad)
+
+
+def draw_into(numbers: np.ndarray, draw: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    """Overwrite an array with random numbers."""
+    numbers[...] = cast_array(np.asarray(draw(shape)), numbers.dtype).reshape(-1)
+
+
 def of_array(values: np.ndarray, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """A tensor of these values, not copied if they have the dtype."""
     kind = values.dtype if dtype is None else as_dtype(dtype)
     own = values if values.dtype == kind else cast_array(values, kind)
-    own = np.ascontiguousarray(own).reshape(values.shape)
+    own = constant(np.ascontiguousarray(own).reshape(values.shape))
     return make_tensor(TensorData(own.reshape(-1), own.shape), backend_of(device), requires_grad)
 
 
 def numbers_of(data: Any) -> Any:
     """Nested lists with tensors of one element as numbers; arrays and numbers as they are."""
     if isinstance(data, Tensor):
+        refuse("a new tensor of a tensor's numbers, as by torch.tensor(x),")
         return data._tensor.array()
     if isinstance(data, (list, tuple)):
         return [numbers_of(each) for each in data]
@@ -144,6 +168,33 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return zeros_like(input, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def new_zeros(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of a shape of their own, in the dtype and on the device of another tensor."""
+    return zeros(*size, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_ones(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of a shape of their own, in the dtype and on the device of another tensor."""
+    return ones(*size, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory to be written, of a shape of its own, in the dtype and on the device of another tensor; it holds zeros."""
+    return new_zeros(input, *size, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_full(
+    input: Tensor, size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One number in a shape of its own, in the dtype and on the device of another tensor."""
+    return full(size, fill_value, **like(input, dtype, device), requires_grad=requires_grad)
+
+
+def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A copy of numbers, see `tensor`, in the dtype and on the device of another tensor."""
+    return tensor(data, **like(input, dtype, device), requires_grad=requires_grad)
+
+
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """start, start + step, … up to end, exclusive; int64 if all are integers.
 
@@ -180,14 +231,15 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers from 0 to 1, exclusive."""
     kind = as_dtype(dtype or get_default_dtype())
-    return of_array(stream(generator).random(sizes(size), kind if kind.itemsize > 2 else np.float32), kind, device, requires_grad)
+    draw = functools.partial(stream(generator).random, dtype=kind if kind.itemsize > 2 else np.float32)
+    return drawn(draw, sizes(size), kind, device, requires_grad)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal random numbers."""
     kind = as_dtype(dtype or get_default_dtype())
-    drawn = stream(generator).standard_normal(sizes(size), kind if kind.itemsize > 2 else np.float32)
-    return of_array(np.asarray(drawn), kind, device, requires_grad)
+    draw = functools.partial(stream(generator).standard_normal, dtype=kind if kind.itemsize > 2 else np.float32)
+    return drawn(draw, sizes(size), kind, device, requires_grad)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -204,25 +256,24 @@ def randint(low: int, high: Any, size: Any = None, *, generator: Any = None, dty
     """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0."""
     if size is None:
         low, high, size = 0, low, high
-    return of_array(np.asarray(stream(generator).integers(low, high, sizes((size,)))), dtype or int64, device, False)
+    return drawn(functools.partial(stream(generator).integers, low, high), sizes((size,)), dtype or int64, device)
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers 0 … n - 1 in random order."""
-    return of_array(stream(generator).permutation(n), dtype or int64, device, False)
+    return drawn(lambda _: stream(generator).permutation(n), (n,), dtype or int64, device)
 
 
 def normal(mean: Any, std: Any, size: Any = None, *, generator: Any = None) -> Tensor:
     """Normal random numbers with these means and standard deviations, tensors or numbers."""
     shape = sizes((size,)) if size is not None else np.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
-    drawn = randn(shape, generator=generator)
-    return drawn * std + mean
+    return randn(shape, generator=generator) * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
     """1 with the probability that input holds, else 0, in its dtype."""
-    drawn = stream(generator).random(input.shape) < input._tensor.array()
-    return of_array(np.asarray(drawn), input.dtype, input.backend, False)
+    kind = input.dtype if is_float(input.dtype) else None
+    return (rand(input.shape, generator=generator, dtype=kind, device=input.backend) < input.detach()).to(input.dtype)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
@@ -231,6 +282,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     Raises:
         ValueError: If the weights are negative or all 0, or too few to draw without replacement.
     """
+    refuse("multinomial")
     rows = np.atleast_2d(input._tensor.array().astype(np.float64))
     if rows.ndim > 2 or (rows < 0).any() or not np.isfinite(rows).all() or (rows.sum(1) <= 0).any():
         raise ValueError(f"multinomial expected finite weights from 0 on, some above 0, in one or two dimensions, got shape {input.shape}")

@@ -6,10 +6,14 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minitorch.tensor import generator
+from minitorch.torch import shapes
 from minitorch.torch.autograd import functional
 from minitorch.torch.autograd.gradients import as_tuple
 from minitorch.torch.autograd.gradients import grad as gradients
-from minitorch.torch.tensor import Tensor
+from minitorch.torch.tensor import Tensor, lift
+
+stack = lift(shapes.stack)
 
 Argnums = int | Sequence[int]
 """Positions of the arguments to differentiate with respect to."""
@@ -109,6 +113,106 @@ jacfwd = jacrev  # the same matrix
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The function that computes the Hessian of a function with one number as its value."""
     return jacrev(grad(func, argnums), argnums)
+
+
+# vmap
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None) -> Any:
+    """The function that applies a function to every slice of its arguments, and stacks the results.
+
+    It calls the function in a loop: results and gradients are those of PyTorch's, which computes all slices at once, but not the speed.
+
+    Args:
+        func: Function of Tensors, in tuples, lists and dictionaries; returns such.
+        in_dims: The dimension of the slices in all arguments; or a tuple with that of each, None for one that is passed as it is. An entry
+            may be nested like its argument. Arguments by name are sliced along dimension 0.
+        out_dims: The dimension of the slices in all results, or a tuple with that of each.
+        randomness: Random numbers within func are an "error", "different" for each slice, or the "same". It counts those of the stream
+            that `manual_seed` seeds.
+        chunk_size: No effect: the slices are computed one by one.
+
+    Raises:
+        ValueError: If randomness is another word.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise ValueError(f'vmap expected randomness "error", "different" or "same", got {randomness!r}')
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_dims, (tuple, list)) and len(in_dims) != len(args):
+            raise ValueError(f"vmap expected in_dims for {len(args)} arguments, got {in_dims!r}")
+        named = {name: _nested(value, 0) for name, value in kwargs.items()}
+        dims = _nested(args, tuple(in_dims) if isinstance(in_dims, list) else in_dims), named
+        sizes: set[int] = set()
+        _slices((args, kwargs), dims, lambda x, dim: sizes.add(x.shape[dim]))
+        if len(sizes) != 1 or 0 in sizes:
+            raise ValueError(
+                f"vmap expected arguments with one number of slices, above 0, got {sorted(sizes) or 'none with a dimension'}; see in_dims"
+            )
+        start, results = generator.bit_generator.state, []
+        for number in range(*sizes):
+            before = generator.bit_generator.state
+            if randomness == "same":
+                generator.bit_generator.state = start
+            chosen, by_name = _slices((args, kwargs), dims, lambda x, dim: x[(*(slice(None),) * (dim % x.dim()), number)])  # noqa: B023
+            results.append(func(*chosen, **by_name))
+            if randomness == "error" and generator.bit_generator.state != before:
+                raise RuntimeError('vmap expected a function without random numbers; pass randomness="different", or "same" for each slice')
+        return _stack(results, out_dims)
+
+    return mapped
+
+
+def _nested(value: Any, dims: Any) -> Any:
+    """The dimensions of slices, for every Tensor in nested arguments; None for what is passed as it is.
+
+    Raises:
+        ValueError: If the dimensions are not nested like the argument, or a Tensor has no such dimension.
+    """
+    if isinstance(value, (tuple, list, dict)) and value:
+        keys = value if isinstance(value, dict) else range(len(value))
+        if isinstance(dims, (tuple, list, dict)) and len(dims) != len(value):
+            raise ValueError(f"vmap expected in_dims nested like the arguments, got {dims!r} for {len(value)} values")
+        found = {key: _nested(value[key], dims[key] if isinstance(dims, (tuple, list, dict)) else dims) for key in keys}
+        return found if isinstance(value, dict) else list(found.values())
+    if dims is not None and not (isinstance(value, Tensor) and isinstance(dims, int) and -value.dim() <= dims < value.dim()):
+        got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"vmap expected a Tensor with dimension {dims}, got {got}; pass in_dims with None for what has no slices")
+    return dims
+
+
+def _slices(value: Any, dims: Any, choose: Callable[[Tensor, int], Any]) -> Any:
+    """Nested arguments with `choose` of every Tensor that is sliced and its dimension."""
+    if isinstance(dims, dict):
+        return {name: _slices(each, dims[name], choose) for name, each in value.items()}
+    if isinstance(dims, (list, tuple)):
+        chosen = [_slices(each, dim, choose) for each, dim in zip(value, dims, strict=True)]
+        return getattr(type(value), "_make", type(value))(chosen)
+    return value if dims is None else choose(value, dims)
+
+
+def _stack(results: list[Any], dims: Any) -> Any:
+    """Results of all slices, nested alike, as one.
+
+    Raises:
+        ValueError: If dims has another length than the results.
+        TypeError: If they hold anything but Tensors.
+    """
+    first = results[0]
+    if isinstance(first, Tensor):
+        if not isinstance(dims, int):
+            raise ValueError(f"vmap expected one number as out_dims for one result, got {dims!r}")
+        return stack(results, dims)
+    if isinstance(first, dict):
+        return {name: _stack([each[name] for each in results], dims[name] if isinstance(dims, dict) else dims) for name in first}
+    if isinstance(first, (tuple, list)):
+        each_dim = [dims] * len(first) if isinstance(dims, int) else list(dims)
+        if len(each_dim) != len(first):
+            raise ValueError(f"vmap expected out_dims for {len(first)} results, got {dims!r}")
+        parts = [_stack(list(part), dim) for part, dim in zip(zip(*results, strict=True), each_dim, strict=True)]
+        return getattr(type(first), "_make", type(first))(parts)
+    raise TypeError(f"vmap expected a function that returns Tensors, got {type(first).__name__}; return torch.tensor(...)")
 
 
 def functional_call(module: Any, parameters_and_buffers: Mapping[str, Tensor], args: Any = None, kwargs: Any = None) -> Any:

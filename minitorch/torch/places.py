@@ -11,6 +11,9 @@ from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, in
 from minitorch.fast_ops import FastBackend
 from minitorch.tensor_ops import TensorBackend
 
+dtype = np.dtype
+"""The class of the dtypes."""
+
 double, half, short, long = float64, float16, int16, int64
 
 DTYPES = {

@@ -11,6 +11,7 @@ import numpy as np
 from minitorch.core import creation
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
+from minitorch.core.recording import constant
 from minitorch.ops.views import StridedView
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
@@ -217,7 +218,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 def triangle(input: Tensor, diagonal: int, lower: bool) -> Tensor:
     """The elements on one side of a diagonal, 0 elsewhere."""
     mask = (np.tri(*input.shape[-2:], diagonal if lower else diagonal - 1, dtype=bool)) == lower  # type: ignore
-    return MaskedSelect.apply(input, input._like(TensorData(np.broadcast_to(mask, input.shape).reshape(-1), input.shape)))
+    return MaskedSelect.apply(input, input._like(TensorData(constant(np.broadcast_to(mask, input.shape).flatten()), input.shape)))
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -254,4 +255,4 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     index = np.zeros(n, np.int64)
     index[numbers + max(-diagonal, 0)] = numbers
     chosen = Select.apply(spread, (index,))
-    return MaskedSelect.apply(chosen, input._like(TensorData(rows.reshape(-1), rows.shape)))
+    return MaskedSelect.apply(chosen, input._like(TensorData(constant(rows.reshape(-1)), rows.shape)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import LEAF
+from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
 from minitorch.core.indexing import as_index
@@ -29,6 +30,9 @@ from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, promote
 
+RETAINED = object()
+"""The key of the hook that keeps the gradient of a computed tensor; it runs after all others."""
+
 VIEWS = (View, Permute, Expand, Select, StridedView)
 """The functions whose results share memory with their input."""
 
@@ -38,6 +42,8 @@ def unwrap(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._engine
     if isinstance(x, (list, tuple)):
+        if hasattr(x, "_fields"):
+            return type(x)(*map(unwrap, x))
         return tuple(map(unwrap, x)) if isinstance(x, tuple) else list(map(unwrap, x))
     if type(x) is dict:
         return {name: unwrap(value) for name, value in x.items()}
@@ -45,13 +51,15 @@ def unwrap(x: Any) -> Any:
 
 
 def wrap(x: Any) -> Any:
-    """The converse of `unwrap`; named tuples keep their type."""
+    """The converse of `unwrap`."""
     if isinstance(x, EngineTensor):
         return Tensor._of(x)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*map(wrap, x))
     if type(x) in (list, tuple):
         return type(x)(map(wrap, x))
+    if type(x) is dict:
+        return {name: wrap(value) for name, value in x.items()}
     return x
 
 
@@ -89,14 +97,14 @@ def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
     return overwrite
 
 
-class Tensor:
+class Tensor(TensorHolder):
     """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype.
 
     Attributes:
         _engine: The engine's tensor, which holds the numbers, the history and the gradient.
     """
 
-    __slots__ = ("__weakref__", "_engine")
+    __slots__ = ("__weakref__",)
 
     _engine: EngineTensor
 
@@ -268,11 +276,44 @@ class Tensor:
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call a function with the gradient of this tensor during the backward pass; it may return another one."""
-        return self._engine.register_hook(lambda gradient: unwrap(hook(wrap(gradient))))
+        handle = self._engine.register_hook(lambda gradient: unwrap(hook(wrap(gradient))))
+        if self.retains_grad:
+            self.retain_grad()
+        return handle
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a computed tensor as its `grad`; a leaf keeps it anyway.
+
+        Raises:
+            RuntimeError: If it requires no gradients.
+        """
+        x = self._engine
+        if x.history is None:
+            raise RuntimeError("retain_grad expected a tensor that requires gradients, got a constant; call requires_grad_() first")
+        if self.is_leaf:
+            return
+
+        def keep(gradient: EngineTensor) -> None:
+            x.grad = gradient.clone() if x.grad is None else x.grad + gradient
+
+        x._hooks = x._hooks or {}
+        x._hooks.pop(RETAINED, None)  # the last hook sees what the others made of the gradient
+        x._hooks[RETAINED] = keep
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether it was computed and keeps its gradient; see `retain_grad`."""
+        return RETAINED in (self._engine._hooks or ())
 
     def clone(self) -> Tensor:
         """A copy; gradients flow through it."""
         return Tensor._of(self._engine.clone())
+
+    # New tensors
+
+    new_zeros, new_ones, new_empty, new_full, new_tensor = map(
+        lift, (creation.new_zeros, creation.new_ones, creation.new_empty, creation.new_full, creation.new_tensor)
+    )
 
     # Writing
 
@@ -297,7 +338,9 @@ class Tensor:
         with no_grad():
             x.detach()[...] = values.detach()
         if recorded:
-            self._engine = x._like(x._tensor, values.history)
+            retains, self._engine = self.retains_grad, x._like(x._tensor, values.history)
+            if retains:
+                self.retain_grad()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         x, index, value = self._engine, unwrap(index), unwrap(value)

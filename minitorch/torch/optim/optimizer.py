@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.kernel import find_kernel
-from minitorch.core.recording import call_python
+from minitorch.core.recording import call_python, call_with
 from minitorch.optim.arithmetic import is_tensor, state_dtype
 from minitorch.optim.optimizer import Optimizer as Rule
 from minitorch.tensor import Tensor as EngineTensor
@@ -254,11 +254,21 @@ class RuleOptimizer(Optimizer):
                 state = self.state[x].engine
                 move_state(state, value)
                 if self.counts_steps:
-                    state["step"] = state.get("step", 0) + 1
+                    call_with(_read, (value._tensor.tuple()[0],), functools.partial(count_step, state))
                 kernel = find_kernel(update, value.backend.ops)
                 if kernel is None or not kernel(value, gradient, state, group):
                     call_python(functools.partial(update, None), (value.detach(), gradient), state, group)  # type: ignore
         return loss
+
+
+def count_step(state: dict[str, Any]) -> tuple[()]:
+    """Count a step of an update rule that does not; a recorded program does so at every replay."""
+    state["step"] = state.get("step", 0) + 1
+    return ()
+
+
+def _read(storage: Any) -> None:
+    """Compute nothing: what is launched with a count of steps."""
 
 
 def move_state(state: dict[str, Any], value: EngineTensor) -> None:

@@ -1,0 +1,171 @@
+"""torch.distributions: known values, draws with known frequencies, and PyTorch's numbers where it is installed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch.torch as torch
+from minitorch.torch import distributions
+from minitorch.torch.distributions import Bernoulli, Categorical, Independent, Normal, Uniform, kl_divergence
+
+ROWS = [[0.2, 0.3, 0.5], [1.0, 0.0, 3.0]]
+
+
+def distribution_of(lib: Any, name: str) -> tuple[Any, Any]:
+    """A distribution of a library with gradients for its parameter, and the parameter."""
+    d, x = lib.distributions, lib.tensor
+    parameter = {
+        "Normal": [[0.5, -1.0], [2.0, 0.0]], "Uniform": [0.0, 1.0], "Bernoulli": [0.2, 0.7], "Bernoulli, logits": [-3.0, 0.5],
+        "Categorical": ROWS, "Categorical, logits": [[0.1, -2.0, 1.0]], "Independent": [[0.5, -1.0], [2.0, 0.0]],
+    }[name]  # fmt: skip
+    p = x(parameter, dtype=lib.float64, requires_grad=True)
+    scale = x([1.0, 0.5], dtype=lib.float64)
+    made: dict[str, Callable[[], Any]] = {
+        "Normal": lambda: d.Normal(p, scale),
+        "Uniform": lambda: d.Uniform(p, p + x([2.0, 5.0], dtype=lib.float64)),
+        "Bernoulli": lambda: d.Bernoulli(p),
+        "Bernoulli, logits": lambda: d.Bernoulli(logits=p),
+        "Categorical": lambda: d.Categorical(p),
+        "Categorical, logits": lambda: d.Categorical(logits=p),
+        "Independent": lambda: d.Independent(d.Normal(p, scale), 1),
+    }
+    return made[name](), p
+
+
+VALUES = {
+    "Normal": [[[0.1, -0.3], [2.5, 1.0]]], "Uniform": [[0.5, 1.5], [1.9, 5.5]], "Bernoulli": [[0.0, 1.0], [1.0, 1.0]],
+    "Bernoulli, logits": [1.0, 0.0], "Categorical": [[2, 0], [1, 1]], "Categorical, logits": [[2], [0]], "Independent": [[0.1, -0.3]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_numbers_and_gradients_are_pytorchs(name: str) -> None:
+    pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    found: list[list[Any]] = []
+    for lib in (torch, pytorch):
+        d, p = distribution_of(lib, name)
+        value = lib.tensor(VALUES[name], dtype=lib.int64 if "Cat" in name else lib.float64)
+        parts = [d.log_prob(value), d.entropy()] + ([d.mean, d.stddev, d.variance] if "Cat" not in name else [d.probs, d.logits])
+        if name in ("Normal", "Uniform"):
+            parts.append(d.cdf(value))
+        sum(part.sum() for part in parts[:2]).backward()
+        found.append([tuple(d.batch_shape), tuple(d.event_shape), *[part.detach().numpy() for part in parts], p.grad.numpy()])
+    for mine, theirs in zip(*found, strict=True):
+        assert np.shape(mine) == np.shape(theirs)
+        np.testing.assert_allclose(mine, theirs, 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("name", ["Normal", "Bernoulli", "Bernoulli, logits", "Categorical", "Categorical, logits", "Independent"])
+def test_divergences_and_their_gradients_are_pytorchs(name: str) -> None:
+    pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    found = []
+    for lib in (torch, pytorch):
+        (p, parameter), d = distribution_of(lib, name), lib.distributions
+        q = {"Normal": lambda d=d: d.Normal(1.0, 2.0), "Bernoulli": lambda d=d: d.Bernoulli(0.4),
+             "Categorical": lambda d=d, lib=lib: d.Categorical(lib.tensor([0.5, 0.25, 0.25], dtype=lib.float64)),
+             "Independent": lambda d=d, lib=lib: d.Independent(d.Normal(lib.zeros(2, 2), 1.0), 1)}[name.partition(",")[0]]()  # fmt: skip
+        out = d.kl_divergence(p, q)
+        out.sum().backward()
+        found.append((out.detach().numpy(), parameter.grad.numpy()))
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, theirs, 1e-6, 1e-12)
+
+
+def test_log_probabilities_are_those_of_the_formulas() -> None:
+    value = 0.7
+    density = math.exp(-((value - 0.2) ** 2) / (2 * 1.5**2)) / (1.5 * math.sqrt(2 * math.pi))
+    assert Normal(0.2, 1.5).log_prob(torch.tensor(value)).item() == pytest.approx(math.log(density), rel=1e-6)
+    assert Uniform(1.0, 5.0).log_prob(torch.tensor(2.0)).item() == pytest.approx(-math.log(4))
+    assert Bernoulli(0.25).log_prob(torch.tensor([1.0, 0.0])).tolist() == pytest.approx([math.log(0.25), math.log(0.75)])
+    assert Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(1)).item() == pytest.approx(math.log(0.75))
+
+
+def test_draws_have_the_frequencies_of_the_distribution() -> None:
+    torch.manual_seed(1)
+    normal, uniform = Normal(torch.tensor([1.0, -2.0]), torch.tensor([0.5, 2.0])).sample((4000,)), Uniform(2.0, 4.0).sample((4000,))
+    np.testing.assert_allclose(normal.mean(0).numpy(), [1, -2], atol=0.12)
+    np.testing.assert_allclose(normal.std(0).numpy(), [0.5, 2], rtol=0.05)
+    assert 2 <= uniform.min().item() < 2.01 < 3.99 < uniform.max().item() < 4
+    np.testing.assert_allclose(Bernoulli(torch.tensor([0.1, 0.8])).sample((4000,)).mean(0).numpy(), [0.1, 0.8], atol=0.03)
+    drawn = Categorical(torch.tensor(ROWS)).sample((4000,)).numpy()
+    np.testing.assert_allclose([np.bincount(column, minlength=3) / 4000 for column in drawn.T], [[0.2, 0.3, 0.5], [0.25, 0, 0.75]], atol=0.03)
+
+
+@pytest.mark.parametrize(("d", "batch"), [(Normal(torch.zeros(2, 3), 1), (2, 3)), (Uniform(0, torch.ones(3)), (3,)), (Bernoulli(0.5), ()),
+                                          (Categorical(torch.ones(2, 3, 4)), (2, 3))], ids=str)  # fmt: skip
+def test_draws_have_the_shape_of_the_sample_and_of_the_batch(d: Any, batch: tuple[int, ...]) -> None:
+    for shape in ((), (5,), (2, 2), (0,)):
+        assert tuple(d.sample(shape).shape) == (*shape, *batch)
+        assert tuple(d.sample(torch.Size(shape)).shape) == (*shape, *batch)
+
+
+def test_gradients_flow_through_rsample_only() -> None:
+    loc, scale = torch.tensor([0.0, 1.0], requires_grad=True), torch.tensor([1.0, 3.0], requires_grad=True)
+    drawn = Normal(loc, scale).rsample((2,))
+    drawn.sum().backward()
+    noise = (drawn.detach() - loc.detach()) / scale.detach()
+    assert loc.grad.tolist() == [2.0, 2.0]
+    np.testing.assert_allclose(scale.grad.numpy(), noise.sum(0).numpy(), atol=1e-6)
+    assert not Normal(loc, scale).sample().requires_grad
+    with pytest.raises(NotImplementedError, match="Categorical has no draws with gradients"):
+        Categorical(torch.ones(2)).rsample()
+
+
+def test_a_policy_learns_from_log_probabilities() -> None:
+    torch.manual_seed(0)
+    logits = torch.zeros(3, requires_grad=True)
+    for _ in range(200):
+        policy = Categorical(logits=logits)
+        action = policy.sample()
+        (-policy.log_prob(action) * (action == 2).float()).backward()
+        with torch.no_grad():
+            logits -= 0.1 * logits.grad
+        logits.grad = None
+    assert Categorical(logits=logits).probs[2].item() > 0.8
+
+
+def test_divergences_of_impossible_events() -> None:
+    sure, even = Bernoulli(torch.tensor([1.0, 0.0])), Bernoulli(0.5)
+    np.testing.assert_allclose(kl_divergence(sure, even).numpy(), [math.log(2)] * 2, rtol=1e-5)
+    assert kl_divergence(even, sure).tolist() == [math.inf] * 2
+    assert kl_divergence(Categorical(torch.tensor([0.5, 0.5])), Categorical(torch.tensor([1.0, 0.0]))).item() == math.inf
+    assert kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0)).item() == 0.5
+    with pytest.raises(NotImplementedError, match=r"kl_divergence supports \(Normal, Normal\), .* only, got Normal and Uniform"):
+        kl_divergence(Normal(0.0, 1.0), Uniform(0.0, 1.0))
+    with pytest.raises(ValueError, match="equal reinterpreted_batch_ndims, got 1 and 0"):
+        kl_divergence(Independent(Normal(torch.zeros(2), 1.0), 1), Independent(Normal(torch.zeros(2), 1.0), 0))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Normal(0.0, -1.0), "Normal expected scale above 0, got -1.0"),
+        (lambda: Normal(math.nan, 1.0), "Normal expected loc that is a number, got nan"),
+        (lambda: Uniform(1.0, torch.tensor([2.0, 1.0])), "Uniform expected high above low, got 1.0"),
+        (lambda: Bernoulli(1.5), "Bernoulli expected probs from 0 to 1, got 1.5"),
+        (lambda: Bernoulli(), "Bernoulli expected either probs or logits, got neither"),
+        (lambda: Categorical(torch.ones(2), torch.ones(2)), "Categorical expected either probs or logits, got both"),
+        (lambda: Categorical(torch.tensor([1.0, -1.0])), "Categorical expected probs from 0 on, got -1.0"),
+        (lambda: Categorical(torch.zeros(2)), "Categorical expected probs with a sum above 0, got 0.0"),
+        (lambda: Categorical(0.5), r"Categorical expected probs of shape \(..., classes\), got one number"),
+        (lambda: Normal(0.0, 1.0).log_prob(torch.tensor(math.nan)), "Normal expected values that are numbers, got nan"),
+        (lambda: Uniform(0.0, 1.0).log_prob(torch.tensor(2.0)), "Uniform expected values from low to high, got 2.0"),
+        (lambda: Bernoulli(0.5).log_prob(torch.tensor(0.5)), "Bernoulli expected values of 0 or 1, got 0.5"),
+        (lambda: Categorical(torch.ones(3)).log_prob(torch.tensor(3)), "Categorical expected values of whole numbers from 0 to 2, got 3"),
+        (lambda: Independent(Normal(0.0, 1.0), 1), "Independent expected reinterpreted_batch_ndims from 0 to 0"),
+    ],
+)
+def test_wrong_arguments_are_named(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_checks_may_be_switched_off() -> None:
+    assert Normal(0.0, -1.0, validate_args=False).scale.item() == -1
+    assert Uniform(0.0, 1.0, validate_args=False).log_prob(torch.tensor([0.5, 2.0])).tolist() == [0.0, -math.inf]
+    assert distributions.kl.kl_divergence is kl_divergence
