@@ -44,6 +44,7 @@ from minitorch.nn.margin_losses import (
     soft_margin_loss,
     triplet_margin_loss,
 )
+from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
 from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
@@ -70,6 +71,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "CTCLoss",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",
@@ -175,6 +177,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "elu",
     "embedding",

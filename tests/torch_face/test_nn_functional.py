@@ -68,6 +68,16 @@ CASES: list[tuple[str, Callable[[Any, Any], Any], tuple[Any, ...]]] = [
     ("cross_entropy of one", lambda F, torch: lambda x, t: F.cross_entropy(x, t), (floats(4), np.array(2))),
     ("mse_loss of other shapes", lambda F, torch: lambda x, t: F.mse_loss(x, t), (ROWS, floats(4))),
     ("kl_div, batchmean", lambda F, torch: lambda x, t: F.kl_div(F.log_softmax(x, 1), t.detach(), reduction="batchmean"), (ROWS, BOUNDED)),
+    (
+        "ctc_loss",
+        lambda F, torch: lambda x, t: F.ctc_loss(F.log_softmax(x, 2), t, torch.tensor([7, 5]), torch.tensor([2, 1])),
+        (floats(7, 2, 4), np.array([[2, 2], [1, 3]])),
+    ),
+    (
+        "ctc_loss of a layer",
+        lambda F, torch: lambda x, t: torch.nn.CTCLoss(3, "sum", zero_infinity=True)(F.log_softmax(x, 1), t, (5,), (2,)),
+        (floats(5, 4), np.array([2, 2])),
+    ),
     ("size_average", lambda F, torch: lambda x, t: F.mse_loss(x, t, size_average=False), (ROWS, floats(6, 4, seed=1))),
 ]
 

@@ -112,6 +112,7 @@ from minitorch.torch.nn.transformer import (
 from minitorch.torch.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
+    CTCLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
     GaussianNLLLoss,
@@ -156,6 +157,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "CTCLoss",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",

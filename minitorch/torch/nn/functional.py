@@ -691,3 +691,17 @@ def triplet_margin_loss(
     """Triplet loss; see `minitorch.nn.triplet_margin_loss`."""
     reduction = resolve_reduction(reduction, size_average, reduce)
     return scalar(engine.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction), reduction)
+
+
+@lift
+def ctc_loss(
+    log_probs: EngineTensor,
+    targets: EngineTensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> EngineTensor:
+    """Loss of a sequence of labels over all its alignments to the input; see `minitorch.nn.ctc_loss`."""
+    return scalar(engine.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity), reduction)

@@ -107,3 +107,4 @@ TripletMarginLoss = _loss(
     eps=1e-6,
     swap=False,
 )
+CTCLoss = _loss("CTCLoss", functional.ctc_loss, "blank", "reduction", "zero_infinity", blank=0, zero_infinity=False)
