@@ -48,6 +48,21 @@ CASES: list[tuple[str, Callable[[Any, Any], Any], tuple[Any, ...]]] = [
         (IMAGES,),
     ),
     ("interpolate, 3 to 8", lambda F, torch: lambda x: F.interpolate(x, size=8, mode="linear", align_corners=False), (floats(2, 3, 3),)),
+    (
+        "interpolate, antialias",
+        lambda F, torch: lambda x: F.interpolate(x, size=(2, 7), mode="bilinear", antialias=True),
+        (floats(2, 4, 7, 5),),
+    ),
+    (
+        "interpolate, bicubic, antialias",
+        lambda F, torch: lambda x: F.interpolate(x, size=(3, 9), mode="bicubic", antialias=True),
+        (floats(1, 2, 8, 5),),
+    ),
+    (
+        "interpolate, antialias, corners",
+        lambda F, torch: lambda x: F.interpolate(x, size=(3, 9), mode="bilinear", antialias=True, align_corners=True),
+        (floats(1, 2, 8, 5),),
+    ),
     ("unfold", lambda F, torch: lambda x: F.unfold(x, 3, dilation=2, padding=2), (IMAGES,)),
     ("layer_norm", lambda F, torch: lambda x, w: F.layer_norm(x, (4,), w), (ROWS, floats(4))),
     ("batch_norm", lambda F, torch: lambda x, m, v: F.batch_norm(x, m.detach(), v.detach().abs()), (ROWS, floats(4), floats(4, seed=1))),

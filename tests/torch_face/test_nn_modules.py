@@ -295,7 +295,7 @@ def test_dropout_scales_in_training_only() -> None:
         (lambda: nn.LSTM(2, 3, proj_size=2), "LSTM supports proj_size=0 only, got 2; leave proj_size out"),
         (lambda: nn.MaxPool2d(2, ceil_mode=True), "MaxPool2d supports ceil_mode=False only, got True; leave ceil_mode out"),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), "Embedding supports max_norm=None only, got 1.0; leave max_norm out"),
-        (lambda: F.interpolate(torch.ones(1, 1, 2, 2), 4, antialias=True), "interpolate supports antialias=False only"),
+        (lambda: F.huber_loss(torch.ones(1), torch.ones(1), weight=torch.ones(1)), "huber_loss supports weight=None only"),
     ],
 )
 def test_options_that_are_not_supported_are_refused(call: object, message: str) -> None:

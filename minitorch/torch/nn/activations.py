@@ -34,8 +34,15 @@ def _with_inplace(layer: type, fn: Callable[..., Any], *options: str) -> Any:
     def forward(self: Any, input: Tensor) -> Tensor:
         return fn(input, *[getattr(self, option) for option in options], inplace=self.inplace)
 
-    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__doc__": layer.__doc__, "__module__": base.__module__}
-    return type(layer.__name__, (base,), members)
+    members = {
+        "inplace": False,
+        "__init__": __init__,
+        "extra_repr": extra_repr,
+        "forward": forward,
+        "__doc__": layer.__doc__,
+        "__module__": base.__module__,
+    }
+    return adapts(layer)(type(layer.__name__, (base,), members))
 
 
 ReLU = _with_inplace(engine.ReLU, functional.relu)

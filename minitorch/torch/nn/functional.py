@@ -322,11 +322,10 @@ def interpolate(
     antialias: bool = False,
 ) -> EngineTensor:
     """Resize sequences or images; see `minitorch.nn.interpolate`."""
-    refuse_unless("interpolate", antialias=(antialias, False))
     if recompute_scale_factor and scale_factor is not None:
         factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * (input.dims - 2)
         size, scale_factor = [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], None
-    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners))
+    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners), antialias)
 
 
 upsample = interpolate

@@ -68,6 +68,7 @@ class Bilinear(adapt(engine.Bilinear)):
             uniform_(parameter, -bound, bound)
 
 
+@adapts(engine.Embedding)
 class Embedding(adapt(engine.Embedding)):
     """A vector for each index; initialized from the standard normal distribution.
 

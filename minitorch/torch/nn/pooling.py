@@ -25,6 +25,8 @@ class _MaxPool(Module):
         NotImplementedError: If an option has another value.
     """
 
+    dilation, return_indices, ceil_mode = 1, False, False  # of a layer that is adapted
+
     def __init__(
         self,
         kernel_size: Any,
@@ -77,6 +79,8 @@ class _AvgPool(Module):
     Raises:
         NotImplementedError: If an option has another value.
     """
+
+    divisor_override = None  # of a layer that is adapted
 
     def __init__(
         self,
