@@ -181,6 +181,59 @@ def test_hooks_see_and_replace_results() -> None:
     assert layer(torch.tensor([1.0])).tolist() == [1.0]
 
 
+def test_hooks_see_keyword_arguments_in_their_order() -> None:
+    class Scale(nn.Module):
+        def forward(self, x: torch.Tensor, by: float = 1.0) -> torch.Tensor:
+            return x * by
+
+    layer, seen = Scale(), []
+    layer.register_forward_pre_hook(lambda module, args, kwargs: ((args[0] + 1,), {"by": kwargs["by"] * 2}), with_kwargs=True)
+    layer.register_forward_hook(lambda module, args, kwargs, output: seen.append((args[0].item(), kwargs, output.item())), with_kwargs=True)
+    layer.register_forward_hook(lambda module, args, output: output + 100, prepend=True)
+    assert layer(torch.tensor(1.0), by=3.0).item() == 112
+    assert seen == [(2.0, {"by": 6.0}, 112.0)]
+    with pytest.raises(TypeError, match="a hook expected a function, got int"):
+        layer.register_forward_hook(3)
+    with pytest.raises(NotImplementedError, match="register_forward_hook supports always_call=False only"):
+        layer.register_forward_hook(print, always_call=True)
+
+
+def test_backward_hooks_see_and_replace_gradients() -> None:
+    class Products(nn.Module):
+        def forward(self, x: torch.Tensor, factor: float, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x * y * factor, x + 1
+
+    layer, seen = Products(), []
+
+    def hook(module: nn.Module, grad_input: tuple, grad_output: tuple) -> tuple:
+        assert module is layer
+        seen.append(([None if g is None else g.tolist() for g in grad_input], [g.tolist() for g in grad_output]))
+        return (grad_input[0] * 10, None, grad_input[2])
+
+    handle = layer.register_full_backward_hook(hook)
+    x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([[3.0, 4.0]], requires_grad=True)
+    product, total = layer(x, 2.0, y)
+    (product.sum() + 5 * total.sum()).backward()
+    assert seen == [([[11.0, 13.0], None, [[2.0, 4.0]]], [[[1.0, 1.0]], [5.0, 5.0]])]
+    assert x.grad.tolist() == [110.0, 130.0]
+    assert y.grad.tolist() == [[2.0, 4.0]]
+    handle.remove()
+    product, _ = layer(x, 2.0, y)
+    product.sum().backward()
+    assert len(seen) == 1
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: grad_input[:1])
+    with pytest.raises(RuntimeError, match="a backward hook expected to return 3 gradients, got 1"):
+        layer(x, 2.0, y)[0].sum().backward()
+
+
+def test_a_backward_hook_of_a_first_layer_sees_no_gradient_of_its_input() -> None:
+    layer, seen = nn.Linear(2, 1, bias=False), []
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist())))
+    layer(torch.ones(1, 2)).sum().backward()
+    assert seen == [((None,), [[1.0]])]
+    assert layer.weight.grad.tolist() == [[1.0, 1.0]]
+
+
 def test_hooks_of_children_within_a_layer_of_the_engine_see_tensors() -> None:
     attention, seen = nn.MultiheadAttention(4, 2), []
     attention.out_proj.register_forward_hook(lambda module, args, output: seen.append((type(args[0]), type(output))))
