@@ -152,6 +152,29 @@ LOSSES: list[tuple[str, Callable[[Any, Any, str], Any], tuple[Any, ...]]] = [
         lambda F, r, *x: F.triplet_margin_loss(*x, swap=True, reduction=r),
         (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
     ),
+    ("multi_margin_loss", lambda F, r, *x: F.multi_margin_loss(*x, margin=0.7, reduction=r), (ROWS, LABELS)),
+    (
+        "multi_margin_loss, squared and weighted",
+        lambda F, r, x, t, w: F.multi_margin_loss(x, t, p=2, weight=w.detach().abs(), reduction=r),
+        (ROWS, LABELS, floats(4, seed=4)),
+    ),
+    (
+        "multi_margin_loss of one",
+        lambda F, r, *x: F.multi_margin_loss(*x, reduction=r),
+        (floats(4), np.array(2)),
+    ),
+    (
+        "multilabel_soft_margin_loss",
+        lambda F, r, x, t, w: F.multilabel_soft_margin_loss(x, (t.detach() > 0).to(x.dtype), w.detach().abs(), reduction=r),
+        (ROWS, floats(6, 4, seed=1), floats(4, seed=4)),
+    ),
+    (
+        "triplet_margin_with_distance_loss",
+        lambda F, r, *x: F.triplet_margin_with_distance_loss(
+            *x, distance_function=lambda a, b: ((a - b) ** 2).sum(-1), swap=True, reduction=r
+        ),
+        (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
+    ),
     ("soft_margin_loss", lambda F, r, x, t: F.soft_margin_loss(x, t.detach(), reduction=r), (floats(6), SIGNS)),
 ]
 

@@ -340,6 +340,22 @@ def test_dropout_scales_in_training_only() -> None:
     assert set(channels.sum((2, 3)).flatten().tolist()) == {0.0, 18.0}
     with pytest.raises(ValueError, match="dropout expected a probability from 0 to 1, got 2"):
         nn.Dropout(2)
+    volumes = nn.Dropout3d(0.5)(torch.ones(4, 50, 2, 2, 2))
+    assert set(volumes.sum((2, 3, 4)).flatten().tolist()) == {0.0, 16.0}
+
+
+def test_alpha_dropout_keeps_mean_and_variance() -> None:
+    torch.manual_seed(0)
+    x, layer = torch.randn(20000), nn.AlphaDropout(0.3)
+    dropped = layer(x)
+    assert dropped.mean().item() == pytest.approx(0, abs=0.03)
+    assert dropped.std().item() == pytest.approx(1, abs=0.03)
+    values, counts = np.unique(dropped.numpy(), return_counts=True)
+    limit, scale = -1.7580993, (0.7 * (1 + 0.3 * 1.7580993**2)) ** -0.5
+    assert values[counts.argmax()] == pytest.approx(scale * limit * (1 - 0.3), rel=1e-5)
+    assert counts.max() / 20000 == pytest.approx(0.3, abs=0.02)
+    assert layer.eval()(x) is x
+    assert F.alpha_dropout(x, 1.0, training=True).abs().max().item() == 0
 
 
 @pytest.mark.parametrize(

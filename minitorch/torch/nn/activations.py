@@ -168,3 +168,19 @@ class Dropout2d(_Drop):
     def forward(self, input: Tensor) -> Tensor:
         """Return input with dropout applied, same shape (N, C, H, W) or (C, H, W)."""
         return functional.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Drop):
+    """During training, set channels of volumes to 0 with probability p and scale the others by 1 / (1 - p)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with dropout applied, same shape (N, C, D, H, W) or (C, D, H, W)."""
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Drop):
+    """During training, dropout that keeps mean 0 and variance 1, for networks with SELU; see `minitorch.nn.alpha_dropout`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with dropout applied, same shape."""
+        return functional.alpha_dropout(input, self.p, self.training, self.inplace)

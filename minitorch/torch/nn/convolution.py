@@ -215,6 +215,25 @@ class Upsample(adapt(engine.Upsample)):
         super().__init__(size, factor, mode, align_corners)
 
 
+class UpsamplingNearest2d(Upsample):
+    """Resize images; every pixel takes the nearest one.
+
+    Args:
+        size: Size of the output.
+        scale_factor: Factor of the size instead.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Resize images by bilinear interpolation; the outermost pixels keep their place. For the arguments see `UpsamplingNearest2d`."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)
+
+
 Unfold, Fold = adapt(engine.Unfold), adapt(engine.Fold)
 
 ZeroPad1d, ZeroPad2d, ZeroPad3d = map(adapt, (engine_padding.ZeroPad1d, engine_padding.ZeroPad2d, engine_padding.ZeroPad3d))

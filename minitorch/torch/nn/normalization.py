@@ -202,3 +202,6 @@ class InstanceNorm1d(_InstanceNorm, adapt(engine.InstanceNorm1d)):
 
 class InstanceNorm2d(_InstanceNorm, adapt(engine.InstanceNorm2d)):
     """Normalization of each channel of images (N, C, H, W); for the arguments see its first base class."""
+
+
+LocalResponseNorm = adapt(engine.LocalResponseNorm)

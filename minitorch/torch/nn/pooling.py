@@ -161,8 +161,16 @@ class AdaptiveAvgPool2d(_Adaptive):
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
+class AdaptiveMaxPool1d(_Adaptive):
+    """Max pooling of sequences to a given length."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, L) to (B, C, output_size)."""
+        return functional.adaptive_max_pool1d(input, self.output_size)
+
+
 class AdaptiveMaxPool2d(_Adaptive):
-    """Max pooling of images to a given size, which must divide theirs."""
+    """Max pooling of images to a given size."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, H, W) to (B, C, *output_size)."""
