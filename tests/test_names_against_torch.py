@@ -295,6 +295,7 @@ def test_gradient_clipping_agrees_with_pytorch(most):
 # Completeness
 
 ELSEWHERE = {
+    "nn/test_ctc.py::test_it_agrees_with_pytorch": "nn.CTCLoss nn.ctc_loss",
     "nn/test_recurrent.py::test_layers_agree_with_pytorch": "nn.RNN nn.LSTM nn.GRU",
     "nn/test_recurrent.py::test_cells_agree_with_pytorch": "nn.RNNCell nn.LSTMCell nn.GRUCell",
     "nn/test_attention.py::test_multi_head_attention_agrees_with_pytorch": "nn.MultiheadAttention",

@@ -71,6 +71,31 @@ class CIFAR10(ImageDataset):
         super().__init__(images, labels, CLASSES)
 
 
+def has_files(folder: Path) -> bool:
+    """Whether a folder has files of CIFAR-10 in any version."""
+    names = [ARCHIVE, *PICKLES, FOLDER, *FILES["train"], *FILES["test"]]
+    return any((folder / name).exists() for name in names)
+
+
+def read_split(split: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read the bytes of one split; if its files are missing, the archive is downloaded into the folder.
+
+    Args:
+        split: "train" or "test".
+        folder: Where the archive or its files are.
+
+    Returns:
+        Shapes (N, 3, 32, 32) and (N,), both uint8.
+
+    Raises:
+        ValueError: If a file is damaged, or only the Python version exists; the message names it.
+        OSError: If the archive cannot be downloaded.
+    """
+    parts = [read_records(content, place, RECORDS) for place, content in _contents(folder, FILES[split])]
+    images, labels = zip(*parts, strict=True)
+    return np.concatenate(images), np.concatenate(labels)
+
+
 def read_records(content: bytes, place: str, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Parse a file of the binary version.
 

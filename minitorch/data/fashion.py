@@ -56,12 +56,16 @@ class FashionMNIST(ImageDataset):
             raise ValueError(f'FashionMNIST expected split="train" or "test", got {split!r}')
         folder = data_home() / "fashion-mnist"
         paths = [_path(folder, f"{SPLITS[split]}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1")]
-        images, labels = _read(*paths)
+        images, labels = read_images(*paths)
         super().__init__(np.divide(images[:, None], 255, dtype=np.float32), labels.astype(np.int64), CLASSES)
 
 
-def _read(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the images and the labels of one split, as uint8."""
+def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read the images and the labels of one split, as uint8.
+
+    Raises:
+        ValueError: If a file is damaged or belongs to MNIST, or images and labels do not match; the message names it.
+    """
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     remedy = "put the files of Fashion-MNIST there"
     if images.shape[1:] != (SIZE, SIZE):

@@ -15,7 +15,7 @@ from minitorch.nn.losses import l1_loss, mse_loss, nll_loss, smooth_l1_loss
 from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
-from minitorch.nn.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minitorch.nn.pooling import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minitorch.nn.embedding import Embedding, embedding
 from minitorch.nn.linear import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
@@ -37,20 +37,26 @@ from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairw
 from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss
 from minitorch.nn.distribution_losses import gaussian_nll_loss, huber_loss, kl_div, poisson_nll_loss
 from minitorch.nn.margin_losses import CosineEmbeddingLoss, HingeEmbeddingLoss, MarginRankingLoss, SoftMarginLoss, TripletMarginLoss
+from minitorch.nn.margin_losses import MultiLabelSoftMarginLoss, MultiMarginLoss, TripletMarginWithDistanceLoss
 from minitorch.nn.margin_losses import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
     soft_margin_loss,
     triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
+from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
 from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
 from minitorch.nn.channels import Dropout1d, Dropout2d, Identity, InstanceNorm1d, InstanceNorm2d, Unflatten
-from minitorch.nn.channels import feature_dropout, instance_norm
+from minitorch.nn.channels import AlphaDropout, ChannelShuffle, LocalResponseNorm
+from minitorch.nn.channels import alpha_dropout, channel_shuffle, feature_dropout, instance_norm, local_response_norm
 from minitorch.nn.encoder import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
@@ -64,12 +70,15 @@ __all__ = [
     "RNN",
     "SELU",
     "AdaptiveAvgPool2d",
+    "AlphaDropout",
     "AvgPool2d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "CTCLoss",
+    "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",
@@ -105,6 +114,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -115,6 +125,8 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
@@ -152,12 +164,15 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
     "Upsample",
     "ZeroPad1d",
     "ZeroPad2d",
     "adaptive_avg_pool2d",
+    "adaptive_max_pool2d",
+    "alpha_dropout",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",
@@ -168,6 +183,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
@@ -175,6 +191,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "elu",
     "embedding",
@@ -197,6 +214,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "logsigmoid",
     "logsoftmax",
     "margin_ranking_loss",
@@ -206,6 +224,8 @@ __all__ = [
     "maxpool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
     "pad",
@@ -234,5 +254,6 @@ __all__ = [
     "threshold",
     "tile",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
     "unfold",
 ]

@@ -1,4 +1,4 @@
-"""Stage 6 - Layers that treat whole channels: instance normalization and dropout of channels; and Unflatten and Identity."""
+"""Stage 6 - Layers that treat whole channels: normalization, dropout and shuffling of channels; and Unflatten and Identity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minitorch.core.creation import ones
+from minitorch.core.creation import cat, ones
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.normalization import group_norm
@@ -58,7 +58,132 @@ def feature_dropout(input: Tensor, p: float = 0.5) -> Tensor:
     return out * (1 / (1 - p)) if p < 1 else out
 
 
+ALPHA = -1.7580993408473766
+"""The limit of selu for small numbers, -scale · alpha."""
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5) -> Tensor:
+    """Set elements to the limit of `selu` with probability p, then scale and shift all, so that mean 0 and variance 1 are kept.
+
+    Args:
+        input: Any shape.
+        p: The probability, from 0 to 1; 1 gives zeros.
+
+    Raises:
+        TypeError: If input is not a Tensor, or p is not a number.
+        ValueError: If p is outside [0, 1].
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515, section 3.
+    """
+    p = check_probability("alpha_dropout", "p", p, "an element")
+    check_tensor("alpha_dropout", input, "input")
+    if p == 1:
+        return input * 0.0
+    scale = ((1 - p) * (1 + p * ALPHA**2)) ** -0.5
+    return input.where(rand(input.shape, input.backend) >= p, ALPHA) * scale - scale * ALPHA * p
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 3 / 4, k: float = 1.0) -> Tensor:
+    """Divide by (k + alpha · mean square of the channels around)^beta.
+
+    Args:
+        input: Shape (N, C, …).
+        size: Number of channels in the mean; those outside count as 0.
+        alpha: Factor of the mean square.
+        beta: The exponent.
+        k: Added to the mean square.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If it has fewer than three dimensions, or size is less than 1.
+
+    Source: Krizhevsky et al. 2012, NIPS, section 3.3; with the mean in place of the sum, as in PyTorch.
+    """
+    (size,) = positive_ints((size,), "local_response_norm", "size")
+    if check_float_tensor("local_response_norm", input).dims < 3:
+        raise ValueError(f"local_response_norm expected input of shape (N, C, …) with three dimensions or more, got {input.shape}")
+    count = input.shape[1]
+    squares, before = input * input, size // 2
+    borders = [input.zeros((input.shape[0], width, *input.shape[2:])) for width in (before, size - 1 - before)]
+    padded = cat([borders[0], squares, borders[1]], 1)
+    total = padded[:, :count]
+    for shift in range(1, size):
+        total = total + padded[:, shift : shift + count]
+    return input * (k + total * (alpha / size)) ** -beta
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Interleave groups of channels: the first of every group, then the second of every group, and so on.
+
+    Args:
+        input: Shape (N, C, …).
+        groups: Number of groups; must divide C.
+
+    Raises:
+        ValueError: If it does not, or input has fewer than two dimensions.
+
+    Source: Zhang et al. 2018, arXiv:1707.01083, section 3.1.
+    """
+    if input.dims < 2 or groups < 1 or input.shape[1] % groups:
+        raise ValueError(f"channel_shuffle expected input of shape (N, C, …) and groups that divide C, got {input.shape} and {groups}")
+    N, C, *rest = input.shape
+    return input.reshape(N, groups, C // groups, *rest).transpose(1, 2).reshape(N, C, *rest)
+
+
 # Layers
+
+
+class AlphaDropout(Module):
+    """See `alpha_dropout`; active during training.
+
+    Raises:
+        TypeError: If p is not a number.
+        ValueError: If p is outside [0, 1].
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        self.p = check_probability(type(self).__name__, "p", p, "an element")
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with elements dropped, in training mode."""
+        return alpha_dropout(input, self.p) if self.training and self.p else input
+
+
+class LocalResponseNorm(Module):
+    """See `local_response_norm`."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 3 / 4, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized input, same shape (N, C, …)."""
+        return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class ChannelShuffle(Module):
+    """See `channel_shuffle`."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def extra_repr(self) -> str:
+        """The number of groups."""
+        return f"groups={self.groups}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with its channels shuffled, same shape (N, C, …)."""
+        return channel_shuffle(input, self.groups)
 
 
 class _InstanceNorm(Module):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from minitorch.core.creation import where
 from minitorch.nn.distances import pairwise_distance
-from minitorch.nn.losses import check_reduction, reduce_losses
+from minitorch.nn.losses import binary_cross_entropy_with_logits, check_reduction, reduce_losses
 from minitorch.nn.module import Module
 from minitorch.nn.smooth_activations import softplus
+from minitorch.tensor_data import TensorData
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -112,6 +116,82 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     return reduce_losses(softplus(-(target * input), 1.0, 1e4), reduction)
 
 
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with a distance of two batches of vectors, shape (N, D) each; by default `pairwise_distance`.
+
+    Raises:
+        ValueError: If reduction is unknown.
+    """
+    check_reduction(reduction, "triplet_margin_with_distance_loss")
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        other = distance(positive, negative)
+        far = where(other.detach() < far.detach(), other, far)
+    return reduce_losses((near - far + margin).clip(0.0), reduction)
+
+
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Mean over the classes of max(0, margin - input[target] + input[j])^p, where j is not the target.
+
+    Args:
+        input: Scores, shape (N, C), or (C,) for a single sample.
+        target: Class indices, shape (N,), or ().
+        p: 1 or 2.
+        margin: Difference of the scores from which on the loss is 0.
+        weight: Weight of each class, shape (C,): the loss is multiplied by that of the target.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: If p is neither, a shape does not match, a class index is out of range, or reduction is unknown.
+
+    Source: Weston and Watkins 1999, ESANN, eq. 3.
+    """
+    check_reduction(reduction, "multi_margin_loss")
+    if p not in (1, 2):
+        raise ValueError(f"multi_margin_loss expected p=1 or p=2, got {p}")
+    scores, labels = (input, target) if input.dims == 2 else (input.unsqueeze(0), target.reshape(1))
+    if scores.dims != 2 or labels.shape != scores.shape[:1]:
+        raise ValueError(f"multi_margin_loss expected input (N, C) and target (N,), got {input.shape} and {target.shape}")
+    chosen, count, classes = labels.to_numpy(), *scores.shape
+    if count and not (chosen.min() >= 0 and chosen.max() < classes):
+        raise ValueError(f"multi_margin_loss expected class indices from 0 to {classes - 1}, got {chosen.min()} to {chosen.max()}")
+    others = np.ones((count, classes), bool)
+    others[np.arange(count), chosen] = False
+    terms = (margin - scores[np.arange(count), chosen].unsqueeze(1) + scores).clip(0.0)
+    terms = terms if p == 1 else terms * terms
+    losses = terms.where(scores._like(TensorData(others.reshape(-1), others.shape)), 0.0).sum(1, keepdim=False) * (1 / classes)
+    losses = losses if weight is None else losses * weight[chosen]
+    return losses.squeeze(0) if reduction == "none" and input.dims == 1 else reduce_losses(losses, reduction)
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """Mean over the classes of the binary cross-entropy of logits, for samples that belong to several classes.
+
+    Args:
+        input: Logits, shape (N, C) or (C,).
+        target: 1 for the classes of a sample, else 0; same shape.
+        weight: Weight of each class, shape (C,).
+        reduction: "mean", "sum" or "none", over the samples.
+
+    Raises:
+        ValueError: If the shapes differ, or reduction is unknown.
+    """
+    check_reduction(reduction, "multilabel_soft_margin_loss")
+    losses = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return reduce_losses(losses.mean(losses.dims - 1, keepdim=False), reduction)
+
+
 # Layers
 
 
@@ -165,6 +245,52 @@ class TripletMarginLoss(_Margin):
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """Return the loss. See `triplet_margin_loss`."""
         return triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class TripletMarginWithDistanceLoss(_Margin):
+    """See `triplet_margin_with_distance_loss`."""
+
+    def __init__(
+        self,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(margin, reduction)
+        self.distance_function, self.swap = distance_function, swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Return the loss. See `triplet_margin_with_distance_loss`."""
+        options = {"distance_function": self.distance_function, "margin": self.margin, "swap": self.swap, "reduction": self.reduction}
+        return triplet_margin_with_distance_loss(anchor, positive, negative, **options)
+
+
+class MultiMarginLoss(_Margin):
+    """See `multi_margin_loss`; weight is registered as a buffer."""
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(margin, reduction)
+        self.p = p
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss. See `multi_margin_loss`."""
+        return multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(Module):
+    """See `multilabel_soft_margin_loss`; weight is registered as a buffer."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__()
+        check_reduction(reduction, "MultiLabelSoftMarginLoss")
+        self.reduction = reduction
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss. See `multilabel_soft_margin_loss`."""
+        return multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
 
 
 class SoftMarginLoss(Module):

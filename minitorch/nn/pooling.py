@@ -97,6 +97,28 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return _adaptive_mean(_adaptive_mean(input, 2, rows), 3, columns)
 
 
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
+    """Max pooling to a given output size; windows, shapes and errors as for `adaptive_avg_pool2d`.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
+        ValueError: If input has the wrong number of dimensions or is empty, or a size is less than 1.
+    """
+    op = "adaptive_max_pool2d"
+    _check_images(input, op)
+    own = input.shape[2:]
+    if not own[0] * own[1]:
+        raise ValueError(f"{op} expected non-empty images, got input of shape {input.shape}")
+    out = _output_size(op, output_size, own)
+    if not (own[0] % out[0] or own[1] % out[1]):
+        return max_pool2d(input, (own[0] // out[0], own[1] // out[1]))
+    rows, columns = (
+        [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)] for size, count in zip(own, out, strict=True)
+    )
+    cells = [input[:, :, row, column].reshape(*input.shape[:2], -1).max(2, keepdim=False) for row in rows for column in columns]
+    return stack(cells, 2).reshape(*input.shape[:2], *out)
+
+
 def _output_size(op: str, output_size: Any, own: Pair) -> Pair:
     """Return the output size, with None replaced by the size of the input."""
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)

@@ -420,29 +420,42 @@ class _Recurrent(Module):
         else:
             _check_states(self, states, shape if batched else (shape[0], shape[2]))
             states = states if batched else tuple(state.unsqueeze(1) for state in states)
+        x, final_states = self._run_layers(x, states, self._run_direction)
+        out = x.squeeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
+        return out, final_states if batched else tuple(state.squeeze(1) for state in final_states)
+
+    def _run_layers(self, x: Tensor, states: States, run: Callable[..., tuple[Tensor, States]]) -> tuple[Tensor, States]:
+        """Return the last layer's hidden states and the final states of all layers.
+
+        Args:
+            x: Elements of the sequences in any layout with the features last.
+            states: The initial states, each (num_layers · directions, N, H).
+            run: Runs one direction of a layer, like `_run_direction`.
+        """
         finals: list[States] = []
         for layer in range(self.num_layers):
             if layer and self.training and self.dropout:
                 x = dropout(x, self.dropout) * (1 / (1 - self.dropout) if self.dropout < 1 else 0.0)
             outputs = []
             for reverse, suffix in enumerate(self._suffixes(layer)):
-                initial = tuple(state[len(finals)] for state in states)
-                output, final = self._run_direction(x.flip(0) if reverse else x, initial, suffix)
-                outputs.append(output.flip(0) if reverse else output)
+                output, final = run(x, tuple(state[len(finals)] for state in states), suffix, bool(reverse))
+                outputs.append(output)
                 finals.append(final)
-            x = cat(outputs, 2) if self.bidirectional else outputs[0]
-        final_states = tuple(stack(final) for final in zip(*finals, strict=True))
-        out = x.squeeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
-        return out, final_states if batched else tuple(state.squeeze(1) for state in final_states)
+            x = cat(outputs, -1) if self.bidirectional else outputs[0]
+        return x, tuple(stack(final) for final in zip(*finals, strict=True))
 
-    def _run_direction(self, x: Tensor, states: States, suffix: str) -> tuple[Tensor, States]:
+    def _run_direction(self, x: Tensor, states: States, suffix: str, reverse: bool) -> tuple[Tensor, States]:
         """Return the hidden states of one layer in one direction, (L, N, H), and its final states."""
+        input_gates, weight, bias = self._input_gates(x.flip(0) if reverse else x, suffix)
+        all_states = recurrence(input_gates, weight, bias, self.kind, states)
+        output, last = all_states[:, 0], all_states[-1]
+        return output.flip(0) if reverse else output, tuple(last[i] for i in range(len(states)))
+
+    def _input_gates(self, x: Tensor, suffix: str) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return the input gates of all elements, and the hidden-to-hidden weight and bias of one direction of a layer."""
         weights = {part: self._parameters[part + suffix].value for part in ("weight_ih", "weight_hh")}
         biases = {part: self._parameters[part + suffix].value for part in ("bias_ih", "bias_hh") if self.bias}
-        input_gates = linear(x, weights["weight_ih"], biases.get("bias_ih"))
-        all_states = recurrence(input_gates, weights["weight_hh"], biases.get("bias_hh"), self.kind, states)
-        last = all_states[-1]
-        return all_states[:, 0], tuple(last[i] for i in range(len(states)))
+        return linear(x, weights["weight_ih"], biases.get("bias_ih")), weights["weight_hh"], biases.get("bias_hh")
 
 
 class RNN(_Recurrent):

@@ -34,6 +34,7 @@ def interpolate(
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool = False,
+    antialias: bool = False,
 ) -> Tensor:
     """Resize sequences or images.
 
@@ -43,6 +44,7 @@ def interpolate(
         scale_factor: Factor of the size instead, one number or one for each dimension; the size is rounded down.
         mode: "nearest"; "linear" for sequences; "bilinear" or "bicubic" for images; "area" for means over areas.
         align_corners: Whether the outermost elements keep their place; otherwise the edges of the images coincide.
+        antialias: Whether smaller images are averaged over all elements, as in image programs; for "bilinear" and "bicubic".
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
@@ -56,6 +58,8 @@ def interpolate(
     if mode not in MODES or MODES[mode] not in (None, dims):
         fitting = ", ".join(name for name, only in MODES.items() if only in (None, dims))
         raise ValueError(f"interpolate expected mode {fitting} for input of shape {input.shape}, got {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(f'interpolate expected mode "bilinear" or "bicubic" with antialias, got {mode!r}')
     own = input.shape[2:]
     factors = [None] * dims if scale_factor is None else _as_list(scale_factor, dims)
     sizes = _as_list(size, dims) if size is not None else [math.floor(n * f) for n, f in zip(own, factors, strict=True)]  # type: ignore
@@ -72,7 +76,7 @@ def interpolate(
             positions = [min(int(np.floor(np.float32(i) * np.float32(step))), length - 1) for i in range(count)]
             x = x[(*[slice(None)] * dim, positions)]
         else:
-            matrix = interpolation_matrix(length, count, step, mode, align_corners)
+            matrix = (antialias_matrix if antialias else interpolation_matrix)(length, count, step, mode, align_corners)
             weights = tensor(matrix.T if dim == x.dims - 1 else matrix, x.backend, dtype=x.dtype)
             x = x @ weights if dim == x.dims - 1 else weights @ x
     return x
@@ -113,11 +117,19 @@ def interpolation_matrix(length: int, count: int, step: float, mode: str, align_
     return matrix
 
 
-def cubic_weight(distance: np.ndarray) -> np.ndarray:
-    """The weight of an element at a distance of at most 2."""
-    d = np.abs(distance)
-    near = ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
-    return np.where(d <= 1, near, ((d - 5) * d + 8) * d * CUBIC - 4 * CUBIC)
+def antialias_matrix(length: int, count: int, step: float, mode: str, align_corners: bool) -> np.ndarray:
+    """`interpolation_matrix` with a filter as wide as the distance of two output elements, if that is more than 1."""
+    step = (length - 1) / max(count - 1, 1) if align_corners else step
+    distances = (np.arange(length) + 0.5 - (np.arange(count)[:, None] + 0.5) * step) / max(step, 1.0)
+    weights = cubic_weight(distances, -1 / 2) if mode == "bicubic" else np.maximum(1 - np.abs(distances), 0)
+    return weights / weights.sum(1, keepdims=True)
+
+
+def cubic_weight(distance: np.ndarray, cubic: float = CUBIC) -> np.ndarray:
+    """The weight of an element, which is 0 from a distance of 2 on."""
+    d = np.minimum(np.abs(distance), 2)
+    near = ((cubic + 2) * d - (cubic + 3)) * d * d + 1
+    return np.where(d <= 1, near, ((d - 5) * d + 8) * d * cubic - 4 * cubic)
 
 
 # Pixel shuffle

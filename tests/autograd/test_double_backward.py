@@ -129,6 +129,7 @@ NETWORK = OrderedDict({
     "cross_entropy, none": (lambda x: nn.cross_entropy(x, tensor(CLASSES, x.backend, dtype=int64), reduction="none"), (3, 4)),
     "cross_entropy of probabilities": (lambda x, t: nn.cross_entropy(x, nn.softmax(t, 1)), (2, 3), (2, 3)),
     "nll_loss": (lambda x: nn.nll_loss(x * x, tensor(CLASSES, x.backend, dtype=int64), reduction="sum"), (3, 4)),
+    "ctc_loss": (lambda x: nn.ctc_loss(nn.logsoftmax(x, 2), tensor([[1, 1], [2, 0]], x.backend, dtype=int64), [4, 3], [2, 1]), (4, 2, 3)),
     "mse_loss": (nn.mse_loss, (2, 3), (2, 3)),
     "binary_cross_entropy": (lambda x, t: nn.binary_cross_entropy(x.sigmoid(), t.sigmoid(), reduction="none"), (2, 3), (2, 3)),
     "binary_cross_entropy_with_logits": (lambda x, t: nn.binary_cross_entropy_with_logits(x, t.sigmoid()), (2, 3), (2, 3)),

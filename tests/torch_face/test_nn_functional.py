@@ -48,6 +48,21 @@ CASES: list[tuple[str, Callable[[Any, Any], Any], tuple[Any, ...]]] = [
         (IMAGES,),
     ),
     ("interpolate, 3 to 8", lambda F, torch: lambda x: F.interpolate(x, size=8, mode="linear", align_corners=False), (floats(2, 3, 3),)),
+    (
+        "interpolate, antialias",
+        lambda F, torch: lambda x: F.interpolate(x, size=(2, 7), mode="bilinear", antialias=True),
+        (floats(2, 4, 7, 5),),
+    ),
+    (
+        "interpolate, bicubic, antialias",
+        lambda F, torch: lambda x: F.interpolate(x, size=(3, 9), mode="bicubic", antialias=True),
+        (floats(1, 2, 8, 5),),
+    ),
+    (
+        "interpolate, antialias, corners",
+        lambda F, torch: lambda x: F.interpolate(x, size=(3, 9), mode="bilinear", antialias=True, align_corners=True),
+        (floats(1, 2, 8, 5),),
+    ),
     ("unfold", lambda F, torch: lambda x: F.unfold(x, 3, dilation=2, padding=2), (IMAGES,)),
     ("layer_norm", lambda F, torch: lambda x, w: F.layer_norm(x, (4,), w), (ROWS, floats(4))),
     ("batch_norm", lambda F, torch: lambda x, m, v: F.batch_norm(x, m.detach(), v.detach().abs()), (ROWS, floats(4), floats(4, seed=1))),
@@ -68,6 +83,16 @@ CASES: list[tuple[str, Callable[[Any, Any], Any], tuple[Any, ...]]] = [
     ("cross_entropy of one", lambda F, torch: lambda x, t: F.cross_entropy(x, t), (floats(4), np.array(2))),
     ("mse_loss of other shapes", lambda F, torch: lambda x, t: F.mse_loss(x, t), (ROWS, floats(4))),
     ("kl_div, batchmean", lambda F, torch: lambda x, t: F.kl_div(F.log_softmax(x, 1), t.detach(), reduction="batchmean"), (ROWS, BOUNDED)),
+    (
+        "ctc_loss",
+        lambda F, torch: lambda x, t: F.ctc_loss(F.log_softmax(x, 2), t, torch.tensor([7, 5]), torch.tensor([2, 1])),
+        (floats(7, 2, 4), np.array([[2, 2], [1, 3]])),
+    ),
+    (
+        "ctc_loss of a layer",
+        lambda F, torch: lambda x, t: torch.nn.CTCLoss(3, "sum", zero_infinity=True)(F.log_softmax(x, 1), t, (5,), (2,)),
+        (floats(5, 4), np.array([2, 2])),
+    ),
     ("size_average", lambda F, torch: lambda x, t: F.mse_loss(x, t, size_average=False), (ROWS, floats(6, 4, seed=1))),
 ]
 
@@ -125,6 +150,29 @@ LOSSES: list[tuple[str, Callable[[Any, Any, str], Any], tuple[Any, ...]]] = [
     (
         "triplet_margin_loss",
         lambda F, r, *x: F.triplet_margin_loss(*x, swap=True, reduction=r),
+        (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
+    ),
+    ("multi_margin_loss", lambda F, r, *x: F.multi_margin_loss(*x, margin=0.7, reduction=r), (ROWS, LABELS)),
+    (
+        "multi_margin_loss, squared and weighted",
+        lambda F, r, x, t, w: F.multi_margin_loss(x, t, p=2, weight=w.detach().abs(), reduction=r),
+        (ROWS, LABELS, floats(4, seed=4)),
+    ),
+    (
+        "multi_margin_loss of one",
+        lambda F, r, *x: F.multi_margin_loss(*x, reduction=r),
+        (floats(4), np.array(2)),
+    ),
+    (
+        "multilabel_soft_margin_loss",
+        lambda F, r, x, t, w: F.multilabel_soft_margin_loss(x, (t.detach() > 0).to(x.dtype), w.detach().abs(), reduction=r),
+        (ROWS, floats(6, 4, seed=1), floats(4, seed=4)),
+    ),
+    (
+        "triplet_margin_with_distance_loss",
+        lambda F, r, *x: F.triplet_margin_with_distance_loss(
+            *x, distance_function=lambda a, b: ((a - b) ** 2).sum(-1), swap=True, reduction=r
+        ),
         (ROWS, floats(6, 4, seed=1), floats(6, 4, seed=2)),
     ),
     ("soft_margin_loss", lambda F, r, x, t: F.soft_margin_loss(x, t.detach(), reduction=r), (floats(6), SIGNS)),

@@ -181,6 +181,59 @@ def test_hooks_see_and_replace_results() -> None:
     assert layer(torch.tensor([1.0])).tolist() == [1.0]
 
 
+def test_hooks_see_keyword_arguments_in_their_order() -> None:
+    class Scale(nn.Module):
+        def forward(self, x: torch.Tensor, by: float = 1.0) -> torch.Tensor:
+            return x * by
+
+    layer, seen = Scale(), []
+    layer.register_forward_pre_hook(lambda module, args, kwargs: ((args[0] + 1,), {"by": kwargs["by"] * 2}), with_kwargs=True)
+    layer.register_forward_hook(lambda module, args, kwargs, output: seen.append((args[0].item(), kwargs, output.item())), with_kwargs=True)
+    layer.register_forward_hook(lambda module, args, output: output + 100, prepend=True)
+    assert layer(torch.tensor(1.0), by=3.0).item() == 112
+    assert seen == [(2.0, {"by": 6.0}, 112.0)]
+    with pytest.raises(TypeError, match="a hook expected a function, got int"):
+        layer.register_forward_hook(3)
+    with pytest.raises(NotImplementedError, match="register_forward_hook supports always_call=False only"):
+        layer.register_forward_hook(print, always_call=True)
+
+
+def test_backward_hooks_see_and_replace_gradients() -> None:
+    class Products(nn.Module):
+        def forward(self, x: torch.Tensor, factor: float, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x * y * factor, x + 1
+
+    layer, seen = Products(), []
+
+    def hook(module: nn.Module, grad_input: tuple, grad_output: tuple) -> tuple:
+        assert module is layer
+        seen.append(([None if g is None else g.tolist() for g in grad_input], [g.tolist() for g in grad_output]))
+        return (grad_input[0] * 10, None, grad_input[2])
+
+    handle = layer.register_full_backward_hook(hook)
+    x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([[3.0, 4.0]], requires_grad=True)
+    product, total = layer(x, 2.0, y)
+    (product.sum() + 5 * total.sum()).backward()
+    assert seen == [([[11.0, 13.0], None, [[2.0, 4.0]]], [[[1.0, 1.0]], [5.0, 5.0]])]
+    assert x.grad.tolist() == [110.0, 130.0]
+    assert y.grad.tolist() == [[2.0, 4.0]]
+    handle.remove()
+    product, _ = layer(x, 2.0, y)
+    product.sum().backward()
+    assert len(seen) == 1
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: grad_input[:1])
+    with pytest.raises(RuntimeError, match="a backward hook expected to return 3 gradients, got 1"):
+        layer(x, 2.0, y)[0].sum().backward()
+
+
+def test_a_backward_hook_of_a_first_layer_sees_no_gradient_of_its_input() -> None:
+    layer, seen = nn.Linear(2, 1, bias=False), []
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append((grad_input, grad_output[0].tolist())))
+    layer(torch.ones(1, 2)).sum().backward()
+    assert seen == [((None,), [[1.0]])]
+    assert layer.weight.grad.tolist() == [[1.0, 1.0]]
+
+
 def test_hooks_of_children_within_a_layer_of_the_engine_see_tensors() -> None:
     attention, seen = nn.MultiheadAttention(4, 2), []
     attention.out_proj.register_forward_hook(lambda module, args, output: seen.append((type(args[0]), type(output))))
@@ -287,6 +340,22 @@ def test_dropout_scales_in_training_only() -> None:
     assert set(channels.sum((2, 3)).flatten().tolist()) == {0.0, 18.0}
     with pytest.raises(ValueError, match="dropout expected a probability from 0 to 1, got 2"):
         nn.Dropout(2)
+    volumes = nn.Dropout3d(0.5)(torch.ones(4, 50, 2, 2, 2))
+    assert set(volumes.sum((2, 3, 4)).flatten().tolist()) == {0.0, 16.0}
+
+
+def test_alpha_dropout_keeps_mean_and_variance() -> None:
+    torch.manual_seed(0)
+    x, layer = torch.randn(20000), nn.AlphaDropout(0.3)
+    dropped = layer(x)
+    assert dropped.mean().item() == pytest.approx(0, abs=0.03)
+    assert dropped.std().item() == pytest.approx(1, abs=0.03)
+    values, counts = np.unique(dropped.numpy(), return_counts=True)
+    limit, scale = -1.7580993, (0.7 * (1 + 0.3 * 1.7580993**2)) ** -0.5
+    assert values[counts.argmax()] == pytest.approx(scale * limit * (1 - 0.3), rel=1e-5)
+    assert counts.max() / 20000 == pytest.approx(0.3, abs=0.02)
+    assert layer.eval()(x) is x
+    assert F.alpha_dropout(x, 1.0, training=True).abs().max().item() == 0
 
 
 @pytest.mark.parametrize(
@@ -295,7 +364,7 @@ def test_dropout_scales_in_training_only() -> None:
         (lambda: nn.LSTM(2, 3, proj_size=2), "LSTM supports proj_size=0 only, got 2; leave proj_size out"),
         (lambda: nn.MaxPool2d(2, ceil_mode=True), "MaxPool2d supports ceil_mode=False only, got True; leave ceil_mode out"),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), "Embedding supports max_norm=None only, got 1.0; leave max_norm out"),
-        (lambda: F.interpolate(torch.ones(1, 1, 2, 2), 4, antialias=True), "interpolate supports antialias=False only"),
+        (lambda: F.huber_loss(torch.ones(1), torch.ones(1), weight=torch.ones(1)), "huber_loss supports weight=None only"),
     ],
 )
 def test_options_that_are_not_supported_are_refused(call: object, message: str) -> None:

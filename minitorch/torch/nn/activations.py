@@ -34,8 +34,15 @@ def _with_inplace(layer: type, fn: Callable[..., Any], *options: str) -> Any:
     def forward(self: Any, input: Tensor) -> Tensor:
         return fn(input, *[getattr(self, option) for option in options], inplace=self.inplace)
 
-    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__doc__": layer.__doc__, "__module__": base.__module__}
-    return type(layer.__name__, (base,), members)
+    members = {
+        "inplace": False,
+        "__init__": __init__,
+        "extra_repr": extra_repr,
+        "forward": forward,
+        "__doc__": layer.__doc__,
+        "__module__": base.__module__,
+    }
+    return adapts(layer)(type(layer.__name__, (base,), members))
 
 
 ReLU = _with_inplace(engine.ReLU, functional.relu)
@@ -161,3 +168,19 @@ class Dropout2d(_Drop):
     def forward(self, input: Tensor) -> Tensor:
         """Return input with dropout applied, same shape (N, C, H, W) or (C, H, W)."""
         return functional.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Drop):
+    """During training, set channels of volumes to 0 with probability p and scale the others by 1 / (1 - p)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with dropout applied, same shape (N, C, D, H, W) or (C, D, H, W)."""
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Drop):
+    """During training, dropout that keeps mean 0 and variance 1, for networks with SELU; see `minitorch.nn.alpha_dropout`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input with dropout applied, same shape."""
+        return functional.alpha_dropout(input, self.p, self.training, self.inplace)

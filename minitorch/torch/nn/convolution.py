@@ -8,7 +8,7 @@ import minitorch.nn as engine
 from minitorch.nn import padding as engine_padding
 from minitorch.torch.nn.functional import conv_transpose1d, conv_transpose2d, pad, refuse_unless
 from minitorch.torch.nn.linear import reset_weight_and_bias
-from minitorch.torch.nn.module import adapt
+from minitorch.torch.nn.module import adapt, adapts
 from minitorch.torch.tensor import Tensor
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -24,7 +24,8 @@ def as_tuple(sizes: Any, dims: int) -> Any:
 
 def describe(layer: Any, options: dict[str, tuple[Any, Any]]) -> str:
     """The sizes of a convolution layer, and those of the options, given as (value, default), that differ from their defaults."""
-    parts = [f"{layer.in_channels}, {layer.out_channels}, kernel_size={layer.kernel_size}, stride={layer.stride}"]
+    kernel_size, stride = (as_tuple(size, layer.dims) for size in (layer.kernel_size, layer.stride))
+    parts = [f"{layer.in_channels}, {layer.out_channels}, kernel_size={kernel_size}, stride={stride}"]
     parts += [f"{name}={value}" for name, (value, default) in options.items() if value != default]
     return ", ".join(parts + (["bias=False"] if layer.bias is None else []))
 
@@ -50,6 +51,7 @@ class _Conv:
     """
 
     dims: ClassVar[int]
+    padding_mode = "zeros"  # of a layer that is adapted
 
     def __init__(
         self,
@@ -79,9 +81,10 @@ class _Conv:
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
+        layer: Any = self
+        padding, dilation = (as_tuple(size, self.dims) for size in (layer.padding, layer.dilation))
         zeros, ones = (0,) * self.dims, (1,) * self.dims
-        options = {"padding": (self.padding, zeros), "dilation": (self.dilation, ones), "groups": (self.groups, 1)}  # type: ignore[attr-defined]
-        text = describe(self, options)
+        text = describe(self, {"padding": (padding, zeros), "dilation": (dilation, ones), "groups": (layer.groups, 1)})
         return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -108,12 +111,14 @@ class _Conv:
         return [width for total in reversed(totals) for width in (total // 2, total - total // 2)]
 
 
+@adapts(engine.Conv1d)
 class Conv1d(_Conv, adapt(engine.Conv1d)):
     """Convolution of sequences; for the arguments see its first base class."""
 
     dims = 1
 
 
+@adapts(engine.Conv2d)
 class Conv2d(_Conv, adapt(engine.Conv2d)):
     """Convolution of images; for the arguments see its first base class."""
 
@@ -208,6 +213,25 @@ class Upsample(adapt(engine.Upsample)):
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
         factor = tuple(map(float, scale_factor)) if isinstance(scale_factor, (tuple, list)) else scale_factor and float(scale_factor)
         super().__init__(size, factor, mode, align_corners)
+
+
+class UpsamplingNearest2d(Upsample):
+    """Resize images; every pixel takes the nearest one.
+
+    Args:
+        size: Size of the output.
+        scale_factor: Factor of the size instead.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Resize images by bilinear interpolation; the outermost pixels keep their place. For the arguments see `UpsamplingNearest2d`."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)
 
 
 Unfold, Fold = adapt(engine.Unfold), adapt(engine.Fold)

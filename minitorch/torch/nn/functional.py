@@ -18,7 +18,7 @@ from minitorch.nn.functional import dropout as zero_elements
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
-from minitorch.torch.tensor import Tensor, lift
+from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
 
 # Helpers
 
@@ -221,7 +221,7 @@ def _batched(fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Engine
 conv1d, conv2d = lift(_batched(engine.conv1d, 3)), lift(_batched(engine.conv2d, 4))
 conv_transpose1d, conv_transpose2d = lift(_batched(engine.conv_transpose1d, 3)), lift(_batched(engine.conv_transpose2d, 4))
 unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
-pixel_shuffle, pixel_unshuffle = lift(engine.pixel_shuffle), lift(engine.pixel_unshuffle)
+pixel_shuffle, pixel_unshuffle, channel_shuffle = map(lift, (engine.pixel_shuffle, engine.pixel_unshuffle, engine.channel_shuffle))
 
 
 def _max_pool(op: str, fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Any]:
@@ -297,18 +297,24 @@ adaptive_avg_pool2d = lift(_batched(engine.adaptive_avg_pool2d, 4))
 
 @lift
 def adaptive_max_pool2d(input: EngineTensor, output_size: Any, return_indices: bool = False) -> EngineTensor:
-    """Max pooling to a given output size that divides the size of the input.
+    """Max pooling of images to a given size.
 
     Raises:
-        NotImplementedError: If it does not, or with return_indices.
+        NotImplementedError: With return_indices.
     """
     refuse_unless("adaptive_max_pool2d", return_indices=(return_indices, False))
-    pair = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
-    own = input.shape[-2:]
-    counts = [n if size is None else size for n, size in zip(own, pair, strict=True)]
-    if any(n % size for n, size in zip(own, counts, strict=True)):
-        raise NotImplementedError(f"adaptive_max_pool2d supports sizes that divide {own} only, got {tuple(counts)}")
-    return _batched(engine.max_pool2d, 4)(input, tuple(n // size for n, size in zip(own, counts, strict=True)))
+    return _batched(engine.adaptive_max_pool2d, 4)(input, output_size)
+
+
+@lift
+def adaptive_max_pool1d(input: EngineTensor, output_size: Any, return_indices: bool = False) -> EngineTensor:
+    """Max pooling of sequences to a given length.
+
+    Raises:
+        NotImplementedError: With return_indices.
+    """
+    refuse_unless("adaptive_max_pool1d", return_indices=(return_indices, False))
+    return _batched(lambda x: engine.adaptive_max_pool2d(x.unsqueeze(2), (1, _one(output_size))).squeeze(2), 3)(input)
 
 
 @lift
@@ -322,11 +328,10 @@ def interpolate(
     antialias: bool = False,
 ) -> EngineTensor:
     """Resize sequences or images; see `minitorch.nn.interpolate`."""
-    refuse_unless("interpolate", antialias=(antialias, False))
     if recompute_scale_factor and scale_factor is not None:
         factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * (input.dims - 2)
         size, scale_factor = [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], None
-    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners))
+    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners), antialias)
 
 
 upsample = interpolate
@@ -357,6 +362,9 @@ def batch_norm(
 
 
 layer_norm, group_norm, rms_norm = lift(engine.layer_norm), lift(engine.group_norm), lift(engine.rms_norm)
+
+
+local_response_norm = lift(engine.local_response_norm)
 
 
 @lift
@@ -438,6 +446,19 @@ def _feature_dropout(dims: tuple[int, ...], op: str) -> Callable[..., Any]:
 
 
 dropout1d, dropout2d = _feature_dropout((2, 3), "dropout1d"), _feature_dropout((3, 4), "dropout2d")
+dropout3d = _feature_dropout((4, 5), "dropout3d")
+_lifted_alpha_drop = lift(engine.alpha_dropout)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """During training, dropout that keeps mean 0 and variance 1; see `minitorch.nn.alpha_dropout`.
+
+    Raises:
+        ValueError: If p is outside [0, 1].
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
+    return replace(input, _lifted_alpha_drop(input, p), inplace) if training and p else input
 
 
 # Losses
@@ -691,3 +712,66 @@ def triplet_margin_loss(
     """Triplet loss; see `minitorch.nn.triplet_margin_loss`."""
     reduction = resolve_reduction(reduction, size_average, reduce)
     return scalar(engine.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction), reduction)
+
+
+@lift
+def ctc_loss(
+    log_probs: EngineTensor,
+    targets: EngineTensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> EngineTensor:
+    """Loss of a sequence of labels over all its alignments to the input; see `minitorch.nn.ctc_loss`."""
+    return scalar(engine.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity), reduction)
+
+
+@lift
+def multi_margin_loss(
+    input: EngineTensor,
+    target: EngineTensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Loss of scores of classes; see `minitorch.nn.multi_margin_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.multi_margin_loss(input, target, p, margin, weight, reduction), reduction)
+
+
+@lift
+def multilabel_soft_margin_loss(
+    input: EngineTensor,
+    target: EngineTensor,
+    weight: EngineTensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> EngineTensor:
+    """Loss of samples with several classes; see `minitorch.nn.multilabel_soft_margin_loss`."""
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    return scalar(engine.multilabel_soft_margin_loss(input, target, weight, reduction), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """Triplet loss with a distance of Tensors; see `minitorch.nn.triplet_margin_with_distance_loss`."""
+    distance = distance_function or pairwise_distance
+    options = {"margin": margin, "swap": swap, "reduction": reduction}
+    loss = engine.triplet_margin_with_distance_loss(
+        *map(unwrap, (anchor, positive, negative)), lambda x, y: unwrap(distance(wrap(x), wrap(y))), **options
+    )
+    return wrap(scalar(loss, reduction))

@@ -68,6 +68,7 @@ class Bilinear(adapt(engine.Bilinear)):
             uniform_(parameter, -bound, bound)
 
 
+@adapts(engine.Embedding)
 class Embedding(adapt(engine.Embedding)):
     """A vector for each index; initialized from the standard normal distribution.
 
@@ -124,5 +125,6 @@ Identity = adapt(engine.Identity, lifted=False)
 CosineSimilarity = adapt(engine.CosineSimilarity)
 PairwiseDistance = adapt(engine.PairwiseDistance)
 PixelShuffle = adapt(engine.PixelShuffle)
+ChannelShuffle = adapt(engine.ChannelShuffle)
 PixelUnshuffle = adapt(engine.PixelUnshuffle)
 Unflatten = adapt(engine.Unflatten)

@@ -107,3 +107,18 @@ TripletMarginLoss = _loss(
     eps=1e-6,
     swap=False,
 )
+CTCLoss = _loss("CTCLoss", functional.ctc_loss, "blank", "reduction", "zero_infinity", blank=0, zero_infinity=False)
+MultiMarginLoss = _loss(
+    "MultiMarginLoss", functional.multi_margin_loss, "p", "margin", "weight", *OLD, buffers=("weight",), p=1, margin=1.0
+)
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", functional.multilabel_soft_margin_loss, "weight", *OLD, buffers=("weight",))
+TripletMarginWithDistanceLoss = _loss(
+    "TripletMarginWithDistanceLoss",
+    functional.triplet_margin_with_distance_loss,
+    "distance_function",
+    "margin",
+    "swap",
+    "reduction",
+    margin=1.0,
+    swap=False,
+)

@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 import minitorch.nn.module as engine
-from minitorch.core.context import no_grad
+from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import is_float
 from minitorch.core.gradients import Hook
 from minitorch.module import Parameter as EngineParameter
 from minitorch.nn.module import Keys, join
 from minitorch.tensor import Tensor as EngineTensor
+from minitorch.torch.nn.hooks import BackwardHooks, KeywordsKey
 from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.placement import placement, targets_of
 from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
@@ -330,13 +331,75 @@ class Module(engine.Module):
         """Run `forward` between the registered hooks. A layer of the engine calls its children with the engine's tensors: so do they."""
         if args and type(args[0]) is EngineTensor:
             return unwrap(self(*wrap(args), **{name: wrap(value) for name, value in kwargs.items()}))
-        if self._pre_hooks or self._hooks:
-            return super().__call__(*args, **kwargs)
-        return self.forward(*args, **kwargs)
+        backward_hooks = self.__dict__.get("_backward_hooks")
+        if not (self._pre_hooks or self._hooks or backward_hooks):
+            return self.forward(*args, **kwargs)
+        for key, hook in list(self._pre_hooks.items()):
+            result = hook(self, args, kwargs) if isinstance(key, KeywordsKey) else hook(self, args)
+            if isinstance(key, KeywordsKey):
+                args, kwargs = (args, kwargs) if result is None else result
+            else:
+                args = args if result is None else result if isinstance(result, tuple) else (result,)
+        observed = BackwardHooks(self, list(backward_hooks.values())) if backward_hooks and grad_mode.enabled else None
+        output = self.forward(*(observed.enter(args) if observed else args), **kwargs)
+        for key, hook in list(self._hooks.items()):
+            result = hook(self, args, kwargs, output) if isinstance(key, KeywordsKey) else hook(self, args, output)
+            output = output if result is None else result
+        return observed.leave(output) if observed else output
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output."""
-        return super().register_forward_hook(hook)
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Hook:
+        """Call hook(module, args) before every `forward`; a return value other than None replaces the arguments.
+
+        Args:
+            hook: The function.
+            prepend: Whether it is called before those that are already registered.
+            with_kwargs: Whether it is called as hook(module, args, kwargs), and returns None or both.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+        """
+        return _register_hook(self._pre_hooks, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> Hook:
+        """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output.
+
+        Args:
+            hook: The function.
+            prepend: Whether it is called before those that are already registered.
+            with_kwargs: Whether it is called as hook(module, args, kwargs, output).
+            always_call: False.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+            NotImplementedError: If always_call is set.
+        """
+        if always_call:
+            raise NotImplementedError("register_forward_hook supports always_call=False only; catch the error where the module is called")
+        return _register_hook(self._hooks, hook, prepend, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
+        """Call hook(module, grad_input, grad_output) in the backward pass, when the gradients of the inputs are known.
+
+        Args:
+            hook: Takes two tuples of gradients: of the positional arguments, None for those that have none, and of the outputs. What it
+                returns, unless None, replaces grad_input.
+            prepend: Whether it is called before those that are already registered.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+        """
+        return _register_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
 
     # Representation
 
@@ -353,6 +416,23 @@ class Module(engine.Module):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._modules})
+
+
+def _register_hook(hooks: dict[object, Any], hook: Callable[..., Any], prepend: bool, with_kwargs: bool) -> Hook:
+    """Register a hook.
+
+    Raises:
+        TypeError: If it is not callable.
+    """
+    if not callable(hook):
+        raise TypeError(f"a hook expected a function, got {type(hook).__name__}")
+    key = KeywordsKey() if with_kwargs else object()
+    later = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[key] = hook
+    hooks.update(later)
+    return Hook(hooks, key)
 
 
 def _own_buffers(module: Any) -> Iterator[tuple[str, Any]]:

@@ -72,10 +72,12 @@ class _BatchNorm:
         return normalize(self, input, layer.running_mean, layer.running_var, layer.num_batches_tracked)
 
 
+@adapts(engine.BatchNorm1d)
 class BatchNorm1d(_BatchNorm, adapt(engine.BatchNorm1d)):
     """Batch normalization of inputs (N, C) or (N, C, L); for the arguments see its first base class."""
 
 
+@adapts(engine.BatchNorm2d)
 class BatchNorm2d(_BatchNorm, adapt(engine.BatchNorm2d)):
     """Batch normalization of images (N, C, H, W); for the arguments see its first base class."""
 
@@ -105,6 +107,7 @@ class LayerNorm(adapt(engine.LayerNorm)):
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device=device, dtype=dtype)
 
 
+@adapts(engine.GroupNorm)
 class GroupNorm(adapt(engine.GroupNorm)):
     """Normalization of groups of channels of each sample.
 
@@ -137,6 +140,7 @@ class GroupNorm(adapt(engine.GroupNorm)):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
+@adapts(engine.RMSNorm)
 class RMSNorm(adapt(engine.RMSNorm)):
     """Division by the root mean square over the last dimensions; for the arguments see `LayerNorm`."""
 
@@ -198,3 +202,6 @@ class InstanceNorm1d(_InstanceNorm, adapt(engine.InstanceNorm1d)):
 
 class InstanceNorm2d(_InstanceNorm, adapt(engine.InstanceNorm2d)):
     """Normalization of each channel of images (N, C, H, W); for the arguments see its first base class."""
+
+
+LocalResponseNorm = adapt(engine.LocalResponseNorm)

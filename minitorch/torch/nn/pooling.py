@@ -25,6 +25,8 @@ class _MaxPool(Module):
         NotImplementedError: If an option has another value.
     """
 
+    dilation, return_indices, ceil_mode = 1, False, False  # of a layer that is adapted
+
     def __init__(
         self,
         kernel_size: Any,
@@ -77,6 +79,8 @@ class _AvgPool(Module):
     Raises:
         NotImplementedError: If an option has another value.
     """
+
+    divisor_override = None  # of a layer that is adapted
 
     def __init__(
         self,
@@ -157,8 +161,16 @@ class AdaptiveAvgPool2d(_Adaptive):
         return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
+class AdaptiveMaxPool1d(_Adaptive):
+    """Max pooling of sequences to a given length."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, L) to (B, C, output_size)."""
+        return functional.adaptive_max_pool1d(input, self.output_size)
+
+
 class AdaptiveMaxPool2d(_Adaptive):
-    """Max pooling of images to a given size, which must divide theirs."""
+    """Max pooling of images to a given size."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, H, W) to (B, C, *output_size)."""

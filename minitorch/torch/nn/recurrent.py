@@ -6,8 +6,12 @@ from typing import Any
 
 import minitorch.nn as engine
 from minitorch.nn.init import uniform_
+from minitorch.nn.packed import run_packed
+from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch.nn.functional import refuse_unless
-from minitorch.torch.nn.module import adapt
+from minitorch.torch.nn.module import adapt, adapts
+from minitorch.torch.nn.utils.rnn import PackedSequence
+from minitorch.torch.tensor import Tensor, unwrap, wrap
 
 
 class _Recurrent:
@@ -24,7 +28,35 @@ class _Recurrent:
         """Does nothing: PyTorch's arranges the parameters for a library of the GPU."""
 
 
-class RNN(_Recurrent, adapt(engine.RNN)):
+class _OverSequences(_Recurrent):
+    """What the layers that run over sequences have beyond the engine's: packed sequences as input."""
+
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
+        """Return the last layer's hidden states at every step, and the final states of all layers; see the engine's layers.
+
+        Args:
+            input: Shape (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size); or a PackedSequence.
+            hx: Initial states, shape (num_layers · directions, N, H); a pair of them for an LSTM; zeros by default.
+
+        Returns:
+            The output, packed if input is, and the final states, with the shape of hx. The states are in the original order of the batch.
+        """
+        if not isinstance(input, PackedSequence):
+            return super().forward(input, hx)  # type: ignore[misc]  # of the adapted class
+        states = None if hx is None else unwrap(hx) if isinstance(hx, (tuple, list)) else (unwrap(hx),)
+        states = None if states is None else tuple(_select(state, input.sorted_indices) for state in states)
+        output, final = run_packed(self, input.data._engine, input.batch_sizes.tolist(), states)
+        final = tuple(wrap(_select(state, input.unsorted_indices)) for state in final)
+        return input._replace(data=wrap(output)), final if len(final) > 1 else final[0]
+
+
+def _select(state: EngineTensor, indices: Tensor | None) -> EngineTensor:
+    """The states of some sequences, shape (num_layers · directions, N, H); all if indices is None."""
+    return state if indices is None else state[:, indices._engine.to_numpy()]
+
+
+@adapts(engine.RNN)
+class RNN(_OverSequences, adapt(engine.RNN)):
     """Elman network: h = tanh(W_ih · x + b_ih + W_hh · h + b_hh), or relu in place of tanh.
 
     Args:
@@ -58,7 +90,7 @@ class RNN(_Recurrent, adapt(engine.RNN)):
         self.nonlinearity = nonlinearity
 
 
-class _Gated(_Recurrent):
+class _Gated(_OverSequences):
     """What LSTM and GRU have beyond the engine's layers.
 
     Args:
@@ -95,10 +127,12 @@ class _Gated(_Recurrent):
         super().__init__(*args, device=device, dtype=dtype)  # type: ignore[call-arg]  # of the adapted class
 
 
+@adapts(engine.LSTM)
 class LSTM(_Gated, adapt(engine.LSTM)):
     """Long short-term memory; for the arguments see its first base class."""
 
 
+@adapts(engine.GRU)
 class GRU(_Gated, adapt(engine.GRU)):
     """Gated recurrent unit; for the arguments see its first base class."""
 

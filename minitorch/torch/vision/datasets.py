@@ -1,0 +1,204 @@
+"""Stage 6 - Data sets of images with torchvision's names and arguments.
+
+An example is an image, an array of bytes of shape (H, W) or (H, W, 3), and a class index. The transforms accept arrays; `ToPILImage` makes
+an image of Pillow. Files are looked for under root and in the library's own data directory (`minitorch.data.data_home`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitorch.data import cifar, fashion, mnist
+from minitorch.data.files import data_home, download, find_file
+from minitorch.torch import creation
+from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.utils.data.dataset import Dataset
+
+Transform = Callable[[Any], Any]
+
+
+class VisionDataset(Dataset):
+    """Base class of data sets of images.
+
+    Args:
+        root: Folder of the files.
+        transforms: A function of an image and its class, in place of the other two.
+        transform: A function of an image.
+        target_transform: A function of a class index.
+
+    Raises:
+        ValueError: If transforms is given together with one of the others.
+    """
+
+    classes: Sequence[str] = ()
+    train: bool
+
+    def __init__(
+        self,
+        root: str | Path,
+        transforms: Callable[[Any, Any], Any] | None = None,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+    ) -> None:
+        if transforms is not None and (transform is not None or target_transform is not None):
+            raise ValueError("a data set expected either transforms or transform and target_transform, got both")
+        self.root = Path(root).expanduser()
+        self.transforms, self.transform, self.target_transform = transforms, transform, target_transform
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The index of every class."""
+        return {name: index for index, name in enumerate(self.classes)}
+
+    def _transformed(self, image: Any, target: Any) -> tuple[Any, Any]:
+        """An example after the transforms."""
+        if self.transforms is not None:
+            return self.transforms(image, target)
+        image = image if self.transform is None else self.transform(image)
+        return image, target if self.target_transform is None else self.target_transform(target)
+
+    def __repr__(self) -> str:
+        lines = [f"Dataset {type(self).__name__}", f"Number of datapoints: {len(self)}", f"Root location: {self.root}"]
+        lines += [f"Split: {'Train' if self.train else 'Test'}"] if hasattr(self, "train") else []
+        return "\n    ".join(lines)
+
+
+def _missing(name: str, folder: Path) -> RuntimeError:
+    """The error of files that are not there."""
+    return RuntimeError(f"{name} expected its files in {folder}, got none; pass download=True, or put them there")
+
+
+class MNIST(VisionDataset):
+    """Handwritten digits of 28×28 pixels; the files are in the folder MNIST/raw of root, compressed or not.
+
+    Args:
+        root: Folder of the data.
+        train: Whether to read the 60,000 images for training or the 10,000 for tests.
+        transform: A function of an image, an array of bytes of shape (28, 28).
+        target_transform: A function of a class index.
+        download: Whether to download missing files.
+
+    Attributes:
+        data: All images, a Tensor of uint8 of shape (N, 28, 28).
+        targets: All classes, a Tensor of int64 of shape (N,).
+
+    Raises:
+        RuntimeError: If a file is missing and download is not set.
+        ValueError: If a file is damaged or images and labels do not match; the message names it.
+        OSError: If a file cannot be downloaded.
+    """
+
+    classes = tuple(
+        f"{digit} - {name}" for digit, name in enumerate(("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"))
+    )
+    own_folder = "mnist"
+    published = mnist
+
+    def __init__(
+        self,
+        root: str | Path,
+        train: bool = True,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, None, transform, target_transform)
+        self.train = train
+        split = mnist.SPLITS["train" if train else "test"]
+        paths = [self._find(f"{split}-{kind}-ubyte", download) for kind in ("images-idx3", "labels-idx1")]
+        images, labels = self._read(*paths)
+        self.data: Tensor = wrap(creation.from_numpy(images.copy()))
+        self.targets: Tensor = wrap(creation.from_numpy(labels.astype(np.int64)))
+
+    _read = staticmethod(mnist.read_images)
+
+    @property
+    def raw_folder(self) -> Path:
+        """Folder of the files."""
+        return self.root / type(self).__name__ / "raw"
+
+    def _find(self, name: str, may_download: bool) -> Path:
+        """The path of a file, which may be downloaded.
+
+        Raises:
+            RuntimeError: If it is missing and may not be downloaded.
+        """
+        names = [name, f"{name}.gz"]
+        path = find_file(self.raw_folder, names) or find_file(data_home() / self.own_folder, names)
+        if path is None and not may_download:
+            raise _missing(type(self).__name__, self.raw_folder)
+        if path is None:
+            path = self.raw_folder / f"{name}.gz"
+            download(path, [f"{mirror}/{path.name}" for mirror in self.published.MIRRORS], self.published.HASHES[path.name])
+        return path
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        index = range(len(self))[index]
+        return self._transformed(self.data[index].numpy().copy(), int(self.targets[index]))
+
+
+class FashionMNIST(MNIST):
+    """Clothes, shoes and bags of 28×28 pixels; the files are in the folder FashionMNIST/raw of root. For the rest see `MNIST`."""
+
+    classes = fashion.CLASSES
+    own_folder = "fashion-mnist"
+    published = fashion  # type: ignore[assignment]  # another module with the same names
+    _read = staticmethod(fashion.read_images)
+
+
+class CIFAR10(VisionDataset):
+    """Photographs of 32×32 pixels in ten classes.
+
+    The files are those of the binary version: the archive cifar-10-binary.tar.gz, or the folder cifar-10-batches-bin, in root. Those of the
+    version for Python, which torchvision downloads, are pickles, and are not read.
+
+    Args:
+        root: Folder of the data.
+        train: Whether to read the 50,000 images for training or the 10,000 for tests.
+        transform: A function of an image, an array of bytes of shape (32, 32, 3).
+        target_transform: A function of a class index.
+        download: Whether to download a missing archive.
+
+    Attributes:
+        data: All images, an array of bytes of shape (N, 32, 32, 3).
+        targets: All classes, a list.
+
+    Raises:
+        RuntimeError: If the files are missing and download is not set.
+        ValueError: If a file is damaged, or only the version for Python exists; the message names it.
+        OSError: If the archive cannot be downloaded.
+    """
+
+    classes = cifar.CLASSES
+
+    def __init__(
+        self,
+        root: str | Path,
+        train: bool = True,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, None, transform, target_transform)
+        self.train = train
+        folder = self.root
+        if not cifar.has_files(folder) and cifar.has_files(data_home() / "cifar10"):
+            folder = data_home() / "cifar10"
+        elif not cifar.has_files(folder) and not download:
+            raise _missing("CIFAR10", folder)
+        images, labels = cifar.read_split("train" if train else "test", folder)
+        self.data = np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+        self.targets = labels.tolist()
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        return self._transformed(self.data[index].copy(), self.targets[index])

@@ -1,0 +1,38 @@
+"""torchvision.transforms: images as tensors, and random changes to them. This file is the folder's table of contents."""
+
+# Stage 6 - PyTorch's interface
+from minitorch.torch.vision.transforms import functional as functional
+from minitorch.torch.vision.transforms.functional import InterpolationMode
+from minitorch.torch.vision.transforms.classes import (
+    CenterCrop,
+    Compose,
+    ConvertImageDtype,
+    Lambda,
+    Normalize,
+    Pad,
+    PILToTensor,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomVerticalFlip,
+    Resize,
+    ToPILImage,
+    ToTensor,
+)
+
+__all__ = [
+    "CenterCrop",
+    "Compose",
+    "ConvertImageDtype",
+    "InterpolationMode",
+    "Lambda",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandomCrop",
+    "RandomHorizontalFlip",
+    "RandomVerticalFlip",
+    "Resize",
+    "ToPILImage",
+    "ToTensor",
+    "functional",
+]
