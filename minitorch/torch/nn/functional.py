@@ -18,6 +18,7 @@ from minitorch.nn.functional import dropout as zero_elements
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.tensor import Tensor, lift
 
 # Helpers
@@ -691,3 +692,9 @@ def triplet_margin_loss(
     """Triplet loss; see `minitorch.nn.triplet_margin_loss`."""
     reduction = resolve_reduction(reduction, size_average, reduce)
     return scalar(engine.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction), reduction)
+
+
+HELPERS = {"full_like", "implicit_dim", "refuse_unless", "replace", "resolve_reduction", "scalar", "with_inplace"}
+"""What this file defines for itself and its neighbors."""
+
+__getattr__ = refuse_absent("torch.nn.functional", {*defined(globals())} - HELPERS)
