@@ -1,4 +1,4 @@
-"""The pages on attention and on larger models, the links to the glossary, and what the interactive figures are made of."""
+"""The pages on attention, on larger models and on PyTorch, the links to the glossary, and what the interactive figures are made of."""
 
 import contextlib
 import io
@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import minitorch
+import minitorch.torch
 
 from .test_docs import CHAPTERS, DOCS, FENCE, QUESTION, SECTION, code_cells, glossary, page_name, questions, run_extension
 
-PAGES = [DOCS / "attention.md", DOCS / "training_large.md"]
+PAGES = [DOCS / "attention.md", DOCS / "training_large.md", DOCS / "from_here_to_pytorch.md"]
 
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <([^>]+)>)?`")
 
@@ -107,6 +108,58 @@ def test_the_limits_of_half_precision_follow_from_the_bits() -> None:
             pytest.approx(largest, rel=0.01),
             pytest.approx(1 + 2.0**-fraction, rel=1e-4),
         ]
+
+
+def comparison() -> list[list[str]]:
+    """The rows of the table that compares the two interfaces: an expression, and its value in the course's and in PyTorch's."""
+    text = (DOCS / "from_here_to_pytorch.md").read_text(encoding="utf-8")
+    rows = [[cell.strip().strip("`") for cell in line.split("|")[1:4]] for line in text.splitlines() if line.startswith("| ")]
+    assert rows[0] == ["written", "course", "PyTorch's interface"]
+    return rows[1:]
+
+
+@pytest.mark.parametrize("number", range(1, 3), ids=["course", "pytorch"])
+def test_the_table_of_the_two_interfaces_shows_their_values(number) -> None:
+    library = (minitorch, minitorch.torch)[number - 1]
+    assert len(comparison()) >= 9
+    for expression, *values in comparison():
+        x = library.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        found = eval(expression, {**vars(library), "x": x, "len": len, "callable": callable})
+        wanted = eval(values[number - 1], {"math": math})
+        assert found == (pytest.approx(wanted, abs=1e-4) if isinstance(wanted, float) else wanted), expression
+
+
+def test_pytorch_agrees_with_the_table_of_the_two_interfaces() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    for expression, _, wanted in comparison():
+        x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        found = eval(expression, {**vars(torch), "x": x, "len": len, "callable": callable})
+        assert found == eval(wanted, {"math": math}), expression
+
+
+def test_by_hand_on_the_page_on_pytorch_is_numpys() -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]])
+    assert x.mean(1).tolist() == [2, 5]
+    assert (x - x.mean(1, keepdims=True)).tolist() == [[-1, 0, 1]] * 2
+    with pytest.raises(ValueError, match="broadcast"):
+        _ = x - x.mean(1)
+    text = (DOCS / "from_here_to_pytorch.md").read_text(encoding="utf-8").partition("## By hand")[2].partition("## A program")[0]
+    assert "The means are 2 and 5." in text
+    assert "$(-1, 0, 1)$" in text
+
+
+def test_the_table_of_names_has_a_folded_part_for_each_group_and_the_reason_for_each_absent_name() -> None:
+    code = """
+from torch_names import names_table
+groups = {"a": {"title": "Layers", "names": ["torch.nn.A", "torch.nn.B", "torch.nn.b.C"]}, "d": {"title": "One", "names": ["torch.d"]}}
+print(names_table({"groups": groups, "absent": {"torch.nn.B": "too large", "torch.e.E": "too far"}}))
+"""
+    parts = [" ".join(part.split()) for part in run_extension(code).stdout.split(":::{dropdown} ")]
+    assert parts[1:] == [
+        "Layers: 2 of 3 In `torch.nn`: `A`, `b.C` * Absent: `B` (too large) :::",
+        "One: 1 of 1 In `torch`: `d` :::",
+        "Others that are absent: 0 of 1 In `torch.e`: * Absent: `E` (too far) :::",
+    ]
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)

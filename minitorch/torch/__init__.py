@@ -1,6 +1,6 @@
 """PyTorch's interface over MiniTorch: `import minitorch.torch as torch`. Absent names say so, and name the nearest one that exists."""
 
-import difflib as _difflib
+import inspect as _inspect
 import math as _math
 from typing import Any as _Any
 
@@ -18,6 +18,7 @@ from minitorch.torch import pointwise as _pointwise
 from minitorch.torch import products as _products
 from minitorch.torch import reductions as _reductions
 from minitorch.torch import shapes as _shapes
+from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.creation import Generator
 from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from minitorch.torch.places import Size, device, double, dtype, half, long, short
@@ -164,7 +165,9 @@ def FloatTensor(data: _Any) -> Tensor:
     return tensor(_unwrap(data), dtype=float32)
 
 
-def __getattr__(name: str) -> _Any:
-    near = _difflib.get_close_matches(name, [known for known in globals() if not known.startswith("_")], 1)
-    hint = f"; the nearest name is torch.{near[0]}" if near else ""
-    raise AttributeError(f"minitorch.torch has no {name}{hint}")
+_MODULES = {"amp", "autograd", "cuda", "distributions", "func", "linalg", "nn", "optim", "utils"}
+"""The modules that programs use by their names; the others are parts of this one."""
+
+__getattr__ = _refuse_absent(
+    "torch", [name for name, thing in globals().items() if name in _MODULES or not (name.startswith("_") or _inspect.ismodule(thing))]
+)

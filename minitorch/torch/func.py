@@ -8,6 +8,7 @@ from typing import Any
 
 from minitorch.tensor import generator
 from minitorch.torch import shapes
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.autograd import functional
 from minitorch.torch.autograd.gradients import as_tuple
 from minitorch.torch.autograd.gradients import grad as gradients
@@ -239,3 +240,6 @@ def functional_call(module: Any, parameters_and_buffers: Mapping[str, Tensor], a
     finally:
         for x, engine in reversed(before):
             x._engine = engine
+
+
+__getattr__ = refuse_absent("torch.func", defined(globals()))

@@ -13,6 +13,7 @@ from minitorch.ops import linalg as ops
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise, products, reductions, shapes
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.tensor import lift
 
 cholesky, inv, solve, solve_triangular = map(lift, (products.cholesky, products.inv, products.solve, products.solve_triangular))
@@ -271,7 +272,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     given = list(tensors)
     dims = [x.dims for x in given]
     if len(given) < 2 or any(count != 2 for count in dims[1:-1]) or not {dims[0], dims[-1]} <= {1, 2}:
-        raise ValueError(f"multi_dot expected two or more matrices, the first and last perhaps vectors, got shapes {[x.shape for x in given]}")
+        raise ValueError(
+            f"multi_dot expected two or more matrices, the first and last perhaps vectors, got shapes {[x.shape for x in given]}"
+        )
     first, last = given[0].dims == 1, given[-1].dims == 1
     given[0] = given[0].unsqueeze(0) if first else given[0]
     given[-1] = given[-1].unsqueeze(1) if last else given[-1]
@@ -340,3 +343,6 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     if isinstance(ord, str) or (A.dims if dim is None else 1 if isinstance(dim, int) else len(dim)) == 2:
         return _matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
     return vector_norm.__wrapped__(A, ord, dim, keepdim)  # type: ignore[attr-defined]
+
+
+__getattr__ = refuse_absent("torch.linalg", defined(globals()))

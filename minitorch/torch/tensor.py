@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
 from minitorch.torch import arithmetic, creation, indexing, pointwise, products, reductions, shapes
+from minitorch.torch.absent import absent
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, promote
@@ -668,3 +669,10 @@ class Tensor(TensorHolder):
 
     def __reduce__(self) -> Any:
         return Tensor._of, (self._engine,)
+
+    if not TYPE_CHECKING:  # a type checker would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property raised AttributeError: its own message counts
+                return object.__getattribute__(self, name)
+            raise absent("torch.Tensor", name, [known for known in dir(Tensor) if not known.startswith("_")])

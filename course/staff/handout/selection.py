@@ -29,7 +29,7 @@ PATTERNS = (
     "course/*.py",
     *(f"course/{folder}/*.py" for folder in ("cli", "explain", "oracles", "runner", "workspace")),
     "course/tasks.toml",
-    *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "css", "js", "html", "svg", "png")),
+    *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "toml", "css", "js", "html", "svg", "png")),
     *(f"project/**/*.{suffix}" for suffix in ("py", "css", "svg", "png")),
     "project/**/config.toml",
     "project/*.ipynb",
@@ -52,7 +52,8 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 PAGES_AFTER_THE_COURSE = (
-    "attention", "autograd", "custom_operators", "dtypes", "figures", "library", "optimizers", "reproductions", "training_large",
+    "attention", "autograd", "custom_operators", "dtypes", "figures", "from_here_to_pytorch", "library", "optimizers", "reproductions",
+    "training_large",
 )  # fmt: skip
 
 STAGE_OF_PAGES = {
@@ -60,6 +61,7 @@ STAGE_OF_PAGES = {
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
     "docs/compiled.md": 5,
+    "docs/torch_names.toml": 6,
     **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 6),
 }
 """The first stage that needs a page of the book, for pages whose names do not contain it."""

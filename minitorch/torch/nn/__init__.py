@@ -1,6 +1,7 @@
 """torch.nn: networks. This file is the folder's table of contents."""
 
 # Stage 6 - PyTorch's interface
+from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import init as init
 from minitorch.torch.nn import utils as utils
@@ -273,3 +274,5 @@ __all__ = [
     "init",
     "utils",
 ]
+
+__getattr__ = _refuse_absent("torch.nn", __all__)

@@ -18,6 +18,7 @@ from minitorch.nn.functional import dropout as zero_elements
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
 
 # Helpers
@@ -775,3 +776,9 @@ def triplet_margin_with_distance_loss(
         *map(unwrap, (anchor, positive, negative)), lambda x, y: unwrap(distance(wrap(x), wrap(y))), **options
     )
     return wrap(scalar(loss, reduction))
+
+
+HELPERS = {"full_like", "implicit_dim", "refuse_unless", "replace", "resolve_reduction", "scalar", "with_inplace"}
+"""What this file defines for itself and its neighbors."""
+
+__getattr__ = refuse_absent("torch.nn.functional", {*defined(globals())} - HELPERS)

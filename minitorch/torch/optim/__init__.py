@@ -1,9 +1,12 @@
 """torch.optim: optimizers and learning rate schedules. This file is the folder's table of contents."""
 
 # Stage 6 - PyTorch's interface
+from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.optim import lr_scheduler as lr_scheduler
 from minitorch.torch.optim.lbfgs import LBFGS
 from minitorch.torch.optim.optimizer import Optimizer
 from minitorch.torch.optim.rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
 
 __all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "lr_scheduler"]
+
+__getattr__ = _refuse_absent("torch.optim", __all__)
