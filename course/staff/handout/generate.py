@@ -18,9 +18,11 @@ from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter
 from course.staff.handout.leaks import bodies_of_modules, leaks_of
+from course.staff.handout.library import library_files, pack
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
+from course.workspace.library import ZIP as LIBRARY
 
 if TYPE_CHECKING:
     from course.staff.variants.variant import Variant
@@ -203,11 +205,13 @@ def handout_files(
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
     files["README.md"] = _known_programs((TEMPLATES / "README.md").read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    also = bodies_of_modules(reference, modules)
-    if troubles := leaks_of(reference, files, removed, also, added):
+    also, library = bodies_of_modules(reference, modules), library_files(root, manifest, last, modules)
+    if troubles := leaks_of(reference, {**library, **files}, removed, also, added):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:
         files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)
+    if library:
+        files[LIBRARY] = pack(library)
     files[pristine.PATH] = pristine.pack(files, [*names, *(path for path in files if path.startswith("tests/"))])
     return files
 
