@@ -113,7 +113,8 @@ def run(root: Path, manifest: Manifest, console: Console, name: str, arguments: 
     else:
         _check_ready(root, manifest, name)
         path, folders = library.build(root, manifest) / library.PROGRAMS / f"{name}.py", []
-    console.print(f"{path.relative_to(root).as_posix()} runs on your functions, which are compiled when they are first used.", soft_wrap=True)
+    shown = path.relative_to(root).as_posix()
+    console.print(f"{shown} runs on your functions. Each is compiled when it is first used.", soft_wrap=True)
     search = [str(root / library.FOLDER), *folders, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(search)}
     return subprocess.run([sys.executable, str(path), *arguments], env=environment, check=False).returncode

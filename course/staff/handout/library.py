@@ -12,9 +12,12 @@ from pathlib import Path, PurePosixPath
 
 from course.manifest import Manifest
 from course.staff.handout import rewriter
-from course.staff.handout.selection import TEMPLATES, contents, cut_init
+from course.staff.handout.selection import contents, cut_init
 from course.workspace.library import PROGRAMS
 from course.workspace.pristine import make_zip
+
+ABSENT = Path(__file__).parent / "absent"
+"""The folder of the modules that take the places of optimized kernels."""
 
 SOURCE = "project/torch_programs"
 """The folder of the programs in the reference, which also has the tasks that each of them needs."""
@@ -36,7 +39,7 @@ def library_files(root: Path, manifest: Manifest, last: int, left_out: Mapping[s
     parents = {parent.as_posix() for path in files for parent in PurePosixPath(path).parents} - {"."}
     for path in sorted({f"{parent}/__init__.py" for parent in parents} | set(contents(manifest, after.number))):
         files[path] = _without_kernels(cut_init((root / path).read_text(encoding="utf-8"), last, also=after.number), left_out)
-    others = {f"{manifest.package}/kernels": TEMPLATES / "kernels", PROGRAMS: root / SOURCE}
+    others = {f"{manifest.package}/kernels": ABSENT, PROGRAMS: root / SOURCE}
     for folder, source in others.items():
         for path in sorted(source.iterdir()):
             if path.suffix in (".py", ".toml"):

@@ -1,4 +1,4 @@
-"""Stage 3 - The names of the vectorizable functions, in a library without the optimized kernels: here they are the student's own functions."""
+"""Stage 3 - The names of the vectorizable functions, in a library without optimized kernels: they are the student's own functions."""
 
 from collections.abc import Callable
 from typing import Any
