@@ -24,7 +24,7 @@ SOURCE = "project/torch_programs"
 
 
 def library_files(root: Path, manifest: Manifest, last: int, left_out: Mapping[str, str]) -> dict[str, str]:
-    """The files of the library by path; none if the workspace lacks a required module, or the course ends with its last task.
+    """The files of the library by path; none if the workspace lacks a required module, or the course has no programs or ends with a task.
 
     Args:
         root: The reference repository.
@@ -33,7 +33,8 @@ def library_files(root: Path, manifest: Manifest, last: int, left_out: Mapping[s
         left_out: The modules that the workspace lacks, as in `generate.left_out_modules`.
     """
     after = manifest.stages[-1]
-    if any(task.stage == after.number for task in manifest.tasks) or last < max(manifest.required_stages):
+    ends_with_task = any(task.stage == after.number for task in manifest.tasks)
+    if ends_with_task or last < max(manifest.required_stages) or not (root / SOURCE).is_dir():
         return {}
     files = {path: (root / path).read_text(encoding="utf-8") for path in map(manifest.path, after.modules)}
     parents = {parent.as_posix() for path in files for parent in PurePosixPath(path).parents} - {"."}
