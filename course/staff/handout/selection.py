@@ -59,6 +59,7 @@ STAGE_OF_PAGES = {
     "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
+    "docs/programs.md": 4,
     "docs/compiled.md": 5,
     **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 6),
 }
