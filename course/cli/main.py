@@ -33,6 +33,7 @@ from course.cli.common import (
 )
 from course.cli.hints import is_open
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
+from course.cli.programs import status_line
 from course.manifest import Manifest, Task
 from course.runner.progress import TaskState, cached_states
 from course.workspace.activity import make_current
@@ -104,6 +105,8 @@ def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = 
     else:
         console = new_console()
         print_status(console, manifest, states, current_task(root, manifest))
+        if line := status_line(root, manifest, states):
+            console.print(line, soft_wrap=True)
         print_warning(console, root, manifest)
 
 
@@ -318,6 +321,22 @@ def report(
     from course.cli import report
 
     raise typer.Exit(report.run(*find_workspace(), new_console(), id, again))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def programs(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A program of the list, or the file of your own. Default: list them.")] = "",
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT", help="The program's own arguments.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the PyTorch programs that your code runs, or run one."""
+    from course.cli import programs
+
+    root, manifest = find_workspace()
+    console = new_console()
+    raise typer.Exit(
+        programs.run(root, manifest, console, name, arguments or []) if name else programs.show(root, manifest, console, as_json)
+    )
 
 
 @app.command()

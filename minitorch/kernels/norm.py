@@ -35,8 +35,8 @@ def reassociating_loop(body: Callable[..., None]) -> Loop:
     def parallel_loop(out, a, b, c, sizes, tasks, shares):
         _ = key
         for share in prange(shares):
-            share = np.int64(share)  # else its arithmetic becomes float64
-            body(out, a, b, c, sizes, share * tasks // shares, (share + 1) * tasks // shares)
+            first = np.int64(share) * tasks  # of uint64 the arithmetic would become float64
+            body(out, a, b, c, sizes, first // shares, (first + tasks) // shares)
 
     return Loop(serial(serial_loop, IN_ANY_ORDER), parallel(parallel_loop, IN_ANY_ORDER), HALVINGS)
 

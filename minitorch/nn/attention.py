@@ -113,8 +113,7 @@ class CausalSoftmax(Function):
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return run_rows(SOFTMAX_BACKWARD, y, grad_output)
+        return run_rows(SOFTMAX_BACKWARD, *ctx.saved_values, grad_output)
 
     @staticmethod
     def composed(a: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from minitorch.kernels import conv as conv_loops
 from minitorch.kernels import conv_matmul as conv_products
 from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
+from minitorch.nn.transposed import conv_transpose1d
 
 QUICK = settings(max_examples=80, deadline=None, database=None)
 
@@ -309,6 +310,51 @@ def test_a_wrong_number_of_channels_is_refused() -> None:
 def test_a_gpu_without_a_convolution_is_refused(function: Any) -> None:
     expected = 'conv1d expected tensors on the CPU, got them on far; move them: x.to("cpu")'
     assert message(lambda: function(far(1, 1, 3), far(1, 1, 2)), RuntimeError) == expected
+
+
+@pytest.fixture
+def textbook_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library without the optimized convolutions: none of their functions may run."""
+    optimized = {key: value for key, value in kernel._optimized.items() if key[0] not in ("conv1d", "conv2d")}
+    monkeypatch.setattr(kernel, "_optimized", optimized)
+    for name in ("correlate", "accumulate_weight_gradient"):
+        monkeypatch.setattr(convolution, name, None)
+
+
+@pytest.mark.usefixtures("textbook_kernels")
+@pytest.mark.parametrize(
+    "case",
+    [
+        make_case((2, 3, 7, 5), (4, 3, 3, 2)),
+        make_case((2, 1, 9, 8), (3, 1, 3, 2), (2, 3), (2, 1), (1, 2)),
+        make_case((3, 6, 5, 5), (6, 2, 3, 3), (2, 2), (1, 1), groups=3),
+        make_case((2, 1, 2, 2), (2, 1, 5, 5), padding=(4, 4), dilation=(1, 1)),
+        make_case((2, 2, 7, 7), (3, 2, 1, 1), (3, 3)),
+    ],
+)
+def test_without_optimized_kernels_the_course_s_convolution_computes_everything(case: tuple[Any, ...]) -> None:
+    check(case)
+
+
+@pytest.mark.usefixtures("textbook_kernels")
+def test_sequences_are_convolved_by_the_course_s_convolution_as_well() -> None:
+    x, w = from_numpy(np.array([[[1.0, 2, 3, 4]]])).requires_grad_(), from_numpy(np.array([[[1.0, 10]]])).requires_grad_()
+    out = conv1d(x, w, from_numpy(np.array([0.5])), stride=2, padding=1, dilation=2)
+    assert out.to_numpy().tolist() == [[[20.5, 42.5]]]
+    out.sum().backward()
+    assert x.grad is not None
+    assert w.grad is not None
+    assert (x.grad.to_numpy().tolist(), w.grad.to_numpy().tolist()) == ([[[0, 11, 0, 10]]], [[[2, 6]]])
+
+
+@pytest.mark.usefixtures("textbook_kernels")
+def test_a_transposed_convolution_needs_no_optimized_kernel() -> None:
+    x, w = from_numpy(np.array([[[1.0, 2]]])).requires_grad_(), from_numpy(np.array([[[1.0, 10, 100]]])).requires_grad_()
+    out = conv_transpose1d(x, w, stride=2)
+    assert out.to_numpy().tolist() == [[[1, 10, 102, 20, 200]]]
+    out.sum().backward()
+    assert x.grad is not None
+    assert x.grad.to_numpy().tolist() == [[[111, 111]]]
 
 
 def test_a_device_may_register_its_own_convolution(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from course.workspace.library import for_minitorch
+
 FOLDER = Path(__file__).parents[2] / "project" / "torch_programs"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "seeded")
 STEPS = 20
@@ -17,28 +19,6 @@ LAST_LINES_DRAWN = {"diffusion": 1, "gpt": 1, "name_generator": 1}
 """How many lines at the end of a program's output depend on numbers that the library draws."""
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
-
-PLAIN_IMPORT = re.compile(r"^(\s*)import torch(\s*(?:#.*)?)$")
-IMPORT_AS = re.compile(r"^(\s*)import torch((?:\.\w+)* as \w+\s*(?:#.*)?)$")
-IMPORT_FROM = re.compile(r"^(\s*)from torch((?:\.\w+)* import .+)$")
-ANY_IMPORT = re.compile(r"^\s*(import|from) .*\btorch\b")
-
-
-def for_minitorch(source: str) -> str:
-    """The source of a PyTorch program with minitorch.torch in place of torch: only whole import lines change.
-
-    Raises:
-        ValueError: If a line imports torch in a form that cannot be replaced by itself, such as `import torch.nn`.
-    """
-    lines = []
-    for line in source.split("\n"):
-        replaced = PLAIN_IMPORT.sub(r"\1import minitorch.torch as torch\2", line)
-        replaced = IMPORT_AS.sub(r"\1import minitorch.torch\2", replaced)
-        replaced = IMPORT_FROM.sub(r"\1from minitorch.torch\2", replaced)
-        if replaced == line and ANY_IMPORT.match(line):
-            raise ValueError(f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line.strip()!r}; rewrite it")
-        lines.append(replaced)
-    return "\n".join(lines)
 
 
 def execute(name: str, ours: bool) -> ModuleType:

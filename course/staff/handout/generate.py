@@ -18,9 +18,11 @@ from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter
 from course.staff.handout.leaks import bodies_of_modules, leaks_of
+from course.staff.handout.library import library_files, pack
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
+from course.workspace.library import ZIP as LIBRARY
 
 if TYPE_CHECKING:
     from course.staff.variants.variant import Variant
@@ -201,10 +203,12 @@ def handout_files(
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
     files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
+    if library := library_files(root, manifest, last, modules):
+        files[LIBRARY] = pack(library)
     files["README.md"] = _known_programs((TEMPLATES / "README.md").read_text(encoding="utf-8"), files)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
     also = bodies_of_modules(reference, modules)
-    if troubles := leaks_of(reference, files, removed, also, added):
+    if troubles := leaks_of(reference, {**library, **files}, removed, also, added):
         raise StaffError("the handout would give solutions away:\n" + "\n".join(f"  {trouble}" for trouble in troubles))
     if staff is not None:
         files |= released_files(released_bodies(root, manifest, reference, staff), manifest, staff)
@@ -222,11 +226,12 @@ def _check_tested(manifest: Manifest, last: int, reference: Mapping[str, str | b
 
 
 def _known_programs(text: str, files: Mapping[str, str | bytes]) -> str:
-    """A template without the lines that show programs or Make targets that the workspace lacks."""
+    """A template without the lines that show programs or Make targets that the workspace lacks, or its library."""
     lines, makefile = [], str(files["Makefile"])
     for line in text.splitlines(keepends=True):
         programs, targets = re.findall(r"python (project/\w+\.py)", line), re.findall(r"`make (\S+)`", line)
-        if all(program in files for program in programs) and all(f"\n{target}:" in makefile for target in targets):
+        library = "`course programs`" not in line or LIBRARY in files
+        if library and all(program in files for program in programs) and all(f"\n{target}:" in makefile for target in targets):
             lines.append(line)
     return re.sub(r"\n{3,}", "\n\n", "".join(lines))
 

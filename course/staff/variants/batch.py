@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.manifest import Manifest
-from course.staff.handout.generate import GUIDED, MARKER, handout_files
+from course.staff.handout.generate import GUIDED, MARKER, handout_files, left_out_modules
+from course.staff.handout.library import library_files
 from course.staff.handout.selection import TEMPLATES, select
 from course.staff.variants.variant import Variant
 from course.workspace import pristine
 from course.workspace.atomic_files import write_bytes
+from course.workspace.library import ZIP as LIBRARY
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ def _version(root: Path, manifest: Manifest, last: int, style: str) -> str:
     staff = Path(__file__).parent.parent
     sources = [*(staff / "handout").glob("*.py"), *(staff / "variants").glob("*.py"), *TEMPLATES.iterdir()]
     contents = {str(path): path.read_bytes() for path in sources}
-    for path, content in sorted({**select(root, manifest, last), **contents}.items()):
+    library = {
+        f"{LIBRARY}/{path}": content for path, content in library_files(root, manifest, last, left_out_modules(manifest, last)).items()
+    }
+    for path, content in sorted({**select(root, manifest, last), **library, **contents}.items()):
         data = content if isinstance(content, bytes) else content.encode()
         digest.update(f"\n{path} {len(data)}\n".encode())
         digest.update(data)
