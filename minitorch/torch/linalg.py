@@ -196,7 +196,9 @@ def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, her
 
 
 @lift
-def matrix_rank(A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:  # fmt: skip
+def matrix_rank(
+    A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
     """The number of singular values that do not count as 0, as int64; see `pinv`.
 
     Raises:

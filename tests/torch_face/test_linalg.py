@@ -154,7 +154,7 @@ def test_gradients_that_do_not_exist_are_refused() -> None:
     np.testing.assert_allclose(identity.grad.numpy(), np.eye(3), atol=1e-12)
     with pytest.raises(RuntimeError, match="eigenvectors of equal eigenvalues have no gradient"):
         weighted(linalg.eigh(identity).eigenvectors).backward()
-    with pytest.raises(RuntimeError, match="singular vectors of equal singular values, or of 0 for .* have no gradient"):
+    with pytest.raises(RuntimeError, match=r"singular vectors of equal singular values, or of 0 for .* have no gradient"):
         weighted(linalg.svd(identity).U).backward()
     with pytest.raises(RuntimeError, match="the columns that complete an orthonormal basis have no gradient"):
         weighted(linalg.qr(matrix(4, 2), "complete").Q).backward()
