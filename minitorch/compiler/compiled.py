@@ -287,7 +287,7 @@ class Compiled:
             recording.before.restore()
             recording.guards.restore()
         if self._options["fallback"] == "error":
-            raise NotRecordable(f'{self.name} cannot be compiled: {reason}. Or {self._way_out} to run it as it is') from None
+            raise NotRecordable(f"{self.name} cannot be compiled: {reason}. Or {self._way_out} to run it as it is") from None
         self._eager = reason
         self._recordings.clear()
         self._latest = None

@@ -227,7 +227,7 @@ def test_what_cannot_be_recorded_runs_as_it_is_after_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match="branch runs as it is, because it cannot be compiled"):
         assert compiled(torch.ones(1)).tolist() == [2.0]
     assert compiled(-torch.ones(1)).tolist() == [-1.0]
-    with pytest.raises(NotRecordable, match="branch cannot be compiled.*Or leave out fullgraph to run it as it is"):
+    with pytest.raises(NotRecordable, match=r"branch cannot be compiled.*Or leave out fullgraph to run it as it is"):
         torch.compile(branch, fullgraph=True)(torch.ones(1))
 
 
