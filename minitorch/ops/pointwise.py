@@ -84,6 +84,28 @@ def erf(x: float) -> float:
     return math.erf(x)
 
 
+def asinh(x: float) -> float:
+    """Inverse of the hyperbolic sine."""
+    return math.asinh(x)
+
+
+def acosh(x: float) -> float:
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+    return math.acosh(x) if x >= 1.0 else math.nan
+
+
+def atanh(x: float) -> float:
+    """Inverse of the hyperbolic tangent; ±∞ at ±1, NaN beyond."""
+    if x == 1.0 or x == -1.0:
+        return math.copysign(math.inf, x)
+    return math.atanh(x) if -1.0 < x < 1.0 else math.nan
+
+
+def erfc(x: float) -> float:
+    """1 - erf(x), exact for large x."""
+    return math.erfc(x)
+
+
 def floor(x: float) -> float:
     """The largest whole number up to x."""
     return float(math.floor(x)) if abs(x) < 2.0**52 else x
@@ -198,6 +220,50 @@ class Erf(Elementwise):
     @staticmethod
     def slope(a: Tensor) -> Tensor:
         return (-(a * a)).exp() * (2.0 / math.sqrt(math.pi))
+
+
+class Asinh(Elementwise):
+    """Inverse of the hyperbolic sine."""
+
+    number = staticmethod(asinh)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """1 / √(x² + 1)."""
+        return 1.0 / (a * a + 1.0).sqrt()
+
+
+class Acosh(Elementwise):
+    """Inverse of the hyperbolic cosine."""
+
+    number = staticmethod(acosh)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """1 / √(x² - 1)."""
+        return 1.0 / (a * a - 1.0).sqrt()
+
+
+class Atanh(Elementwise):
+    """Inverse of the hyperbolic tangent."""
+
+    number = staticmethod(atanh)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """1 / (1 - x²)."""
+        return 1.0 / (1.0 - a * a)
+
+
+class Erfc(Elementwise):
+    """1 - erf(x)."""
+
+    number = staticmethod(erfc)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """-2/√π e^(-x²)."""
+        return (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi))
 
 
 class Floor(Elementwise):

@@ -12,12 +12,15 @@ from minitorch.tensor import manual_seed
 from minitorch.torch import arithmetic as _arithmetic
 from minitorch.torch import creation as _creation
 from minitorch.torch import cuda as cuda
+from minitorch.torch import factorizations as _factorizations
 from minitorch.torch import indexing as _indexing
 from minitorch.torch import linalg as linalg
 from minitorch.torch import pointwise as _pointwise
 from minitorch.torch import products as _products
+from minitorch.torch import rearranging as _rearranging
 from minitorch.torch import reductions as _reductions
 from minitorch.torch import shapes as _shapes
+from minitorch.torch import statistics as _statistics
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.creation import Generator
 from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -121,11 +124,45 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
     ),
 )  # fmt: skip
 
+(
+    atan2, fmod, hypot, logaddexp, xlogy, nan_to_num, asinh, acosh, atanh, erfc, logit, deg2rad, rad2deg, addmv, addr, baddbmm,
+    addbmm, inner, tensordot, kron, cross, dist, index_fill, index_copy, select, argwhere, isin, searchsorted, bucketize,
+) = map(
+    _lift,
+    (
+        _arithmetic.atan2, _arithmetic.fmod, _arithmetic.hypot, _arithmetic.logaddexp, _arithmetic.xlogy, _arithmetic.nan_to_num,
+        _pointwise.asinh, _pointwise.acosh, _pointwise.atanh, _pointwise.erfc, _pointwise.logit, _pointwise.deg2rad,
+        _pointwise.rad2deg, _products.addmv, _products.addr, _products.baddbmm, _products.addbmm, _products.inner,
+        _products.tensordot, _products.kron, _products.cross, _products.dist, _indexing.index_fill, _indexing.index_copy,
+        _indexing.select, _indexing.argwhere, _indexing.isin, _indexing.searchsorted, _indexing.bucketize,
+    ),
+)  # fmt: skip
+
+(
+    broadcast_to, broadcast_tensors, rot90, fliplr, flipud, ravel, tensor_split, hsplit, vsplit, dsplit, dstack, column_stack,
+    cartesian_prod, combinations, block_diag, diagflat, diag_embed, std_mean, aminmax, nansum, nanmean, cummax, cummin,
+    logcumsumexp, diff, trapezoid, quantile, nanquantile, nanmedian, histc, cov, corrcoef, tril_indices, triu_indices,
+) = map(
+    _lift,
+    (
+        _shapes.expand, _rearranging.broadcast_tensors, _rearranging.rot90, _rearranging.fliplr, _rearranging.flipud,
+        _rearranging.ravel, _rearranging.tensor_split, _rearranging.hsplit, _rearranging.vsplit, _rearranging.dsplit,
+        _rearranging.dstack, _rearranging.column_stack, _rearranging.cartesian_prod, _rearranging.combinations,
+        _rearranging.block_diag, _rearranging.diagflat, _rearranging.diag_embed, _statistics.std_mean, _statistics.aminmax,
+        _statistics.nansum, _statistics.nanmean, _statistics.cummax, _statistics.cummin, _statistics.logcumsumexp,
+        _statistics.diff, _statistics.trapezoid, _statistics.quantile, _statistics.nanquantile, _statistics.nanmedian,
+        _statistics.histc, _statistics.cov, _statistics.corrcoef, _creation.tril_indices, _creation.triu_indices,
+    ),
+)  # fmt: skip
+
 
 unsqueeze = _lift(_EngineTensor.unsqueeze)
 subtract, multiply, divide, true_divide, negative, clip, absolute, concat, swapaxes = sub, mul, div, div, neg, clamp, abs, cat, transpose
-cholesky, inverse, pinverse, det, slogdet, logdet = linalg.cholesky, linalg.inv, linalg.pinv, linalg.det, linalg.slogdet, linalg.logdet
-matrix_power, qr = linalg.matrix_power, linalg.qr
+concatenate, swapdims, moveaxis, row_stack, asarray, vdot, ger, trapz = cat, transpose, movedim, vstack, as_tensor, dot, outer, trapezoid
+greater, greater_equal, less, less_equal, not_equal, arctan2, fix, sgn = gt, ge, lt, le, ne, atan2, trunc, sign
+arcsin, arccos, arctan, arcsinh, arccosh, arctanh = asin, acos, atan, asinh, acosh, atanh
+cholesky, inverse, pinverse, det, slogdet = linalg.cholesky, linalg.inv, linalg.pinv, linalg.det, linalg.slogdet
+logdet, matrix_power, qr = _lift(_factorizations.logdet), linalg.matrix_power, linalg.qr
 
 from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
 from minitorch.torch import amp as amp, distributions as distributions  # noqa: E402
@@ -148,6 +185,16 @@ def numel(input: Tensor) -> _Any:
 def is_floating_point(input: Tensor) -> _Any:
     """Whether the elements are floating-point numbers."""
     return input.is_floating_point()
+
+
+def is_nonzero(input: Tensor) -> _Any:
+    """Whether the only element differs from 0."""
+    return input.is_nonzero()
+
+
+def is_complex(input: Tensor) -> _Any:
+    """False: there are no complex numbers."""
+    return False
 
 
 def clone(input: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import bool_, is_float
-from minitorch.core.math_functions import LE, NE, Div, MaskedSelect, Pow
+from minitorch.core.math_functions import LE, NE, Div, ExactLog, MaskedSelect, Pow
+from minitorch.core.number_formats import finfo
+from minitorch.ops.pairs import Atan2, Fmod, Hypot, LogAddExp
 from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import EQ, LT, Add, Mul, Neg
@@ -116,6 +119,38 @@ def neg(input: Tensor) -> Tensor:
     if input._tensor.dtype is bool_:
         raise TypeError("neg expected numbers, got a bool tensor; use ~x for not")
     return Neg.apply(input)
+
+
+def fmod(input: Any, other: Any) -> Tensor:
+    """input - trunc(input / other) · other: it has the sign of input.
+
+    Raises:
+        ZeroDivisionError: If integers are divided by 0.
+    """
+    a, b = promote(input, other)
+    return Fmod.apply(a, _divisor(b))
+
+
+def atan2(input: Any, other: Any) -> Tensor:
+    """The angle of the point (other, input) in radians, from -π to π."""
+    return Atan2.apply(*promote(input, other, float_result_type(input, other)))
+
+
+def hypot(input: Any, other: Any) -> Tensor:
+    """√(input² + other²) without overflow."""
+    return Hypot.apply(*promote(input, other, float_result_type(input, other)))
+
+
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """ln(e^input + e^other) without overflow."""
+    return LogAddExp.apply(*promote(input, other, float_result_type(input, other)))
+
+
+def xlogy(input: Any, other: Any) -> Tensor:
+    """input · ln other, and 0 where input is 0, even if other is 0."""
+    a, b = promote(input, other, float_result_type(input, other))
+    zero = logical_and(a == 0, b == b)
+    return masked_fill(mul(a, ExactLog.apply(masked_fill(b, zero, 1.0))), zero, 0.0)
 
 
 # Comparisons, which are exact
@@ -251,6 +286,16 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """input with value where the mask is true."""
     filled = cast(value, input.dtype) if isinstance(value, Tensor) else input._ensure_tensor(value)
     return cast(_where(as_bool(mask), filled, input), input.dtype)
+
+
+def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """input with other numbers for NaN, ∞ and -∞: by default 0, the largest and the smallest number of the dtype."""
+    if not is_float(input.dtype):
+        return input.clone()
+    limits = finfo(input.dtype)
+    out = masked_fill(input, input != input, nan)
+    out = masked_fill(out, input == math.inf, limits.max if posinf is None else posinf)
+    return masked_fill(out, input == -math.inf, limits.min if neginf is None else neginf)
 
 
 def maximum(input: Tensor, other: Tensor) -> Tensor:

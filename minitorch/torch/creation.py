@@ -225,6 +225,16 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     return of_array(np.eye(n, m), dtype or get_default_dtype(), device, requires_grad)
 
 
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The indices of the elements on and below a diagonal of a matrix: a row of row numbers and one of column numbers."""
+    return of_array(np.stack(np.tril_indices(row, offset, col)), dtype or int64, device, False)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The indices of the elements on and above a diagonal of a matrix: a row of row numbers and one of column numbers."""
+    return of_array(np.stack(np.triu_indices(row, offset, col)), dtype or int64, device, False)
+
+
 # Random numbers; the streams differ from PyTorch's
 
 

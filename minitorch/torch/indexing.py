@@ -22,8 +22,14 @@ def integers(like: Tensor, values: np.ndarray) -> Tensor:
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """`gather`; without dim of the flattened tensor."""
-    return gather(input, dim, indices) if dim is not None else gather(input.reshape(input.size), 0, indices.reshape(indices.size))
+    """`gather`, after all other dimensions are broadcast; without dim of the flattened tensor."""
+    if dim is None:
+        return gather(input.reshape(input.size), 0, indices.reshape(indices.size))
+    dim = input._normalize_dim(dim)
+    around = [[size for i, size in enumerate(x.shape) if i != dim] for x in (input, indices)]
+    shape = np.broadcast_shapes(*map(tuple, around))
+    input, indices = (x.expand(*shape[:dim], x.shape[dim], *shape[dim:]) for x in (input, indices))
+    return gather(input, dim, indices)
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
@@ -53,6 +59,82 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     numbers = index._tensor.array().reshape([-1 if i == dim else 1 for i in range(input.dims)])
     spread = integers(input, np.broadcast_to(numbers, source.shape))
     return scatter_add(input, dim, spread, source if alpha == 1 else source * alpha)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """input with one number in the slices with these indices along dim.
+
+    Raises:
+        ValueError: If the value is a tensor with dimensions.
+    """
+    if isinstance(value, Tensor) and value.dims:
+        raise ValueError(f"index_fill expected a number, or a tensor without dimensions, got shape {value.shape}; use index_copy")
+    filled = cast(value if isinstance(value, Tensor) else input._ensure_tensor(value), input.dtype)
+    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)), filled)
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """input with the slices with these indices along dim replaced."""
+    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)), cast(source, input.dtype))
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice with an index along dim, without it, as a view."""
+    return Select.apply(input, (*(slice(None),) * input._normalize_dim(dim), int(index)))
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of elements other than 0, a row for each."""
+    return nonzero(input)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    like = elements if isinstance(elements, Tensor) else test_elements
+    a, b = (x._tensor.array() if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    found = np.isin(a, b, invert=invert)
+    return like._like(TensorData(found.reshape(-1), found.shape))
+
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: None = None
+) -> Tensor:
+    """The index in a sorted sequence before which each number keeps the order; of equal elements the first, with right after the last.
+
+    Args:
+        sorted_sequence: Ascending along the last dimension: shape (n,), or (..., n) with the dimensions of input before the last.
+        input: Numbers.
+        out_int32: Whether the indices are int32.
+        right: See above.
+        side: "left" or "right", the same in words.
+        sorter: None.
+
+    Raises:
+        NotImplementedError: If a sorter is given.
+        ValueError: If side is another word, or the shapes do not match.
+    """
+    if sorter is not None:
+        raise NotImplementedError("searchsorted supports sorter=None only; sort the sequence: sequence.gather(-1, sorter)")
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ValueError(f'searchsorted expected side "left", or "right", which right=True means, got {side!r} and right={right}')
+    place = side or ("right" if right else "left")
+    rows = sorted_sequence._tensor.array()
+    numbers = np.asarray(input._tensor.array() if isinstance(input, Tensor) else input)
+    if rows.ndim > 1 and rows.shape[:-1] != numbers.shape[:-1]:
+        raise ValueError(f"searchsorted expected equal shapes before the last dimension, got {rows.shape} and {numbers.shape}")
+    if rows.ndim == 1:
+        found = np.searchsorted(rows, numbers, place)
+    else:
+        found = np.empty(numbers.shape, np.int64)
+        for row in np.ndindex(rows.shape[:-1]):
+            found[row] = np.searchsorted(rows[row], numbers[row], place)
+    found = np.asarray(found, np.int32 if out_int32 else np.int64)
+    return sorted_sequence._like(TensorData(found.reshape(-1), found.shape))
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the interval between ascending boundaries in which each number lies; see `searchsorted`."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

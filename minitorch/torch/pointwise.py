@@ -52,6 +52,7 @@ exp, log, sqrt, sin, cos = (
 tanh, sigmoid, reciprocal = of_floats(Tanh, "tanh"), of_floats(Sigmoid, "sigmoid"), of_floats(Inv, "reciprocal")
 tan, asin, acos, atan = (of_floats(getattr(ops, name.capitalize()), name) for name in ("tan", "asin", "acos", "atan"))
 sinh, cosh, erf, expm1, log1p = (of_floats(getattr(ops, name.capitalize()), name) for name in ("sinh", "cosh", "erf", "expm1", "log1p"))
+asinh, acosh, atanh, erfc = (of_floats(getattr(ops, name.capitalize()), name) for name in ("asinh", "acosh", "atanh", "erfc"))
 floor, ceil, trunc = (of_numbers(getattr(ops, name.capitalize()), name) for name in ("floor", "ceil", "trunc"))
 
 
@@ -133,3 +134,21 @@ def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tenso
     """The logarithm of `softmax`, without overflow."""
     x = as_float(input) if dtype is None else cast(input, dtype)
     return engine_logsoftmax(x, dim) if x.dims else engine_logsoftmax(x.view(1), 0).squeeze(0)
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """ln(x / (1 - x)); with eps of x limited to the range from eps to 1 - eps."""
+    x = as_float(input)
+    if eps is not None:
+        x = x.clip(eps, 1 - eps)
+    return log(x) - log1p(-x)
+
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees as radians."""
+    return as_float(input) * (math.pi / 180)
+
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians as degrees."""
+    return as_float(input) * (180 / math.pi)

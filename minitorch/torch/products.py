@@ -135,6 +135,104 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     return reductions.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
+def product_and_input(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta · input + alpha · product; for beta = 0 whatever input holds."""
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return arithmetic.add(input if beta == 1 else input * beta, product)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · input + alpha · mat @ vec."""
+    return product_and_input(input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · input + alpha · the outer product of two vectors."""
+    return product_and_input(input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · input + alpha · batch1 @ batch2, of three dimensions."""
+    return product_and_input(input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · input + alpha · the sum of batch1 @ batch2 over the first dimension."""
+    return product_and_input(input, reductions.sum(bmm(batch1, batch2), 0), beta, alpha)
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of products along the last dimensions, for all others."""
+    return tensordot(input, other, ([-1], [-1])) if input.dims and other.dims else arithmetic.mul(input, other)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The sum of products along dimensions of both tensors; the other dimensions of a come first, then those of b.
+
+    Args:
+        a: A tensor.
+        b: A tensor.
+        dims: How many: the last ones of a and the first ones of b; or those of a and those of b, two lists.
+
+    Raises:
+        ValueError: If the sizes differ.
+    """
+    a, b = promote(a, b)
+    first, second = (range(a.dims - dims, a.dims), range(dims)) if isinstance(dims, int) else dims
+    first, second = ([x._normalize_dim(int(dim)) for dim in each] for x, each in ((a, first), (b, second)))
+    if [a.shape[dim] for dim in first] != [b.shape[dim] for dim in second]:
+        raise ValueError(f"tensordot expected equal sizes in dimensions {first} and {second}, got shapes {a.shape} and {b.shape}")
+    rows = [dim for dim in range(a.dims) if dim not in first]
+    columns = [dim for dim in range(b.dims) if dim not in second]
+    inner_size = int(np.prod([a.shape[dim] for dim in first], dtype=int))
+    shape = [a.shape[dim] for dim in rows] + [b.shape[dim] for dim in columns]
+    left = (a.permute(*rows, *first) if a.dims else a).reshape(-1, inner_size) if a.size else a.reshape(0, inner_size)
+    right = (b.permute(*second, *columns) if b.dims else b).reshape(inner_size, -1) if b.size else b.reshape(inner_size, 0)
+    return (left @ right).reshape(*shape) if shape else (left @ right).reshape(1).squeeze(0)
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: every element of input times all of other."""
+    a, b = promote(input, other)
+    dims = max(a.dims, b.dims)
+    first, second = ((1,) * (dims - x.dims) + x.shape for x in (a, b))
+    left = a.reshape(*[size for pair in zip(first, (1,) * dims, strict=True) for size in pair])
+    right = b.reshape(*[size for pair in zip((1,) * dims, second, strict=True) for size in pair])
+    return (left * right).reshape(*[m * n for m, n in zip(first, second, strict=True)]) if dims else a * b
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector product along a dimension of size 3; by default the first such one.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    a, b = promote(input, other)
+    if dim is None:
+        dim = next((i for i in range(a.dims) if a.shape[i] == 3), 0)
+    if not a.dims or not b.dims or a.shape[dim] != 3 or b.shape[dim] != 3:
+        raise ValueError(f"cross expected tensors of size 3 in dimension {dim}, got shapes {a.shape} and {b.shape}")
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = (x if x.shape == shape else x.expand(*shape) for x in (a, b))
+    return shapes.roll(a, -1, dim) * shapes.roll(b, -2, dim) - shapes.roll(a, -2, dim) * shapes.roll(b, -1, dim)
+
+
+def vector_product(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """`cross` along a dimension, the last one by default.
+
+    Raises:
+        ValueError: If its size is not 3.
+    """
+    return cross(input, other, dim)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other."""
+    return reductions.norm(arithmetic.sub(input, other), p)
+
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along dim; norms below eps count as eps.
 

@@ -149,20 +149,23 @@ def norm(input: Tensor, p: float | str = 2, dim: Dims = None, keepdim: bool = Fa
             raise ValueError(f'norm expected a number or "fro", got {p!r}')
         p = 2
     if p == 2:
-        squares = sum(input * input, dim, keepdim)
-        return _root(squares)
+        return _root(sum(input * input, dim, keepdim), 2)
     size = pointwise.abs(input)
     if math.isinf(p):
         return (amax if p > 0 else amin)(size, dim, keepdim)
-    return sum(size, dim, keepdim) if p == 1 else sum(arithmetic.pow(size, p), dim, keepdim) ** (1.0 / p)
+    return sum(size, dim, keepdim) if p == 1 else _root(sum(arithmetic.pow(size, p), dim, keepdim), p)
 
 
-def _root(squares: Tensor) -> Tensor:
-    """The square root, whose gradient is 0 at 0."""
-    zero = squares.detach() == 0
-    if squares.history is None or not zero._tensor.array().any():
-        return squares.sqrt()
-    return arithmetic.masked_fill(arithmetic.masked_fill(squares, zero, 1.0).sqrt(), zero, 0.0)
+def _root(powers: Tensor, p: float) -> Tensor:
+    """The p-th root, whose gradient is 0 at 0."""
+
+    def root(x: Tensor) -> Tensor:
+        return x.sqrt() if p == 2 else x ** (1.0 / p)
+
+    zero = powers.detach() == 0
+    if powers.history is None or p < 0 or not zero._tensor.array().any():
+        return root(powers)
+    return arithmetic.masked_fill(root(arithmetic.masked_fill(powers, zero, 1.0)), zero, 0.0)
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:

@@ -25,7 +25,7 @@ from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
-from minitorch.torch import arithmetic, creation, indexing, pointwise, products, reductions, shapes
+from minitorch.torch import arithmetic, creation, factorizations, indexing, pointwise, products, rearranging, reductions, shapes, statistics
 from minitorch.torch.absent import absent
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
@@ -391,11 +391,50 @@ class Tensor(TensorHolder):
     floor_, round_, scatter_, scatter_add_, index_add_ = map(
         in_place, (pointwise.floor, pointwise.round, indexing.scatter, indexing.scatter_add, indexing.index_add)
     )
+    log_, square_, reciprocal_, rsqrt_, sin_, cos_, ceil_, trunc_ = map(
+        in_place,
+        (
+            pointwise.log, pointwise.square, pointwise.reciprocal, pointwise.rsqrt, pointwise.sin, pointwise.cos, pointwise.ceil,
+            pointwise.trunc,
+        ),
+    )  # fmt: skip
+    index_fill_, index_copy_, nan_to_num_, addmm_, fmod_ = map(
+        in_place, (indexing.index_fill, indexing.index_copy, arithmetic.nan_to_num, products.addmm, arithmetic.fmod)
+    )
     __iadd__, __isub__, __imul__, __itruediv__, __ipow__ = add_, sub_, mul_, div_, pow_
+
+    def clamp_min_(self, min: Any) -> Tensor:
+        """`clamp_` with a lower limit only."""
+        return self.clamp_(min=min)
+
+    def clamp_max_(self, max: Any) -> Tensor:
+        """`clamp_` with an upper limit only."""
+        return self.clamp_(max=max)
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """Overwrite it with 1, with probability p, or 0."""
+        probabilities = unwrap(p) if isinstance(p, Tensor) else creation.full(self.shape, float(p), dtype=get_default_dtype())
+        self._overwrite(cast(creation.bernoulli(probabilities, generator=generator), self.dtype))
+        return self
 
     def unsqueeze_(self, dim: int) -> Tensor:
         """Insert a dimension of size 1."""
         self._engine = self._engine.unsqueeze(dim)
+        return self
+
+    def squeeze_(self, dim: Any = None) -> Tensor:
+        """Remove dimensions of size 1."""
+        self._engine = shapes.squeeze(self._engine, dim)
+        return self
+
+    def transpose_(self, dim0: int, dim1: int) -> Tensor:
+        """Exchange two dimensions."""
+        self._engine = shapes.transpose(self._engine, dim0, dim1)
+        return self
+
+    def t_(self) -> Tensor:
+        """Transpose a matrix."""
+        self._engine = shapes.t(self._engine)
         return self
 
     # Arithmetic; the most frequent operators without the general path
@@ -445,6 +484,19 @@ class Tensor(TensorHolder):
         (arithmetic.masked_fill, arithmetic.maximum, arithmetic.minimum, arithmetic.lerp, arithmetic.addcmul, arithmetic.addcdiv),
     )
     clamp = clip = lift(arithmetic.clamp)
+    atan2, fmod, hypot, logaddexp, xlogy, nan_to_num = map(
+        lift,
+        (arithmetic.atan2, arithmetic.fmod, arithmetic.hypot, arithmetic.logaddexp, arithmetic.xlogy, arithmetic.nan_to_num),
+    )
+    greater, greater_equal, less, less_equal, not_equal, arctan2 = gt, ge, lt, le, ne, atan2
+
+    def clamp_min(self, min: Any) -> Tensor:
+        """`clamp` with a lower limit only."""
+        return self.clamp(min=min)
+
+    def clamp_max(self, max: Any) -> Tensor:
+        """`clamp` with an upper limit only."""
+        return self.clamp(max=max)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """self where the condition is true, other elsewhere."""
@@ -477,6 +529,13 @@ class Tensor(TensorHolder):
             pointwise.sign, pointwise.reciprocal,
         ),
     )  # fmt: skip
+    asinh, acosh, atanh, erfc, logit, deg2rad, rad2deg = map(
+        lift,
+        (
+            pointwise.asinh, pointwise.acosh, pointwise.atanh, pointwise.erfc, pointwise.logit, pointwise.deg2rad, pointwise.rad2deg,
+        ),
+    )  # fmt: skip
+    fix, sgn = trunc, sign
     abs = absolute = __abs__ = lift(pointwise.abs)
     isnan, isinf, isfinite = map(lift, (pointwise.isnan, pointwise.isinf, pointwise.isfinite))
     softmax, log_softmax = map(lift, (pointwise.softmax, pointwise.log_softmax))
@@ -498,6 +557,19 @@ class Tensor(TensorHolder):
         ),
     )  # fmt: skip
     unique, bincount, count_nonzero = map(lift, (reductions.unique, reductions.bincount, reductions.count_nonzero))
+    aminmax, nansum, nanmean, cummax, cummin, logcumsumexp, diff = map(
+        lift,
+        (
+            statistics.aminmax, statistics.nansum, statistics.nanmean, statistics.cummax, statistics.cummin, statistics.logcumsumexp,
+            statistics.diff,
+        ),
+    )  # fmt: skip
+    quantile, nanquantile, nanmedian, histc, cov, corrcoef = map(
+        lift,
+        (
+            statistics.quantile, statistics.nanquantile, statistics.nanmedian, statistics.histc, statistics.cov, statistics.corrcoef,
+        ),
+    )  # fmt: skip
 
     # Shapes
 
@@ -508,7 +580,8 @@ class Tensor(TensorHolder):
             shapes.squeeze,
         ),
     )  # fmt: skip
-    swapaxes = transpose
+    swapaxes = swapdims = transpose
+    moveaxis = movedim
     unsqueeze, contiguous = lift(EngineTensor.unsqueeze), lift(EngineTensor.contiguous)
     expand, repeat, tile, repeat_interleave, split, chunk, unbind, narrow, flip, roll = map(
         lift,
@@ -517,7 +590,15 @@ class Tensor(TensorHolder):
             shapes.flip, shapes.roll,
         ),
     )  # fmt: skip
+    broadcast_to = expand
     tril, triu, diagonal, diag = map(lift, (shapes.tril, shapes.triu, shapes.diagonal, shapes.diag))
+    rot90, fliplr, flipud, ravel, unfold, tensor_split, hsplit, vsplit, dsplit, diagflat, diag_embed = map(
+        lift,
+        (
+            rearranging.rot90, rearranging.fliplr, rearranging.flipud, rearranging.ravel, rearranging.unfold, rearranging.tensor_split,
+            rearranging.hsplit, rearranging.vsplit, rearranging.dsplit, rearranging.diagflat, rearranging.diag_embed,
+        ),
+    )  # fmt: skip
 
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
@@ -543,11 +624,31 @@ class Tensor(TensorHolder):
             indexing.take_along_dim, indexing.nonzero,
         ),
     )  # fmt: skip
+    index_fill, index_copy, select, argwhere, isin, bucketize = map(
+        lift,
+        (
+            indexing.index_fill, indexing.index_copy, indexing.select, indexing.argwhere, indexing.isin, indexing.bucketize,
+        ),
+    )  # fmt: skip
     sort, argsort, topk, kthvalue = map(lift, (indexing.sort, indexing.argsort, indexing.topk, indexing.kthvalue))
 
     # Products
 
     mm, bmm, mv, dot, outer, addmm = map(lift, (products.mm, products.bmm, products.mv, products.dot, products.outer, products.addmm))
+    addmv, addr, baddbmm, addbmm, inner, kron, cross, dist = map(
+        lift,
+        (
+            products.addmv, products.addr, products.baddbmm, products.addbmm, products.inner, products.kron, products.cross, products.dist,
+        ),
+    )  # fmt: skip
+    vdot, ger = dot, outer
+    det, slogdet, logdet, pinverse, matrix_power, qr = map(
+        lift,
+        (
+            factorizations.det, factorizations.slogdet, factorizations.logdet, factorizations.pinv, factorizations.matrix_power,
+            factorizations.qr,
+        ),
+    )  # fmt: skip
     cholesky, inverse, trace = map(lift, (products.cholesky, products.inv, products.trace))
 
     # Conversion
@@ -630,6 +731,16 @@ class Tensor(TensorHolder):
 
     def __array__(self, dtype: Any = None, *, copy: Any = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def is_nonzero(self) -> Any:
+        """Whether the only element differs from 0.
+
+        Raises:
+            RuntimeError: If there are several elements, or none.
+        """
+        if self.numel() != 1:
+            raise RuntimeError(f"is_nonzero expected one element, got shape {tuple(self.shape)}; use any() or all()")
+        return self._engine.item() != 0
 
     def __len__(self) -> Any:
         if not self.dim():

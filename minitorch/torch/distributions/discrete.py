@@ -135,9 +135,8 @@ class Categorical(Distribution):
             ValueError: If there is no such class.
         """
         classes = self.probs.shape[-1]
-        self.require(
-            "values", f"of whole numbers from 0 to {classes - 1}", value, (value >= 0) & (value < classes) & (value.long() == value)
-        )
+        holds = (value >= 0) & (value < classes) & (value.long() == value)
+        self.require("values", f"of whole numbers from 0 to {classes - 1}", value, holds)
         shape = np.broadcast_shapes(tuple(value.shape), tuple(self.batch_shape))
         chosen = value.long().expand(shape).unsqueeze(-1)
         return self.logits.expand((*shape, classes)).gather(-1, chosen).squeeze(-1)

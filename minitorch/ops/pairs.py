@@ -1,0 +1,99 @@
+"""Stage 6 - Elementwise functions of two tensors that the course does not need: forward in a kernel, backward from other functions."""
+
+from __future__ import annotations
+
+import math
+
+from minitorch.autodiff import Context
+from minitorch.core.dtypes import is_float
+from minitorch.core.tensor_base import Tensor
+from minitorch.tensor_functions import Function
+
+
+def atan2(a: float, b: float) -> float:
+    """The angle of the point (b, a), from -π to π."""
+    return math.atan2(a, b)
+
+
+def hypot(a: float, b: float) -> float:
+    """√(a² + b²) without overflow."""
+    return math.hypot(a, b)
+
+
+def fmod(a: float, b: float) -> float:
+    """a - trunc(a / b) · b: the remainder with the sign of a; NaN for b = 0 or infinite a."""
+    return math.copysign(abs(a) % abs(b), a) if b != 0.0 and -math.inf < a < math.inf else math.nan
+
+
+def whole_fmod(a: int, b: int) -> int:
+    """a - trunc(a / b) · b of integers."""
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+def logaddexp(a: float, b: float) -> float:
+    """ln(eᵃ + eᵇ) without overflow."""
+    if a == b:
+        return a + math.log(2.0)
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+class Atan2(Function):
+    """The angle of the point (b, a)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(atan2)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        squares = a * a + b * b
+        squares = squares + (squares == 0.0)  # at (0, 0) the gradient is 0
+        return grad_output * b / squares, -grad_output * a / squares
+
+
+class Hypot(Function):
+    """√(a² + b²)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        out = a.f.zip(hypot)(a, b)
+        ctx.save_for_backward(a, b, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, out = ctx.saved_values
+        return grad_output * a / out, grad_output * b / out
+
+
+class Fmod(Function):
+    """a - trunc(a / b) · b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        out = a.f.zip(fmod if is_float(a.dtype) else whole_fmod)(a, b)
+        ctx.save_for_backward(a, b, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, out = ctx.saved_values
+        return grad_output, -grad_output * ((a - out) / b)
+
+
+class LogAddExp(Function):
+    """ln(eᵃ + eᵇ)."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        out = a.f.zip(logaddexp)(a, b)
+        ctx.save_for_backward(a, b, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, out = ctx.saved_values
+        return grad_output * (a - out).exp(), grad_output * (b - out).exp()

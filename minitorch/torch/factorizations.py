@@ -1,0 +1,327 @@
+"""Stage 6 - Determinants, factorizations, solutions and norms of matrices, with PyTorch's arguments, on tensors of the engine.
+
+Further dimensions in front are batches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitorch.core.dtypes import int64
+from minitorch.ops import linalg as ops
+from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
+from minitorch.torch import arithmetic, pointwise, products, reductions, shapes
+
+
+class QRResult(NamedTuple):
+    """The result of qr."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """The result of svd."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class EighResult(NamedTuple):
+    """The result of eigh."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SlogdetResult(NamedTuple):
+    """The result of slogdet."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class LstsqResult(NamedTuple):
+    """The result of lstsq."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+# Determinants
+
+
+def det(A: Tensor) -> Tensor:
+    """The determinant of square matrices."""
+    return ops.Det.apply(A)
+
+
+def slogdet(A: Tensor) -> SlogdetResult:
+    """The sign of the determinant, which has no gradient, and the logarithm of its absolute value."""
+    sign = np.linalg.slogdet(ops.square(A, "slogdet"))[0]
+    return SlogdetResult(ops.made(A.detach(), sign), ops.LogAbsDet.apply(A))
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where it is negative."""
+    sign = ops.made(input.detach(), np.linalg.slogdet(ops.square(input, "logdet"))[0])
+    return arithmetic.masked_fill(ops.LogAbsDet.apply(input), sign < 0, math.nan)
+
+
+# Factorizations
+
+
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+    """A = Q @ R with orthonormal columns of Q and an upper triangle R.
+
+    Args:
+        A: Matrices, shape (..., m, n).
+        mode: "reduced": Q has min(m, n) columns; "complete": m, of which those after the first n have no gradient; "r": R alone.
+
+    Raises:
+        ValueError: If mode is unknown.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f'qr expected mode "reduced", "complete" or "r", got {mode!r}')
+    ops.matrices(A, "qr")
+    m, n = A.shape[-2:]
+    packed = ops.QR.apply(A if m >= n else A[..., :m])
+    q, r = packed[..., :m, :], shapes.transpose(packed[..., m:, :], -1, -2)
+    if m < n:
+        r = shapes.cat([r, shapes.transpose(q, -1, -2) @ A[..., m:]], -1)
+    elif mode == "complete":
+        q = ops.complete(q)
+        r = shapes.cat([r, r.zeros((*A.shape[:-2], m - n, n))], -2) if m > n else r
+    return QRResult(q.zeros((0,)) if mode == "r" else q, r)
+
+
+def svd(A: Tensor, full_matrices: bool = True) -> SVDResult:
+    """A = U @ diag(S) @ Vh with orthonormal columns of U and rows of Vh, and S in descending order.
+
+    Args:
+        A: Matrices, shape (..., m, n).
+        full_matrices: Whether U and Vh are square. Columns after the first min(m, n) have no gradient.
+    """
+    u, s, v = _svd(A)
+    if full_matrices:
+        u, v = ops.complete(u), ops.complete(v)
+    return SVDResult(u, s, shapes.transpose(v, -1, -2))
+
+
+def _svd(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V."""
+    packed = ops.SVD.apply(A)
+    m = A.shape[-2]
+    return packed[..., :m, :], packed[..., m, :], packed[..., m + 1 :, :]
+
+
+def svdvals(A: Tensor) -> Tensor:
+    """The singular values in descending order."""
+    return _svd(A)[1]
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices; of A one triangle is read."""
+    packed = _eigh(A, UPLO)
+    n = A.shape[-1]
+    return EighResult(packed[..., n, :], packed[..., :n, :])
+
+
+def _eigh(A: Tensor, UPLO: str) -> Tensor:
+    """The packed result of `ops.Eigh`.
+
+    Raises:
+        ValueError: If UPLO is neither "L" nor "U".
+    """
+    if UPLO not in ("L", "U"):
+        raise ValueError(f'eigh expected UPLO "L" or "U", the triangle to read, got {UPLO!r}')
+    ops.square(A, "eigh")
+    return ops.Eigh.apply(A if UPLO == "L" else shapes.transpose(A, -1, -2))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric matrices in ascending order; see `eigh`."""
+    return _eigh(A, UPLO)[..., A.shape[-1], :]
+
+
+# Solutions
+
+
+def _tolerances(A: Tensor, atol: float | None, rtol: float | None) -> tuple[float, float]:
+    """Up to which singular values count as 0, absolutely and relative to the largest: by default what rounding may leave."""
+    if rtol is None:
+        rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A.dtype).eps)
+    return atol or 0.0, rtol
+
+
+def _refuse_hermitian(name: str, hermitian: bool) -> None:
+    """Raise NotImplementedError if hermitian is set."""
+    if hermitian:
+        raise NotImplementedError(f"{name} supports hermitian=False only; leave it out: the result is the same")
+
+
+def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """The Moore-Penrose inverse.
+
+    Args:
+        A: Matrices, shape (..., m, n).
+        atol: Up to which singular values count as 0.
+        rtol: The same, relative to the largest one.
+        hermitian: False.
+
+    Raises:
+        NotImplementedError: If hermitian is set.
+    """
+    _refuse_hermitian("pinv", hermitian)
+    ops.matrices(A, "pinv")
+    return ops.PseudoInverse.apply(A, *_tolerances(A, atol, rtol))
+
+
+def matrix_rank(
+    A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    """The number of singular values that do not count as 0, as int64; see `pinv`.
+
+    Raises:
+        NotImplementedError: If hermitian is set.
+    """
+    _refuse_hermitian("matrix_rank", hermitian)
+    return _rank(A, *((tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)))
+
+
+def _rank(A: Tensor, atol: float, rtol: float) -> Tensor:
+    s = np.linalg.svd(ops.matrices(A, "matrix_rank"), compute_uv=False)
+    count = np.asarray((s > np.maximum(atol, rtol * s.max(-1, keepdims=True, initial=0))).sum(-1), int64)
+    return A._like(TensorData(count.reshape(-1), count.shape))
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """The X of smallest norm for which ‖A @ X - B‖ is smallest, the squared residuals, and the rank of A.
+
+    Args:
+        A: Matrices, shape (..., m, n).
+        B: Right-hand sides, shape (..., m, k), or (..., m) for one of each.
+        rcond: Relative to the largest singular value, up to which others count as 0.
+        driver: None or "gelsy"; singular_values is empty.
+
+    Raises:
+        NotImplementedError: If another driver is named.
+        ValueError: If the shapes do not match.
+    """
+    if driver not in (None, "gelsy"):
+        raise NotImplementedError(f'lstsq supports driver=None or "gelsy" only, got {driver!r}; svdvals(A) has the singular values')
+    ops.matrices(A, "lstsq")
+    is_vector = B.dims == A.dims - 1
+    if B.dims < A.dims - 1 or B.shape[A.dims - 2] != A.shape[-2]:
+        raise ValueError(f"lstsq expected right-hand sides with as many rows as A, got shapes {A.shape} and {B.shape}")
+    m, n = A.shape[-2:]
+    tolerances = _tolerances(A, None, rcond)
+    b = B.unsqueeze(-1) if is_vector else B
+    x = ops.PseudoInverse.apply(A, *tolerances) @ b
+    rank = _rank(A, *tolerances)
+    residuals = A.zeros((0,))
+    if m > n and (rank._tensor.array() == n).all():
+        residuals = reductions.sum(pointwise.square(A @ x - b), -2)
+        residuals = residuals.squeeze(-1) if is_vector else residuals
+    return LstsqResult(x.squeeze(-1) if is_vector else x, residuals, rank, A.zeros((0,)))
+
+
+# Products
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The product of n square matrices A; of the inverse for negative n."""
+    ops.square(A, "matrix_power")
+    if n < 0:
+        A, n = ops.Inverse.apply(A), -n
+    out = None
+    while n:
+        if n % 2:
+            out = A if out is None else out @ A
+        n //= 2
+        A = A @ A if n else A
+    return ops.made(A.detach(), np.broadcast_to(np.eye(A.shape[-1]), A.shape)) if out is None else out
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of two or more matrices in the order that takes the fewest multiplications; the first and the last may be vectors.
+
+    Raises:
+        ValueError: If there are fewer than two, or one has other dimensions.
+    """
+    given = list(tensors)
+    dims = [x.dims for x in given]
+    if len(given) < 2 or any(count != 2 for count in dims[1:-1]) or not {dims[0], dims[-1]} <= {1, 2}:
+        found = [x.shape for x in given]
+        raise ValueError(f"multi_dot expected two or more matrices, the first and last perhaps vectors, got shapes {found}")
+    first, last = given[0].dims == 1, given[-1].dims == 1
+    given[0] = given[0].unsqueeze(0) if first else given[0]
+    given[-1] = given[-1].unsqueeze(1) if last else given[-1]
+    best: dict[tuple[int, int], tuple[int, int]] = {}  # of the product from i to j the cost, and after which factor it is divided
+    sizes = [given[0].shape[0], *(x.shape[1] for x in given)]
+    for length in range(len(given)):
+        for i in range(len(given) - length):
+            j = i + length
+            costs = [(best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            best[i, j] = min(costs, default=(0, i))
+
+    def product(i: int, j: int) -> Tensor:
+        return given[i] if i == j else products.matmul(product(i, best[i, j][1]), product(best[i, j][1] + 1, j))
+
+    out = product(0, len(given) - 1)
+    out = out.squeeze(0) if first else out
+    return out.squeeze(-1) if last else out
+
+
+# Norms
+
+
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False) -> Tensor:
+    """A norm of matrices in two dimensions.
+
+    It is √Σx² for "fro", the sum of the singular values for "nuc", the largest for 2, the smallest for -2, the largest and smallest sum of
+    |x| in a row for ±∞, and in a column for ±1.
+
+    Raises:
+        ValueError: If it is unknown.
+    """
+    rows, columns = (A._normalize_dim(each) for each in dim)
+    if ord == "fro":
+        return reductions.norm(A, 2, (rows, columns), keepdim)
+    if ord in (2, -2, "nuc"):
+        s = _svd(shapes.movedim(A, (rows, columns), (-2, -1)))[1]
+        out = reductions.sum(s, -1) if ord == "nuc" else s[..., 0 if ord == 2 else -1]
+    elif ord in (1, -1, math.inf, -math.inf):
+        summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = reductions.sum(pointwise.abs(A), summed)
+        out = (reductions.amax if ord > 0 else reductions.amin)(sums, other - (summed < other))
+    else:
+        raise ValueError(f'matrix_norm expected ord 1, -1, 2, -2, inf, -inf, "fro" or "nuc", got {ord!r}')
+    if keepdim:
+        for each in sorted((rows, columns)):
+            out = out.unsqueeze(each)
+    return out
+
+
+def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The norm (Σ|x|ᵒʳᵈ)^(1/ord) of all elements, or along dim; 0 counts those other than 0."""
+    if ord == 0:
+        return reductions.sum(arithmetic.ne(x, 0), dim, keepdim).to(x.dtype)
+    return reductions.norm(x, ord, dim, keepdim)
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """`matrix_norm` if ord is given and there are two dimensions, in dim or of A; else `vector_norm`; without ord √Σx²."""
+    if ord is None:
+        return reductions.norm(A, 2, dim, keepdim)
+    if isinstance(ord, str) or (A.dims if dim is None else 1 if isinstance(dim, int) else len(dim)) == 2:
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
+    return vector_norm(A, ord, dim, keepdim)
