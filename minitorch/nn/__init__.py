@@ -25,6 +25,7 @@ from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, ReLU6, Softshrink, Threshold
@@ -51,6 +52,7 @@ from minitorch.nn.margin_losses import (
 from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
 from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
+from minitorch.nn import window_options as window_options
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d

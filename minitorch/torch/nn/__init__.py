@@ -99,6 +99,7 @@ from minitorch.torch.nn.pooling import (
     AvgPool2d,
     MaxPool1d,
     MaxPool2d,
+    MaxUnpool2d,
 )
 from minitorch.torch.nn.recurrent import (
     GRU,
@@ -216,6 +217,7 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxUnpool2d",
     "Mish",
     "Module",
     "ModuleDict",
