@@ -32,7 +32,7 @@ from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Ha
 from minitorch.nn.hard_activations import hardshrink, hardsigmoid, hardswish, hardtanh, relu6, softshrink, threshold
 from minitorch.nn.smooth_activations import CELU, ELU, SELU, LogSigmoid, Mish, Softplus, Softsign, Tanhshrink
 from minitorch.nn.smooth_activations import celu, elu, logsigmoid, mish, selu, softplus, softsign, tanhshrink
-from minitorch.nn.further_activations import GLU, PReLU, Softmin, glu, prelu, softmin
+from minitorch.nn.further_activations import GLU, PReLU, RReLU, Softmin, glu, prelu, rrelu, softmin
 from minitorch.nn.distances import Bilinear, CosineSimilarity, PairwiseDistance
 from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairwise_distance
 from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss
@@ -141,6 +141,7 @@ __all__ = [
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",
@@ -239,6 +240,7 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
+    "rrelu",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",

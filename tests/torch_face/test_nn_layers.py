@@ -115,6 +115,7 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Hardshrink", (0.4,), {}, (ROWS,)),
     ("Softshrink", (0.4,), {}, (ROWS,)),
     ("Tanhshrink", (), {}, (ROWS,)),
+    ("RReLU", (0.25, 0.25), {}, (ROWS,)),
     ("GLU", (), {"dim": 1}, (IMAGES,)),
     ("Dropout", (0.0,), {}, (ROWS,)),
     ("PixelShuffle", (2,), {}, (IMAGES,)),

@@ -100,12 +100,23 @@ gelu, sigmoid, tanh = lift(engine.gelu), lift(engine.sigmoid), lift(engine.tanh)
 hardshrink, softshrink = lift(hard_activations.hardshrink), lift(hard_activations.softshrink)
 softplus, softsign = lift(smooth_activations.softplus), lift(smooth_activations.softsign)
 logsigmoid, tanhshrink = lift(smooth_activations.logsigmoid), lift(smooth_activations.tanhshrink)
+rrelu = with_inplace(further_activations.rrelu, "rrelu", position=3)
 glu, prelu = lift(further_activations.glu), lift(further_activations.prelu)
 
 
-def relu_(input: Tensor) -> Tensor:
-    """`relu` in place."""
-    return relu(input, inplace=True)
+def _always_in_place(fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An activation whose result becomes its input."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return fn(input, *args, **kwargs, inplace=True)
+
+    function.__name__ = function.__qualname__ = f"{fn.__name__}_"
+    function.__doc__ = f"`{fn.__name__}` in place."
+    return function
+
+
+relu_, leaky_relu_, hardtanh_, threshold_ = map(_always_in_place, (relu, leaky_relu, hardtanh, threshold))
+elu_, selu_, celu_, rrelu_ = map(_always_in_place, (elu, selu, celu, rrelu))
 
 
 @lift
