@@ -25,13 +25,14 @@ from minitorch.nn.layers import Dropout, Flatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, ReLU6, Softshrink, Threshold
 from minitorch.nn.hard_activations import hardshrink, hardsigmoid, hardswish, hardtanh, relu6, softshrink, threshold
 from minitorch.nn.smooth_activations import CELU, ELU, SELU, LogSigmoid, Mish, Softplus, Softsign, Tanhshrink
 from minitorch.nn.smooth_activations import celu, elu, logsigmoid, mish, selu, softplus, softsign, tanhshrink
-from minitorch.nn.further_activations import GLU, PReLU, Softmin, glu, prelu, softmin
+from minitorch.nn.further_activations import GLU, PReLU, RReLU, Softmin, glu, prelu, rrelu, softmin
 from minitorch.nn.distances import Bilinear, CosineSimilarity, PairwiseDistance
 from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairwise_distance
 from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss
@@ -51,6 +52,7 @@ from minitorch.nn.margin_losses import (
 from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
 from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
+from minitorch.nn import window_options as window_options
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
@@ -139,6 +141,7 @@ __all__ = [
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",
@@ -237,6 +240,7 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
+    "rrelu",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",

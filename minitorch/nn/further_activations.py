@@ -1,4 +1,4 @@
-"""Stage 6 - Activations along a dimension or with a weight: softmin, glu and prelu."""
+"""Stage 6 - Activations along a dimension, with a weight or with random slopes: softmin, glu, prelu and rrelu."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.functional import softmax
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import check_float_tensor, positive_ints
+from minitorch.tensor import rand
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
@@ -35,6 +36,31 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise ValueError(f"glu expected an even size in dimension {dim}, got {size} (input {input.shape})")
     a, b = input.split(size // 2, dim)
     return a * b.sigmoid()
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """x for positive x, else slope · x with a random slope for each element.
+
+    Args:
+        input: Any shape.
+        lower: Smallest slope.
+        upper: Largest slope.
+        training: Whether slopes are random; otherwise each is the mean of the two.
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If lower is above upper.
+
+    Source: Xu et al. 2015, arXiv:1505.00853, section 2.4.
+    """
+    check_float_tensor("rrelu", input)
+    if lower > upper:
+        raise ValueError(f"rrelu expected lower of at most upper, got {lower} and {upper}")
+    slope: Any = (lower + upper) / 2
+    if training:
+        slope = rand(input.shape, input.backend, dtype=input.dtype) * (upper - lower) + lower
+    positive = input.detach() > 0
+    return MaskedSelect.apply(input, positive) + MaskedSelect.apply(input, ~positive) * slope
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -112,3 +138,19 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the activation to every element; shape and dtype are kept."""
         return prelu(input, self.weight.value)
+
+
+class RReLU(Module):
+    """See `rrelu`; slopes are random during training."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        super().__init__()
+        self.lower, self.upper = lower, upper
+
+    def extra_repr(self) -> str:
+        """The slopes."""
+        return f"lower={self.lower}, upper={self.upper}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the activations, same shape."""
+        return rrelu(input, self.lower, self.upper, self.training)

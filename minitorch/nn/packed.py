@@ -13,7 +13,6 @@ import numpy as np
 
 from minitorch.core.creation import cat, full
 from minitorch.nn.recurrent import KINDS, States, _check_input, _check_states, recurrence
-from minitorch.ops.indexing import Put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +62,10 @@ def unpack(data: Tensor, batch_sizes: Sequence[int], order: Sequence[int], lengt
     Returns:
         Shape (length, N, …).
     """
-    padding = full((length, len(order), *data.shape[1:]), value, data.backend, dtype=data.dtype)
-    return Put.apply(padding, _positions(batch_sizes, order), data)
+    padding = full((1, *data.shape[1:]), value, data.backend, dtype=data.dtype)
+    rows = np.full((length, len(order)), data.shape[0])  # that of the padding
+    rows[_positions(batch_sizes, order)] = np.arange(data.shape[0])
+    return cat([data, padding])[rows]
 
 
 # Recurrent layers

@@ -16,8 +16,10 @@ from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Sch
 from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
 from minitorch.optim.adadelta import Adadelta, Adagrad
 from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
+from minitorch.optim.signs_and_averages import ASGD, Rprop
 
 __all__ = [
+    "ASGD",
     "SGD",
     "AMSGrad",
     "Adadelta",
@@ -33,6 +35,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "Schedule",
     "SequentialLR",
     "StepLR",

@@ -313,6 +313,16 @@ def test_containers_have_pytorch_s_methods() -> None:
     assert [x.numel() for x in lists.parameters()] == [1, 2]
     assert list(lists.state_dict()) == ["0", "1"]
     assert list(named.state_dict()) == ["x"]
+    assert named.setdefault("y", torch.zeros(2)) is named.get("y")
+    assert named.get("z", 7) == 7
+    assert named.pop("x").tolist() == [1.0, 1.0, 1.0]
+    assert list(named) == ["y"]
+    named.clear()
+    assert len(named) == 0
+    chain = nn.Sequential(nn.ReLU(), nn.Tanh()).insert(1, nn.Identity())
+    assert [(name, type(module).__name__) for name, module in chain.named_children()] == [("0", "ReLU"), ("1", "Identity"), ("2", "Tanh")]
+    assert type(chain.pop(0)) is nn.ReLU
+    assert list(chain._modules) == ["0", "1"]
 
 
 def test_in_place_activations_change_their_input() -> None:
@@ -327,6 +337,28 @@ def test_in_place_activations_change_their_input() -> None:
     assert leaf.grad.tolist() == [0.0]
     with pytest.raises(RuntimeError, match="a leaf that requires gradients cannot be changed in place"):
         F.relu(leaf, inplace=True)
+
+
+def test_slopes_of_rrelu_are_random_in_training_only() -> None:
+    torch.manual_seed(0)
+    x, layer = torch.tensor([2.0, *[-1.0] * 500], requires_grad=True), nn.RReLU(0.1, 0.3)
+    out = layer(x)
+    assert out[0].item() == 2.0
+    assert -0.3 <= out[1:].min().item() < -0.29
+    assert -0.11 < out[1:].max().item() <= -0.1
+    out.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy()[1:], -out.detach().numpy()[1:], rtol=1e-6)
+    np.testing.assert_allclose(layer.eval()(x).detach().numpy(), [2.0] + [-0.2] * 500, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"rrelu expected lower of at most upper, got 0\.4 and 0\.3"):
+        F.rrelu(x, 0.4, 0.3)
+
+
+def test_activations_with_an_underscore_are_in_place() -> None:
+    for name, args in (("leaky_relu_", (0.5,)), ("elu_", ()), ("hardtanh_", ()), ("threshold_", (0.0, 9.0)), ("rrelu_", (0.5, 0.5))):
+        x, expected = torch.tensor([-2.0, 0.5]), getattr(F, name[:-1])(torch.tensor([-2.0, 0.5]), *args).tolist()
+        assert getattr(F, name)(x, *args) is x
+        assert x.tolist() == expected
+        assert F.relu_(torch.tensor([-1.0])).tolist() == [0.0]
 
 
 def test_dropout_scales_in_training_only() -> None:
@@ -362,7 +394,10 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
     ("call", "message"),
     [
         (lambda: nn.LSTM(2, 3, proj_size=2), "LSTM supports proj_size=0 only, got 2; leave proj_size out"),
-        (lambda: nn.MaxPool2d(2, ceil_mode=True), "MaxPool2d supports ceil_mode=False only, got True; leave ceil_mode out"),
+        (
+            lambda: F.avg_pool2d(torch.ones(1, 1, 4, 4), 2, ceil_mode=True, divisor_override=3),
+            "avg_pool2d with divisor_override supports ceil_mode=False only, got True; leave ceil_mode out",
+        ),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), "Embedding supports max_norm=None only, got 1.0; leave max_norm out"),
         (lambda: F.huber_loss(torch.ones(1), torch.ones(1), weight=torch.ones(1)), "huber_loss supports weight=None only"),
     ],

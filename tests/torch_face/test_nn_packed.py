@@ -57,7 +57,7 @@ def test_a_permutation_is_inverted() -> None:
         (
             RuntimeError,
             lambda: pack_padded_sequence(ours.zeros(3, 2), [1, 3]),
-            "pack_padded_sequence expected lengths in descending order, got [1, 3]; sort, or pass enforce_sorted=False",
+            "pack_padded_sequence expected lengths in descending order, got [1, 3]; sort them or pass enforce_sorted=False",
         ),
         (
             ValueError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -34,6 +35,10 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01}),
     ("RAdam", {}),
     ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "betas": (0.9, 0.9)}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.05, "etas": (0.4, 1.5), "step_sizes": (1e-3, 0.1)}),
+    ("ASGD", {"lr": 0.1}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 2, "weight_decay": 0.1}),
     ("LBFGS", {"lr": 0.5, "max_iter": 3}),
 ]
 
@@ -257,3 +262,77 @@ def test_own_optimizers_and_schedules_derive_from_the_base_classes() -> None:
     assert optimizer.state[x]["count"] == 2
     assert scheduler.get_last_lr() == [0.125]
     assert math.isclose(optimizer.state_dict()["param_groups"][0]["lr"], 0.125)
+
+
+# Averages of parameters
+
+
+def swa_utils(torch: Any) -> Any:
+    """The module of a library."""
+    return importlib.import_module(f"{torch.__name__}.optim.swa_utils")
+
+
+def numbers_like(torch: Any, x: Any, seed: int) -> Any:
+    """Positive numbers in the shape and dtype of a tensor."""
+    return torch.from_numpy(np.asarray(np.random.default_rng(seed).uniform(1, 9, tuple(x.shape)))).to(x.dtype)
+
+
+@pytest.mark.parametrize("average", ["mean", "exponential"])
+@pytest.mark.parametrize("use_buffers", [False, True])
+def test_parameters_are_averaged_as_by_pytorch(average: str, use_buffers: bool) -> None:
+    found = []
+    for torch in (ours, theirs):
+        model, utils = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3)), swa_utils(torch)
+        averaged = utils.AveragedModel(
+            model, avg_fn=utils.get_ema_avg_fn(0.75) if average == "exponential" else None, use_buffers=use_buffers
+        )
+        for step in range(4):
+            model.load_state_dict({name: numbers_like(torch, x, step + len(name)) for name, x in model.state_dict().items()})
+            averaged.update_parameters(model)
+        found.append({name: x.numpy() for name, x in averaged.state_dict().items() if "tracked" not in name or not use_buffers})
+        assert averaged.n_averaged.item() == 4
+        assert averaged.eval()(torch.from_numpy(X)).shape == (16, 3)
+    assert list(found[0]) == list(found[1])
+    for name, value in found[0].items():
+        np.testing.assert_allclose(value, found[1][name], rtol=1e-5, err_msg=name)
+
+
+def test_statistics_are_computed_again_as_by_pytorch() -> None:
+    found = []
+    for torch in (ours, theirs):
+        model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.0)).eval()
+        swa_utils(torch).update_bn([(torch.from_numpy(X[start : start + 8]), 0) for start in (0, 8)], model)
+        assert (model.training, model[0].momentum) == (False, 0.1)
+        found.append({name: x.numpy() for name, x in model.state_dict().items()})
+    for name, value in found[0].items():
+        np.testing.assert_allclose(value, found[1][name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"swa_lr": 0.05, "anneal_epochs": 4},
+        {"swa_lr": [0.05, 0.3], "anneal_epochs": 5, "anneal_strategy": "linear"},
+        {"swa_lr": 1.0, "anneal_epochs": 0},
+    ],
+)
+def test_the_rate_goes_to_that_of_the_average_as_by_pytorch(options: dict[str, Any]) -> None:
+    def make(module: Any, optimizer: Any) -> Any:
+        return swa_utils(ours if module is optim.lr_scheduler else theirs).SWALR(optimizer, **options)
+
+    mine, other = (rates(torch, make, 9) for torch in (ours, theirs))
+    np.testing.assert_allclose(mine, other, rtol=1e-6)
+
+
+def test_what_averages_do_not_support_is_refused() -> None:
+    utils, optimizer = optim.swa_utils, optimizer_of(ours)
+    with pytest.raises(NotImplementedError, match="AveragedModel supports multi_avg_fn=None only"):
+        utils.AveragedModel(nn.Linear(1, 1), multi_avg_fn=print)
+    with pytest.raises(ValueError, match="get_ema_avg_fn expected decay from 0 to 1, got 2"):
+        utils.get_ema_avg_fn(2)
+    with pytest.raises(ValueError, match="SWALR expected one rate or 2, one for each group, got 1"):
+        utils.SWALR(optimizer, [0.1])
+    with pytest.raises(ValueError, match="got 'sin' and 10"):
+        utils.SWALR(optimizer, 0.1, anneal_strategy="sin")
+    with pytest.raises(ValueError, match=r"Rprop expected etas between 0 and 1 and above 1, got \(1.0, 2.0\)"):
+        optim.Rprop([ours.zeros(1, requires_grad=True)], etas=(1.0, 2.0))

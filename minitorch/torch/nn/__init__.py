@@ -66,6 +66,7 @@ from minitorch.torch.nn.activations import (
     LogSoftmax,
     Mish,
     PReLU,
+    RReLU,
     ReLU,
     ReLU6,
     SELU,
@@ -100,6 +101,7 @@ from minitorch.torch.nn.pooling import (
     AvgPool2d,
     MaxPool1d,
     MaxPool2d,
+    MaxUnpool2d,
 )
 from minitorch.torch.nn.recurrent import (
     GRU,
@@ -217,6 +219,7 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxUnpool2d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -235,6 +238,7 @@ __all__ = [
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",

@@ -77,6 +77,28 @@ class PReLU(adapt(engine.PReLU)):
         super().__init__(num_parameters, init, device=device, dtype=dtype)
 
 
+class RReLU(Module):
+    """x for positive x, else slope · x with slopes that are random during training; see `minitorch.nn.rrelu`.
+
+    Args:
+        lower: Smallest slope.
+        upper: Largest slope.
+        inplace: Whether the input becomes the result.
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it; shape and dtype are kept."""
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
 class _Along(Module):
     """Base class of the softmax layers: a function along a dimension, which is implied if it is None."""
 

@@ -30,6 +30,19 @@ class Sequential(adapt(engine.Sequential, lifted=False)):
         self._modules.clear()
         self.extend(modules)
 
+    def insert(self, index: int, module: Module) -> Self:
+        """Insert a module before an index; those after it are renamed. Returns this container."""
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._modules.clear()
+        return self.extend(modules)
+
+    def pop(self, key: int) -> Module:
+        """Remove the module at an index and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
 
 @adapts(engine.ModuleList)
 class ModuleList(adapt(engine.ModuleList, lifted=False)):
@@ -129,3 +142,21 @@ class ParameterDict(adapt(engine.ParameterDict, lifted=False)):
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, _as_parameter(value))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter with a name, or the default."""
+        return self._parameters.get(key, default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter with a name; if there is none, the default is added."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str) -> Any:
+        """Remove a parameter and return it."""
+        return self._parameters.pop(key)
+
+    def clear(self) -> None:
+        """Remove all parameters."""
+        self._parameters.clear()

@@ -13,7 +13,7 @@ import minitorch.nn as engine
 from minitorch.core.creation import full
 from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.core.math_functions import ExactLog
-from minitorch.nn import further_activations, hard_activations, smooth_activations
+from minitorch.nn import further_activations, hard_activations, smooth_activations, window_options
 from minitorch.nn.functional import dropout as zero_elements
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
@@ -101,12 +101,23 @@ gelu, sigmoid, tanh = lift(engine.gelu), lift(engine.sigmoid), lift(engine.tanh)
 hardshrink, softshrink = lift(hard_activations.hardshrink), lift(hard_activations.softshrink)
 softplus, softsign = lift(smooth_activations.softplus), lift(smooth_activations.softsign)
 logsigmoid, tanhshrink = lift(smooth_activations.logsigmoid), lift(smooth_activations.tanhshrink)
+rrelu = with_inplace(further_activations.rrelu, "rrelu", position=3)
 glu, prelu = lift(further_activations.glu), lift(further_activations.prelu)
 
 
-def relu_(input: Tensor) -> Tensor:
-    """`relu` in place."""
-    return relu(input, inplace=True)
+def _always_in_place(fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An activation whose result becomes its input."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return fn(input, *args, **kwargs, inplace=True)
+
+    function.__name__ = function.__qualname__ = f"{fn.__name__}_"
+    function.__doc__ = f"`{fn.__name__}` in place."
+    return function
+
+
+relu_, leaky_relu_, hardtanh_, threshold_ = map(_always_in_place, (relu, leaky_relu, hardtanh, threshold))
+elu_, selu_, celu_, rrelu_ = map(_always_in_place, (elu, selu, celu, rrelu))
 
 
 @lift
@@ -225,36 +236,93 @@ unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
 pixel_shuffle, pixel_unshuffle, channel_shuffle = map(lift, (engine.pixel_shuffle, engine.pixel_unshuffle, engine.channel_shuffle))
 
 
-def _max_pool(op: str, fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Any]:
-    """Max pooling with PyTorch's arguments."""
-
-    def function(
-        input: EngineTensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> EngineTensor:
-        ones = (1, (1,) * (dims - 2))
-        refuse_unless(op, dilation=(dilation, ones), ceil_mode=(ceil_mode, False), return_indices=(return_indices, False))
-        return _batched(fn, dims)(input, kernel_size, stride or None, padding)
-
-    function.__name__, function.__doc__ = op, fn.__doc__
-    return lift(function)
+def max_pool2d_with_indices(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Max pooling of images (B, C, H, W) with all options; a pair with the positions of the maxima if return_indices."""
+    if dilation not in (1, (1, 1), [1, 1]) or ceil_mode or return_indices:
+        values, indices = window_options.max_pool2d_with_indices(input, kernel_size, stride or None, padding, dilation, ceil_mode)
+        return (values, indices) if return_indices else values
+    return engine.max_pool2d(input, kernel_size, stride or None, padding)
 
 
-max_pool1d, max_pool2d = _max_pool("max_pool1d", engine.max_pool1d, 3), _max_pool("max_pool2d", engine.max_pool2d, 4)
+@lift
+def max_pool2d(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Maximum over windows of images; see `minitorch.nn.max_pool2d` and `minitorch.nn.window_options`."""
+    args = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    if input.dims != 3:
+        return max_pool2d_with_indices(input, *args)
+    return _first(max_pool2d_with_indices(input.unsqueeze(0), *args), 0)
+
+
+@lift
+def max_pool1d(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Maximum over windows of sequences; see `max_pool2d`."""
+    sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding, dilation)]
+    pairs = [(own, size) for own, size in zip((1, 1, 0, 1), sizes, strict=True)]
+    sequences = input.unsqueeze(0) if input.dims == 2 else input
+    out = _first(max_pool2d_with_indices(sequences.unsqueeze(2), *pairs, ceil_mode, return_indices), 2)
+    return _first(out, 0) if input.dims == 2 else out
+
+
+def _first(x: Any, dim: int) -> Any:
+    """A tensor, or each of several, without a dimension of size 1."""
+    return tuple(each.squeeze(dim) for each in x) if isinstance(x, tuple) else x.squeeze(dim)
+
+
+@lift
+def max_unpool2d(
+    input: EngineTensor, indices: EngineTensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> EngineTensor:
+    """Images of zeros with maxima at their positions; see `minitorch.nn.window_options.max_unpool2d`.
+
+    Args:
+        input: The maxima, shape (B, C, H', W') or (C, H', W').
+        indices: Their positions, same shape.
+        kernel_size: Window size of the pooling.
+        stride: Its step; kernel_size by default.
+        padding: Its padding.
+        output_size: Size of the result, whose last two numbers count; computed from the others by default.
+    """
+    given = (kernel_size, stride or kernel_size, padding)
+    kernel, step, border = (size if isinstance(size, (tuple, list)) else (size, size) for size in given)
+    sizes = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-2:], step, border, kernel, strict=True)]
+    height, width = sizes if output_size is None else tuple(output_size)[-2:]
+    if input.dims == 3:
+        return window_options.max_unpool2d(input.unsqueeze(0), indices.unsqueeze(0), (height, width)).squeeze(0)
+    return window_options.max_unpool2d(input, indices, (height, width))
 
 
 @lift
 def avg_pool1d(
     input: EngineTensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> EngineTensor:
-    """Mean over windows of a sequence; see `minitorch.nn.avg_pool1d`."""
-    _check_average("avg_pool1d", padding, ceil_mode, count_include_pad)
-    return _batched(engine.avg_pool1d, 3)(input, *(_one(x) for x in (kernel_size, stride or None, padding)))
+    """Mean over windows of a sequence; see `avg_pool2d`."""
+    sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding)]
+    pairs = [(own, size) for own, size in zip((1, 1, 0), sizes, strict=True)]
+    return _batched(lambda x: _mean_pool(x.unsqueeze(2), *pairs, ceil_mode, count_include_pad).squeeze(2), 3)(input)
 
 
 @lift
@@ -267,19 +335,26 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> EngineTensor:
-    """Mean over windows of an image; see `minitorch.nn.avg_pool2d`."""
-    _check_average("avg_pool2d", padding, ceil_mode, count_include_pad)
-    out = _batched(engine.avg_pool2d, 4)(input, kernel_size, stride or None, padding)
+    """Mean over windows of an image; see `minitorch.nn.avg_pool2d` and `minitorch.nn.window_options`.
+
+    Raises:
+        NotImplementedError: With divisor_override together with ceil_mode or without count_include_pad.
+    """
+    if divisor_override is not None:
+        refuse_unless("avg_pool2d with divisor_override", ceil_mode=(ceil_mode, False), count_include_pad=(count_include_pad, True))
+    out = _batched(_mean_pool, 4)(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
     if divisor_override is None:
         return out
     height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
     return out * (height * width / divisor_override)
 
 
-def _check_average(op: str, padding: Any, ceil_mode: bool, count_include_pad: bool) -> None:
-    """Refuse what average pooling does not support."""
+def _mean_pool(input: EngineTensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> EngineTensor:
+    """Means of images (B, C, H, W), by the faster function where it suffices."""
     padded = any(padding) if isinstance(padding, (tuple, list)) else padding != 0
-    refuse_unless(op, ceil_mode=(ceil_mode, False), count_include_pad=(count_include_pad or not padded, True))
+    if ceil_mode or (padded and not count_include_pad):
+        return window_options.avg_pool2d_with_options(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
+    return engine.avg_pool2d(input, kernel_size, stride or None, padding)
 
 
 def _one(sizes: Any) -> Any:

@@ -17,12 +17,9 @@ class _MaxPool(Module):
         kernel_size: Window size.
         stride: Step between windows; kernel_size by default.
         padding: Padding on each side, at most half of kernel_size.
-        dilation: 1.
-        return_indices: False.
-        ceil_mode: False.
-
-    Raises:
-        NotImplementedError: If an option has another value.
+        dilation: Step between the elements of a window.
+        return_indices: Whether to return the positions of the maxima, too.
+        ceil_mode: Whether the last windows may reach past the end.
     """
 
     dilation, return_indices, ceil_mode = 1, False, False  # of a layer that is adapted
@@ -37,8 +34,6 @@ class _MaxPool(Module):
         ceil_mode: bool = False,
     ) -> None:
         super().__init__()
-        supported = {"dilation": (dilation, (1, (1,), (1, 1))), "return_indices": (return_indices, False), "ceil_mode": (ceil_mode, False)}
-        functional.refuse_unless(type(self).__name__, **supported)
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
@@ -47,22 +42,49 @@ class _MaxPool(Module):
         sizes = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
         return f"{sizes}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
+    def _options(self) -> tuple[Any, ...]:
+        """The arguments of the functions."""
+        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+
 
 class MaxPool1d(_MaxPool):
     """Maximum over windows of sequences."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """Map shape (B, C, L) to (B, C, L')."""
-        return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding)
+        return functional.max_pool1d(input, *self._options())
 
 
 @adapts(engine.MaxPool2d)
 class MaxPool2d(_MaxPool):
     """Maximum over windows of images."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         """Map shape (B, C, H, W) to (B, C, H', W')."""
-        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
+        return functional.max_pool2d(input, *self._options())
+
+
+class MaxUnpool2d(Module):
+    """Images of zeros with maxima at their positions; see `functional.max_unpool2d`.
+
+    Args:
+        kernel_size: Window size of the pooling.
+        stride: Its step; kernel_size by default.
+        padding: Its padding.
+    """
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        sizes = (kernel_size, kernel_size if stride is None else stride, padding)
+        self.kernel_size, self.stride, self.padding = (size if isinstance(size, (tuple, list)) else (size, size) for size in sizes)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        """Map shape (B, C, H', W') to (B, C, H, W)."""
+        return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _AvgPool(Module):
@@ -72,15 +94,12 @@ class _AvgPool(Module):
         kernel_size: Window size.
         stride: Step between windows; kernel_size by default.
         padding: Zeros on each side, at most half of kernel_size.
-        ceil_mode: False.
-        count_include_pad: True, unless there is no padding.
+        ceil_mode: Whether the last windows may reach past the end.
+        count_include_pad: Whether the padding counts in the mean.
         divisor_override: What the sums are divided by, in place of the number of elements of a window; for images only.
-
-    Raises:
-        NotImplementedError: If an option has another value.
     """
 
-    divisor_override = None  # of a layer that is adapted
+    ceil_mode, count_include_pad, divisor_override = False, True, None  # of a layer that is adapted
 
     def __init__(
         self,
@@ -94,11 +113,14 @@ class _AvgPool(Module):
         super().__init__()
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
-        functional._check_average(type(self).__name__, padding, ceil_mode, count_include_pad)
 
     def extra_repr(self) -> str:
         """The sizes."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+    def _options(self) -> tuple[Any, ...]:
+        """The arguments of the functions."""
+        return self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
 
 
 class AvgPool1d(_AvgPool):
@@ -111,7 +133,7 @@ class AvgPool1d(_AvgPool):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, L) to (B, C, L')."""
-        return functional.avg_pool1d(input, self.kernel_size, self.stride, self.padding)
+        return functional.avg_pool1d(input, *self._options())
 
 
 @adapts(engine.AvgPool2d)
@@ -120,7 +142,7 @@ class AvgPool2d(_AvgPool):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, H, W) to (B, C, H', W')."""
-        return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding, divisor_override=self.divisor_override)
+        return functional.avg_pool2d(input, *self._options(), self.divisor_override)
 
 
 def functional_size(size: Any) -> Any:

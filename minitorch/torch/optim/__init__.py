@@ -6,7 +6,25 @@ from minitorch.torch.optim import lr_scheduler as lr_scheduler
 from minitorch.torch.optim.lbfgs import LBFGS
 from minitorch.torch.optim.optimizer import Optimizer
 from minitorch.torch.optim.rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
+from minitorch.torch.optim.further_rules import ASGD, Rprop
+from minitorch.torch.optim import swa_utils as swa_utils
 
-__all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+    "swa_utils",
+]
 
 __getattr__ = _refuse_absent("torch.optim", __all__)

@@ -143,11 +143,14 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+COUNTERS = ("step", "mu_product", "eta", "mu")
+"""The numbers in a parameter's state."""
+
+
 def plain_state(entries: Mapping[str, Any]) -> dict[str, Any]:
     """A parameter's state as it is saved: the number of steps as a tensor, as PyTorch has it."""
-    counters = ("step", "mu_product")
     return {
-        name: wrap(tensor(float(value), dtype="float32")) if name in counters and isinstance(value, (int, float)) else value
+        name: wrap(tensor(float(value), dtype="float32")) if name in COUNTERS and isinstance(value, (int, float)) else value
         for name, value in entries.items()
     }
 
@@ -159,7 +162,7 @@ def load_entry(name: str, value: Any, parameter: Tensor) -> Any:
     if hasattr(value, "detach") and not isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
     array = np.asarray(value._engine.to_numpy() if isinstance(value, Tensor) else value)
-    if name in ("step", "mu_product") and array.size == 1:
+    if name in COUNTERS and array.size == 1:
         return int(array.item()) if name == "step" else float(array.item())
     own = parameter._engine
     return wrap(tensor(array, own.backend, dtype=state_dtype(own) if array.dtype.kind == "f" else array.dtype))

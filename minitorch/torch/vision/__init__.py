@@ -1,8 +1,8 @@
 """torchvision's interface: `import minitorch.torch.vision as torchvision`. This file is the folder's table of contents."""
 
 # Stage 6 - PyTorch's interface
+from minitorch.torch.vision import models as models
 from minitorch.torch.vision import transforms as transforms
 from minitorch.torch.vision import datasets as datasets
-from minitorch.torch.vision import models as models
 
 __all__ = ["datasets", "models", "transforms"]
