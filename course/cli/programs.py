@@ -95,11 +95,10 @@ def show(root: Path, manifest: Manifest, console: Console, as_json: bool) -> int
 
 
 def _state(program: Program) -> Text:
-    """Whether a program runs, or the tasks that it waits for."""
+    """Whether a program runs, or the last task that it waits for."""
     if not program.missing:
         return Text("✓ runs", style="green")
-    more = f" and {len(program.missing) - 2} more" if len(program.missing) > 2 else ""
-    return Text(f"○ after Task {', '.join(program.missing[:2])}{more}", style="yellow")
+    return Text(f"○ after Task {program.missing[-1]}", style="yellow")
 
 
 def run(root: Path, manifest: Manifest, console: Console, name: str, arguments: Sequence[str]) -> int:

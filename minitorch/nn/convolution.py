@@ -112,7 +112,7 @@ class Convolution(Function):
         inputs, weights = (x.split(x.shape[dim] // geometry.groups, dim) for x, dim in ((input, 1), (weight, 0)))
         parts = [course_convolution(x, w)[(slice(None), slice(None), *windows)] for x, w in zip(inputs, weights, strict=True)]
         out = parts[0] if len(parts) == 1 else cat(parts, 1)
-        return out if bias is None else out + bias.reshape(-1, *[1] * (input.dims - 2))
+        return out.clone() if bias is None else out + bias.reshape(-1, *[1] * (input.dims - 2))  # never a view of another result
 
 
 def add_zeros(x: Tensor, dim: int, before: int, after: int) -> Tensor:

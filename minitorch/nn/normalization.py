@@ -153,7 +153,7 @@ class PlaneNorm(Function):
         else:
             mean, var = (tensor(values, x.backend, dtype=x.dtype) for values in moments.reshape(2, planes.channels, 1))
             centered = grouped - mean
-        return scale_and_shift(centered / (var + eps).sqrt(), weight, bias, (*planes.shape[1:], 1)).reshape(*x.shape)
+        return scale_and_shift(centered / (var + eps).sqrt(), weight, bias, (*planes.shape[1:], 1)).reshape(*x.shape).clone()
 
 
 def scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...]) -> Tensor:

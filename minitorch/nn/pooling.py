@@ -46,7 +46,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     geometry = PoolGeometry.of(input, kernel_size, stride, padding, "max_pool2d")
     if accepts(input):
         return MaxPool.apply(input, geometry)
-    return stack(geometry.window_elements(input, -math.inf)).max(0, keepdim=False)
+    return stack(geometry.window_elements(input, -math.inf)).max(0, keepdim=False).clone()  # never a view of another result
 
 
 def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:

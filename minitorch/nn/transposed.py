@@ -51,7 +51,7 @@ class TransposedConvolution(Function):
         image = Fold2d.apply(columns.reshape(batch, -1, columns.shape[3]), (batch, out, *padded), positions)
         (above, left), (height, width) = geometry.before, size
         cut = image[:, :, above : above + height, left : left + width]
-        return cut if weight.dims == 4 else cut.squeeze(2)
+        return (cut if weight.dims == 4 else cut.squeeze(2)).clone()  # never a view of another result
 
 
 def conv_transpose2d(

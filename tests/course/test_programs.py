@@ -44,10 +44,10 @@ def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_w
     assert [line.rstrip() for line in done.stdout.splitlines()] == [
         "Your code runs 1 of 3 PyTorch programs: course programs",
         "Module 0  First",
-        "✓ runs                 adding    Add numbers.",
-        "○ after Task 0.2, 0.3  squaring  Square a number.",
+        "✓ runs            adding    Add numbers.",
+        "○ after Task 0.3  squaring  Square a number.",
         "Module 1  Second",
-        "○ after Task 0.3, 1.1  rooting  Take a root.",
+        "○ after Task 1.1  rooting  Take a root.",
         "To run one: course programs adding",
         "To run a PyTorch program of your own: course programs FILE.py",
     ]
