@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from minitorch.autodiff import LEAF
 from minitorch.core.tensor_base import TensorBase
@@ -15,9 +15,12 @@ class TensorHolder:
 
     Attributes:
         _engine: The tensor.
+        _of: Makes an object around a tensor.
     """
 
     __slots__ = ("_engine",)
+
+    _of: ClassVar[Callable[[Any], Any]]
 
 
 def tensor_of(value: Any) -> Any:

@@ -265,7 +265,7 @@ class ReplayedProgram:
                 version[1] = tick
         for module, name, view, backend in self._attributes:
             held, made = vars(module).get(name), self._copy_out(view, backend)
-            setattr(module, name, held._of(made) if isinstance(held, TensorHolder) else made)
+            setattr(module, name, type(held)._of(made) if isinstance(held, TensorHolder) else made)
 
     def _copy_out(self, view: View, backend: Any) -> Tensor:
         """A new tensor with the numbers of a buffer."""

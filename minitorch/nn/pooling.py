@@ -106,7 +106,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     """
     op = "adaptive_max_pool2d"
     _check_images(input, op)
-    own = input.shape[2:]
+    own = (input.shape[2], input.shape[3])
     if not own[0] * own[1]:
         raise ValueError(f"{op} expected non-empty images, got input of shape {input.shape}")
     out = _output_size(op, output_size, own)

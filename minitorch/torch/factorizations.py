@@ -323,5 +323,6 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     if ord is None:
         return reductions.norm(A, 2, dim, keepdim)
     if isinstance(ord, str) or (A.dims if dim is None else 1 if isinstance(dim, int) else len(dim)) == 2:
-        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
+        plane: Any = (-2, -1) if dim is None else dim
+        return matrix_norm(A, ord, plane, keepdim)
     return vector_norm(A, ord, dim, keepdim)

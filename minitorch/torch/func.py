@@ -14,7 +14,7 @@ from minitorch.torch.autograd.gradients import as_tuple
 from minitorch.torch.autograd.gradients import grad as gradients
 from minitorch.torch.tensor import Tensor, lift
 
-stack = lift(shapes.stack)
+_stack_tensors = lift(shapes.stack)
 
 Argnums = int | Sequence[int]
 """Positions of the arguments to differentiate with respect to."""
@@ -204,7 +204,7 @@ def _stack(results: list[Any], dims: Any) -> Any:
     if isinstance(first, Tensor):
         if not isinstance(dims, int):
             raise ValueError(f"vmap expected one number as out_dims for one result, got {dims!r}")
-        return stack(results, dims)
+        return _stack_tensors(results, dims)
     if isinstance(first, dict):
         return {name: _stack([each[name] for each in results], dims[name] if isinstance(dims, dict) else dims) for name in first}
     if isinstance(first, (tuple, list)):

@@ -210,7 +210,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     shape = [x.size for x in given]
     out = [x.view(*[-1 if i == place else 1 for i in range(len(given))]).expand(*shape) for place, x in enumerate(given)]
     if indexing == "xy" and len(out) > 1:
-        out = [x.transpose(0, 1) for x in out]
         out[:2] = out[1::-1]
     return tuple(out)
 

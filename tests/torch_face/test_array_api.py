@@ -237,7 +237,7 @@ CREATION = [
 
 ROWS = [*ELEMENTWISE, *STATISTICAL, *MANIPULATION, *SEARCHING, *LINEAR_ALGEBRA, *CREATION]
 
-DIFFERENCES = {"meshgrid": 'a mistake: with indexing="xy", the grid comes out transposed'}
+DIFFERENCES: dict[str, str] = {}
 """The rows in which the interface differs from the standard, and why."""
 
 COMPUTED = "0 is computed by the engine's formula, in which -0.0 is 0"

@@ -283,7 +283,7 @@ def max_pool1d(
     sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding, dilation)]
     pairs = [(own, size) for own, size in zip((1, 1, 0, 1), sizes, strict=True)]
     sequences = input.unsqueeze(0) if input.dims == 2 else input
-    out = _first(max_pool2d_with_indices(sequences.unsqueeze(2), *pairs, ceil_mode, return_indices), 2)
+    out = _first(max_pool2d_with_indices(sequences.unsqueeze(2), *pairs, ceil_mode=ceil_mode, return_indices=return_indices), 2)
     return _first(out, 0) if input.dims == 2 else out
 
 
@@ -321,8 +321,8 @@ def avg_pool1d(
 ) -> EngineTensor:
     """Mean over windows of a sequence; see `avg_pool2d`."""
     sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding)]
-    pairs = [(own, size) for own, size in zip((1, 1, 0), sizes, strict=True)]
-    return _batched(lambda x: _mean_pool(x.unsqueeze(2), *pairs, ceil_mode, count_include_pad).squeeze(2), 3)(input)
+    kernel, step, zeros = ((own, size) for own, size in zip((1, 1, 0), sizes, strict=True))
+    return _batched(lambda x: _mean_pool(x.unsqueeze(2), kernel, step, zeros, ceil_mode, count_include_pad).squeeze(2), 3)(input)
 
 
 @lift
@@ -848,7 +848,7 @@ def triplet_margin_with_distance_loss(
     distance = distance_function or pairwise_distance
     options = {"margin": margin, "swap": swap, "reduction": reduction}
     loss = engine.triplet_margin_with_distance_loss(
-        *map(unwrap, (anchor, positive, negative)), lambda x, y: unwrap(distance(wrap(x), wrap(y))), **options
+        unwrap(anchor), unwrap(positive), unwrap(negative), lambda x, y: unwrap(distance(wrap(x), wrap(y))), **options
     )
     return wrap(scalar(loss, reduction))
 

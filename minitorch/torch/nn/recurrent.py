@@ -47,7 +47,7 @@ class _OverSequences(_Recurrent):
         states = None if states is None else tuple(_select(state, input.sorted_indices) for state in states)
         output, final = run_packed(self, input.data._engine, input.batch_sizes.tolist(), states)
         final = tuple(wrap(_select(state, input.unsorted_indices)) for state in final)
-        return input._replace(data=wrap(output)), final if len(final) > 1 else final[0]
+        return input._replace(data=wrap(output)), final[0] if len(final) == 1 else final
 
 
 def _select(state: EngineTensor, indices: Tensor | None) -> EngineTensor:

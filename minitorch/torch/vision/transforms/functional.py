@@ -286,7 +286,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: Any = 0, padding_mode: str
         if padding_mode == "constant":
             return np.pad(x, [(0, 0)] * (x.ndim - 2) + [(top, bottom), (left, right)], constant_values=fill)
         rows, columns = (
-            np.pad(np.arange(size), ends, mode=padding_mode)
+            np.pad(np.arange(size), ends, mode=padding_mode)  # type: ignore[call-overload]
             for size, ends in zip(x.shape[-2:], ((top, bottom), (left, right)), strict=True)
         )
         return x[..., rows[:, None], columns]
