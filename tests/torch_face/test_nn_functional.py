@@ -196,7 +196,9 @@ def compare(mine: Callable[..., Any], other: Callable[..., Any], inputs: tuple[A
             check_close(x.grad, y.grad, f"gradient of {name}")
 
 
-@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning", "ignore:size_average and reduce:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Using a target size:UserWarning", "ignore:a loss of input:UserWarning", "ignore:size_average and reduce:UserWarning"
+)
 @pytest.mark.parametrize(("name", "make", "inputs"), CASES, ids=[name for name, _, _ in CASES])
 def test_a_function_computes_what_pytorch_s_does(name: str, make: Any, inputs: tuple[Any, ...]) -> None:
     compare(make(ours.nn.functional, ours), make(theirs.nn.functional, theirs), inputs, name)

@@ -38,12 +38,20 @@ def test_power_iterations_find_the_largest_singular_value() -> None:
     for _ in range(20):
         layer(ours.zeros(1, 5, dtype=ours.float64))
     np.testing.assert_allclose(layer.weight.detach().numpy(), weight / np.linalg.svd(weight)[1][0], rtol=1e-6)
-    before = layer.eval().weight_u.tolist()
-    layer(ours.zeros(1, 5, dtype=ours.float64))
-    assert layer.weight_u.tolist() == before
     remove_spectral_norm(layer)
     assert list(layer.state_dict()) == ["weight"]
     assert np.linalg.norm(layer.weight.detach().numpy(), 2) == pytest.approx(1)
+
+
+def test_the_vectors_of_a_spectral_norm_change_in_training_only() -> None:
+    ours.manual_seed(0)
+    layer = spectral_norm(nn.Linear(5, 4))
+    first = layer.weight_u.tolist()
+    layer.eval()(ours.zeros(1, 5))
+    assert layer.weight_u.tolist() == first
+    layer.train()(ours.zeros(1, 5))
+    assert layer.weight_u.tolist() != first
+    assert layer.weight_u.norm().item() == pytest.approx(1)
 
 
 def test_what_is_not_there_is_neither_computed_nor_removed() -> None:
