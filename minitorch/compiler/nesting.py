@@ -10,21 +10,6 @@ from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import TensorData
 
 
-class TensorHolder:
-    """An object around a tensor: a Tensor of `minitorch.torch`.
-
-    Attributes:
-        _engine: The tensor.
-    """
-
-    __slots__ = ("_engine",)
-
-
-def tensor_of(value: Any) -> Any:
-    """The tensor in a TensorHolder; anything else unchanged."""
-    return value._engine if isinstance(value, TensorHolder) else value
-
-
 class Place(int):
     """Where a new tensor stands in a result."""
 

@@ -19,7 +19,6 @@ from minitorch.compiler.nesting import (
     outline,
     same_layout,
     storage_of,
-    tensor_of,
 )
 from minitorch.compiler.planner import Plan
 from minitorch.compiler.recorder import NotRecordable, Recorder, base_of, key_of
@@ -29,7 +28,7 @@ from minitorch.compiler.scan import PLAIN
 from minitorch.compiler.snapshot import Snapshot
 from minitorch.compiler.trace import EXTERNAL, INPUT, Node, Trace, View
 from minitorch.core.context import grad_mode
-from minitorch.core.tensor_base import TensorBase
+from minitorch.core.tensor_base import TensorBase, tensor_of
 from minitorch.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guard_check import CheckWriter
 from minitorch.compiler.guards import DIFFERS, Guards
-from minitorch.compiler.nesting import COMPUTED, TensorHolder, copy_numbers, fill_places, storage_of
+from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
@@ -22,6 +22,7 @@ from minitorch.compiler.recorder import base_of, key_of
 from minitorch.compiler.replay import Replay
 from minitorch.compiler.snapshot import FUSED_TOLERANCE, Snapshot, difference
 from minitorch.compiler.trace import Buffer, Node, Trace, View
+from minitorch.core.tensor_base import TensorHolder
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData, version_counter
 

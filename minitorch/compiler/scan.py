@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.nesting import TensorHolder
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.backend import TensorBackend
-from minitorch.core.tensor_base import TensorBase
+from minitorch.core.tensor_base import TensorBase, TensorHolder
 from minitorch.module import Module, Parameter
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.dtype, np.number, np.bool_)

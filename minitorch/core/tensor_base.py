@@ -26,3 +26,18 @@ class TensorBase:
 
 Tensor: TypeAlias = Any
 """Annotation of a `Tensor` in those modules. Type checkers accept any value for it."""
+
+
+class TensorHolder:
+    """An object around a tensor: a Tensor of `minitorch.torch`.
+
+    Attributes:
+        _engine: The tensor.
+    """
+
+    __slots__ = ("_engine",)
+
+
+def tensor_of(value: Any) -> Any:
+    """The tensor in a TensorHolder; anything else unchanged."""
+    return value._engine if isinstance(value, TensorHolder) else value

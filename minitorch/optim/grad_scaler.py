@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.dtypes import compute_dtype, is_half
+from minitorch.core.tensor_base import TensorHolder
 from minitorch.optim.optimizer import Optimizer
 from minitorch.tensor import Tensor
 

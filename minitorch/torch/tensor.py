@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import LEAF
-from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
 from minitorch.core.indexing import as_index
 from minitorch.core.layout_functions import Expand, Select
+from minitorch.core.tensor_base import TensorHolder
 from minitorch.ops.indexing import Put
 from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
