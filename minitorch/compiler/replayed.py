@@ -265,8 +265,11 @@ class ReplayedProgram:
                 version[0] += 1
                 version[1] = tick
         for module, name, view, backend in self._attributes:
-            held, made = vars(module).get(name), self._copy_out(view, backend)
-            setattr(module, name, held._of(made) if isinstance(held, TensorHolder) else made)
+            held: Any = vars(module).get(name)
+            made = self._copy_out(view, backend)
+            if isinstance(held, TensorHolder):
+                made = held._of(made)  # type: ignore[attr-defined]  # of the Tensor that derives from it
+            setattr(module, name, made)
 
     def _copy_out(self, view: View, backend: Any) -> Tensor:
         """A new tensor with the numbers of a buffer."""
