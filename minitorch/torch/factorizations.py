@@ -322,7 +322,8 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     """`matrix_norm` if ord is given and there are two dimensions, in dim or of A; else `vector_norm`; without ord √Σx²."""
     if ord is None:
         return reductions.norm(A, 2, dim, keepdim)
-    if isinstance(ord, str) or (A.dims if dim is None else 1 if isinstance(dim, int) else len(dim)) == 2:
-        plane: Any = (-2, -1) if dim is None else dim
-        return matrix_norm(A, ord, plane, keepdim)
+    dims: Any = (-2, -1) if dim is None and A.dims == 2 else dim
+    if isinstance(ord, str) or (isinstance(dims, Sequence) and len(dims) == 2):
+        pair: Any = dims or (-2, -1)
+        return matrix_norm(A, ord, pair, keepdim)
     return vector_norm(A, ord, dim, keepdim)

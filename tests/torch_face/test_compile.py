@@ -51,6 +51,8 @@ def train(optimizer_of: Callable[[Any], Any], compiled: Callable[..., Any], clea
 
     step = compiled(step)
     losses = [step(x, y).item() for _ in range(20)]
+    state = optimizer.state_dict()["state"]
+    assert all(entries.get("step", 20) == 20 for entries in state.values())
     if compiled is torch.compile:
         assert (step.recorded, step.replayed) == (2 if clear_inside else 1, 18 if clear_inside else 19)
     return losses
@@ -117,6 +119,32 @@ def test_batch_statistics_of_a_compiled_module_go_on() -> None:
         found.append((losses, model[1].running_mean.tolist(), model[1].running_var.tolist(), model[1].num_batches_tracked.item()))
     assert found[0] == found[1]
     assert found[0][3] == 20
+
+
+class Remembers(nn.Module):
+    """A module that keeps what it computed last, in a buffer and in an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+        self.last = torch.zeros(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total += x
+        self.last = x * 2
+        return x + 1
+
+
+def test_a_compiled_module_may_keep_tensors() -> None:
+    model = Remembers()
+    compiled = torch.compile(model)
+    for number in range(1, 5):
+        assert compiled(torch.full((2,), float(number))).tolist() == [number + 1.0] * 2
+        assert isinstance(model.last, torch.Tensor)
+        assert isinstance(model.total, torch.Tensor)
+        assert model.last.tolist() == [number * 2.0] * 2
+    assert model.total.tolist() == [10.0, 10.0]
+    assert compiled.replayed == 3
 
 
 def test_a_compiled_function_of_two_shapes_is_recorded_for_each() -> None:
