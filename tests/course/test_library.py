@@ -202,5 +202,5 @@ def test_before_the_first_task_the_library_can_be_imported(tmp_path: Path) -> No
     folder = library.build(tmp_path, course())
     environment = clean_environment() | {"PYTHONPATH": str(folder)}
     command = [sys.executable, "-c", "import minitorch.torch as torch\ntorch.ones(3) + 1"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("NotImplementedError: Need to implement for Task ")
