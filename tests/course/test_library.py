@@ -185,12 +185,11 @@ def test_a_program_trains_on_the_functions_of_its_tasks_as_on_the_reference_s(
 def test_a_mistake_in_the_student_s_convolution_changes_what_a_network_learns(
     finished: Path, expected: dict[str, list[float]], tmp_path: Path
 ) -> None:
-    """A window in the wrong direction, which only the backward pass asks for: the first loss stays, the next ones do not."""
+    """A sign that only the backward pass sees: the first loss stays, the next ones do not."""
     workspace = with_tasks_of("digits_cnn", finished, tmp_path / "workspace")
     file = workspace / "minitorch/fast_conv.py"
-    right = file.read_text(encoding="utf-8")
-    assert right.count("y = h - j if reverse else h + j") == 1
-    file.write_text(right.replace("y = h - j if reverse else h + j", "y = h + j"), encoding="utf-8")
+    before, write, after = file.read_text(encoding="utf-8").rpartition("out[index_to_position(index, out_strides)] = total\n")
+    file.write_text(f"{before}{write.replace('total', '-total if reverse else total')}{after}", encoding="utf-8")
     losses = train(library.build(workspace, course()), "digits_cnn")["digits_cnn"]
     assert losses[0] == pytest.approx(expected["digits_cnn"][0], rel=1e-4)
     assert losses[-1] != pytest.approx(expected["digits_cnn"][-1], rel=1e-3)
@@ -203,5 +202,5 @@ def test_before_the_first_task_the_library_can_be_imported(tmp_path: Path) -> No
     folder = library.build(tmp_path, course())
     environment = clean_environment() | {"PYTHONPATH": str(folder)}
     command = [sys.executable, "-c", "import minitorch.torch as torch\ntorch.ones(3) + 1"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("NotImplementedError: Need to implement for Task ")
