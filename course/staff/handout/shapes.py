@@ -65,6 +65,8 @@ REVIEWED = {
     ("minitorch.scalar_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.tensor_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.compiler.program:map_leaves", "minitorch/torch/utils/data/dataloader.py", "default_collate"): "asks for the same types",
+    ("minitorch.tensor_data:index_to_position", "minitorch/nn/packed.py", "_runs"): "adds up lengths of groups",
+    ("minitorch.scalar_functions:Mul.backward", "minitorch/nn/window_options.py", "max_unpool2d"): "products of sizes",
 }
 """Functions that may stay in a workspace: the solution, the file, the function, and the reason."""
 
