@@ -29,6 +29,25 @@ def operands(name: str) -> tuple[str, np.ndarray, np.ndarray]:
     return operation, *(random.standard_normal((int(size), int(size)), np.float32) for _ in range(2))
 
 
+def runs(a: Any, b: Any, layer: Any) -> dict[str, Run]:
+    """The operations on two tensors, the engine's or PyTorch's, except the sum along a dimension, which is called differently."""
+    x = a.detach().requires_grad_(True)
+
+    def backward() -> None:
+        (x * b).sum().backward()
+        x.grad = None
+
+    return {
+        "add": lambda: a + b,
+        "multiply": lambda: a * b,
+        "relu": lambda: a.relu(),
+        "exp": lambda: a.exp(),
+        "matmul": lambda: a @ b,
+        "linear": lambda: layer(a),
+        "backward": backward,
+    }
+
+
 def of_engine(name: str) -> Run:
     """A row in the library's own interface."""
     from minitorch import FastBackend, nn, tensor
@@ -36,23 +55,7 @@ def of_engine(name: str) -> Run:
     operation, *arrays = operands(name)
     a, b = (tensor(array, FastBackend) for array in arrays)
     layer = nn.Linear(len(arrays[0]), len(arrays[0]), backend=FastBackend, dtype="float32")
-    x = a.detach().requires_grad_(True)
-
-    def backward() -> None:
-        (x * b).sum().backward()
-        x.grad = None
-
-    runs: dict[str, Run] = {
-        "add": lambda: a + b,
-        "multiply": lambda: a * b,
-        "relu": lambda: a.relu(),
-        "exp": lambda: a.exp(),
-        "sum": lambda: a.sum(1, keepdim=False),
-        "matmul": lambda: a @ b,
-        "linear": lambda: layer(a),
-        "backward": backward,
-    }
-    return runs[operation]
+    return {**runs(a, b, layer), "sum": lambda: a.sum(1, keepdim=False)}[operation]
 
 
 def through(package: str) -> Callable[[str], Run]:
@@ -65,23 +68,7 @@ def through(package: str) -> Callable[[str], Run]:
         operation, *arrays = operands(name)
         a, b = map(torch.from_numpy, arrays)
         layer = torch.nn.Linear(len(arrays[0]), len(arrays[0]))
-        x = a.detach().requires_grad_()
-
-        def backward() -> None:
-            (x * b).sum().backward()
-            x.grad = None
-
-        runs: dict[str, Run] = {
-            "add": lambda: a + b,
-            "multiply": lambda: a * b,
-            "relu": lambda: a.relu(),
-            "exp": lambda: a.exp(),
-            "sum": lambda: a.sum(1),
-            "matmul": lambda: a @ b,
-            "linear": lambda: layer(a),
-            "backward": backward,
-        }
-        return runs[operation]
+        return {**runs(a, b, layer), "sum": lambda: a.sum(1)}[operation]
 
     return prepare
 

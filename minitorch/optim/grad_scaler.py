@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.nesting import TensorHolder
 from minitorch.core.dtypes import compute_dtype, is_half
 from minitorch.optim.optimizer import Optimizer
 from minitorch.tensor import Tensor
@@ -95,7 +95,7 @@ class GradScaler:
             return
         if optimizer in self._overflowed:
             raise RuntimeError("unscale_ expected gradients that are still scaled, got those of an optimizer twice; call update() before")
-        gradients = list(_gradients(optimizer))
+        gradients = list(self._gradients(optimizer))
         for value, gradient in gradients:
             if is_half(gradient.dtype):
                 raise TypeError(
@@ -186,10 +186,13 @@ class GradScaler:
         loaded = GradScaler(scale, *factors, growth_interval=int(interval))
         self.__dict__.update({**vars(loaded), "_tracker": int(tracker)})
 
+    def _gradients(self, optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield (value, gradient) of every parameter that has a gradient."""
+        for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+            value = self._value_of(parameter)
+            if getattr(value, "grad", None) is not None:
+                yield value, value.grad
 
-def _gradients(optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield (value, gradient) of every parameter that has a gradient."""
-    for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
-        value = parameter._engine if isinstance(parameter, TensorHolder) else parameter.value
-        if getattr(value, "grad", None) is not None:
-            yield value, value.grad
+    def _value_of(self, parameter: Any) -> Any:
+        """The tensor of a parameter."""
+        return parameter.value

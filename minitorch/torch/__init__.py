@@ -115,12 +115,12 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 )  # fmt: skip
 
 (
-    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cosine_similarity, cholesky_solve, trace,
+    matmul, mm, bmm, mv, dot, outer, addmm, einsum, cdist, cholesky_solve, trace,
 ) = map(
     _lift,
     (
         _products.matmul, _products.mm, _products.bmm, _products.mv, _products.dot, _products.outer, _products.addmm,
-        _products.einsum, _products.cdist, _products.cosine_similarity, _products.cholesky_solve, _products.trace,
+        _products.einsum, _products.cdist, _products.cholesky_solve, _products.trace,
     ),
 )  # fmt: skip
 
@@ -167,6 +167,7 @@ logdet, matrix_power, qr = _lift(_factorizations.logdet), linalg.matrix_power, l
 from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
 from minitorch.torch import amp as amp, distributions as distributions  # noqa: E402
 from minitorch.torch.amp import autocast  # noqa: E402
+from minitorch.torch.nn.functional import cosine_similarity  # noqa: E402
 from minitorch.torch.serialization import load, save  # noqa: E402
 from minitorch.torch.compiling import compile  # noqa: E402
 from minitorch.torch.func import vmap  # noqa: E402

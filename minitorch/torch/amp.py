@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any
 
 import minitorch.optim.grad_scaler as engine
 from minitorch.torch.tensor import Tensor, wrap
 
 
-class autocast:
+class autocast(ContextDecorator):
     """A context manager and decorator that changes nothing: operations compute in the dtypes of their operands.
 
     Args:
@@ -37,15 +36,6 @@ class autocast:
 
     def __exit__(self, *error: object) -> None:
         pass
-
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, called within the context."""
-
-        @functools.wraps(fn)
-        def within(*args: Any, **kwargs: Any) -> Any:
-            return fn(*args, **kwargs)
-
-        return within
 
 
 class GradScaler(engine.GradScaler):
@@ -91,6 +81,9 @@ class GradScaler(engine.GradScaler):
             RuntimeError: If it has been called for this optimizer since the last update.
         """
         super().step(optimizer)
+
+    def _value_of(self, parameter: Any) -> Any:
+        return parameter._engine
 
     def _skip(self, optimizer: Any) -> None:
         """The gradients stay until `zero_grad`."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import is_float
 from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
 from minitorch.torch import arithmetic, reductions, shapes
@@ -231,19 +230,6 @@ def vector_product(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
     return reductions.norm(arithmetic.sub(input, other), p)
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along dim; norms below eps count as eps.
-
-    Raises:
-        TypeError: If they are integers or bools.
-    """
-    a, b = promote(x1, x2)
-    if not is_float(a.dtype):
-        raise TypeError(f"cosine_similarity expected floating-point numbers, got {a.dtype.name}; convert them first: x.float()")
-    norms = [arithmetic.clamp(reductions.norm(x, 2, dim), min=eps) for x in (a, b)]
-    return reductions.sum(a * b, dim) / (norms[0] * norms[1])
 
 
 # torch.linalg
