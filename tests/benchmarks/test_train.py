@@ -100,6 +100,7 @@ def test_weights_of_a_residual_network_depend_on_names_and_shapes_not_on_their_o
     assert (images.shape, images.dtype, labels.shape) == ((8, 3, 64, 64), np.float32, (8,))
 
 
+@pytest.mark.exhaustive
 def test_every_row_is_found_by_its_name():
     for network in train.ROWS:
         found = [module for module in (train_contenders.SHAPES, point_contenders.NETWORKS, resnet_contenders.NETWORKS) if network in module]

@@ -43,6 +43,7 @@ def test_an_operation_replays_exactly(op, dtype):
         assert compiled.replayed >= 2
 
 
+@pytest.mark.exhaustive
 def test_operations_of_textbook_kernels_replay_exactly(monkeypatch):
     """A workspace has no other kernels. These get shapes and strides as arrays, which a replay must find unchanged."""
     monkeypatch.setattr(FastOps, "optimized", False)

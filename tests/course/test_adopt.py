@@ -424,7 +424,8 @@ def test_all_written_functions_are_taken(style: str, adoptions: Mapping[str, Ado
 # Grading
 
 
-@pytest.mark.parametrize("style", [pytest.param(style, marks=pytest.mark.exhaustive if style != "terse" else ()) for style in STYLES])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("style", STYLES)
 def test_right_work_of_the_original_course_gets_full_marks(
     style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
 ) -> None:
@@ -475,6 +476,7 @@ def test_the_profile_of_the_original_course_marks_no_edge_cases(task: Task) -> N
     assert bool(weights) == (task.id != "0.5")  # the original course lacks it
 
 
+@pytest.mark.exhaustive
 def test_the_reference_gets_full_marks_under_the_profile_of_the_original_course() -> None:
     for task in course().tasks:
         if task.stage < 3:

@@ -89,6 +89,7 @@ def next_tasks(workspace: Workspace) -> set[str]:
     return {*found, *(row["id"] for row in json.loads(shown[3]))}
 
 
+@pytest.mark.exhaustive
 def test_every_command_names_the_same_next_task_after_a_change_of_a_shared_file(workspace: Workspace) -> None:
     workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.edit("tests/test_sums.py", "    assert square(double(1)) == 4", "    assert square")
@@ -314,6 +315,7 @@ def test_a_failing_task_points_to_the_failing_one_that_it_needs(workspace: Works
     assert done.stdout.endswith("\nTask 0.1, which this one needs, is failing. Start there: course test 0.1\n")
 
 
+@pytest.mark.exhaustive
 def test_stale_tasks_count_as_passed_until_all_others_have_passed(workspace: Workspace) -> None:
     workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.edit("minitorch/sums.py", "** 0.25", "** 0.0")

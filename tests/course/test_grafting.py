@@ -82,7 +82,10 @@ def call(text: str, name: str, *args: object) -> object:
 # The reference
 
 
-@pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(task, id=task.id, marks=() if task.id in ("0.1", "2.3", "4.4") else pytest.mark.exhaustive) for task in course().tasks],
+)
 def test_the_reference_s_own_files_stay_unchanged(task: Task) -> None:
     files = {path: (ROOT / path).read_bytes() for path in student_files(course())}
     taken = graft(make_base(complete_workspace(ROOT, course(), task), course(), task), files, "used")

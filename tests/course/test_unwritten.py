@@ -107,7 +107,7 @@ def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.Mo
     assert untouched_tasks(workspace.root, progress._manifest(workspace.root)) == untouched
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(4, 16))])
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(16) if seed != 3)])
 def test_the_shortcut_agrees_with_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     choice = random.Random(seed)
     check_subset(new_handout, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)

@@ -42,7 +42,11 @@ id = "bob"
 id = "cid"
 """
 
-RIGHT = right_answer(ROOT, course())
+
+@pytest.fixture(scope="module")
+def right() -> dict[str, bytes]:
+    """A submission in which all tasks are correct; file contents by path."""
+    return right_answer(ROOT, course())
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +63,9 @@ def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def solve(workspace: Path, variant: Variant) -> None:
+def solve(workspace: Path, variant: Variant, right: dict[str, bytes]) -> None:
     """Write right answers into a workspace of Modules 0 to 2, including those of a variant."""
-    files = {path: text.decode() for path, text in RIGHT.items() if (workspace / path).is_file()}
+    files = {path: text.decode() for path, text in right.items() if (workspace / path).is_file()}
     for family, parameters in variant.families:
         files[family.file] = insert_functions(files[family.file], family, family.fill(family.solution, parameters))
     write_files(workspace, files)
@@ -75,7 +79,7 @@ def write_newer_release(workspace: Path, folder: Path) -> None:
     write_files(folder, {**files, pristine.PATH: pristine.pack(files, old.files)})
 
 
-def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., str], tmp_path: Path) -> None:
+def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., str], right: dict[str, bytes], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
     (term / "submissions" / "variants").mkdir(parents=True)
     (term / "term.toml").write_text(POLICY)
@@ -98,7 +102,7 @@ def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., s
     code, output = run_course(workspaces["ada"], "test", "0.1")
     assert (code, "0.1" in output) == (1, True), output
     for id, workspace in workspaces.items():
-        solve(workspace, roster.variants["bob" if id == "cid" else id])
+        solve(workspace, roster.variants["bob" if id == "cid" else id], right)
     for task in ("0.1", "0.3", "0.5", "2.1"):
         code, output = run_course(workspaces["ada"], "test", task)
         assert code == 0, output
@@ -117,7 +121,7 @@ def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., s
 
     for id, workspace in workspaces.items():
         target = term / "submissions" / "variants" / f"{id}@2026-10-01T10.00.00"
-        for path in RIGHT:
+        for path in right:
             if (workspace / path).is_file():
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(workspace / path, target / path)

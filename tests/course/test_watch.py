@@ -194,6 +194,7 @@ def test_hard():
 """
 
 
+@pytest.mark.exhaustive
 def test_a_simpler_failure_is_shown_although_the_last_failing_test_runs_first(
     workspace: Workspace, terminal: Callable[..., Terminal]
 ) -> None:
@@ -249,6 +250,7 @@ def wait_for_background(seen: Terminal) -> str:
     return begun
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_idle_time")
 def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")
@@ -279,6 +281,7 @@ def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace
     assert "no longer passes" not in seen.screen()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_idle_time")
 def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
     workspace.course("test", "0.1")

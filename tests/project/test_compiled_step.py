@@ -30,7 +30,7 @@ def results(output):
     return re.findall(r"(?:loss|train|valid|correct|training|validation):?\s+([\d.]+)", output)
 
 
-SLOW = ("run_mnist_multiclass", "run_sentiment")
+SLOW = ("run_mnist_multiclass", "run_sentiment", "run_gpt")
 """Programs that compile many kernels first."""
 
 

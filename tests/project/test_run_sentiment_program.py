@@ -107,6 +107,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
     assert run(0) != run(1)
 
 
+@pytest.mark.exhaustive
 def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
     trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
     epoch, loss, losses, in_training, train_accuracy, validated, valid_accuracy = trainer.logged()

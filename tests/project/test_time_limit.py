@@ -141,6 +141,7 @@ def test_code_of_the_app_has_no_limit():
         time.sleep(1.5)
 
 
+@pytest.mark.exhaustive
 def test_a_call_that_returns_just_in_time_raises_nothing_later():
     source = "import time\n\ndef f(seconds):\n    end = time.monotonic() + seconds\n    while time.monotonic() < end:\n        pass\n"
     f = student_namespace(source)["f"]

@@ -46,7 +46,7 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
     """
     original = find_original(folder, manifest)
     last = max(task.stage for task in manifest.tasks)
-    handout = handout_files(root, manifest, last)
+    handout = handout_files(root, manifest, last, search=False)
     names = {path: list(found) for path, found in write_names(manifest, last).items() if path in original.files}
     given = {path: function_source.unix(str(handout[path])) for path in names}
     files: dict[str, str] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -118,22 +118,29 @@ def find_near_copies(solutions: Mapping[str, str], files: Mapping[str, str | byt
         files: The workspace; its Python files and the code in its pages are searched.
     """
     shapes = [shape for path, text in files.items() if isinstance(text, str) for shape in _shapes(path, text)]
-    frequency = Counter(expression for shape in shapes for expression in shape.expressions)
+    having: dict[str, list[Shape]] = defaultdict(list)
+    for shape in shapes:
+        for expression in shape.expressions:
+            having[expression].append(shape)
 
-    def weight(expressions: Counter[str]) -> float:
-        return sum(count * math.log((1 + len(shapes)) / (1 + frequency[each])) for each, count in expressions.items())
+    def weight(expressions: Mapping[str, int]) -> float:
+        return sum(count * math.log((1 + len(shapes)) / (1 + len(having.get(each, ())))) for each, count in expressions.items())
 
     copies = []
     for name, body in solutions.items():
         expressions = _expressions(body)
-        if expressions.total() < FEWEST or not weight(expressions):
+        whole = weight(expressions)
+        if expressions.total() < FEWEST or not whole:
             continue
+        common: dict[int, float] = defaultdict(float)
+        for each, count in expressions.items():
+            for shape in having.get(each, ()):
+                common[id(shape)] += weight({each: min(count, shape.expressions[each])})
         for shape in shapes:
-            common = expressions & shape.expressions
-            share = weight(common) / weight(expressions) if common else 0.0
+            share = common[id(shape)] / whole if id(shape) in common else 0.0
             if share < SHARE or (name, shape.path, shape.name) in REVIEWED:
                 continue
-            if expressions.total() >= ENOUGH or weight(common) >= OVERLAP * weight(expressions | shape.expressions):
+            if expressions.total() >= ENOUGH or common[id(shape)] >= OVERLAP * weight(expressions | shape.expressions):
                 copies.append(NearCopy(name, shape, share))
     return sorted(copies, key=lambda copy: (copy.shape.path, copy.shape.line, copy.name))
 
@@ -172,7 +179,8 @@ def shapes_of(path: str, source: str) -> Iterator[Shape]:
                 yield Shape(path, node.lineno, prefix + node.name, expressions_of(node.body))
             elif isinstance(node, ast.Assign | ast.AnnAssign) and not prefix:  # it may be a table of functions
                 yield Shape(path, node.lineno, ast.unparse(node).partition(" ")[0].rstrip(":"), expressions_of([node]))
-            pending.append((f"{prefix}{node.name}." if is_named else prefix, node))
+            if not isinstance(node, ast.expr):  # which holds no function but a lambda
+                pending.append((f"{prefix}{node.name}." if is_named else prefix, node))
 
 
 def expressions_of(body: Sequence[ast.stmt]) -> Counter[str]:
@@ -340,13 +348,26 @@ def _is_element(node: ast.expr) -> bool:
 
 def _used_once(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
     """The values of variables that are assigned once and used once: they count where they are used."""
-    names = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    nodes = [node for statement in body for node in _nodes(statement)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
     stored = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
     loaded = Counter(node.id for node in names if isinstance(node.ctx, ast.Load))
     values = {}
-    for node in (node for statement in body for node in ast.walk(statement)):
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if stored[name] == loaded[name] == 1 and name not in {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}:
+            if stored[name] == loaded[name] == 1 and name not in {each.id for each in _nodes(node.value) if isinstance(each, ast.Name)}:
                 values[name] = node.value
     return values
+
+
+def _nodes(top: ast.AST) -> list[ast.AST]:
+    """A node and all nodes inside it, as of `ast.walk`, in half its time."""
+    found = [top]
+    for node in found:  # grows
+        for value in map(node.__dict__.get, node._fields):
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+    return found
