@@ -8,6 +8,7 @@ import numpy as np
 
 from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
+from minitorch.tensor_functions import MatMul
 from minitorch.torch import arithmetic, reductions, shapes
 from minitorch.torch.promotion import promote
 
@@ -19,8 +20,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         ValueError: If the inner sizes differ, or a tensor has no dimensions.
     """
     a, b = promote(input, other)
-    if not a.dims or not b.dims or a.shape[-1] != b.shape[-2 if b.dims > 1 else -1]:
-        raise ValueError(f"matmul expected inner sizes that are equal, got shapes {a.shape} and {b.shape}; transpose one of them")
+    left, right = a._tensor.shape, b._tensor.shape
+    if not left or not right or left[-1] != right[-2 if len(right) > 1 else -1]:
+        raise ValueError(f"matmul expected inner sizes that are equal, got shapes {left} and {right}; transpose one of them")
+    if len(left) > 1 and len(right) > 1:
+        return MatMul.apply(a, b)
     rows = a if a.dims > 1 else a.view(1, a.size)
     columns = b if b.dims > 1 else b.reshape(b.size, 1)
     out = rows @ columns

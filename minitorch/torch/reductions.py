@@ -27,9 +27,9 @@ class Extreme(NamedTuple):
 
 def reduced(x: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
     """A method of the engine's tensor along dimensions; None and () stand for all."""
-    if x.dims == 0:
+    if not x._tensor.shape:
         return getattr(x.view(1), name)(None, keepdim=False)
-    if dim is None or (isinstance(dim, Sequence) and not dim):
+    if dim is None or (type(dim) is not int and isinstance(dim, Sequence) and not dim):
         out = getattr(x, name)(None, keepdim=False)
         return out.view(*[1] * x.dims) if keepdim else out
     return getattr(x, name)(dim, keepdim=keepdim)

@@ -69,10 +69,8 @@ def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([x._engine if isinstance(x, Tensor) else unwrap(x) for x in args])
-        if kwargs:
-            kwargs = {name: unwrap(value) for name, value in kwargs.items()}
-        out = fn(*args, **kwargs)
+        values = [x._engine if isinstance(x, Tensor) else unwrap(x) for x in args]
+        out = fn(*values, **{name: unwrap(value) for name, value in kwargs.items()}) if kwargs else fn(*values)
         if type(out) is EngineTensor:
             made = new(Tensor)
             made._engine = out
@@ -440,13 +438,24 @@ class Tensor(TensorHolder):
     # Arithmetic; the most frequent operators without the general path
 
     def __add__(self, other: Any) -> Tensor:
+        a, b = self._engine, other._engine if isinstance(other, Tensor) else other
+        if type(b) is not EngineTensor or a._tensor.dtype is not b._tensor.dtype:
+            a, b = promote(a, b)
         made = new(Tensor)
-        made._engine = Add.apply(*promote(self._engine, other._engine if isinstance(other, Tensor) else other))
+        made._engine = Add.apply(a, b)
         return made
 
     def __mul__(self, other: Any) -> Tensor:
+        a, b = self._engine, other._engine if isinstance(other, Tensor) else other
+        if type(b) is not EngineTensor or a._tensor.dtype is not b._tensor.dtype:
+            a, b = promote(a, b)
         made = new(Tensor)
-        made._engine = Mul.apply(*promote(self._engine, other._engine if isinstance(other, Tensor) else other))
+        made._engine = Mul.apply(a, b)
+        return made
+
+    def __matmul__(self, other: Any) -> Tensor:
+        made = new(Tensor)
+        made._engine = products.matmul(self._engine, other._engine if isinstance(other, Tensor) else other)
         return made
 
     __radd__, __rmul__ = __add__, __mul__
@@ -460,7 +469,7 @@ class Tensor(TensorHolder):
         lift(arithmetic.reverse(fn)) for fn in (arithmetic.floor_divide, arithmetic.remainder, arithmetic.pow)
     )
     neg = negative = __neg__ = lift(arithmetic.neg)
-    matmul = __matmul__ = lift(products.matmul)
+    matmul = lift(products.matmul)
     eq, ne, lt, le, gt, ge = map(lift, (arithmetic.eq, arithmetic.ne, arithmetic.lt, arithmetic.le, arithmetic.gt, arithmetic.ge))
     __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
 
