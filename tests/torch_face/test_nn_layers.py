@@ -26,7 +26,7 @@ def indices(count: int, *shape: int) -> np.ndarray:
     return np.random.default_rng([count, *shape]).integers(0, count, shape)
 
 
-IMAGES, SEQUENCES, ROWS = floats(2, 4, 6, 5), floats(3, 4, 7), floats(5, 4)
+IMAGES, SEQUENCES, ROWS, VOLUMES = floats(2, 4, 6, 5), floats(3, 4, 7), floats(5, 4), floats(2, 4, 5, 6, 7)
 
 LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Linear", (4, 3), {}, (ROWS,)),
@@ -44,6 +44,10 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Conv2d", (4, 2, 3), {"padding": 1, "padding_mode": "reflect"}, (IMAGES,)),
     ("Conv2d", (4, 2, 3), {"padding": (1, 2), "padding_mode": "circular"}, (IMAGES,)),
     ("Conv2d", (4, 2, 3), {}, (floats(4, 6, 5),)),
+    ("Conv3d", (4, 6, 3), {}, (VOLUMES,)),
+    ("Conv3d", (4, 6, (3, 1, 2)), {"stride": (2, 1, 3), "padding": (2, 0, 1), "dilation": (1, 2, 3), "groups": 2}, (VOLUMES,)),
+    ("Conv3d", (4, 2, (1, 3, 5)), {"padding": "same", "bias": False}, (VOLUMES,)),
+    ("Conv3d", (4, 2, 3), {"padding": (1, 2, 0), "padding_mode": "replicate"}, (floats(4, 5, 6, 7),)),
     ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, (SEQUENCES,)),
     ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": (1, 0), "groups": 2}, (IMAGES,)),
     ("ConvTranspose2d", (4, 3, 2), {"dilation": 2, "bias": False}, (IMAGES,)),
@@ -51,6 +55,8 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("BatchNorm1d", (4,), {"momentum": None}, (SEQUENCES,)),
     ("BatchNorm2d", (4,), {"affine": False, "momentum": 0.3}, (IMAGES,)),
     ("BatchNorm2d", (4,), {"track_running_stats": False}, (IMAGES,)),
+    ("BatchNorm3d", (4,), {"momentum": 0.3}, (VOLUMES,)),
+    ("BatchNorm3d", (4,), {"affine": False, "track_running_stats": False}, (VOLUMES,)),
     ("LayerNorm", (5,), {}, (IMAGES,)),
     ("LayerNorm", ((6, 5),), {"elementwise_affine": False}, (IMAGES,)),
     ("LayerNorm", (5,), {"bias": False}, (IMAGES,)),
@@ -59,6 +65,11 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("InstanceNorm1d", (4,), {}, (SEQUENCES,)),
     ("InstanceNorm2d", (4,), {"affine": True}, (IMAGES,)),
     ("MaxPool1d", (2,), {}, (SEQUENCES,)),
+    ("MaxPool3d", (2,), {}, (VOLUMES,)),
+    ("MaxPool3d", ((3, 2, 3),), {"stride": (1, 2, 3), "padding": (1, 1, 0), "dilation": (2, 1, 2)}, (VOLUMES,)),
+    ("MaxPool3d", (2, 3), {"ceil_mode": True}, (floats(4, 5, 6, 7),)),
+    ("AvgPool3d", (2,), {}, (VOLUMES,)),
+    ("AvgPool3d", ((3, 2, 3),), {"stride": (1, 2, 3), "padding": 1, "ceil_mode": True, "count_include_pad": False}, (VOLUMES,)),
     ("MaxPool2d", (2,), {}, (IMAGES,)),
     ("MaxPool2d", (3,), {"stride": 2, "padding": 1}, (IMAGES,)),
     ("MaxPool2d", (2,), {"ceil_mode": True}, (IMAGES,)),

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import minitorch.nn as engine
 from minitorch.nn import padding as engine_padding
-from minitorch.torch.nn.functional import conv_transpose1d, conv_transpose2d, pad, refuse_unless
+from minitorch.torch.creation import empty
+from minitorch.torch.nn.functional import conv3d, conv_transpose1d, conv_transpose2d, pad, refuse_unless
 from minitorch.torch.nn.linear import reset_weight_and_bias
-from minitorch.torch.nn.module import adapt, adapts
+from minitorch.torch.nn.module import Module, adapt, adapts
+from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.tensor import Tensor
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -31,7 +33,7 @@ def describe(layer: Any, options: dict[str, tuple[Any, Any]]) -> str:
 
 
 class _Conv:
-    """What Conv1d and Conv2d have beyond the engine's layers.
+    """What Conv1d, Conv2d and Conv3d have beyond the engine's layers.
 
     Args:
         in_channels: Number of input channels.
@@ -123,6 +125,41 @@ class Conv2d(_Conv, adapt(engine.Conv2d)):
     """Convolution of images; for the arguments see its first base class."""
 
     dims = 2
+
+
+class _Volumes(Module):
+    """A convolution of volumes, for which the engine has no layer."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: Any,
+        dilation: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"Conv3d expected groups that divide the channels {in_channels} and {out_channels}, got {groups}")
+        self.in_channels, self.out_channels, self.kernel_size, self.stride = in_channels, out_channels, kernel_size, stride
+        self.padding, self.dilation, self.groups = padding, dilation, groups
+        self.weight = Parameter(Tensor._of(empty(out_channels, in_channels // groups, *kernel_size, device=device, dtype=dtype)))
+        self.bias = Parameter(Tensor._of(empty(out_channels, device=device, dtype=dtype))) if bias else None
+        reset_weight_and_bias(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return conv3d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv3d(_Conv, _Volumes):
+    """Convolution of volumes (B, C, D, H, W); for the arguments see its first base class."""
+
+    dims = 3
 
 
 class _ConvTranspose:

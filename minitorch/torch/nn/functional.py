@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import minitorch.nn as engine
-from minitorch.core.creation import full
+from minitorch.core.creation import full, stack
 from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.core.math_functions import ExactLog
 from minitorch.nn import further_activations, hard_activations, smooth_activations, window_options
@@ -417,6 +417,118 @@ upsample = interpolate
 def pad(input: EngineTensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> EngineTensor:
     """Add elements at both ends of the last dimensions; see `minitorch.nn.pad`."""
     return engine.pad(input, pad, mode, 0.0 if value is None else value)
+
+
+# Volumes: images one after the other, with kernels that also reach along their order
+
+
+@lift
+def conv3d(
+    input: EngineTensor,
+    weight: EngineTensor,
+    bias: EngineTensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> EngineTensor:
+    """Convolve volumes with a kernel: convolutions of images, for which the kernel's planes are further channels.
+
+    Args:
+        input: Volumes, shape (B, C, D, H, W) or (C, D, H, W).
+        weight: Shape (O, C / groups, KD, KH, KW).
+        bias: Shape (O,).
+        stride: Step between windows; one number, or one for each of D, H and W.
+        padding: Zeros on each side; "same" and "valid" as in `conv2d`.
+        dilation: Step between taps.
+        groups: See `conv2d`.
+
+    Returns:
+        Shape (B, O, D', H', W').
+
+    Raises:
+        ValueError: If the numbers of dimensions differ from these, a kernel is larger than the padded volume, or as for `conv2d`.
+    """
+    if input.dims not in (4, 5) or weight.dims != 5 or input.shape[-4] != weight.shape[1] * groups:
+        raise ValueError(
+            "conv3d expected input of shape (B, C, D, H, W) and weight of shape (O, C / groups, KD, KH, KW), "
+            f"got {input.shape}, {weight.shape} and {groups} groups"
+        )
+    volumes = input if input.dims == 5 else input.unsqueeze(0)
+    (step, *steps), (gap, *gaps) = _three(stride), _three(dilation)
+    planes = weight.shape[2]
+    if isinstance(padding, str):
+        total, edges = (gap * (planes - 1) if padding == "same" else 0), padding
+        before = total // 2
+    else:
+        before, *edges = _three(padding)  # type: ignore[assignment]
+        total = 2 * before
+    depth = (volumes.shape[2] + total - gap * (planes - 1) - 1) // step + 1
+    if depth < 1:
+        raise ValueError(f"conv3d expected a depth of at least {gap * (planes - 1) + 1} with its padding, got {volumes.shape[2] + total}")
+    padded = engine.pad(volumes, (0, 0, 0, 0, before, total - before)) if total else volumes
+    taps = [padded[:, :, k * gap : k * gap + (depth - 1) * step + 1 : step] for k in range(planes)]
+    batch, channels, _, *sizes = volumes.shape
+    images = stack(taps, 2).permute(0, 3, 1, 2, 4, 5).reshape(batch * depth, channels * planes, *sizes)
+    kernel = weight.reshape(weight.shape[0], weight.shape[1] * planes, *weight.shape[3:])
+    out = engine.conv2d(images, kernel, bias, tuple(steps), edges if isinstance(edges, str) else tuple(edges), tuple(gaps), groups)
+    out = out.view(batch, depth, *out.shape[1:]).permute(0, 2, 1, 3, 4)
+    return out if input.dims == 5 else out.squeeze(0)
+
+
+@lift
+def max_pool3d(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> EngineTensor:
+    """Maximum over windows of volumes (B, C, D, H, W) or (C, D, H, W): over each image, then from image to image."""
+    refuse_unless("max_pool3d", return_indices=(return_indices, False))
+    sizes = (kernel_size, stride or kernel_size, padding, dilation)
+    return _in_two_steps(lambda x, *sizes: max_pool2d_with_indices(x, *sizes, ceil_mode=ceil_mode), input, sizes, (1, 1, 0, 1))
+
+
+@lift
+def avg_pool3d(
+    input: EngineTensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> EngineTensor:
+    """Mean over windows of volumes (B, C, D, H, W) or (C, D, H, W): over each image, then from image to image."""
+    refuse_unless("avg_pool3d", divisor_override=(divisor_override, None))
+    sizes = (kernel_size, stride or kernel_size, padding)
+    return _in_two_steps(
+        lambda x, *sizes: _mean_pool(x, *sizes, ceil_mode=ceil_mode, count_include_pad=count_include_pad), input, sizes, (1, 1, 0)
+    )
+
+
+def _in_two_steps(pool: Callable[..., EngineTensor], input: EngineTensor, sizes: Sequence[Any], neutral: Sequence[int]) -> EngineTensor:
+    """Pooling of volumes by pooling of images, with sizes for D, H and W, and those that change nothing.
+
+    Raises:
+        ValueError: If the input has neither four nor five dimensions.
+    """
+    if input.dims not in (4, 5):
+        raise ValueError(f"pooling expected volumes of shape (B, C, D, H, W) or (C, D, H, W), got {input.shape}")
+    depths, *others = zip(*map(_three, sizes), strict=True)
+    *outer, _, _ = input.shape
+    out = pool(input.reshape(1, math.prod(outer), *input.shape[-2:]), *zip(*others, strict=True))
+    height, width = out.shape[-2:]
+    out = pool(out.view(1, math.prod(outer[:-1]), outer[-1], height * width), *zip(depths, neutral, strict=True))
+    return out.view(*outer[:-1], out.shape[2], height, width)
+
+
+def _three(sizes: Any) -> tuple[int, ...]:
+    """Sizes for D, H and W."""
+    return tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,) * 3
 
 
 # Normalization, attention and dropout

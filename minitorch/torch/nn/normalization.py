@@ -82,6 +82,20 @@ class BatchNorm2d(_BatchNorm, adapt(engine.BatchNorm2d)):
     """Batch normalization of images (N, C, H, W); for the arguments see its first base class."""
 
 
+class BatchNorm3d(BatchNorm2d):
+    """Batch normalization of volumes (N, C, D, H, W); for the arguments see the first base class of BatchNorm2d."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized input, same shape (N, C, D, H, W).
+
+        Raises:
+            ValueError: If it has another number of dimensions.
+        """
+        if input.dim() != 5:
+            raise ValueError(f"BatchNorm3d expected input of shape (N, C, D, H, W), got {tuple(input.shape)}")
+        return super().forward(input.flatten(2, 3)).view(*input.shape)
+
+
 @adapts(engine.LayerNorm)
 class LayerNorm(adapt(engine.LayerNorm)):
     """Normalization over the last dimensions.

@@ -64,6 +64,14 @@ class MaxPool2d(_MaxPool):
         return functional.max_pool2d(input, *self._options())
 
 
+class MaxPool3d(_MaxPool):
+    """Maximum over windows of volumes."""
+
+    def forward(self, input: Tensor) -> Any:
+        """Map shape (B, C, D, H, W) to (B, C, D', H', W')."""
+        return functional.max_pool3d(input, *self._options())
+
+
 class MaxUnpool2d(Module):
     """Images of zeros with maxima at their positions; see `functional.max_unpool2d`.
 
@@ -143,6 +151,14 @@ class AvgPool2d(_AvgPool):
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, C, H, W) to (B, C, H', W')."""
         return functional.avg_pool2d(input, *self._options(), self.divisor_override)
+
+
+class AvgPool3d(_AvgPool):
+    """Mean over windows of volumes."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (B, C, D, H, W) to (B, C, D', H', W')."""
+        return functional.avg_pool3d(input, *self._options(), self.divisor_override)
 
 
 def functional_size(size: Any) -> Any:
