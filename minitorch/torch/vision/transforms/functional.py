@@ -15,6 +15,7 @@ import numpy as np
 
 from minitorch.core.dtypes import as_dtype, float32, is_float, uint8
 from minitorch.torch import creation
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn import functional as nn_functional
 from minitorch.torch.promotion import get_default_dtype
 from minitorch.torch.tensor import Tensor, wrap
@@ -397,3 +398,9 @@ def resize(
         return out if isinstance(x, Tensor) else out.numpy()
 
     return _on_arrays("resize", img, resized)
+
+
+HELPERS = {"is_pil", "as_borders", "as_size", "check_padding_mode", "resized_size"}
+"""The functions above for the classes of transforms, which torchvision does not have."""
+
+__getattr__ = refuse_absent("torchvision.transforms.functional", {*defined(globals())} - HELPERS)
