@@ -20,7 +20,9 @@ def absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
     near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1)  # Python asks for names with underscores itself
     hint = f"the nearest name is {owner}.{near[0]}; " if near else ""
     names = (
-        f"its names are {', '.join(sorted(known))}" if owner.startswith("torchvision") else "the table of names is in docs/from_here_to_pytorch.md"
+        f"its names are {', '.join(sorted(known))}"
+        if owner.startswith("torchvision")
+        else "the table of names is in docs/from_here_to_pytorch.md"
     )
     return AttributeError(f"{owner} has no {name} in minitorch; {hint}{names}")
 
