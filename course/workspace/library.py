@@ -17,27 +17,36 @@ FOLDER = Path(".course") / "library"
 PROGRAMS = "programs"
 """The folder of the programs for PyTorch, in the zip file and in FOLDER."""
 
-PLAIN_IMPORT = re.compile(r"^(\s*)import torch(\s*(?:#.*)?)$")
-IMPORT_AS = re.compile(r"^(\s*)import torch((?:\.\w+)* as \w+\s*(?:#.*)?)$")
-IMPORT_FROM = re.compile(r"^(\s*)from torch((?:\.\w+)* import .+)$")
-ANY_IMPORT = re.compile(r"^\s*(import|from) .*\btorch\b")
+REPLACED = {"torch": "minitorch.torch", "torchvision": "minitorch.torch.vision"}
+"""The packages that a PyTorch program imports, and the modules with their names."""
+
+PLAIN_IMPORT = re.compile(r"^(\s*import )(torch|torchvision)(\s*(?:#.*)?)$")
+IMPORT_AS = re.compile(r"^(\s*import )(torch|torchvision)((?:\.\w+)* as \w+\s*(?:#.*)?)$")
+IMPORT_FROM = re.compile(r"^(\s*from )(torch|torchvision)((?:\.\w+)* import .+)$")
+ANY_IMPORT = re.compile(r"^\s*(?:import|from) .*?\b(torch|torchvision)\b")
 
 
 def for_minitorch(source: str) -> str:
-    """The source of a PyTorch program with minitorch.torch in place of torch: only whole import lines change.
+    """The source of a PyTorch program with minitorch.torch in place of torch and torchvision: only whole import lines change.
 
     Raises:
-        ValueError: If a line imports torch in a form that cannot be replaced by itself, such as `import torch.nn`.
+        ValueError: If a line imports one of them in a form that cannot be replaced by itself, such as `import torch.nn`.
     """
-    lines = []
-    for line in source.split("\n"):
-        replaced = PLAIN_IMPORT.sub(r"\1import minitorch.torch as torch\2", line)
-        replaced = IMPORT_AS.sub(r"\1import minitorch.torch\2", replaced)
-        replaced = IMPORT_FROM.sub(r"\1from minitorch.torch\2", replaced)
-        if replaced == line and ANY_IMPORT.match(line):
-            raise ValueError(f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line.strip()!r}; rewrite it")
-        lines.append(replaced)
-    return "\n".join(lines)
+    return "\n".join(map(_replaced, source.split("\n")))
+
+
+def _replaced(line: str) -> str:
+    """One line of `for_minitorch`."""
+    if found := PLAIN_IMPORT.match(line):
+        start, name, rest = found.groups()
+        return f"{start}{REPLACED[name]} as {name}{rest}"
+    if found := IMPORT_AS.match(line) or IMPORT_FROM.match(line):
+        start, name, rest = found.groups()
+        return f"{start}{REPLACED[name]}{rest}"
+    if found := ANY_IMPORT.match(line):
+        name = found[1]
+        raise ValueError(f"expected `import {name}`, `import {name}.x as y` or `from {name}.x import y`, got {line.strip()!r}; rewrite it")
+    return line
 
 
 def read(root: Path) -> dict[str, bytes]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
 from minitorch.core.tensor_base import Tensor
+from minitorch.ops.pointwise import Sign, apply_ufunc
 from minitorch.tensor_functions import Function
 
 
@@ -36,6 +39,11 @@ def logaddexp(a: float, b: float) -> float:
     if a == b:
         return a + math.log(2.0)
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+def copysign(a: float, b: float) -> float:
+    """|a| with the sign of b, which zeros and NaN have, too."""
+    return math.copysign(a, b)
 
 
 class Atan2(Function):
@@ -97,3 +105,30 @@ class LogAddExp(Function):
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         a, b, out = ctx.saved_values
         return grad_output * (a - out).exp(), grad_output * (b - out).exp()
+
+
+class CopySign(Function):
+    """|a| with the sign of b; its derivative at a = 0 is 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        out = a.f.zip(copysign)(a, b)
+        ctx.save_for_backward(a, b, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, out = ctx.saved_values
+        return grad_output * Sign.apply(a) * Sign.apply(out), b.zeros()
+
+
+class NextAfter(Function):
+    """The next number of the dtype from a towards b."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        return apply_ufunc(np.nextafter, a.dtype, a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError("nextafter has no derivative; call it with constants: x.detach()")

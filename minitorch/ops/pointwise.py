@@ -6,10 +6,21 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float, promote_to_float
+from minitorch.core.recording import call
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_functions import LT, Function
+
+
+def apply_ufunc(ufunc: np.ufunc, dtype: np.dtype, *inputs: Tensor) -> Tensor:
+    """NumPy's function of the elements of tensors that broadcast, as a constant of a dtype; recorded like a kernel."""
+    arrays = [x._tensor.array() for x in inputs]
+    values = np.empty(np.broadcast_shapes(*(array.shape for array in arrays)), dtype)
+    call(ufunc, *arrays, values)
+    return inputs[0]._like(type(inputs[0]._tensor)(values.reshape(-1), values.shape))
 
 
 class Elementwise(Function):

@@ -127,6 +127,7 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 (
     atan2, fmod, hypot, logaddexp, xlogy, nan_to_num, asinh, acosh, atanh, erfc, logit, deg2rad, rad2deg, addmv, addr, baddbmm,
     addbmm, inner, tensordot, kron, cross, dist, index_fill, index_copy, select, argwhere, isin, searchsorted, bucketize,
+    signbit, copysign, nextafter, bitwise_left_shift, bitwise_right_shift,
 ) = map(
     _lift,
     (
@@ -134,7 +135,8 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
         _pointwise.asinh, _pointwise.acosh, _pointwise.atanh, _pointwise.erfc, _pointwise.logit, _pointwise.deg2rad,
         _pointwise.rad2deg, _products.addmv, _products.addr, _products.baddbmm, _products.addbmm, _products.inner,
         _products.tensordot, _products.kron, _products.cross, _products.dist, _indexing.index_fill, _indexing.index_copy,
-        _indexing.select, _indexing.argwhere, _indexing.isin, _indexing.searchsorted, _indexing.bucketize,
+        _indexing.select, _indexing.argwhere, _indexing.isin, _indexing.searchsorted, _indexing.bucketize, _pointwise.signbit,
+        _arithmetic.copysign, _arithmetic.nextafter, _arithmetic.bitwise_left_shift, _arithmetic.bitwise_right_shift,
     ),
 )  # fmt: skip
 
@@ -201,6 +203,11 @@ def is_complex(input: Tensor) -> _Any:
 def clone(input: Tensor) -> Tensor:
     """A copy; gradients flow through it."""
     return input.clone()
+
+
+def positive(input: Tensor) -> Tensor:
+    """input itself."""
+    return input.positive()
 
 
 def LongTensor(data: _Any) -> Tensor:

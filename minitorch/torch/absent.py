@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import opcode
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 
-def absent(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+def absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
     """The error for a name.
 
     Args:
@@ -17,15 +19,27 @@ def absent(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     """
     near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1)  # Python asks for names with underscores itself
     hint = f"the nearest name is {owner}.{near[0]}; " if near else ""
-    return AttributeError(f"{owner} has no {name} in minitorch; {hint}the table of names is in docs/from_here_to_pytorch.md")
+    names = (
+        f"its names are {', '.join(sorted(known))}"
+        if owner.startswith("torchvision")
+        else "the table of names is in docs/from_here_to_pytorch.md"
+    )
+    return AttributeError(f"{owner} has no {name} in minitorch; {hint}{names}")
 
 
 def refuse_absent(owner: str, known: Iterable[str]) -> Callable[[str], Any]:
-    """The function `__getattr__` of a module, which raises `absent` for every name; see there for the arguments."""
+    """The function `__getattr__` of a module, which raises `absent` for every name; see there for the arguments.
+
+    `from module import name` would replace an AttributeError by an ImportError of its own: there it raises one that says the same.
+    """
     known = list(known)
 
     def __getattr__(name: str) -> Any:
-        raise absent(owner, name, known)
+        error = absent(owner, name, known)
+        caller = sys._getframe(1)
+        if opcode.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
+            raise ImportError(str(error))
+        raise error
 
     return __getattr__
 

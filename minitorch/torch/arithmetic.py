@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 from minitorch.core.dtypes import bool_, is_float
 from minitorch.core.math_functions import LE, NE, Div, ExactLog, MaskedSelect, Pow
 from minitorch.core.number_formats import finfo
-from minitorch.ops.pairs import Atan2, Fmod, Hypot, LogAddExp
-from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc
+from minitorch.ops.pairs import Atan2, CopySign, Fmod, Hypot, LogAddExp, NextAfter
+from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc, apply_ufunc
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import EQ, LT, Add, Mul, Neg
 from minitorch.torch.promotion import cast, float_result_type, number_dtype, promote, result_type
@@ -136,6 +135,24 @@ def atan2(input: Any, other: Any) -> Tensor:
     return Atan2.apply(*promote(input, other, float_result_type(input, other)))
 
 
+def copysign(input: Any, other: Any) -> Tensor:
+    """|input| with the sign of other, which zeros have, too. No gradient flows to other, and none where input is 0."""
+    return CopySign.apply(*promote(input, other, float_result_type(input, other)))
+
+
+def nextafter(input: Any, other: Any) -> Tensor:
+    """The next number of the dtype from input towards other.
+
+    Raises:
+        TypeError: If both hold integers or bools.
+        NotImplementedError: In a backward pass through it.
+    """
+    a, b = promote(input, other)
+    if not is_float(a.dtype):
+        raise TypeError(f"nextafter expected floating-point numbers, got {a.dtype.name}; convert them first: x.float()")
+    return NextAfter.apply(a, b)
+
+
 def hypot(input: Any, other: Any) -> Tensor:
     """√(input² + other²) without overflow."""
     return Hypot.apply(*promote(input, other, float_result_type(input, other)))
@@ -231,28 +248,53 @@ def logical_not(input: Tensor) -> Tensor:
     return as_bool(input) == 0
 
 
-def bitwise(op: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Tensor]:
+def bitwise(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Tensor]:
     """A function on the bits of integers, or on bools."""
 
     def apply(input: Any, other: Any) -> Tensor:
         a, b = promote(input, other)
         if is_float(a.dtype):
             raise TypeError(f"{name} expected integers or bools, got {a.dtype.name}; compare first, such as x > 0")
-        values = op(a._tensor.array(), b._tensor.array())
-        return a._like(type(a._tensor)(np.ascontiguousarray(values).reshape(-1), values.shape))
+        return apply_ufunc(ufunc, a.dtype, a, b)
 
     apply.__name__, apply.__doc__ = name, f"{name.removeprefix('bitwise_')} of the bits of integers, or of bools."
     return apply
 
 
-bitwise_and = bitwise(operator.and_, "bitwise_and")
-bitwise_or = bitwise(operator.or_, "bitwise_or")
-bitwise_xor = bitwise(operator.xor, "bitwise_xor")
+bitwise_and = bitwise(np.bitwise_and, "bitwise_and")
+bitwise_or = bitwise(np.bitwise_or, "bitwise_or")
+bitwise_xor = bitwise(np.bitwise_xor, "bitwise_xor")
 
 
 def bitwise_not(input: Tensor) -> Tensor:
     """The opposite of every bit of integers; not, of bools."""
     return logical_not(input) if input._tensor.dtype is bool_ else bitwise_xor(input, -1)
+
+
+def bitwise_left_shift(input: Any, other: Any) -> Tensor:
+    """The bits of input moved up by other places: input · 2^other, without the bits that leave the dtype.
+
+    Raises:
+        TypeError: If the operands are not integers.
+    """
+    return _shift(np.left_shift, "bitwise_left_shift", input, other)
+
+
+def bitwise_right_shift(input: Any, other: Any) -> Tensor:
+    """The bits of input moved down by other places: input / 2^other rounded down.
+
+    Raises:
+        TypeError: If the operands are not integers.
+    """
+    return _shift(np.right_shift, "bitwise_right_shift", input, other)
+
+
+def _shift(ufunc: np.ufunc, name: str, input: Any, other: Any) -> Tensor:
+    """The bits of input moved; by fewer than 0 places, or by more than there are, they all leave the dtype."""
+    a, b = promote(input, other)
+    if a.dtype is bool_ or is_float(a.dtype):
+        raise TypeError(f"{name} expected integers, got {a.dtype.name}; convert them first: x.long()")
+    return apply_ufunc(ufunc, a.dtype, a, b)
 
 
 # Choices

@@ -4,8 +4,8 @@ from minitorch.torch import factorizations, products
 from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.tensor import lift
 
-cholesky, inv, solve, solve_triangular, cross = map(
-    lift, (products.cholesky, products.inv, products.solve, products.solve_triangular, products.vector_product)
+cholesky, inv, solve, solve_triangular, cross, vecdot = map(
+    lift, (products.cholesky, products.inv, products.solve, products.solve_triangular, products.vector_product, products.vecdot)
 )
 det, slogdet, qr, svd, svdvals, eigh, eigvalsh = map(
     lift,

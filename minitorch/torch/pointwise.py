@@ -9,7 +9,6 @@ import numpy as np
 
 from minitorch.core.dtypes import bool_, float32, is_float
 from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
-from minitorch.core.recording import call
 from minitorch.nn.activations import relu as engine_relu
 from minitorch.nn.functional import logsoftmax as engine_logsoftmax
 from minitorch.nn.functional import softmax as engine_softmax
@@ -110,18 +109,17 @@ def isnan(input: Tensor) -> Tensor:
 
 def isinf(input: Tensor) -> Tensor:
     """Whether each element is infinite."""
-    return _tested(np.isinf, input)
+    return ops.apply_ufunc(np.isinf, bool_, input)
 
 
 def isfinite(input: Tensor) -> Tensor:
     """Whether each element is neither infinite nor NaN."""
-    return _tested(np.isfinite, input)
+    return ops.apply_ufunc(np.isfinite, bool_, input)
 
 
-def _tested(test: Callable[..., np.ndarray], input: Tensor) -> Tensor:
-    values = np.empty(input.shape, bool_)
-    call(test, input._tensor.array(), values)
-    return input._like(type(input._tensor)(values.reshape(-1), values.shape))
+def signbit(input: Tensor) -> Tensor:
+    """Whether each element is negative; of zeros and NaN, whether the sign is."""
+    return ops.apply_ufunc(np.signbit, bool_, input)
 
 
 def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.core.dtypes import bool_
 from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import MatMul
@@ -260,6 +261,18 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True) ->
     if left:
         return Solve.apply(triangle, B)
     return Solve.apply(triangle.transpose(-1, -2), B.transpose(-1, -2)).transpose(-1, -2)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The dot products of vectors along a dimension; all other dimensions broadcast.
+
+    Raises:
+        TypeError: If both are bool tensors.
+    """
+    products = arithmetic.mul(x, y)
+    if products.dtype is bool_:
+        raise TypeError("vecdot expected numbers, got bool tensors; convert them first: x.float()")
+    return reductions.sum(products, dim)
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:

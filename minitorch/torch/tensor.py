@@ -399,7 +399,11 @@ class Tensor(TensorHolder):
     index_fill_, index_copy_, nan_to_num_, addmm_, fmod_ = map(
         in_place, (indexing.index_fill, indexing.index_copy, arithmetic.nan_to_num, products.addmm, arithmetic.fmod)
     )
+    copysign_, nextafter_, bitwise_left_shift_, bitwise_right_shift_ = map(
+        in_place, (arithmetic.copysign, arithmetic.nextafter, arithmetic.bitwise_left_shift, arithmetic.bitwise_right_shift)
+    )
     __iadd__, __isub__, __imul__, __itruediv__, __ipow__ = add_, sub_, mul_, div_, pow_
+    __ilshift__, __irshift__ = bitwise_left_shift_, bitwise_right_shift_
 
     def clamp_min_(self, min: Any) -> Tensor:
         """`clamp_` with a lower limit only."""
@@ -470,6 +474,18 @@ class Tensor(TensorHolder):
     )
     neg = negative = __neg__ = lift(arithmetic.neg)
     matmul = lift(products.matmul)
+
+    def positive(self) -> Tensor:
+        """The tensor itself.
+
+        Raises:
+            TypeError: If it holds bools.
+        """
+        if self.dtype is bool_:
+            raise TypeError("positive expected numbers, got a bool tensor; convert it first: x.long()")
+        return self
+
+    __pos__ = positive
     eq, ne, lt, le, gt, ge = map(lift, (arithmetic.eq, arithmetic.ne, arithmetic.lt, arithmetic.le, arithmetic.gt, arithmetic.ge))
     __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
 
@@ -484,6 +500,9 @@ class Tensor(TensorHolder):
     bitwise_or = __or__ = __ror__ = lift(arithmetic.bitwise_or)
     bitwise_xor = __xor__ = __rxor__ = lift(arithmetic.bitwise_xor)
     bitwise_not = __invert__ = lift(arithmetic.bitwise_not)
+    bitwise_left_shift = __lshift__ = lift(arithmetic.bitwise_left_shift)
+    bitwise_right_shift = __rshift__ = lift(arithmetic.bitwise_right_shift)
+    __rlshift__, __rrshift__ = (lift(arithmetic.reverse(fn)) for fn in (arithmetic.bitwise_left_shift, arithmetic.bitwise_right_shift))
     logical_and, logical_or, logical_xor, logical_not = map(
         lift, (arithmetic.logical_and, arithmetic.logical_or, arithmetic.logical_xor, arithmetic.logical_not)
     )
@@ -497,6 +516,7 @@ class Tensor(TensorHolder):
         lift,
         (arithmetic.atan2, arithmetic.fmod, arithmetic.hypot, arithmetic.logaddexp, arithmetic.xlogy, arithmetic.nan_to_num),
     )
+    copysign, nextafter = lift(arithmetic.copysign), lift(arithmetic.nextafter)
     greater, greater_equal, less, less_equal, not_equal, arctan2 = gt, ge, lt, le, ne, atan2
 
     def clamp_min(self, min: Any) -> Tensor:
@@ -546,7 +566,7 @@ class Tensor(TensorHolder):
     )  # fmt: skip
     fix, sgn = trunc, sign
     abs = absolute = __abs__ = lift(pointwise.abs)
-    isnan, isinf, isfinite = map(lift, (pointwise.isnan, pointwise.isinf, pointwise.isfinite))
+    isnan, isinf, isfinite, signbit = map(lift, (pointwise.isnan, pointwise.isinf, pointwise.isfinite, pointwise.signbit))
     softmax, log_softmax = map(lift, (pointwise.softmax, pointwise.log_softmax))
 
     # Reductions

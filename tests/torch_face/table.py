@@ -1,5 +1,6 @@
 """The table of functions of minitorch.torch: each a name and a call that works with any library of PyTorch's interface."""
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,6 +32,11 @@ class Row(NamedTuple):
 def unary(names: str, **options: Any) -> list[Row]:
     """Functions of one tensor by their names."""
     return [Row(name, lambda torch, x, name=name: getattr(torch, name)(x), **options) for name in names.split()]
+
+
+def steps(torch: Any, x: Any) -> Any:
+    """Differences of neighboring numbers, which are smaller than the tolerance, in steps of those from 1 to 2."""
+    return x * 2.0 ** (23 if x.dtype == torch.float32 else 52)
 
 
 ROWS = [
@@ -71,6 +77,26 @@ ROWS = [
     Row("x | y", lambda torch, x, y: x | y, 2, dtypes="ib", gradient=False),
     Row("x ^ y", lambda torch, x, y: x ^ y, 2, dtypes="ib", gradient=False),
     Row("~x", lambda torch, x: ~x, dtypes="ib", gradient=False),
+    Row("x << y", lambda torch, x, y: x << y, 2, (-5, 70), "i", gradient=False),
+    Row("x >> y", lambda torch, x, y: x >> y, 2, (-70, 70), "i", gradient=False),
+    Row("x << 3", lambda torch, x: x << 3, dtypes="ib", gradient=False),
+    Row("-9 >> x", lambda torch, x: -9 >> x, dtypes="ib", gradient=False),
+    Row("x <<= y", lambda torch, x, y: operator.ilshift(x.clone(), y), 2, (0, 5), "i", gradient=False),
+    Row("x >>= 1", lambda torch, x: operator.irshift(x.clone(), 1), dtypes="i", gradient=False),
+    *[Row(f"bitwise_{word}_shift, {dtype}", lambda torch, x, y, word=word, dtype=dtype: getattr(torch, f"bitwise_{word}_shift")(
+        (x.abs() if dtype == "uint8" else x).to(getattr(torch, dtype)), y.to(torch.int8)), 2, (-40, 40), "i", gradient=False)
+      for word in ("left", "right") for dtype in ("int8", "int16", "int32", "int64", "uint8")],
+    Row("+x", lambda torch, x: +x, dtypes="fi"),
+    Row("positive", lambda torch, x: torch.positive(x), dtypes="fi"),
+    Row("signbit", lambda torch, x: torch.signbit(x), gradient=False),
+    Row("copysign", lambda torch, x, y: torch.copysign(x, y), 2),
+    Row("copysign, broadcast", lambda torch, x, y: torch.copysign(x[0], y), 2, dtypes="f", least=2, empty=False),
+    Row("copysign(-2)", lambda torch, x: x.copysign(-2)),
+    Row("copysign(-0.0)", lambda torch, x: x.copysign(-0.0), dtypes="f"),
+    Row("copysign_", lambda torch, x, y: x.clone().copysign_(y), 2, dtypes="f", gradient=False),
+    Row("nextafter", lambda torch, x, y: steps(torch, torch.nextafter(x, y) - x), 2, dtypes="f", gradient=False),
+    Row("nextafter, integers", lambda torch, x, y: steps(torch, x.nextafter(y.long()) - x), 2, dtypes="f", gradient=False),
+    Row("nextafter_", lambda torch, x, y: steps(torch, x.clone().nextafter_(y) - x), 2, dtypes="f", gradient=False),
     Row("logical_and", lambda torch, x, y: torch.logical_and(x, y), 2, gradient=False),
     Row("logical_or", lambda torch, x, y: torch.logical_or(x, y), 2, gradient=False),
     Row("maximum", lambda torch, x, y: torch.maximum(x, y), 2, dtypes="fi"),
@@ -273,6 +299,8 @@ ROWS = [
     Row("tensordot, dimensions", lambda torch, x, y: torch.tensordot(x, y, ([0, 1], [1, 0])), 2, dtypes="f", least=2, empty=False),
     Row("kron", lambda torch, x, y: torch.kron(x, y), 2, dtypes="fi", empty=False),
     Row("kron, vector", lambda torch, x, y: torch.kron(x[0].contiguous(), y.contiguous()), 2, dtypes="f", least=2, empty=False),
+    Row("vecdot", lambda torch, x, y: torch.linalg.vecdot(x, y), 2, dtypes="f", empty=False),
+    Row("vecdot, rows", lambda torch, x, y: torch.linalg.vecdot(x.unsqueeze(1), y, dim=0), 2, dtypes="f", least=2),
     Row("cross", lambda torch, x, y: torch.cross(x, y, dim=1), 2, dtypes="fi", least=2, empty=False),
     Row("linalg.cross", lambda torch, x, y: torch.linalg.cross(x, y[:1]), 2, dtypes="f", least=2, empty=False),
     Row("dist", lambda torch, x, y: torch.dist(x, y, 3), 2, dtypes="f", empty=False),

@@ -23,6 +23,23 @@ def given(values: Any) -> Any:
 
 VALUES: dict[str, tuple[Callable[[], Any], Any]] = {
     "atan2": (lambda: torch.atan2(given(X), given(Y)), np.arctan2(X, Y)),
+    "copysign": (lambda: torch.copysign(given([1, -2, 0, 3]), given([-0.0, 0.0, -1.0, np.inf])), [-1, 2, 0, 3]),
+    "signbit": (lambda: torch.signbit(given([0.0, -0.0, 2.0, -2.0, -np.inf])), [False, True, False, True, True]),
+    "signbit, integers": (lambda: given([-1, 0, 1]).signbit(), [True, False, False]),
+    "signbit of copysign": (lambda: given([0.0, -0.0, 1.0]).copysign(-0.0).signbit(), [True, True, True]),
+    "nextafter": (
+        lambda: torch.nextafter(given([1.0, 1.0, 0.0, 2.0]), given([2, 0, 1, 2])) - given([1, 1, 0, 2]),
+        [2.0**-52, -(2.0**-53), 2.0**-1074, 0],
+    ),
+    "<<": (lambda: given([1, -3, 5, 1, 1]) << given([3, 2, 0, 64, -1]), [8, -12, 5, 0, 0]),
+    ">>": (lambda: given([8, -9, 5, -8, 8]) >> given([3, 1, 0, 64, 64]), [1, -5, 5, -1, 0]),
+    "5 << x": (lambda: 5 << given([0, 1, 2]), [5, 10, 20]),
+    "-5 >> x": (lambda: -5 >> given([0, 1, 2]), [-5, -3, -2]),
+    "int8": (lambda: given(np.array([1, 127, 64], np.int8)) << 1, [2, -2, -128]),
+    "uint8": (lambda: torch.bitwise_left_shift(given(np.array([255, 3], np.uint8)), 2), [252, 12]),
+    "vecdot": (lambda: torch.linalg.vecdot(given(X), given(Y)), (X * Y).sum(1)),
+    "vecdot, dimension": (lambda: torch.linalg.vecdot(given(X), given(Y[:, :1]), dim=0), Y[:, 0] @ X),
+    "vecdot, integers": (lambda: torch.linalg.vecdot(given([1, 2]), given([[3, 4], [5, 6]])), [11, 17]),
     "hypot": (lambda: torch.hypot(given(X * 1e200), given(Y * 1e200)), np.hypot(X * 1e200, Y * 1e200)),
     "fmod": (lambda: given(X * 5).fmod(-1.5), np.fmod(X * 5, -1.5)),
     "fmod, integers": (lambda: torch.fmod(given([7, -7, 7, -7]), given([3, 3, -3, -3])), [1, -1, 1, -1]),
@@ -72,6 +89,27 @@ def test_values_are_known(name: str) -> None:
     found = call()
     assert tuple(found.shape) == np.shape(wanted)
     np.testing.assert_allclose(found.numpy(), wanted, 1e-12, 1e-12)
+
+
+def test_plus_is_the_tensor_itself() -> None:
+    x = given(X).requires_grad_()
+    assert +x is x
+    assert torch.positive(x) is x
+
+
+def test_the_gradient_of_copysign_is_the_change_of_sign() -> None:
+    x, y = given([1.0, -2.0, 0.0, 3.0, -0.0]).requires_grad_(), given([-1.0, -0.0, -1.0, 2.0, 1.0]).requires_grad_()
+    torch.copysign(x, y).backward(given([2.0, 3.0, 5.0, 7.0, 11.0]))
+    assert x.grad.tolist() == [-2, 3, 0, 7, 0]
+    assert y.grad.tolist() == [0, 0, 0, 0, 0]
+
+
+def test_shifts_change_integers_in_place() -> None:
+    x = same = given([1, 2, 3])
+    x <<= 2
+    assert (same.tolist(), x is same) == ([4, 8, 12], True)
+    x >>= given([1, 2, 3])
+    assert same.tolist() == [2, 2, 1]
 
 
 def test_pieces_join_to_the_tensor_again() -> None:
@@ -126,6 +164,26 @@ def test_one_element_is_nonzero_or_not() -> None:
         (lambda: torch.searchsorted(given([1]), 1, sorter=given([0])), NotImplementedError, "searchsorted supports sorter=None only"),
         (lambda: torch.diff(given(1.0)), ValueError, "diff expected a tensor with dimensions"),
         (lambda: torch.cov(given(X[None])), ValueError, "cov expected a matrix with a row for each variable"),
+        (lambda: given(X) << 1, TypeError, r"^bitwise_left_shift expected integers, got float64; convert them first: x.long\(\)$"),
+        (lambda: given([True]) >> True, TypeError, r"^bitwise_right_shift expected integers, got bool; convert them first: x.long\(\)$"),
+        (lambda: +given([True]), TypeError, r"^positive expected numbers, got a bool tensor; convert it first: x.long\(\)$"),
+        (
+            lambda: torch.nextafter(given([1]), 2),
+            TypeError,
+            r"^nextafter expected floating-point numbers, got int64; convert them first: x.float\(\)$",
+        ),
+        (
+            lambda: torch.nextafter(given(X).requires_grad_(), given(Y)).sum().backward(),
+            NotImplementedError,
+            r"^nextafter has no derivative; call it with constants: x.detach\(\)$",
+        ),
+        (lambda: given([1]).copysign_(-2), RuntimeError, "a tensor of int64 cannot hold a result of float32"),
+        (
+            lambda: torch.linalg.vecdot(given([True]), given([True])),
+            TypeError,
+            r"^vecdot expected numbers, got bool tensors; convert them first: x.float\(\)$",
+        ),
+        (lambda: torch.linalg.vecdot(given([1, 2]), given([1, 2, 3])), IndexError, r"shapes \(2,\) and \(3,\) do not broadcast"),
         (lambda: torch.cosine_similarity(given([[1]]), given([[1]])), TypeError, "a norm expected a Tensor of floats, got int64"),
     ],
 )

@@ -56,8 +56,16 @@ def printed(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[fl
         ("from torch import nn, optim", "from minitorch.torch import nn, optim"),
         ("from torch.utils.data import DataLoader, Dataset", "from minitorch.torch.utils.data import DataLoader, Dataset"),
         ("from torch.optim.lr_scheduler import (", "from minitorch.torch.optim.lr_scheduler import ("),
-        ("import torchvision", "import torchvision"),
-        ("from torchvision import models", "from torchvision import models"),
+        ("import torchvision", "import minitorch.torch.vision as torchvision"),
+        ("import torchvision  # images", "import minitorch.torch.vision as torchvision  # images"),
+        ("import torchvision as tv", "import minitorch.torch.vision as tv"),
+        ("import torchvision.transforms as T", "import minitorch.torch.vision.transforms as T"),
+        ("import torchvision.transforms.functional as TF", "import minitorch.torch.vision.transforms.functional as TF"),
+        ("from torchvision import datasets, transforms", "from minitorch.torch.vision import datasets, transforms"),
+        ("    from torchvision.models import resnet18", "    from minitorch.torch.vision.models import resnet18"),
+        ("from torchvision.transforms import (", "from minitorch.torch.vision.transforms import ("),
+        ("import torchtext", "import torchtext"),
+        ("from torchvision_extra import models", "from torchvision_extra import models"),
         ("import numpy as np", "import numpy as np"),
         ("x = torch.ones(3)  # import torch", "x = torch.ones(3)  # import torch"),
         ('print("import torch")', 'print("import torch")'),
@@ -72,6 +80,57 @@ def test_an_import_that_cannot_be_replaced_is_refused(line):
     message = f"expected `import torch`, `import torch.x as y` or `from torch.x import y`, got {line!r}; rewrite it"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         for_minitorch(f"{line}\n")
+
+
+@pytest.mark.parametrize("line", ["import torchvision.models", "import math, torchvision"])
+def test_an_import_of_torchvision_that_cannot_be_replaced_is_refused(line):
+    message = f"expected `import torchvision`, `import torchvision.x as y` or `from torchvision.x import y`, got {line!r}; rewrite it"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        for_minitorch(f"{line}\n")
+
+
+IMPORTS_OF_TORCHVISION = """
+import torchvision
+import torchvision.transforms as T
+from torchvision import datasets, transforms
+from torchvision.models import resnet18
+"""
+
+
+def test_every_import_of_torchvision_finds_the_names_of_ours():
+    vision = pytest.importorskip("minitorch.torch.vision", reason="this workspace has no minitorch.torch")
+    found = {}
+    exec(for_minitorch(IMPORTS_OF_TORCHVISION), found)
+    assert (found["torchvision"], found["T"], found["transforms"]) == (vision, vision.transforms, vision.transforms)
+    assert (found["datasets"], found["resnet18"]) == (vision.datasets, vision.models.resnet18)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "absent", "nearest"),
+    [
+        ("import torchvision\ntorchvision.transform", AttributeError, "torchvision has no transform", "torchvision.transforms"),
+        (
+            "import torchvision.transforms as T\nT.RandomResizedCrop(8)",
+            AttributeError,
+            "torchvision.transforms has no RandomResizedCrop",
+            "torchvision.transforms.RandomCrop",
+        ),
+        ("from torchvision import dataset", ImportError, "torchvision has no dataset", "torchvision.datasets"),
+        ("from torchvision.models import resnet20", ImportError, "torchvision.models has no resnet20", "torchvision.models.resnet50"),
+        ("from torchvision.datasets import KMNIST", ImportError, "torchvision.datasets has no KMNIST", "torchvision.datasets.MNIST"),
+        (
+            "from torchvision.transforms.functional import normalise",
+            ImportError,
+            "torchvision.transforms.functional has no normalise",
+            "torchvision.transforms.functional.normalize",
+        ),
+        ("from torch.nn import Linaer", ImportError, "torch.nn has no Linaer", "torch.nn.Linear"),
+    ],
+)
+def test_a_name_of_torchvision_that_is_absent_is_an_error_with_the_nearest_one(source, error, absent, nearest):
+    pytest.importorskip("minitorch.torch.vision", reason="this workspace has no minitorch.torch")
+    with pytest.raises(error, match=f"^{re.escape(f'{absent} in minitorch; the nearest name is {nearest}')}"):
+        exec(for_minitorch(source), {})
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "seeded"])

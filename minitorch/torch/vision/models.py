@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import minitorch.models.resnet as engine
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn.module import adapt
 
 adapt(engine.BasicBlock)  # so that the blocks of a network are adapted with it
@@ -74,3 +75,6 @@ def resnet152(*, weights: None = None, progress: bool = True, **kwargs: Any) -> 
         NotImplementedError: If weights is not None.
     """
     return _resnet("resnet152", engine.Bottleneck, [3, 8, 36, 3], weights, progress, kwargs)
+
+
+__getattr__ = refuse_absent("torchvision.models", defined(globals()))

@@ -1,6 +1,7 @@
 """torchvision.transforms: images as tensors, and random changes to them. This file is the folder's table of contents."""
 
 # Stage 6 - PyTorch's interface
+from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.vision.transforms import functional as functional
 from minitorch.torch.vision.transforms.functional import InterpolationMode
 from minitorch.torch.vision.transforms.classes import (
@@ -36,3 +37,5 @@ __all__ = [
     "ToTensor",
     "functional",
 ]
+
+__getattr__ = _refuse_absent("torchvision.transforms", __all__)

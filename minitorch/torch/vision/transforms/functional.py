@@ -15,6 +15,7 @@ import numpy as np
 
 from minitorch.core.dtypes import as_dtype, float32, is_float, uint8
 from minitorch.torch import creation
+from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn import functional as nn_functional
 from minitorch.torch.promotion import get_default_dtype
 from minitorch.torch.tensor import Tensor, wrap
@@ -34,7 +35,7 @@ class InterpolationMode(enum.Enum):
 # Kinds of images
 
 
-def is_pil(image: Any) -> bool:
+def _is_pil(image: Any) -> bool:
     """Whether an image is one of Pillow, which need not be installed."""
     pillow = sys.modules.get("PIL.Image")  # it is imported if there is such an image
     return pillow is not None and isinstance(image, pillow.Image)
@@ -60,7 +61,7 @@ def _check_image(op: str, image: Any) -> None:
         TypeError: If it is not.
         ValueError: If it has another number of dimensions.
     """
-    if not isinstance(image, (Tensor, np.ndarray)) and not is_pil(image):
+    if not isinstance(image, (Tensor, np.ndarray)) and not _is_pil(image):
         raise TypeError(f"{op} expected a Tensor, an array or an image of Pillow, got {type(image).__name__}")
     if isinstance(image, np.ndarray) and image.ndim not in (2, 3):
         raise ValueError(f"{op} expected an array of shape (H, W) or (H, W, C), got {image.shape}")
@@ -75,7 +76,7 @@ def _on_arrays(op: str, image: Any, fn: Callable[[Any], Any]) -> Any:
         return fn(image)
     array = np.asarray(image)
     out = np.moveaxis(fn(np.moveaxis(array, -1, 0)), 0, -1) if array.ndim == 3 else fn(array)
-    return _pillow().fromarray(np.ascontiguousarray(out)) if is_pil(image) else out
+    return _pillow().fromarray(np.ascontiguousarray(out)) if _is_pil(image) else out
 
 
 def get_dimensions(image: Any) -> list[int]:
@@ -116,7 +117,7 @@ def to_tensor(pic: Any) -> Tensor:
     if isinstance(pic, Tensor):
         raise TypeError("to_tensor expected an array or an image of Pillow, got a Tensor; leave it out")
     image = pil_to_tensor(pic)
-    if is_pil(pic) and pic.mode == "1":
+    if _is_pil(pic) and pic.mode == "1":
         return image.to(get_default_dtype())
     return image.to(get_default_dtype()) / 255 if image.dtype == np.uint8 else image
 
@@ -252,11 +253,7 @@ def as_borders(padding: int | Sequence[int]) -> tuple[int, int, int, int]:
 
 
 def check_padding_mode(padding_mode: str) -> None:
-    """Check a kind of padding.
-
-    Raises:
-        ValueError: If it is unknown.
-    """
+    """Raise a ValueError unless a kind of padding is known."""
     if padding_mode not in PADDING_MODES:
         raise ValueError(f"pad expected padding_mode {', '.join(PADDING_MODES)}, got {padding_mode!r}")
 
@@ -380,7 +377,7 @@ def resize(
     mode = InterpolationMode(interpolation).value
     _, H, W = get_dimensions(img)
     height, width = resized_size(H, W, size, max_size)
-    if is_pil(img):
+    if _is_pil(img):
         return img.resize((width, height), getattr(_pillow().Resampling, mode.upper()))
     if (height, width) == (H, W):
         return img
@@ -397,3 +394,7 @@ def resize(
         return out if isinstance(x, Tensor) else out.numpy()
 
     return _on_arrays("resize", img, resized)
+
+
+HELPERS = {"as_borders", "as_size", "check_padding_mode", "resized_size"}  # of the classes of transforms
+__getattr__ = refuse_absent("torchvision.transforms.functional", {*defined(globals())} - HELPERS)
