@@ -24,6 +24,14 @@ def instance_norm(input, weight=None, bias=None, **settings):
     return torch.nn.functional.instance_norm(input, None, None, weight, bias, **settings)
 
 
+def alpha_dropout(input, p):
+    """PyTorch's in training mode, as ours always is."""
+    return torch.nn.functional.alpha_dropout(input, p, training=True)
+
+
+ADAPTED = {"instance_norm": instance_norm, "alpha_dropout": alpha_dropout}
+"""PyTorch's functions of which ours has other arguments."""
+
 TARGETS = {
     **dict.fromkeys(["margin_ranking_loss", "MarginRankingLoss", "cosine_embedding_loss", "CosineEmbeddingLoss"], 2),
     **dict.fromkeys(["triplet_margin_loss", "TripletMarginLoss", "triplet_margin_with_distance_loss", "TripletMarginWithDistanceLoss"]),
@@ -159,7 +167,6 @@ def check_function(name, args, settings, inputs):
     if name == "batch_norm":
         for statistic in [each for each in b[1:3] if each is not None]:
             statistic.requires_grad_(False)
-    ours, theirs = getattr(nn, name), getattr(torch.nn.functional, OTHER_NAMES.get(name, name))
-    theirs = instance_norm if name == "instance_norm" else theirs
+    ours, theirs = getattr(nn, name), ADAPTED.get(name) or getattr(torch.nn.functional, OTHER_NAMES.get(name, name))
     out = ours(*a, *args, **arguments("ours", settings))
     assert_same_gradients(out, theirs(*b, *args, **arguments("theirs", settings)), a, b)
