@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import Tensor, float64, manual_seed
+from minitorch import Tensor, float64
 from minitorch.nn import Module
 
 from .op_table import OPS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-layers = importlib.import_module("tests.nn.test_layers_against_torch")
+network_files = [importlib.import_module(f"tests.nn.test_{subject}_against_torch") for subject in ("layers", "activations", "losses")]
+initializers = importlib.import_module("tests.nn.test_init_against_torch")
+optimizers = importlib.import_module("tests.optim.test_further_optimizers_against_torch")
 
 ARRAY = np.arange(24.0).reshape(2, 3, 4) / 7
 EDGES = [-np.inf, -3e38, -300.7, -2.5, -0.5, -0.0, 0.0, 1e-8, 0.5, 1.5, 2.5, 70000.0, 3e38, np.inf, np.nan]
@@ -155,6 +157,21 @@ def buffered_module(lib, nn):
     return [[name for name, _ in module.named_buffers()], list(module.state_dict()), module.mine]
 
 
+def parameter_list(lib, nn):
+    """The names and values of a list of parameters."""
+    some = nn.ParameterList([nn.Parameter(lib.ones((2,))), nn.Parameter(lib.zeros((3,)))]).append(nn.Parameter(lib.eye(2)))
+    some[-2] = nn.Parameter(lib.full((1,), 7.0))
+    return [len(some), [name for name, _ in some.named_parameters()], list(some.state_dict().values()), [p is some[2] for p in some]]
+
+
+def parameter_dict(lib, nn):
+    """The names and values of a dictionary of parameters."""
+    some = nn.ParameterDict({"b": nn.Parameter(lib.ones((2,))), "c": nn.Parameter(lib.zeros((3,)))})
+    some.update({"a": nn.Parameter(lib.eye(2)), "b": nn.Parameter(lib.full((1,), 7.0))})
+    del some["c"]
+    return [list(some.keys()), "a" in some, "c" in some, list(some.state_dict().items())]
+
+
 MODULES = [
     ("nn.Module.children", lambda lib, nn: kinds(tree(nn).children())),
     ("nn.Module.named_children", lambda lib, nn: [name for name, _ in tree(nn).named_children()]),
@@ -180,6 +197,8 @@ MODULES = [
     ("nn.Module.register_forward_pre_hook", hook_calls),
     ("nn.Sequential", lambda lib, nn: kinds(tree(nn)[1:3])),
     ("nn.ModuleList", lambda lib, nn: kinds(nn.ModuleList([nn.ReLU(), nn.Tanh()]).append(nn.SiLU())[1:])),
+    ("nn.ParameterList", parameter_list),
+    ("nn.ParameterDict", parameter_dict),
     ("nn.ModuleDict", lambda lib, nn: list(nn.ModuleDict({"b": nn.ReLU(), "a": nn.Tanh()}).keys())),
 ]
 
@@ -205,18 +224,6 @@ DATA = [
     ("data.SubsetRandomSampler", lambda lib, d: sorted(d.SubsetRandomSampler([5, 2, 9]))),
     ("data.WeightedRandomSampler", lambda lib, d: set(d.WeightedRandomSampler([0.0, 1.0, 0.0, 3.0], 60))),
 ]
-
-DRAWS = [
-    ("nn.init.uniform_", (-2.0, 3.0)),
-    ("nn.init.normal_", (1.0, 2.0)),
-    ("nn.init.xavier_uniform_", (2.0,)),
-    ("nn.init.xavier_normal_", ()),
-    ("nn.init.kaiming_uniform_", ()),
-    ("nn.init.kaiming_uniform_", (0.5, "fan_out")),
-    ("nn.init.kaiming_normal_", (0.0, "fan_out", "relu")),
-    ("nn.init.kaiming_normal_", (0.0, "fan_in", "tanh")),
-]
-FILLS = [("nn.init.constant_", (0.3,)), ("nn.init.zeros_", ()), ("nn.init.ones_", ())]
 
 
 # The comparisons
@@ -271,19 +278,6 @@ def test_data_utilities_agree_with_pytorch(use):
     assert_same(plain(use(minitorch, minitorch.data)), plain(use(torch, torch.utils.data)))
 
 
-@pytest.mark.parametrize(("name", "args"), DRAWS + FILLS)
-def test_initializers_agree_with_pytorch(name, args):
-    manual_seed(0)
-    torch.manual_seed(0)
-    ours, theirs = minitorch.zeros((60, 20, 3)), torch.zeros((60, 20, 3))
-    last = name.split(".")[-1]
-    getattr(minitorch.nn.init, last)(ours, *args), getattr(torch.nn.init, last)(theirs, *args)
-    a, b = ours.to_numpy(), theirs.numpy()
-    for measure in (np.mean, np.std):
-        assert measure(a) == pytest.approx(measure(b), rel=0.05, abs=0.05 * b.std())
-    assert abs(a).max() == pytest.approx(abs(b).max(), rel=0.01 if "normal" not in name else 0.3)
-
-
 @pytest.mark.parametrize("most", [0.5, 1e3])
 def test_gradient_clipping_agrees_with_pytorch(most):
     p, q = minitorch.Parameter(minitorch.tensor(ARRAY)), torch.zeros(ARRAY.shape)
@@ -328,6 +322,7 @@ NOT_COMPARED = {
     "other files: never pickles; tested in io/test_files": "save load Tensor.__reduce__",
     "float64 here, float32 there": "get_default_dtype set_default_dtype",
     "written in another way": "Tensor.__repr__ Tensor.__str__ Tensor.__format__ nn.Module.extra_repr Tensor.device Tensor.dtype",
+    "a compiler: the results are those of the function itself, tested in compiler/test_compile and test_models": "compile",
     "need a GPU": "Tensor.cuda nn.Module.cuda Tensor.__cuda_array_interface__",
     "of a Parameter, which holds its tensor here": "nn.Module.requires_grad_ nn.Module.zero_grad",
 }
@@ -361,8 +356,10 @@ def attributes(kind):
 
 
 def test_every_name_shared_with_pytorch_is_compared_or_has_a_reason():
-    rows = [row[0] for row in [*TENSORS, *MODULES, *DATA, *DRAWS, *FILLS]]
-    rows += [f"nn.{case.values[0]}" for case in [*layers.LAYERS, *layers.LOSSES, *layers.FUNCTIONS]]
+    rows = [row[0] for row in [*TENSORS, *MODULES, *DATA, *initializers.DRAWS, *initializers.FILLS, *initializers.PATTERNS]]
+    tables = [vars(file).get(table, []) for file in network_files for table in ("LAYERS", "LOSSES", "FUNCTIONS")]
+    rows += [f"nn.{case.values[0]}" for table in tables for case in table]
+    rows += [f"optim.{case.values[0]}" for case in optimizers.OPTIMIZERS]
     compared = {*rows, *(op.covers for op in OPS if op.torch is not None), *" ".join(ELSEWHERE.values()).split()}
     compared |= {name for name in minitorch.__all__ if f"nn.{name}" in compared and getattr(minitorch, name) is getattr(minitorch.nn, name)}
     left_out = set(" ".join(NOT_COMPARED.values()).split())

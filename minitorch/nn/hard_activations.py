@@ -101,7 +101,7 @@ def hardsigmoid_number(x: float) -> float:
 
 def hardsigmoid_back(x: float, d: float) -> float:
     """d times its derivative."""
-    return d / 6 if -3 < x < 3 else 0.0 * x
+    return 0.0 if x <= -3 or x >= 3 else d / 6
 
 
 def hardswish_number(x: float) -> float:

@@ -63,7 +63,7 @@ def softsign_back(x: float, d: float) -> float:
 
 def logsigmoid_number(x: float) -> float:
     """ln sigmoid(x), without overflow."""
-    return (x if x < 0 else 0.0 * x) - math.log1p(math.exp(-abs(x)))
+    return (x if x < 0 else 0.0) - math.log1p(math.exp(-abs(x)))
 
 
 def logsigmoid_back(x: float, d: float) -> float:

@@ -1,5 +1,6 @@
 """Losses with a margin for classes, whole channels, pooling with options and resizing: values by NumPy and by hand, and error messages."""
 
+import math
 import re
 
 import numpy as np
@@ -158,3 +159,10 @@ def test_sequences_are_packed_and_padded_again(backend):
         [[-1, -1], [-1, -1]],
     ]
     grad_check(lambda x: packed.unpack(packed.pack(x, sizes, [1, 0]), sizes, [1, 0], 3, 0.0), padded)
+
+
+def test_logsigmoid_and_hardsigmoid_have_limits_at_infinity():
+    x = tensor([-math.inf, math.inf], requires_grad=True)
+    assert nn.logsigmoid(x).tolist() == [-math.inf, 0.0]
+    nn.hardsigmoid(x).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
