@@ -6,11 +6,14 @@ from typing import Any as _Any
 
 from minitorch.core.dtypes import bool_ as bool
 from minitorch.core.dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
+from minitorch.core.dtypes import load_bfloat16 as _load_bfloat16
 from minitorch.core.number_formats import finfo, iinfo
 from minitorch.tensor import Tensor as _EngineTensor
 from minitorch.tensor import manual_seed
 from minitorch.torch import arithmetic as _arithmetic
 from minitorch.torch import creation as _creation
+from minitorch.torch import accelerator as accelerator
+from minitorch.torch import backends as backends
 from minitorch.torch import cuda as cuda
 from minitorch.torch import factorizations as _factorizations
 from minitorch.torch import indexing as _indexing
@@ -23,8 +26,15 @@ from minitorch.torch import shapes as _shapes
 from minitorch.torch import statistics as _statistics
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.creation import Generator
-from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from minitorch.torch.places import Size, device, double, dtype, half, long, short
+from minitorch.torch.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    use_deterministic_algorithms,
+)
+from minitorch.torch.places import Size, device, double, dtype, get_default_device, half, long, set_default_device, short
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
@@ -220,9 +230,11 @@ def FloatTensor(data: _Any) -> Tensor:
     return tensor(_unwrap(data), dtype=float32)
 
 
-_MODULES = {"amp", "autograd", "cuda", "distributions", "func", "linalg", "nn", "optim", "utils"}
+_MODULES = {"accelerator", "amp", "autograd", "backends", "cuda", "distributions", "func", "linalg", "nn", "optim", "utils"}
 """The modules that programs use by their names; the others are parts of this one."""
 
 __getattr__ = _refuse_absent(
-    "torch", [name for name, thing in globals().items() if name in _MODULES or not (name.startswith("_") or _inspect.ismodule(thing))]
+    "torch",
+    [name for name, thing in globals().items() if name in _MODULES or not (name.startswith("_") or _inspect.ismodule(thing))],
+    {"bfloat16": _load_bfloat16},
 )

@@ -6,6 +6,7 @@ import difflib
 import opcode
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 
@@ -27,14 +28,16 @@ def absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
     return AttributeError(f"{owner} has no {name} in minitorch; {hint}{names}")
 
 
-def refuse_absent(owner: str, known: Iterable[str]) -> Callable[[str], Any]:
-    """The function `__getattr__` of a module, which raises `absent` for every name; see there for the arguments.
+def refuse_absent(owner: str, known: Iterable[str], late: Mapping[str, Callable[[], Any]] = MappingProxyType({})) -> Callable[[str], Any]:
+    """The function `__getattr__` of a module, which raises `absent` for every name but those in `late`, which are made when asked for.
 
     `from module import name` would replace an AttributeError by an ImportError of its own: there it raises one that says the same.
     """
-    known = list(known)
+    known = [*known, *late]
 
     def __getattr__(name: str) -> Any:
+        if name in late:
+            return late[name]()
         error = absent(owner, name, known)
         caller = sys._getframe(1)
         if opcode.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":

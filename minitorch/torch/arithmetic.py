@@ -14,7 +14,7 @@ from minitorch.core.number_formats import finfo
 from minitorch.ops.pairs import Atan2, CopySign, Fmod, Hypot, LogAddExp, NextAfter
 from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc, apply_ufunc
 from minitorch.tensor import Tensor
-from minitorch.tensor_functions import EQ, LT, Add, Mul, Neg
+from minitorch.tensor_functions import EQ, LT, Add, Function, Mul, Neg
 from minitorch.torch.promotion import cast, float_result_type, number_dtype, promote, result_type
 
 
@@ -173,24 +173,31 @@ def xlogy(input: Any, other: Any) -> Tensor:
 # Comparisons, which are exact
 
 
+def _compared(comparison: type[Function], input: Any, other: Any) -> Tensor:
+    """The result of a comparison, a constant."""
+    a, b = promote(input, other)
+    constant = a.history is None and b.history is None
+    return comparison.apply(a, b) if constant else comparison.apply(a.detach(), b.detach())
+
+
 def eq(input: Any, other: Any) -> Tensor:
     """Whether input == other."""
-    return EQ.apply(*promote(input, other))
+    return _compared(EQ, input, other)
 
 
 def ne(input: Any, other: Any) -> Tensor:
     """Whether input != other."""
-    return NE.apply(*promote(input, other))
+    return _compared(NE, input, other)
 
 
 def lt(input: Any, other: Any) -> Tensor:
     """Whether input < other."""
-    return LT.apply(*promote(input, other))
+    return _compared(LT, input, other)
 
 
 def le(input: Any, other: Any) -> Tensor:
     """Whether input <= other."""
-    return LE.apply(*promote(input, other))
+    return _compared(LE, input, other)
 
 
 def gt(input: Any, other: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minitorch.tensor import generator
@@ -34,28 +34,54 @@ def _with(args: tuple[Any, ...], numbers: list[int], values: Sequence[Any]) -> l
     return changed
 
 
+def _tensors_in(value: Any) -> Iterator[Tensor]:
+    """The Tensors in nested tuples, lists and dictionaries.
+
+    Raises:
+        TypeError: If there is anything else.
+    """
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors_in(each)
+    else:
+        raise TypeError(f"expected Tensors to differentiate with respect to, got {type(value).__name__}; see argnums")
+
+
+def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """The same structure with other Tensors, in order."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {name: _filled(each, tensors) for name, each in value.items()}
+    return getattr(type(value), "_make", type(value))([_filled(each, tensors) for each in value])
+
+
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes the gradient of a function and its value.
 
     Args:
         func: Returns a Tensor of one element; with has_aux a pair of it and anything else.
-        argnums: Positions of the arguments to differentiate with respect to.
+        argnums: Positions of the arguments to differentiate with respect to: Tensors, or tuples, lists and dictionaries of them.
         has_aux: See func.
     """
 
     @functools.wraps(func)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         numbers, chosen = _split(args, argnums)
-        recorded = any(x._engine.history is not None for x in chosen)
-        leaves = functional._leaves(chosen, True)
-        out = func(*_with(args, numbers, leaves), **kwargs)
+        tensors = list(_tensors_in(chosen))
+        recorded = any(x._engine.history is not None for x in tensors)
+        leaves = functional._leaves(tuple(tensors), True)
+        out = func(*_with(args, numbers, _filled(chosen, iter(leaves))), **kwargs)
         value, aux = out if has_aux else (out, None)
-        found = tuple(functional._constants(g, recorded) for g in gradients(value, leaves, create_graph=True, materialize_grads=True))
+        computed = gradients(value, leaves, create_graph=True, materialize_grads=True)
+        found = _filled(chosen, (functional._constants(g, recorded) for g in computed))
         result = found[0] if isinstance(argnums, int) else found
         value = functional._constants(value, recorded)
         return (result, (value, aux)) if has_aux else (result, value)
 
-    return computed
+    return gradient_and_value
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -240,6 +266,28 @@ def functional_call(module: Any, parameters_and_buffers: Mapping[str, Tensor], a
     finally:
         for x, engine in reversed(before):
             x._engine = engine
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of modules of one kind, stacked by name: for `functional_call` within `vmap`.
+
+    Args:
+        models: The modules.
+
+    Returns:
+        The stacked parameters, leaves of their own, and the stacked buffers.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    if not models:
+        raise ValueError("stack_module_state expected at least one module, got none")
+    states = [dict(model.named_parameters()) for model in models]
+    buffers = [dict(model.named_buffers()) for model in models]
+    params = {
+        name: _stack_tensors([state[name].detach() for state in states]).requires_grad_(x.requires_grad) for name, x in states[0].items()
+    }
+    return params, {name: _stack_tensors([own[name].detach() for own in buffers]) for name in buffers[0]}
 
 
 __getattr__ = refuse_absent("torch.func", defined(globals()))

@@ -82,3 +82,12 @@ class set_grad_enabled(GradientMode):
 def is_grad_enabled() -> bool:
     """Whether gradients are recorded."""
     return grad_mode.enabled
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Nothing: all functions compute the same numbers in every run.
+
+    Args:
+        mode: Accepted for PyTorch.
+        warn_only: The same.
+    """

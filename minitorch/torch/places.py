@@ -55,15 +55,34 @@ class device:
         return hash((self.type, self.index))
 
 
+_default: TensorBackend = FastBackend
+
+
+def set_default_device(device: Any) -> None:
+    """Set where tensors and parameters are stored for which no device is given: the CPU at first, or again with None.
+
+    Raises:
+        ValueError: If there is no such device.
+        RuntimeError: If there is no GPU.
+    """
+    global _default
+    _default = FastBackend if device is None else backend_of(device)
+
+
+def get_default_device() -> device:
+    """Where tensors are stored for which no device is given."""
+    return device_of(_default)
+
+
 def backend_of(place: Any) -> TensorBackend:
-    """The backend of a device, its name or None, which is the CPU.
+    """The backend of a device or its name; None stands for the default device.
 
     Raises:
         ValueError: If there is no such device.
         RuntimeError: If there is no GPU.
     """
     if place is None:
-        return FastBackend
+        return _default
     if isinstance(place, TensorBackend):
         return place
     found = resolve_backend(str(device(place)))

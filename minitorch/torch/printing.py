@@ -20,7 +20,7 @@ def represent(x: Any) -> str:
     if x.is_cuda:
         notes.insert(0, f"device='{x.device}'")
     if x.grad_fn is not None:
-        notes.append(f"grad_fn=<{x.grad_fn.__name__}Backward>")
+        notes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
         notes.append("requires_grad=True")
     return f"tensor({', '.join([text, *notes])})"

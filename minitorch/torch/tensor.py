@@ -27,6 +27,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
 from minitorch.torch import arithmetic, creation, factorizations, indexing, pointwise, products, rearranging, reductions, shapes, statistics
 from minitorch.torch.absent import absent
+from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, promote
@@ -65,10 +66,16 @@ def wrap(x: Any) -> Any:
 
 
 def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the engine's tensors as one of Tensors: a method in a class, a function elsewhere."""
+    """A function of the engine's tensors as one of Tensors: a method in a class, a function elsewhere.
+
+    With `out`, a Tensor or a tuple of them, it writes its result there, which records no gradients.
+    """
 
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            out = kwargs.pop("out")
+            return write_out(lifted(*args, **kwargs), out)
         values = [x._engine if isinstance(x, Tensor) else unwrap(x) for x in args]
         out = fn(*values, **{name: unwrap(value) for name, value in kwargs.items()}) if kwargs else fn(*values)
         if type(out) is EngineTensor:
@@ -81,6 +88,29 @@ def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 new = object.__new__
+
+
+def write_out(result: Any, out: Any) -> Any:
+    """Write a result into the Tensors of an argument `out`; an empty one takes the shape of the result.
+
+    Raises:
+        RuntimeError: If gradients would be recorded, or a shape differs.
+        TypeError: If `out` is neither a Tensor nor as many Tensors as there are results.
+    """
+    if out is None:
+        return result
+    if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
+        return type(out)(map(write_out, result, out))
+    if not (isinstance(result, Tensor) and isinstance(out, Tensor)):
+        expected = f"{len(result)} Tensors" if isinstance(result, tuple) else "a Tensor"
+        raise TypeError(f"out expected {expected}, got {type(out).__name__}; assign the result to a variable instead")
+    if result.requires_grad or (grad_mode.enabled and out.requires_grad):
+        raise RuntimeError("functions with out= record no gradients; call them within torch.no_grad(), or assign the result to a variable")
+    if not out.numel() and result.numel():
+        out._engine = cast(result._engine, out.dtype)
+    else:
+        out._overwrite(result._engine)
+    return out
 
 
 def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -226,9 +256,9 @@ class Tensor(TensorHolder):
         return self._engine.history is None or self._engine.history.last_fn is None
 
     @property
-    def grad_fn(self) -> Any:
-        """The function that computed it; None for a leaf."""
-        return None if self.is_leaf else self._engine.history.last_fn  # type: ignore[union-attr]
+    def grad_fn(self) -> Node | None:
+        """The node of the graph for the function that computed it; None for a leaf."""
+        return None if self.is_leaf else Node(self._engine)
 
     @property
     def grad(self) -> Tensor | None:
@@ -796,7 +826,7 @@ class Tensor(TensorHolder):
         return self._engine.__index__()
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self.dim() else format(str(self), spec)
+        return format(str(self), spec) if self.dim() else format(self.item(), spec)
 
     def __repr__(self) -> str:
         return represent(self)

@@ -94,6 +94,7 @@ from minitorch.torch.nn.normalization import (
     LocalResponseNorm,
     RMSNorm,
 )
+from minitorch.torch.nn.parallel import DataParallel
 from minitorch.torch.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -193,6 +194,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",

@@ -19,6 +19,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
 from minitorch.torch.absent import defined, refuse_absent
+from minitorch.torch.nn import sampling
 from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
 
 # Helpers
@@ -530,6 +531,8 @@ def _three(sizes: Any) -> tuple[int, ...]:
     """Sizes for D, H and W."""
     return tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,) * 3
 
+
+affine_grid, grid_sample = lift(sampling.affine_grid), lift(sampling.grid_sample)
 
 # Normalization, attention and dropout
 

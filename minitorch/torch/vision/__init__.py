@@ -5,7 +5,8 @@ from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.vision import models as models
 from minitorch.torch.vision import transforms as transforms
 from minitorch.torch.vision import datasets as datasets
+from minitorch.torch.vision import utils as utils
 
-__all__ = ["datasets", "models", "transforms"]
+__all__ = ["datasets", "models", "transforms", "utils"]
 
 __getattr__ = _refuse_absent("torchvision", __all__)

@@ -1,0 +1,13 @@
+"""Stage 6 - torch.backends.mps: the GPUs of Apple's computers, which are not used."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def is_built() -> bool:
+    """False."""
+    return False
