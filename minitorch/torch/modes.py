@@ -85,7 +85,7 @@ def is_grad_enabled() -> bool:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing: all functions compute the same numbers in every run.
+    """Has no effect: functions use no algorithm whose result depends on the order in which threads finish.
 
     Args:
         mode: Accepted for PyTorch.

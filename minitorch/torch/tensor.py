@@ -24,7 +24,7 @@ from minitorch.ops.indexing import Put
 from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
-from minitorch.tensor_functions import Add, Mul, Permute, ReLU, View
+from minitorch.tensor_functions import Add, Function, Mul, Permute, ReLU, View
 from minitorch.torch import arithmetic, creation, factorizations, indexing, pointwise, products, rearranging, reductions, shapes, statistics
 from minitorch.torch.absent import absent
 from minitorch.torch.nodes import Node
@@ -111,6 +111,20 @@ def write_out(result: Any, out: Any) -> Any:
     else:
         out._overwrite(result._engine)
     return out
+
+
+def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
+    """A function of two tensors as an operator, which decides the dtype without a call where both have the same."""
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        a, b = self._engine, other._engine if isinstance(other, Tensor) else other
+        if type(b) is not EngineTensor or a._tensor.dtype is not b._tensor.dtype:
+            a, b = promote(a, b)
+        made = new(Tensor)
+        made._engine = function.apply(a, b)
+        return made
+
+    return operator
 
 
 def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -471,21 +485,7 @@ class Tensor(TensorHolder):
 
     # Arithmetic; the most frequent operators without the general path
 
-    def __add__(self, other: Any) -> Tensor:
-        a, b = self._engine, other._engine if isinstance(other, Tensor) else other
-        if type(b) is not EngineTensor or a._tensor.dtype is not b._tensor.dtype:
-            a, b = promote(a, b)
-        made = new(Tensor)
-        made._engine = Add.apply(a, b)
-        return made
-
-    def __mul__(self, other: Any) -> Tensor:
-        a, b = self._engine, other._engine if isinstance(other, Tensor) else other
-        if type(b) is not EngineTensor or a._tensor.dtype is not b._tensor.dtype:
-            a, b = promote(a, b)
-        made = new(Tensor)
-        made._engine = Mul.apply(a, b)
-        return made
+    __add__, __mul__ = map(operator_of, (Add, Mul))
 
     def __matmul__(self, other: Any) -> Tensor:
         made = new(Tensor)

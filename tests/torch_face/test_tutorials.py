@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch.torch as torch
+from minitorch import FastBackend, SimpleBackend
 from minitorch.torch import nn
 from minitorch.torch.func import functional_call, grad, stack_module_state, vmap
 from minitorch.torch.nn import functional as F
@@ -48,10 +49,20 @@ def test_a_number_without_dimensions_is_formatted_as_a_number() -> None:
 def test_what_there_is_not_says_so() -> None:
     assert not torch.backends.mps.is_available()
     assert not torch.backends.cudnn.is_available()
-    torch.set_default_device("cpu")
     assert torch.get_default_device() == torch.device("cpu") == torch.zeros(1).device
     assert torch.accelerator.is_available() == (torch.accelerator.current_accelerator() is not None)
     assert torch.zeros(1, dtype=torch.bfloat16).dtype == torch.bfloat16
+
+
+def test_tensors_and_parameters_are_stored_on_the_default_device() -> None:
+    torch.set_default_device(SimpleBackend)  # the backend of another device, where there is no GPU
+    try:
+        assert torch.zeros(1)._engine.backend is nn.Linear(1, 1).weight._engine.backend is SimpleBackend
+    finally:
+        torch.set_default_device(None)
+    assert torch.zeros(1)._engine.backend is FastBackend
+    with pytest.raises(ValueError, match='device expected "cpu" or "cuda", got \'tpu\''):
+        torch.set_default_device("tpu")
 
 
 def test_a_model_on_one_device() -> None:
@@ -81,6 +92,8 @@ def test_images_are_read_at_the_positions_of_a_grid() -> None:
     assert F.grid_sample(image, middle).item() == pytest.approx(2.5)
     assert F.grid_sample(image, middle + 3).item() == 0
     assert F.grid_sample(image, middle + 3, padding_mode="border").item() == 5
+    assert F.grid_sample(image, middle + torch.tensor([1.0, 0])).item() == pytest.approx(1.75)  # half of it lies outside
+    assert F.grid_sample(image, middle + torch.tensor([1.5, 1]), padding_mode="reflection", mode="nearest").item() == 5
     with pytest.raises(ValueError, match="grid_sample expected input of shape"):
         F.grid_sample(image, middle[0])
 

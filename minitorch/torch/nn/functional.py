@@ -532,7 +532,10 @@ def _three(sizes: Any) -> tuple[int, ...]:
     return tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,) * 3
 
 
+# Grids
+
 affine_grid, grid_sample = lift(sampling.affine_grid), lift(sampling.grid_sample)
+
 
 # Normalization, attention and dropout
 

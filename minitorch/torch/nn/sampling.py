@@ -36,8 +36,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         (np.linspace(-1, 1, n) if n > 1 else np.zeros(n)) if align_corners else (2 * np.arange(n) + 1) / n - 1 for n in (height, width)
     )
     places = np.stack([*np.meshgrid(columns, rows), np.ones((height, width))], -1).reshape(1, height * width, 3)
-    base = theta._like(TensorData(places.astype(theta.dtype).reshape(-1), places.shape))
-    return products.matmul(base.expand(batch, height * width, 3), theta.permute(0, 2, 1)).view(batch, height, width, 2)
+    return products.matmul(_constant(places, theta).expand(batch, height * width, 3), theta.permute(0, 2, 1)).view(batch, height, width, 2)
 
 
 def grid_sample(
@@ -68,7 +67,7 @@ def grid_sample(
     if mode == "nearest":
         return _read(input, _whole(np.rint, x), _whole(np.rint, y))
     left, top = _whole(np.floor, x), _whole(np.floor, y)
-    right_share, low_share = (at - at._like(TensorData(n.astype(at.dtype).reshape(-1), n.shape)) for at, n in ((x, left), (y, top)))
+    right_share, low_share = x - _constant(left, x), y - _constant(top, y)
     out = 0.0
     for columns, x_share in ((left, 1 - right_share), (left + 1, right_share)):
         for rows, y_share in ((top, 1 - low_share), (top + 1, low_share)):
@@ -87,8 +86,7 @@ def _positions(places: Tensor, size: int, padding_mode: str, align_corners: bool
         turns = np.floor(inside.to_numpy() / span)
         flips = np.where(turns % 2, -1.0, 1.0)
         shifts = np.where(turns % 2, (turns + 1) * span, -turns * span)
-        constant = lambda values: inside._like(TensorData(values.astype(inside.dtype).reshape(-1), values.shape))  # noqa: E731
-        found = inside * constant(flips) + constant(shifts) + low
+        found = inside * _constant(flips, inside) + _constant(shifts, inside) + low
     return found if padding_mode == "zeros" else arithmetic.clamp(found, 0.0, size - 1.0)
 
 
@@ -105,5 +103,9 @@ def _read(input: Tensor, columns: np.ndarray, rows: np.ndarray) -> Tensor:
     pixels = (np.clip(rows, 0, max(height - 1, 0)) * width + np.clip(columns, 0, max(width - 1, 0))).reshape(batch, -1)
     flat = input.reshape(batch, channels, height * width)
     found = stack([flat[b][:, pixels[b]] for b in range(batch)], 0).view(batch, channels, *columns.shape[1:])
-    mask = inside.astype(input.dtype)[:, None]
-    return found * input._like(TensorData(mask.reshape(-1), mask.shape))
+    return found * _constant(inside[:, None], input)
+
+
+def _constant(values: np.ndarray, like: Tensor) -> Tensor:
+    """Numbers as a constant of a tensor's dtype and backend."""
+    return like._like(TensorData(values.astype(like.dtype).reshape(-1), values.shape))
