@@ -102,3 +102,7 @@ def test_images_stand_in_a_grid() -> None:
     grid = make_grid(torch.arange(1.0, 4.0).view(3, 1, 1, 1), nrow=2, padding=1)
     assert grid.shape == (3, 5, 5)
     assert grid[0].tolist() == [[0] * 5, [0, 1, 0, 2, 0], [0] * 5, [0, 3, 0, 0, 0], [0] * 5]
+    assert make_grid(torch.ones(1, 3, 2, 2)).shape == (3, 2, 2)
+    assert make_grid(torch.tensor([[[1.0, 2], [3, 5]]]), normalize=True)[2].tolist() == [[0, 0.25], [0.5, 1]]
+    with pytest.raises(ValueError, match="make_grid expected images of shape"):
+        make_grid(torch.ones(2))

@@ -32,7 +32,7 @@ def make_grid(
         pad_value: The number between the images.
 
     Returns:
-        Shape (C, rows · (H + padding) + padding, columns · (W + padding) + padding).
+        Shape (C, rows · (H + padding) + padding, columns · (W + padding) + padding); of one image (C, H, W), without a border.
 
     Raises:
         ValueError: If the images have other numbers of dimensions.
@@ -48,6 +48,8 @@ def make_grid(
         low, high = (pixels.min(axes, keepdims=True), pixels.max(axes, keepdims=True)) if value_range is None else value_range
         pixels = (np.clip(pixels, low, high) - low) / np.maximum(high - low, 1e-5)
     count, channels, height, width = pixels.shape
+    if count == 1:
+        return Tensor._of(tensor(pixels[0]))
     columns = min(nrow, count)
     rows = -(-count // columns)
     grid = np.full((channels, rows * (height + padding) + padding, columns * (width + padding) + padding), pad_value, pixels.dtype)
