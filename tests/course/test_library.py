@@ -79,11 +79,29 @@ def test_the_library_comes_with_all_required_modules() -> None:
     assert library.ZIP not in handout(2)
 
 
-def test_a_workspace_without_an_extra_module_has_a_library_without_it(files: dict[str, str]) -> None:
-    less = library_files(ROOT, course(), REQUIRED, LEFT_OUT)
-    assert "import compiler" not in less["minitorch/__init__.py"]
-    assert "import compiler" in files["minitorch/__init__.py"]
-    assert set(less) == set(files)
+def test_a_workspace_without_an_extra_module_has_it_in_the_library_with_stubs(files: dict[str, str]) -> None:
+    more = library_files(ROOT, course(), REQUIRED, LEFT_OUT)
+    extra = [course().path(module) for stage in course().stages if REQUIRED < stage.number <= LAST for module in stage.modules]
+    assert set(more) == {*files, *extra}
+    assert more["minitorch/__init__.py"] == files["minitorch/__init__.py"]
+    assert more["minitorch/compiler/program.py"].count('raise NotImplementedError("Need to implement for Task 5.1")') == 6
+
+
+@pytest.mark.parametrize("last", [REQUIRED, LAST])
+def test_every_module_that_the_library_imports_is_there_or_in_the_workspace(last: int) -> None:
+    library_of = library_files(ROOT, course(), last, LEFT_OUT)
+    own = {course().path(module) for stage in course().stages if stage.number <= last for module in stage.modules}
+    own -= {course().path(module.removeprefix("minitorch.")) for module in LEFT_OUT}
+    missing = []
+    for path, source in library_of.items():
+        for node in ast.walk(ast.parse(source)) if path.endswith(".py") else ():
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            for name in (name for name in names if name.startswith("minitorch.")):
+                place = name.replace(".", "/")
+                if not {f"{place}.py", f"{place}/__init__.py"} & {*library_of, *own}:
+                    missing.append(f"{path} imports {name}")
+    assert missing == []
 
 
 def test_every_program_states_the_tasks_that_it_needs(files: dict[str, str]) -> None:

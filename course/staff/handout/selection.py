@@ -290,9 +290,9 @@ def _render(path: str, **values: object) -> str:
     return environment.from_string((TEMPLATES / f"{path.lstrip('.')}.jinja").read_text(encoding="utf-8")).render(**values)
 
 
-def cut_init(source: str, last: int, also: int | None = None) -> str:
-    """`__init__.py` without the sections "# Stage n …" of later stages except `also`, and without their names in `__all__`."""
-    kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last or number == also)
+def cut_init(source: str, last: int) -> str:
+    """`__init__.py` without the sections "# Stage n …" of later stages, and without their names in `__all__`."""
+    kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last)
     bound = _bound_names(kept)
     head, separator, listed = kept.partition("__all__ = [\n")
     lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
