@@ -15,7 +15,7 @@ from typing import Any
 from minitorch.compiler.comparison import Unseen, compare, current
 from minitorch.compiler.fused import fuse
 from minitorch.compiler.guards import argument_key, describe_call
-from minitorch.compiler.recorder import NotRecordable
+from minitorch.compiler.recorder import NotRecordable, frames_to_caller
 from minitorch.compiler.recording import Recording
 from minitorch.compiler.scan import KEPT
 from minitorch.compiler.trace import Trace
@@ -91,6 +91,7 @@ class Compiled:
     """
 
     _way_out = 'pass fallback="eager"'  # what a message recommends
+    _more = "Pass max_recordings={} if that is right"
 
     def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int, fuse: bool) -> None:
         self.fn = fn
@@ -243,7 +244,7 @@ class Compiled:
             if not self._has_space():
                 limit = self._options["max_recordings"]
                 why = why or describe_call(key, self._latest_key) or "the arguments"
-                reason = f"{limit} recordings are not enough; what differed last is {why}. Pass max_recordings={2 * limit} if that is right"
+                reason = f"{limit} recordings are not enough; what differed last is {why}. {self._more.format(2 * limit)}"
                 return self._give_up(reason, None, args, kwargs)
             recording = None
             try:
@@ -291,7 +292,7 @@ class Compiled:
         self._eager = reason
         self._recordings.clear()
         self._latest = None
-        warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=frames_to_caller())
         return self._function(*args, **kwargs)
 
     def _checked(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.autodiff import LEAF
 from minitorch.compiler.guard_check import CheckWriter
 from minitorch.compiler.nesting import layout_of
 from minitorch.compiler.scan import KEPT, MISSING, PLAIN, Scan, sample
@@ -52,7 +51,7 @@ class Guards:
         self._parameters, self._hooks = found.parameters, found.hooks
         self._names = [(attributes, frozenset(attributes), path) for attributes, path in found.objects]
         self._storages = [_storage(x, path) for x, path in found.tensors.items()]
-        self._graded = [(x, x.grad is None, path) for x, path in found.tensors.items() if x.history is LEAF]
+        self._graded = [(x, x.grad is None, path) for x, path in found.tensors.items()]  # frozen ones as well: an optimizer steps them
         self._modes = _modes()
         self._decided = [
             (group, name, group[name]) for each in self.optimizers for group in each.param_groups for name in DECISIVE if name in group

@@ -354,3 +354,11 @@ def caller() -> tuple[str, str]:
             break
         frame = frame.f_back
     return phase, line
+
+
+def frames_to_caller() -> int:
+    """How many calls above the function that asks the first line outside of the library is: the `stacklevel` of its warning."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

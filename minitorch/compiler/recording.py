@@ -110,8 +110,9 @@ class Recording(ReplayedProgram):
             self._recorded_boundary = len(self.recorder.nodes)
             self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
         self._check_python(attributes)
-        leaves = [*self.guards.tensors, *self._static]
-        self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves if x.history is LEAF]
+        graded = {x for x, _ in self._entry_grads}  # frozen ones as well: zero_grad() may have cleared theirs
+        leaves = [x for x in (*self.guards.tensors, *self._static) if x.history is LEAF or x in graded]
+        self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves]
         outputs: list[Tensor] = [] if self._output is None else [self._output]
         self._result = map_tensors(result, lambda x: self._keep(x, outputs))
         self._is_tuple = (

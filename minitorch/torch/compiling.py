@@ -59,6 +59,7 @@ class Compiled(engine.Compiled):
     """A compiled function of Tensors. Attributes that it lacks are those of the function: `model.parameters()`."""
 
     _way_out = "leave out fullgraph"
+    _more = "Call it with fewer shapes, such as batches of one size: drop_last=True"
 
     def _as_function_of_tensors(self) -> Callable[..., Any]:
         self._dtype = get_default_dtype()

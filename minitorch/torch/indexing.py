@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.layout_functions import Select
+from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put, ScatterAdd, full_index
 from minitorch.ops.indexing import gather as gather
 from minitorch.tensor import Tensor
@@ -16,7 +17,8 @@ from minitorch.torch.reductions import Extreme
 
 
 def integers(like: Tensor, values: np.ndarray) -> Tensor:
-    """Integers as a tensor of int64 on the backend of another."""
+    """Integers, which NumPy found among the numbers of a tensor, as a tensor of int64 on its backend."""
+    refuse("a search or an order, as by nonzero(), sort() or topk(),")
     values = np.ascontiguousarray(values, np.int64)
     return like._like(TensorData(values.reshape(-1), values.shape))
 
@@ -90,6 +92,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
+    refuse("isin()")
     like = elements if isinstance(elements, Tensor) else test_elements
     a, b = (x._tensor.array() if isinstance(x, Tensor) else x for x in (elements, test_elements))
     found = np.isin(a, b, invert=invert)

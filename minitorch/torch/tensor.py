@@ -20,6 +20,7 @@ from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
 from minitorch.core.indexing import as_index
 from minitorch.core.layout_functions import Expand, Select
+from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put
 from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
@@ -786,6 +787,7 @@ class Tensor(TensorHolder):
         """
         if self.requires_grad:
             raise RuntimeError("numpy() expected a tensor without gradients; call x.detach().numpy()")
+        refuse("numpy()")
         return self._engine._tensor.array() if not self.is_cuda else self._engine.to_numpy()
 
     def __array__(self, dtype: Any = None, *, copy: Any = None) -> np.ndarray:

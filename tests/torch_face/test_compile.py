@@ -252,11 +252,63 @@ def branch(x: torch.Tensor) -> torch.Tensor:
 
 def test_what_cannot_be_recorded_runs_as_it_is_after_a_warning() -> None:
     compiled = torch.compile(branch)
-    with pytest.warns(RuntimeWarning, match="branch runs as it is, because it cannot be compiled"):
+    with pytest.warns(RuntimeWarning, match="branch runs as it is, because it cannot be compiled") as warned:
         assert compiled(torch.ones(1)).tolist() == [2.0]
+    assert [each.filename for each in warned] == [__file__]  # the line that called it, not one of the library
     assert compiled(-torch.ones(1)).tolist() == [-1.0]
     with pytest.raises(NotRecordable, match=r"branch cannot be compiled.*Or leave out fullgraph to run it as it is"):
         torch.compile(branch, fullgraph=True)(torch.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (lambda x: torch.tensor(np.sin(x.numpy())), r"numpy\(\)"),
+        (torch.nonzero, r"a search or an order, as by nonzero\(\), sort\(\) or topk\(\),"),
+        (lambda x: x.topk(1).values, "a search or an order"),
+        (lambda x: torch.isin(x, torch.zeros(1)), r"isin\(\)"),
+    ],
+)
+def test_what_numpy_finds_among_numbers_is_refused(fn: Any, what: str) -> None:
+    with pytest.raises(NotRecordable, match=f"cannot be compiled: {what}.* cannot be recorded"):
+        torch.compile(fn, fullgraph=True)(torch.tensor([0.0, 1.0]))
+
+
+def test_too_many_shapes_are_named_with_a_way_out_that_exists() -> None:
+    double = torch.compile(lambda x: x * 2, fullgraph=True)
+    for size in range(1, 9):
+        double(torch.ones(size))
+    with pytest.raises(NotRecordable, match=r"8 recordings are not enough; what differed last is the shape.*Call it with fewer shapes"):
+        double(torch.ones(9))
+
+
+def test_a_layer_frozen_between_two_steps_is_left_as_it_is() -> None:
+    def train(compiled: bool) -> list[float]:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x = torch.randn(5, 2)
+
+        def step() -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        run = torch.compile(step, fullgraph=True) if compiled else step
+        losses = [float(run()) for _ in range(3)]
+        model[0].weight.requires_grad_(False)
+        before = model[0].weight.tolist()
+        losses += [float(run()) for _ in range(3)]  # the first one finds the gradient of the step before, the others none
+        assert model[0].weight.tolist() == before
+        assert model[0].weight.grad is None
+        model[0].weight.grad = torch.ones_like(model[0].weight)
+        losses += [float(run()) for _ in range(2)]
+        assert model[0].weight.grad is None
+        return losses
+
+    assert train(True) == train(False)
 
 
 def test_a_function_that_changes_a_list_is_refused() -> None:
