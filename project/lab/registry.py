@@ -38,6 +38,8 @@ APP = Path(__file__).resolve().parent.parent
 
 VIEWS = (
     View("home", "Board", None, "home", "The status of every task, and which one is next."),
+    View("playground", "Playground", None, "joystick", "Build a network, change it while it trains, and see what each unit computes."),
+    View("runs", "Runs", None, "history", "Every training run: compare settings and curves, repeat a run, or delete it."),
     View("m0_operators", "Operators", 0, "function", "Plot each operator and its derivative, and read its source."),
     View("m0_modules", "Module tree", 0, "account_tree", "Inspect a network: its children, its parameters and its mode."),
     View("m0_datasets", "Data sets", 0, "scatter_plot", "The six sets of labeled points on which the course trains its networks."),
@@ -81,6 +83,8 @@ VIEWS = (
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
+    View("m6_formats", "Number formats", 6, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
+    View("m6_attention", "Attention", 6, "hub", "What each head of a small GPT attends to, and which character it expects next."),
 )
 
 

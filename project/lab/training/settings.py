@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -68,8 +69,8 @@ class BaseSetting:
     def flags(self) -> list[str]:
         """The options of that command line."""
         values = {field.name: getattr(self, field.name) for field in options_of(self)}
-        given = {name: value for name, value in values.items() if value is not None and value is not False}
-        words = [[f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])] for name, value in given.items()]
+        given = {name: value for name, value in values.items() if value is not None and value is not False and value != ""}
+        words = [[f"--{name.replace('_', '-')}", *([] if value is True else [shlex.quote(str(value))])] for name, value in given.items()]
         return [word for pair in words for word in pair]
 
 
@@ -108,7 +109,7 @@ def _option(field: dataclasses.Field[Any], default: Any) -> inspect.Parameter:
         parser, metavar = _one_of(choices), "NAME"
     else:
         parser, metavar = (command_line.decimal, "X") if isinstance(default, float) else (command_line.number, "N")
-    shown = False if default is None else str(default)
+    shown = False if default in (None, "") else str(default)
     info = typer.Option(name, parser=parser, metavar=metavar, help=field.metadata["help"], show_default=shown)
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[Any, info])
 

@@ -1,0 +1,216 @@
+"""The board of the playground: what the browser draws, and what it sends back."""
+
+from __future__ import annotations
+
+import base64
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.components.v2 import component
+
+from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, WHITE
+from project.lab.playground.setting import MOST_LAYERS, MOST_UNITS
+from project.lab.playground.trainer import Trainer
+
+SIDES = {"scalars": 14, "tensors": 24, "fast": 32}
+"""Cells along each side of a heat map; Scalars need a forward pass for each cell."""
+
+SHARE = 3
+"""While training, a picture is computed again when this many times the time that it took has passed."""
+
+MOST_EPOCHS = 240
+"""Of longer curves epochs are left out."""
+
+SUBSCRIPTS = str.maketrans({"1": "₁", "2": "₂"})
+
+state = st.session_state
+
+
+def board(trainer: Trainer, rival: Trainer | None, key: str, act: Callable[[dict[str, Any]], None], running: bool) -> None:
+    """Show the board.
+
+    Args:
+        trainer: What is trained.
+        rival: What is trained beside it, if anything.
+        key: The component's name in the session state.
+        act: Is called with what the browser sends; see `read`.
+        running: Whether it is training, so that an older picture will do.
+    """
+
+    def acted() -> None:
+        event = read(state[key].event, trainer)
+        if event is not None:
+            act(event)
+
+    kept = state.get(f"{key}_picture")
+    if kept is None or not running or time.perf_counter() > kept["again"]:
+        begun = time.perf_counter()
+        made = picture(trainer, rival)
+        ended = time.perf_counter()
+        kept = state[f"{key}_picture"] = {"made": made, "again": ended + SHARE * (ended - begun)}
+    _board(key=key, data=kept["made"] | {"label": state.get("pg_label", 1)}, on_event_change=acted)
+
+
+def picture(trainer: Trainer, rival: Trainer | None) -> dict[str, Any]:
+    """Return what the browser draws, as JSON; heat maps are base64 of one byte a cell, 0 for the lowest color and 255 for the highest."""
+    side = SIDES[trainer.setting.network]
+    first, *hidden, (output,) = trainer.maps(side)
+    biases, is_signed = trainer.biases(), trainer.setting.activation != "sigmoid"
+    names = [pretty(name) for name in trainer.setting.feature_names]
+    columns: list[dict[str, Any]] = [
+        {"units": [{"map": encode(cells, True), "label": name, "name": name} for cells, name in zip(first, names, strict=True)]}
+    ]
+    for layer, units in enumerate(hidden):
+        described = [
+            {"map": encode(cells, is_signed), "name": f"unit {j + 1} of hidden layer {layer + 1}", "bias": finite(biases[layer][j])}
+            for j, cells in enumerate(units)
+        ]
+        columns.append({"units": described})
+    points = trainer.points
+    return {
+        "side": side,
+        "columns": columns,
+        "output": encode(output, False),
+        "weights": [[[finite(weight) for weight in row] for row in layer] for layer in trainer.weights()],
+        "points": [[x_1, x_2, y, is_test] for (x_1, x_2), y, is_test in zip(points.X, points.y, points.is_test, strict=True)],
+        "curves": curves(trainer),
+        "rival": rival and _rival(rival),
+        "colors": [channels(color) for color in (BLUE, WHITE, ORANGE)],
+        "marks": [channels(color) for color in (DARK_BLUE, DARK_ORANGE)],
+        "most_units": MOST_UNITS,
+        "most_layers": MOST_LAYERS,
+    }
+
+
+def _rival(rival: Trainer) -> dict[str, Any]:
+    """The output and the losses of the rival."""
+    side = SIDES[rival.setting.network]
+    return {"side": side, "output": encode(rival.maps(side)[-1][0], False), "title": "The rival's output", **curves(rival)}
+
+
+def encode(cells: Sequence[float], is_signed: bool) -> str:
+    """Encode numbers as bytes.
+
+    Args:
+        cells: The numbers.
+        is_signed: Whether they are shown from -m to m, where m is the largest absolute value, at least 1; otherwise from 0 to 1.
+    """
+    values = np.nan_to_num(np.asarray(cells, float), nan=0.0 if is_signed else 0.5, posinf=1e30, neginf=-1e30)
+    if is_signed:
+        values = values / (2 * max(1.0, float(np.abs(values).max()))) + 0.5
+    return base64.b64encode(np.rint(255 * values.clip(0, 1)).astype(np.uint8).tobytes()).decode()
+
+
+def curves(trainer: Trainer) -> dict[str, list[float | None]]:
+    """The losses by epoch, at most MOST_EPOCHS of them."""
+    every = max(1, math.ceil(trainer.epoch / MOST_EPOCHS))
+    return {
+        name: [loss if loss is not None and math.isfinite(loss) else None for loss in losses[::every]]
+        for name, losses in (("train", trainer.losses), ("test", trainer.test_losses))
+    }
+
+
+def finite(value: float) -> float:
+    """A number that JSON can hold: 0 for NaN, and a large one for infinity."""
+    return 0.0 if math.isnan(value) else max(-1e6, min(1e6, value))
+
+
+def channels(color: str) -> list[int]:
+    """Red, green and blue of a color such as "#1f6fb2", each from 0 to 255."""
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def pretty(feature: str) -> str:
+    """The name of an input as in a formula: "x1^2" is x₁²."""
+    head, _, power = feature.partition("^")
+    return head.translate(SUBSCRIPTS).replace("*", "") + ("²" if power else "")
+
+
+# What the browser sends
+
+
+def read(event: Any, trainer: Trainer) -> dict[str, Any] | None:
+    """Return an event that the browser sent, with checked values; None if it is none, or refers to what is not there any more.
+
+    Returns:
+        {"kind": "add", "x": (x_1, x_2)}, {"kind": "delete", "number": n}, {"kind": "layers", "layers": [4, 3]},
+        {"kind": "weight", "layer": l, "i": i, "j": j, "value": w} or {"kind": "bias", "layer": l, "j": j, "value": b}.
+    """
+    if not isinstance(event, dict):
+        return None
+    kind, sizes = event.get("kind"), trainer.setting.sizes
+    if kind == "add":
+        x_1, x_2 = _number(event.get("x"), 0, 1), _number(event.get("y"), 0, 1)
+        return None if x_1 is None or x_2 is None else {"kind": kind, "x": (x_1, x_2)}
+    if kind == "delete":
+        number = _index(event.get("number"), len(trainer.points.X))
+        return None if number is None else {"kind": kind, "number": number}
+    if kind == "layers":
+        units = event.get("layers")
+        if not isinstance(units, list) or len(units) > MOST_LAYERS or not all(_index(each, MOST_UNITS + 1) for each in units):
+            return None
+        return {"kind": kind, "layers": [int(each) for each in units]}
+    if kind not in ("weight", "bias"):
+        return None
+    value, layer = _number(event.get("value"), -1e6, 1e6), _index(event.get("layer"), len(sizes) - 1)
+    if value is None or layer is None:
+        return None
+    j, i = _index(event.get("j"), sizes[layer + 1]), 0 if kind == "bias" else _index(event.get("i"), sizes[layer])
+    return None if i is None or j is None else {"kind": kind, "layer": layer, "i": i, "j": j, "value": value}
+
+
+def _number(sent: Any, low: float, high: float) -> float | None:
+    """A number within bounds; None for anything else."""
+    good = isinstance(sent, int | float) and not isinstance(sent, bool) and math.isfinite(sent)
+    return min(max(float(sent), low), high) if good else None
+
+
+def _index(sent: Any, size: int) -> int | None:
+    """An index below `size`; None for anything else. JavaScript may send 2 as 2.0."""
+    good = isinstance(sent, int | float) and not isinstance(sent, bool) and math.isfinite(sent) and float(sent).is_integer()
+    return int(sent) if good and 0 <= sent < size else None
+
+
+_HTML = """
+<div class="board">
+  <div class="layers"></div>
+  <div class="stage">
+    <canvas tabindex="0" role="application" aria-label="The network and its output. Arrow keys move a cross over the output, Enter adds a
+ point, Delete removes the nearest one. The caption below describes the picture, and weights can be edited in the form below it."></canvas>
+    <div class="tip" role="status"></div><input class="edit" type="number" step="0.1">
+  </div>
+  <button type="button" class="save">Save PNG</button>
+</div>
+"""
+
+_STYLE = """
+.board {font-family: var(--st-font); color: var(--st-text-color); width: 100%}
+.stage {position: relative}
+canvas {display: block; width: 100%}
+canvas:focus-visible, button:focus-visible {outline: 2px solid var(--st-primary-color); outline-offset: 2px}
+.layers {position: relative; height: 3.8rem; white-space: nowrap; font-size: .85rem}
+.layers > span {position: absolute; top: 2rem; transform: translateX(-50%); display: inline-flex; gap: .25rem; align-items: center}
+.layers > .ends {left: 0; top: 0; transform: none}
+button {
+  font: inherit; color: inherit; background: transparent; border-radius: 6px; padding: 0 .45rem; cursor: pointer; min-height: 1.5rem;
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, transparent);
+}
+button:disabled {opacity: .35; cursor: default}
+.tip {
+  position: absolute; display: none; pointer-events: none; background: var(--st-secondary-background-color); border-radius: 6px;
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 30%, transparent); padding: .1rem .5rem; font-size: .8rem; max-width: 190px;
+}
+.edit {
+  position: absolute; display: none; width: 6rem; font: inherit; color: inherit; background: var(--st-background-color);
+  border: 2px solid var(--st-primary-color); border-radius: 6px;
+}
+"""
+
+_SCRIPT = Path(__file__).with_name("board.js").read_text(encoding="utf-8")
+
+_board: Any = component("minitorch_playground", html=_HTML, css=_STYLE, js=_SCRIPT)

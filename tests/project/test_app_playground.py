@@ -1,0 +1,259 @@
+"""The page of the playground: settings, training, the board's events, a race, points of one's own, and the page in Chromium."""
+
+import re
+
+import pytest
+
+import minitorch
+from project.lab.playground import page as playground
+from project.lab.playground.points import make_points
+from project.lab.playground.setting import PlaygroundSetting
+from tests.project.pages import epoch, ignore_saved_files, open_page, page_text, texts
+from tests.project.test_app_browser import CHROMIUM, button, start_server, wait_until
+from tests.project.test_app_browser import page as browser_page
+
+__all__ = ["browser_page", "ignore_saved_files", "start_server"]
+
+
+def trainer_of(app):
+    return app.session_state["pg_trainer"]
+
+
+class State(dict):
+    """The session state outside of a run of the page."""
+
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
+def send(app, event):
+    """The page after the board sent an event; AppTest has no browser, so the callback is called between two runs."""
+    state = State({key: app.session_state[key] for key in ("pg_trainer", "pg_label", "pg_layers")})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(playground, "state", state)
+        playground.act(event)
+    for key, value in state.items():
+        app.session_state[key] = value
+    return app.run()
+
+
+def test_an_update_is_made_by_step_and_an_epoch_by_several():
+    app = open_page("playground", pg_points="20", pg_test="0")
+    assert epoch(app) == 0
+    app.button(key="pg_step").click().run()
+    assert trainer_of(app).updates == 1
+    app.button(key="pg_step").click().run()
+    assert epoch(app) == 1
+    assert app.metric[1].value == f"{trainer_of(app).losses[0]:.3f}"
+    app.button(key="pg_reset").click().run()
+    assert epoch(app) == 0
+
+
+def test_play_trains_until_pause():
+    app = open_page("playground")
+    app.button(key="pg_start").click().run()
+    updates = trainer_of(app).updates
+    assert updates > 0
+    assert app.button(key="pg_start").disabled
+    app.button(key="pg_pause").click().run()
+    assert trainer_of(app).updates == updates
+    assert not app.button(key="pg_start").disabled
+
+
+def test_training_ends_after_the_last_epoch():
+    app = open_page("playground", pg_epochs="1", pg_points="10", pg_network="tensors")
+    app.button(key="pg_start").click().run()
+    while not trainer_of(app).done:
+        app.run()
+    app.run()
+    assert epoch(app) == 1
+    assert app.button(key="pg_start").disabled
+    assert app.button(key="pg_pause").disabled
+
+
+def test_the_address_contains_the_settings_and_the_command_repeats_them():
+    app = open_page("playground", pg_network="fast", pg_dataset="Circle", pg_layers="5", pg_activation="relu", pg_noise="0.1", pg_seed="3")
+    setting = trainer_of(app).setting
+    chosen = (setting.network, setting.dataset, setting.layers, setting.activation, setting.noise, setting.seed)
+    assert chosen == ("fast", "Circle", "5", "relu", 0.1, 3)
+    assert setting.command() in texts(app.code)
+    assert "FastBackend" in texts(app.code)[1]
+
+
+def test_a_live_setting_changes_the_run_and_another_one_begins_a_new_network():
+    app = open_page("playground", pg_points="20")
+    app.button(key="pg_step").click().run()
+    before = trainer_of(app)
+    app.selectbox(key="pg_activation").select("relu").run()
+    app.number_input(key="pg_rate").set_value(0.1).run()
+    assert trainer_of(app) is before
+    assert (before.setting.activation, before.optimizer.lr) == ("relu", 0.1)
+    assert "were changed during this run" in page_text(app)
+    app.number_input(key="pg_seed").set_value(1).run()
+    assert trainer_of(app) is not before
+    assert "were changed during this run" not in page_text(app)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda app: app.text_input(key="pg_layers").set_value("4,9"), "layers expected up to 6 numbers of units"),
+        (lambda app: app.multiselect(key="pg_features").set_value([]), "The network expected at least one input, got none."),
+    ],
+)
+def test_a_network_that_cannot_be_built_is_refused(change, message):
+    app = open_page("playground")
+    change(app).run()
+    assert message in page_text(app)
+    assert not app.exception
+
+
+def test_what_is_clicked_on_the_board_changes_points_weights_and_layers():
+    app = open_page("playground", pg_points="20")
+    send(app, {"kind": "add", "x": (0.25, 0.5)})
+    assert trainer_of(app).points.X[-1] == (0.25, 0.5)
+    assert trainer_of(app).points.y[-1] == 1
+    assert "--file points.csv" in texts(app.code)[0]
+    send(app, {"kind": "delete", "number": 0})
+    assert len(trainer_of(app).points.X) == 20
+    send(app, {"kind": "weight", "layer": 0, "i": 1, "j": 2, "value": 0.75})
+    assert trainer_of(app).weights()[0][1][2] == 0.75
+    send(app, {"kind": "bias", "layer": 2, "i": 0, "j": 0, "value": -0.5})
+    assert trainer_of(app).biases()[2] == [-0.5]
+    send(app, {"kind": "layers", "layers": [2]})
+    assert app.text_input(key="pg_layers").value == "2"
+    assert trainer_of(app).setting.sizes == [2, 2, 1]
+    assert trainer_of(app).points.X[-1] == (0.25, 0.5)  # the points stay
+    app.button(key="pg_original").click().run()
+    assert trainer_of(app).points == make_points(PlaygroundSetting(points=20))
+
+
+def test_the_last_training_point_cannot_be_removed():
+    app = open_page("playground", pg_points="4", pg_test="90")
+    assert trainer_of(app).points.is_test.count(False) == 1
+    send(app, {"kind": "delete", "number": trainer_of(app).points.is_test.index(False)})
+    assert len(trainer_of(app).points.X) == 4
+
+
+def test_a_weight_is_set_without_a_pointer():
+    app = open_page("playground")
+    app.selectbox(key="pg_parameter").select("layer 2, bias of output 3").run()
+    app.number_input(key="pg_value").set_value(1.5).run()
+    app.button(key="pg_set").click().run()
+    assert trainer_of(app).biases()[1][2] == 1.5
+
+
+def test_a_race_trains_both_settings_as_long():
+    app = open_page("playground", pg_points="20", pg_network="tensors", pg_epochs="3")
+    app.button(key="pg_race").click().run()
+    app.number_input(key="pg_rate").set_value(0.01).run()
+    for _ in range(2):
+        app.button(key="pg_step").click().run()
+    rival = app.session_state["pg_rival"]
+    assert (rival.epoch, rival.updates, rival.setting.rate) == (1, 2, 0.3)
+    assert trainer_of(app).setting.rate == 0.01
+    assert rival.losses != trainer_of(app).losses
+    assert "of the rival" in app.metric[1].delta
+    assert "The rival has rate 0.3." in page_text(app)
+    app.button(key="pg_end_race").click().run()
+    assert "The rival has" not in page_text(app)
+
+
+def test_a_rival_with_other_batches_is_as_far_in_the_epoch():
+    trainer, rival = (playground.make_trainer(PlaygroundSetting(network="tensors", batch=batch, epochs=2)) for batch in (7, 35))
+    for _ in range(12):  # 70 training points: 10 updates are an epoch
+        trainer.advance()
+        playground.catch_up(trainer, rival)
+    assert (trainer.epoch, rival.epoch) == (1, 1)
+    assert (trainer.updates, rival.updates) == (12, 3)
+
+
+def test_an_uploaded_file_replaces_the_data_set():
+    app = open_page("playground")
+    app.file_uploader(key="pg_file").upload("mine.csv", b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n", "text/csv").run()
+    assert trainer_of(app).points.X == ((0.0, 0.0), (1.0, 1.0), (0.5, 0.5))
+    assert "--file points.csv" in texts(app.code)[0]
+
+
+def test_an_uploaded_file_that_cannot_be_read_is_refused():
+    app = open_page("playground")
+    app.file_uploader(key="pg_file").upload("mine.csv", b"0,0,1\n10,cat,0\n", "text/csv").run()
+    assert "line 2 of the file expected numbers for x1 and x2, got '10' and 'cat'" in page_text(app)
+    assert not app.exception
+
+
+def test_an_error_of_student_code_stops_training_and_is_shown(monkeypatch):
+    app = open_page("playground", pg_network="tensors")
+    app.button(key="pg_step").click().run()
+
+    def unwritten(ctx, grad):
+        raise NotImplementedError("Need to implement for Task 2.4")
+
+    monkeypatch.setattr(minitorch.tensor_functions.Sigmoid, "backward", staticmethod(unwritten))
+    app.button(key="pg_start").click().run()
+    assert "2.4" in texts(app.info)[0]
+    assert app.button(key="pg_start").disabled
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
+    page = browser_page
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))  # a built-in method cannot be registered
+    address, log = start_server()
+    page.goto(f"{address}/playground?pg_network=fast&pg_dataset=Circle&pg_layers=4,2")
+    canvas = page.locator("canvas").first
+    canvas.wait_for()
+    caption = page.get_by_test_id("stCaptionContainer").first
+    page.wait_for_timeout(1000)
+
+    def says(text):
+        wait_until(page, lambda: text in caption.inner_text())
+
+    says("100 points")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    side = min(420, max(260, box["width"] * 0.36))
+    middle = {"x": box["width"] - 10 - side / 2, "y": 34 + side / 2}
+    canvas.click(position=middle)
+    says("101 points")
+    page.wait_for_timeout(500)
+    canvas.click(position=middle)
+    says("100 points")
+    canvas.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    says("101 points")
+
+    page.get_by_role("button", name="Add a unit to hidden layer 2").click()
+    says("hidden layers of 4 and 3 units")
+    assert "pg_layers=4%2C3" in page.url
+    page.wait_for_timeout(500)
+    row = min(90, max(56, (side + 130) / 4))  # four units are the most in a column
+    start = {"x": 6 + 44 + 30, "y": 34 + row + 22}  # near the first unit of the inputs, where its lines begin
+    canvas.click(position=start)
+    page.locator("input.edit").fill("2.5")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(1000)
+    canvas.hover(position={"x": start["x"], "y": start["y"] + 1})
+    canvas.hover(position=start)
+    wait_until(page, lambda: re.fullmatch(r"Weight from x₁ to unit \d of hidden layer 1: 2\.500", page.locator(".tip").inner_text()))
+
+    button(page, "pg_start").click()
+    wait_until(page, lambda: epoch_of(page) >= 5)
+    button(page, "pg_pause").click()
+    page.locator(".st-key-pg_pause button[disabled]").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save PNG").click()
+    download.value.save_as(tmp_path / "board.png")
+    assert (tmp_path / "board.png").read_bytes().startswith(b"\x89PNG")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert errors == []
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def epoch_of(page):
+    return int(page.get_by_test_id("stMetricValue").first.inner_text().split("/")[0])
