@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import minitorch
+from course.manifest import ROOT
 from project.lab.training.settings import BaseSetting, option
 
 FEATURES: dict[str, Callable[[float, float], float]] = {
@@ -25,7 +25,7 @@ FEATURES: dict[str, Callable[[float, float], float]] = {
 PROGRAMS = {"scalars": "run_scalar", "tensors": "run_tensor", "fast": "run_fast_tensor"}
 """The program whose Linear layers each kind of network uses."""
 
-NETWORKS = tuple(kind for kind, program in PROGRAMS.items() if importlib.util.find_spec(f"project.{program}"))
+NETWORKS = tuple(kind for kind, program in PROGRAMS.items() if (ROOT / "project" / f"{program}.py").is_file())
 """The kinds of networks of this workspace, which may end after Module 1."""
 
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "linear")

@@ -1,15 +1,15 @@
-"""The playground's networks of Tensors, whose layers are those of `project/run_tensor.py` and `project/run_fast_tensor.py`."""
+"""The playground's network of Tensors, whose layers are those of `project/run_tensor.py`."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import minitorch
 from project.lab.playground.scalar_trainer import apply
 from project.lab.playground.setting import inputs
 from project.lab.playground.trainer import Network, Trainer
+from project.run_tensor import Linear
 
 
 class TensorTrainer(Trainer):
@@ -19,22 +19,17 @@ class TensorTrainer(Trainer):
         backend: What computes.
     """
 
-    backend: Any = None
+    backend = minitorch.SimpleBackend
 
     def make_network(self) -> Network:
         """See `Trainer.make_network`."""
-        self.backend = self.find_backend()
         minitorch.manual_seed(self.setting.seed)
         self.load()
-        return Network(self.setting.sizes, self.find_linear())
+        return Network(self.setting.sizes, self.make_linear)
 
-    def find_backend(self) -> Any:
-        """Return the backend."""
-        return minitorch.SimpleBackend
-
-    def find_linear(self) -> Callable[[int, int], Any]:
-        """Return what makes a layer from its number of inputs and outputs."""
-        return importlib.import_module("project.run_tensor").Linear
+    def make_linear(self, in_size: int, out_size: int) -> Any:
+        """Return a layer with new weights."""
+        return Linear(in_size, out_size)
 
     def load(self) -> None:
         """See `Trainer.load`: the inputs of all points."""
@@ -96,16 +91,3 @@ class TensorTrainer(Trainer):
             w = layer.weights.value
             total = total + ((w.relu() + (-w).relu()).sum() if self.setting.regularization == "L1" else 0.5 * (w * w).sum())
         return self.setting.penalty * total
-
-
-class FastTrainer(TensorTrainer):
-    """The same on a compiled backend."""
-
-    def find_backend(self) -> Any:
-        """See `TensorTrainer.find_backend`."""
-        return minitorch.FastBackend
-
-    def find_linear(self) -> Callable[[int, int], Any]:
-        """See `TensorTrainer.find_linear`."""
-        linear = importlib.import_module("project.run_fast_tensor").Linear
-        return lambda in_size, out_size: linear(in_size, out_size, self.backend)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +12,6 @@ from typing import Any
 import minitorch
 from project.lab.playground.points import Points, make_points
 from project.lab.playground.setting import LIVE, PlaygroundSetting, inputs
-
-TRAINERS = {"scalars": "scalar_trainer:ScalarTrainer", "tensors": "tensor_trainer:TensorTrainer", "fast": "tensor_trainer:FastTrainer"}
-"""The trainer of each kind of network, in this folder; imported when it is used, because a workspace may end before it."""
 
 MOMENTUM = 0.9
 
@@ -31,8 +27,18 @@ def make_trainer(setting: PlaygroundSetting, points: Points | None = None) -> Tr
         ValueError: If the setting's file is not as expected.
         OSError: If it cannot be read.
     """
-    module, name = TRAINERS[setting.network].split(":")
-    return getattr(importlib.import_module(f"project.lab.playground.{module}"), name)(setting, points or make_points(setting))
+    points = points or make_points(setting)
+    if setting.network == "scalars":  # imported here, because a workspace may end before the others
+        from project.lab.playground.scalar_trainer import ScalarTrainer
+
+        return ScalarTrainer(setting, points)
+    if setting.network == "tensors":
+        from project.lab.playground.tensor_trainer import TensorTrainer
+
+        return TensorTrainer(setting, points)
+    from project.lab.playground.fast_trainer import FastTrainer
+
+    return FastTrainer(setting, points)
 
 
 class Network(minitorch.Module):
