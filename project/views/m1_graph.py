@@ -1,5 +1,7 @@
 """Module 1: the computational graph of an expression, and backpropagation through it step by step."""
 
+import math
+
 import streamlit as st
 
 from project.lab.cards import number
@@ -27,7 +29,8 @@ st.write(
 
 with task_guard():
     from minitorch import Scalar, central_difference
-    from project.lab.explorers.graph import dot, forward_only, record
+    from project.lab.explorers import orders
+    from project.lab.explorers.graph import Recording, dot, forward_only
 
 
 def read_expression() -> Expression:
@@ -42,6 +45,35 @@ def take_example() -> None:
     """Copy the selected example into the text field."""
     if state.example:
         state.f, state.moment = EXAMPLES[state.example], 0
+
+
+def to_the_start() -> None:
+    """Return to the first step."""
+    state.moment = 0
+
+
+def quiz(recording: Recording, moment: int) -> None:
+    """Ask for the derivative that the next variable passes on, and compare the answer with it."""
+    following = recording.frames[moment + 1 :][:1]
+    if not following or not following[0].passed:
+        st.caption("The next variable passes nothing on. Go one step forward, or back.")
+        return
+    current = recording.nodes[following[0].current or 0]
+    receiver, derivative, _ = following[0].passed[0]
+    name = recording.nodes[receiver].name
+    answer = st.number_input(
+        f"{current.name} = {current.formula} is next. Which derivative does it pass on to {name}?",
+        value=None,
+        format="%g",
+        key=f"answer_{moment}",
+        help="The derivative that has arrived at it, times the derivative of its function with respect to that input.",
+    )
+    if answer is None:
+        return
+    if math.isclose(answer, derivative, rel_tol=1e-3, abs_tol=1e-6):
+        st.success(f"Right: {derivative:.5g}.", icon=":material/check:")
+    else:
+        st.error(f"Not {answer:g}. Try again, or go one step forward to see it.", icon=":material/close:")
 
 
 def gradients_table(function, names, values) -> None:
@@ -80,9 +112,11 @@ with st.container(horizontal=True):
 with task_guard():
     function = expression.function(expression.names, lambda value: Scalar(value, None))
     out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
+order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=300, on_change=to_the_start)
+st.caption(orders.ORDERS[order])
 recording = None
 with task_guard(stop=False):
-    recording = record(out)
+    recording = orders.record_in(order, out)
 written = recording is not None
 if recording is None:  # the card above says why; the graph itself can still be shown
     recording = forward_only(out)
@@ -96,5 +130,11 @@ st.caption(
     "Orange: the current variable, which passes its derivative on. Solid border: visited. Dashed border: not visited yet."
 )
 if written:
+    if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
+        quiz(recording, moment)
     with task_guard():
         gradients_table(function, expression.names, values)
+    with st.expander("Why in topological order?"), task_guard():
+        st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
+        rungs = st.slider("Sums", 1, 20, 10, key="rungs")
+        st.table(orders.costs(rungs), width="content")

@@ -99,18 +99,23 @@ class Recording:
 SCALARS = Scalars()
 
 
-def record(out: Any, kind: Scalars = SCALARS) -> Recording:
+def record(out: Any, kind: Scalars = SCALARS, order: Any = None) -> Recording:
     """Run the backward pass from a variable, as `backpropagate` does, and record every step.
+
+    Args:
+        out: The output.
+        kind: How its variables are treated.
+        order: The variables in the order of their visits; that of topological_sort if omitted.
 
     Raises:
         WrongResult: If topological_sort does not return a sequence of variables of the graph.
     """
-    order = topological_sort(out)
+    order = topological_sort(out) if order is None else order
     if not isinstance(order, Iterable):
         raise WrongResult(f"topological_sort expected to return the variables in order, got {order!r}")
     order = [variable for variable in order if not variable.is_constant()]
     rank = {id(variable): i for i, variable in enumerate(order)}
-    variables = sorted(_reachable(out), key=lambda variable: rank.get(id(variable), math.inf), reverse=True)
+    variables = sorted(reachable(out), key=lambda variable: rank.get(id(variable), math.inf), reverse=True)
     index = {id(variable): i for i, variable in enumerate(variables)}
     nodes = _named(variables, index, kind)
     for place, variable in enumerate(order, start=1):
@@ -138,7 +143,7 @@ def record(out: Any, kind: Scalars = SCALARS) -> Recording:
 
 def forward_only(out: Any, kind: Scalars = SCALARS) -> Recording:
     """Return the graph without gradients, for use until backpropagation is written."""
-    variables = _reachable(out)[::-1]
+    variables = reachable(out)[::-1]
     nodes = _named(variables, {id(variable): i for i, variable in enumerate(variables)}, kind)
     return Recording(kind, nodes, [Frame(None, {}, "The forward pass is complete. The backward pass needs code that is not written yet.")])
 
@@ -174,7 +179,7 @@ def _visit(recording: Recording, i: int, before: dict[int, Any], passed: list[tu
     return Frame(i, gradients, sentence, passed)
 
 
-def _reachable(out: Any) -> list[Any]:
+def reachable(out: Any) -> list[Any]:
     """Return every variable in the graph of out, including constants, in no particular order."""
     found: dict[int, Any] = {}
     new = [out]
