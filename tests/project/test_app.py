@@ -302,7 +302,7 @@ def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
     app = open_page("m1_graph")
     assert "Task 1\\.4 is not written yet" in app.info[0].value
     assert "The backward pass needs code that is not written yet" in app.info[1].value
-    assert "8 nodes" in app.caption[0].value
+    assert "8 nodes" in app.caption[1].value
 
 
 def test_backpropagation_can_be_stepped_forward_and_back():
