@@ -11,12 +11,14 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import typer
 
 import minitorch
 from minitorch.kernels.jit import compiler_is_off, threads
-from project.lab.charts import charts, speed_chart
+from project.lab.charts import charts, roofline_chart, speed_chart
 from project.lab.explorers import speed
+from project.lab.explorers.roofline import measure_roof
 from project.lab.explorers.speed import Measurement
 from project.lab.training import command_line, job_errors
 
@@ -51,7 +53,9 @@ def command(
     folder = command_line.report_folder(report)
     measured = speed.measure(op, sizes, chosen, dtype)
     if json:
-        print(dumps({"op": op, "sizes": sizes, "backends": chosen, "left_out": left_out}), flush=True)
+        roof = asdict(measure_roof(dtype))
+        plan = {"op": op, "dtype": dtype, "sizes": sizes, "backends": chosen, "left_out": left_out, "roof": roof}
+        print(dumps(plan), flush=True)
         with job_errors.limited():
             for each in measured:
                 print(dumps(asdict(each)), flush=True)
@@ -62,7 +66,8 @@ def command(
         print(line, flush=True)
         lines.append(line)
     notes = speed_chart.notes(found, left_out)
-    print("\n".join(["", *notes, speed_chart.in_words(found)]))
+    roof = measure_roof(dtype)
+    print("\n".join(["", *notes, speed_chart.in_words(found), roofline_chart.in_words(found, np.dtype(dtype).itemsize, roof)]))
     if folder:
         print(f"Report: {write(folder, lines, notes, found)}")
     return 0

@@ -9,6 +9,11 @@ from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
 
 TICK = 0.3  # seconds between updates
+BYTES = {"float32": 4, "float64": 8}
+ROOFLINE = (
+    "The roofline: an operation that does little arithmetic a byte waits for memory (the slope), one that does much is limited by the "
+    "processor (the flat part). The bytes are those that must be moved at least, each input and each output once."
+)
 state = st.session_state
 
 st.title("Speed-up")
@@ -18,8 +23,8 @@ st.write(
 )
 
 with task_guard():
-    from project.lab.charts import speed_chart
-    from project.lab.explorers import speed
+    from project.lab.charts import roofline_chart, speed_chart
+    from project.lab.explorers import roofline, speed
 
     kernels.check()
 
@@ -72,9 +77,12 @@ def update() -> None:
     if state.speed_running:
         top.progress(len(found) / total, f"{len(found)} of {total} measured")
     if found:
-        with chart:
+        with chart.container(horizontal=True):
             draw(speed_chart.speedup(found), "speed_chart")
+            itemsize, roof = BYTES[plan["dtype"]], roofline.Roof(**plan["roof"])
+            draw(roofline_chart.roofline(found, itemsize, roof), "roofline_chart")
         words.caption(plain(speed_chart.in_words(found)))
+        words.caption(plain(roofline_chart.in_words(found, itemsize, roof)), help=ROOFLINE)
         numbers.expander("Measurements").dataframe(table(found), hide_index=True)
     for note in speed_chart.notes(found, plan["left_out"]):
         words.caption(plain(note))

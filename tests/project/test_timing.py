@@ -16,6 +16,7 @@ from minitorch.kernels.cuda import device as cuda_device
 from project import timing
 from project.lab.charts import speed_chart
 from project.lab.explorers import speed
+from project.lab.explorers.roofline import Roof
 from project.lab.explorers.speed import Measurement
 
 PROGRAM = Path(timing.__file__)
@@ -157,6 +158,7 @@ def requested_measurements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, .
 
     monkeypatch.setattr(speed, "measure", measure)
     monkeypatch.setattr(speed, "missing", lambda backend: "there is none" if backend == "cuda" else "")
+    monkeypatch.setattr(timing, "measure_roof", lambda dtype: Roof(1e9, 1e10))
     return asked
 
 
@@ -173,7 +175,8 @@ def test_the_table_has_times_rates_and_speed_ups(requested_measurements: list[tu
         ["fast", "62.5", "ms", "0.134", "64"],
     ]
     assert "cuda: NOT RUN, there is none." in lines
-    assert lines[-1] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
+    assert lines[-1].startswith("This machine reads and writes 1 GB/s and computes 10 GFLOP/s")
+    assert lines[-2] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert err == ""
     assert requested_measurements == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
 
@@ -186,7 +189,14 @@ def test_flags_select_what_is_measured(requested_measurements: list[tuple[Any, .
 def test_json_starts_with_the_plan(requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
     timing.main(["--json", "--backends", "simple,fast,cuda", "--up-to", "128"])
     plan, *rows = map(json.loads, capsys.readouterr().out.splitlines())
-    assert plan == {"op": "matmul", "sizes": [64, 128], "backends": ["simple", "fast"], "left_out": {"cuda": "there is none"}}
+    assert plan == {
+        "op": "matmul",
+        "dtype": "float32",
+        "sizes": [64, 128],
+        "backends": ["simple", "fast"],
+        "left_out": {"cuda": "there is none"},
+        "roof": {"bandwidth": 1e9, "peak": 1e10},
+    }
     assert [Measurement(**row) for row in rows] == FOUND
 
 
