@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from project.lab.playground.setting import PlaygroundSetting
-from project.lab.playground.trainer import Trainer, make_trainer
+from project.lab.playground.trainer import Trainer
+from project.lab.playground.trainers import make_trainer
 from project.lab.training import command_line, loop
 from project.lab.training.settings import with_setting
 

@@ -15,7 +15,7 @@ from project.lab.playground import script
 from project.lab.playground.board import curves, encode, pretty, read
 from project.lab.playground.points import Points, make_points, read_csv, split
 from project.lab.playground.setting import FEATURES, PlaygroundSetting, inputs
-from project.lab.playground.trainer import make_trainer
+from project.lab.playground.trainers import make_trainer
 
 NETWORKS = ("scalars", "tensors", "fast")
 ACTIVATIONS = {

@@ -16,7 +16,8 @@ from project.lab.playground import script
 from project.lab.playground.board import board
 from project.lab.playground.points import MOST_BYTES, Points, read_csv
 from project.lab.playground.setting import ACTIVATIONS, FEATURES, LIVE, NETWORKS, OPTIMIZERS, PROGRAMS, REGULARIZATIONS, PlaygroundSetting
-from project.lab.playground.trainer import Trainer, make_trainer
+from project.lab.playground.trainer import Trainer
+from project.lab.playground.trainers import make_trainer
 from project.lab.time_limit import TimeLimitExceeded
 
 TICK = 0.1  # seconds between updates of the page

@@ -10,35 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 import minitorch
-from project.lab.playground.points import Points, make_points
+from project.lab.playground.points import Points
 from project.lab.playground.setting import LIVE, PlaygroundSetting, inputs
 
 MOMENTUM = 0.9
-
-
-def make_trainer(setting: PlaygroundSetting, points: Points | None = None) -> Trainer:
-    """Return the trainer of a setting.
-
-    Args:
-        setting: The setting.
-        points: Other points than those of the setting.
-
-    Raises:
-        ValueError: If the setting's file is not as expected.
-        OSError: If it cannot be read.
-    """
-    points = points or make_points(setting)
-    if setting.network == "scalars":  # imported here, because a workspace may end before the others
-        from project.lab.playground.scalar_trainer import ScalarTrainer
-
-        return ScalarTrainer(setting, points)
-    if setting.network == "tensors":
-        from project.lab.playground.tensor_trainer import TensorTrainer
-
-        return TensorTrainer(setting, points)
-    from project.lab.playground.fast_trainer import FastTrainer
-
-    return FastTrainer(setting, points)
 
 
 class Network(minitorch.Module):
