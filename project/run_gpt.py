@@ -74,6 +74,7 @@ def command(
     resuming.check_resumable(checkpoint, resume)
     try:
         run = _run(given, text, checkpoint if resume else None)
+        run.file = text
         if beginning is None:
             beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else run.text.characters[run.text.train[0]]
         run.text.numbers(beginning)  # check it now, not after training

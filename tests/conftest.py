@@ -2,6 +2,16 @@
 
 import signal
 
+import pytest
+
 # A shell that starts the tests in the background makes them, and every program that they start, ignore Ctrl-C; some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def keep_runs_elsewhere(tmp_path_factory):
+    """Programs that a test trains with keep their runs in a temporary folder, not among those of the workspace."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINITORCH_RUNS", str(tmp_path_factory.mktemp("runs")))
+        yield

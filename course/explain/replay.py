@@ -30,8 +30,8 @@ from course.workspace.atomic_files import write_json
 SCHEMA = 3
 """Version of the format of the file."""
 
-FAILURES = (Exception, pytest.fail.Exception)
-"""The exceptions with which tests fail; `pytest.raises` raises the second if nothing else was raised."""
+FAILURES = (Exception, SystemExit, pytest.fail.Exception)
+"""The exceptions with which tests fail. A program that a test calls may exit; `pytest.raises` raises the third if nothing was raised."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,13 +1,13 @@
 """Reload of the student's files while the app runs: when a file is saved, its modules are imported again and the page reruns."""
 
 import contextlib
-import hashlib
 import importlib
 import sys
 
 import streamlit as st
 
 from course.manifest import ROOT, course
+from project.lab.training.run_files import digest as digest
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -28,20 +28,6 @@ def stamp() -> Stamp:
                 facts = path.stat()
                 found.append((str(path), facts.st_mtime_ns, facts.st_size))
     return tuple(found)
-
-
-def digest(program: str) -> str:
-    """Return a digest of the files on which a training run depends: the package, the program and the trainers.
-
-    Args:
-        program: A file in project/, without .py.
-    """
-    found = hashlib.sha256()
-    for pattern in ("minitorch/**/*.py", f"project/{program}.py", "project/lab/training/*trainer.py"):
-        for path in sorted(ROOT.glob(pattern)):
-            with contextlib.suppress(FileNotFoundError):
-                found.update(str(path).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
 
 
 _imported: Stamp = stamp()

@@ -8,6 +8,10 @@ from course.runner.next_task import next_task
 from course.runner.packages import CannotRun
 from course.runner.progress import TaskState, cached_states, run_tasks
 from project.lab import registry
+from project.lab.cards import plain
+from project.lab.training import run_files, runs_comparison
+
+LATEST = 3  # runs on the board
 
 LABELS = {  # state: icon, color, text
     "passed": ("check_circle", "green", "passed"),
@@ -82,6 +86,22 @@ def show_failure(state: TaskState) -> None:
     st.caption(f"For details, run `course test {state.task}`.")
 
 
+def show_runs() -> None:
+    """Show the latest training runs, with links to their page."""
+    runs = run_files.latest(LATEST)
+    if not runs:
+        return
+    page = registry.view("runs")
+    with st.container(border=True):
+        st.subheader("Latest training runs")
+        for run in runs:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{plain(run.program)}** :gray[· {runs_comparison.when(run)}]", width=310)
+                st.markdown(plain(runs_comparison.result(run)), width=260)
+                link = {"selected": run.id}
+                st.page_link(page.path, label="Open", icon=f":material/{page.icon}:", width=180, query_params=link, help="Its curves")
+
+
 st.title("MiniTorch")
 st.write("Build a small PyTorch, task by task. This page shows your progress; the pages of each module let you explore your own code.")
 manifest = course()
@@ -89,6 +109,7 @@ if st.button("Run the tests", icon=":material/science:", type="primary", help="R
     run_tests(manifest.tasks)
 states = cached_states()
 show_summary(manifest.tasks, states)
+show_runs()
 for stage in manifest.stages:
     with st.container(border=True):
         st.subheader(f"Module {stage.number}: {stage.title}")

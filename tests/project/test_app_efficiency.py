@@ -10,7 +10,7 @@ import pytest
 
 from minitorch.kernels.cuda import device as cuda_device
 from project.lab import sources
-from project.lab.training import jobs
+from project.lab.training import jobs, run_files
 from project.lab.training.jobs import Failed, Job
 from tests.project import workspace
 from tests.project.pages import epoch, ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
@@ -112,7 +112,7 @@ def test_a_run_restarts_only_when_one_of_its_own_files_is_saved(monkeypatch):
 
 
 def test_a_run_depends_on_the_package_its_program_and_the_trainers(monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr(run_files, "ROOT", tmp_path)
     names = ["minitorch/scalar.py", "project/run_scalar.py", "project/lab/training/scalar_trainer.py"]
     others = ["project/run_tensor.py", "project/views/home.py", "course/tasks.toml", "project/lab/charts/charts.py"]
     for name in (*names, *others):

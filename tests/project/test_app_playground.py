@@ -1,13 +1,16 @@
 """The page of the playground: settings, training, the board's events, a race, points of one's own, and the page in Chromium."""
 
 import re
+import shlex
 
 import pytest
 
 import minitorch
+from project import run_playground
 from project.lab.playground import page as playground
 from project.lab.playground.points import make_points
 from project.lab.playground.setting import PlaygroundSetting
+from project.lab.training import run_files
 from tests.project.pages import epoch, ignore_saved_files, open_page, page_text, texts
 from tests.project.test_app_browser import CHROMIUM, button, start_server, wait_until
 from tests.project.test_app_browser import page as browser_page
@@ -179,6 +182,21 @@ def test_an_uploaded_file_that_cannot_be_read_is_refused():
     app.file_uploader(key="pg_file").upload("mine.csv", b"0,0,1\n10,cat,0\n", "text/csv").run()
     assert "line 2 of the file expected numbers for x1 and x2, got '10' and 'cat'" in page_text(app)
     assert not app.exception
+
+
+def test_a_run_is_kept_as_that_of_the_same_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MINITORCH_RUNS", str(tmp_path))
+    app = open_page("playground", pg_epochs="2", pg_points="10", pg_network="tensors")
+    app.button(key="pg_start").click().run()
+    while not trainer_of(app).done:
+        app.run()
+    app.run()
+    assert run_playground.main(shlex.split(trainer_of(app).setting.command())[2:]) == 0
+    capsys.readouterr()
+    (from_program, from_page), unreadable = run_files.read_all()
+    assert unreadable == []
+    assert from_page.status == "finished"
+    assert (from_page.curves, from_page.settings) == (from_program.curves, from_program.settings)
 
 
 def test_an_error_of_student_code_stops_training_and_is_shown(monkeypatch):

@@ -27,6 +27,7 @@ def test_the_menu_lists_every_page_once_under_its_module():
         "3 · Efficiency",
         "4 · Networks",
         "5 · Compilation",
+        "6 · After the course",
     ]
     assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
 
@@ -49,6 +50,7 @@ def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
         (["2"], "m2_strides"),
         (["3"], "m3_diagnostics"),
         (["4"], "m4_convolution"),
+        (["6"], "m6_formats"),
     ],
 )
 def test_the_number_of_a_module_opens_its_first_page(arguments, name):
@@ -61,4 +63,4 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 def test_invalid_arguments_open_the_board_with_a_message(arguments, got):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
-    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, 5, got {got}"
+    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, 5, 6, got {got}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -19,9 +20,11 @@ from project.lab.playground.setting import ACTIVATIONS, FEATURES, LIVE, NETWORKS
 from project.lab.playground.trainer import Trainer
 from project.lab.playground.trainers import make_trainer
 from project.lab.time_limit import TimeLimitExceeded
+from project.lab.training import run_files
 
 TICK = 0.1  # seconds between updates of the page
-WORK = 0.06  # seconds of training in each
+SHORTEST, LONGEST = 0.06, 0.3  # seconds of training in each
+SHARE = 4  # training takes this many times the time of drawing, if the longest allows it
 CSV = "points.csv"
 DEFAULT = PlaygroundSetting(network=NETWORKS[0])
 DATA = ("dataset", "points", "noise", "test", "seed", "file")  # the fields that determine the points
@@ -127,6 +130,7 @@ def prepare(setting: PlaygroundSetting) -> tuple[Trainer, Trainer | None]:
     if "pg_trainer" not in state or state.get("pg_made_from") != made_from:
         if state.get("pg_data") != data:  # other points: those that were clicked in belong to the old ones
             state.pg_clicked = uploaded
+        keep()
         state.update(pg_failure=None, pg_made_from=made_from, pg_data=data)
         state.pg_trainer = make_trainer(setting, state.pg_clicked)
         restart_rival()
@@ -146,17 +150,31 @@ def restart_rival() -> None:
 
 def start() -> None:
     """Start or resume training."""
-    state.pg_running = True
+    state.update(pg_running=True, pg_trained=time.perf_counter())
+    for trainer in trainers():
+        run_files.begin(trainer)
+
+
+def trainers() -> list[Trainer]:
+    """The trainer and its rival."""
+    return [each for each in (state.get("pg_trainer"), state.get("pg_rival")) if each is not None]
+
+
+def keep() -> None:
+    """Keep the run of each of them as a file."""
+    for trainer in trainers():
+        run_files.keep(trainer)
 
 
 def pause() -> None:
     """Pause training."""
     state.pg_running = False
+    keep()
 
 
 def reset() -> None:
     """Stop training, with new weights; clicked points stay."""
-    state.pg_running = False
+    pause()
     state.pop("pg_trainer", None)
 
 
@@ -168,12 +186,14 @@ def original_points() -> None:
 
 def step() -> None:
     """Make one update."""
+    for trainer in trainers():
+        run_files.begin(trainer)
     advance(lambda trainer: trainer.advance())
 
 
 def race() -> None:
     """Let the current settings race against those that are chosen next; both begin anew."""
-    state.pg_running = False
+    pause()
     state.pg_rival = state.pg_trainer
     state.pop("pg_trainer", None)
 
@@ -205,7 +225,7 @@ def use_points(points: Points) -> None:
     """Continue with other points."""
     state.pg_clicked = points
     state.pg_again = True
-    for trainer in filter(None, (state.pg_trainer, state.get("pg_rival"))):
+    for trainer in trainers():
         trainer.use(points)
 
 
@@ -261,9 +281,11 @@ def show_buttons(trainer: Trainer, rival: Trainer | None) -> None:
 def update() -> None:
     """Train for a short time, then draw."""
     if state.pg_running:
-        advance(lambda trainer: trainer.run_for(WORK))
+        work = min(max(SHARE * (time.perf_counter() - state.pg_trained), SHORTEST), LONGEST)
+        advance(lambda trainer: trainer.run_for(work / 2 if state.get("pg_rival") else work))
+        state.pg_trained = time.perf_counter()
         if state.pg_trainer.done or not state.pg_running:
-            state.pg_running = False
+            pause()
             st.rerun()  # the buttons are outside of this fragment
     if state.pop("pg_again", False):
         st.rerun()

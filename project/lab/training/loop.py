@@ -1,4 +1,4 @@
-"""The training loop of every program: steps until done or interrupted, checkpoints, a log, and a progress bar."""
+"""The training loop of every program: steps until done or interrupted, checkpoints, a log, a progress bar, and the file of the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Protocol
 
-from project.lab.training import command_line
+from project.lab.training import command_line, run_files
 
 SAVED_EVERY = 30.0
 """Seconds from one checkpoint to the next between two lines of the log; there is one before every line too."""
@@ -55,7 +55,7 @@ class Log:
 
 
 def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | None = None) -> int:
-    """Train until the run is done or interrupted.
+    """Train until the run is done or interrupted, and keep its record as a file, see `run_files`.
 
     The first Ctrl-C ends the run after the current step. The second interrupts the step, and the last checkpoint remains.
 
@@ -69,6 +69,7 @@ def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | Non
         The exit status: 0, or INTERRUPTED after Ctrl-C or if the reader of the log has closed the pipe.
     """
     between_steps, status = False, command_line.INTERRUPTED
+    run_files.begin(run)
     try:
         with (
             command_line.ctrl_c_after_the_step() as interrupted,
@@ -82,6 +83,7 @@ def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | Non
                 due = log.is_due()
                 if save and (due or time.monotonic() - saved >= SAVED_EVERY):
                     save()
+                    run_files.keep(run, saved=True)  # a page ends a program without warning
                     saved = time.monotonic()
                 log.step(due)
         between_steps = True
@@ -92,6 +94,11 @@ def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | Non
         between_steps = True
     except KeyboardInterrupt:  # the second Ctrl-C, within a step
         pass
-    if status and save and between_steps:
-        save()
+    except BaseException as error:
+        run_files.keep(run, "failed", f"{type(error).__name__}: {error}")
+        raise
+    saving = save if status and between_steps else None
+    if saving:
+        saving()
+    run_files.keep(run, saved=saving is not None)
     return status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -165,12 +166,16 @@ class Run:
     Attributes:
         step: Number of finished steps.
         losses: The losses of the steps since the last line of the log.
+        file: The file of the text, for `command`; None for the course's book.
+        history: For each validation during training: the step, the mean of `losses`, and the loss on the validation text.
         seconds: Total duration of all steps.
     """
 
     def __init__(self, setting: Setting, text: str) -> None:
         self.setting, self.text = setting, Text(text, setting.context)
         self.step, self.losses, self.seconds = 0, list[float](), 0.0
+        self.file: Path | None = None
+        self.history = list[tuple[int, float, float]]()
         minitorch.manual_seed(setting.seed)
         sizes = setting.context, setting.layers, setting.heads, setting.width
         self.model = GPT(len(self.text.characters), *sizes, setting.dropout, FastBackend, float32)
@@ -193,6 +198,11 @@ class Run:
     def done(self) -> bool:
         """Whether all steps are finished."""
         return self.step >= self.total
+
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        text = f" --text {shlex.quote(str(self.file))}" if self.file else ""
+        return self.setting.command() + text
 
     def loss(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
         """Return the cross-entropy of the model's predictions for the following characters, in nats per character."""
@@ -223,7 +233,7 @@ class Run:
         return self._step.gain()
 
     def validation_loss(self) -> float:
-        """Return the mean loss over a few batches, which are the same each time."""
+        """Return the mean loss over a few batches, which are the same each time, and add it to the history."""
         random, losses = np.random.default_rng(1), []
         self.model.eval()
         try:
@@ -232,7 +242,10 @@ class Run:
                     losses.append(self.loss(*self.text.batch(self.text.valid, self.setting.batch, random)).item())
         finally:
             self.model.train()
-        return math.fsum(losses) / len(losses)
+        valid = math.fsum(losses) / len(losses)
+        if self.losses:
+            self.history.append((self.step, math.fsum(self.losses) / len(self.losses), valid))
+        return valid
 
     def sample(self, beginning: str, count: int, temperature: float) -> Iterator[str]:
         """Generate the characters that follow a beginning, one at a time.
@@ -261,6 +274,7 @@ class Run:
             "version": minitorch.__version__,
             "step": self.step,
             "losses": self.losses,
+            "history": self.history,
             "seconds": self.seconds,
             "random": {"batches": self._random.bit_generator.state, "dropout": generator.bit_generator.state},
             "optimizer": kept | {"state": memories},
@@ -294,6 +308,7 @@ class Run:
         run.optimizer.load_state_dict(about["optimizer"] | {"state": memories})
         run.schedule.load_state_dict(about["schedule"])
         run.step, run.losses, run.seconds = about["step"], list(about["losses"]), about["seconds"]
+        run.history = [tuple(row) for row in about.get("history", [])]  # a checkpoint of an earlier version has none
         run._random.bit_generator.state = about["random"]["batches"]
         generator.bit_generator.state = about["random"]["dropout"]
         return run
