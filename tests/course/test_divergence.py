@@ -409,7 +409,6 @@ def test_a_test_whose_program_exits_is_a_failed_test() -> None:
     assert first_wrong_call(ROOT, test) is None
 
 
-
 def test_two_columns_of_one_array_count_as_two_arrays() -> None:
     """Their memory interleaves without sharing an element, so a wrong index is still found."""
 
