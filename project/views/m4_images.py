@@ -1,4 +1,4 @@
-"""Module 4: train a convolutional network on images of digits; see its mistakes and filters, and classify your own digit."""
+"""Module 4: train a convolutional network on digits; see its mistakes, filters and saliency, and classify your own digit."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ from project.lab.widgets.fields import whole_number
 
 WRITTEN = ["Linear", "Conv2d", "Network"]
 LAYERS = {"mid": "After the first convolution: `mid`", "out": "After the second: `out`"}
+IMAGES = ("validation image", "your drawing")
 SHOWN = 12
 state = st.session_state
 
@@ -26,7 +27,7 @@ st.write(
 )
 
 with task_guard():
-    from project.lab.explorers import learned_network
+    from project.lab.explorers import learned_network, saliency
     from project.lab.training import classifier_page, found_data
     from project.lab.training.image_trainer import SPLITS, ImageSetting
     from project.lab.training.job import Run
@@ -160,6 +161,41 @@ def classify_drawing(run: Run, side: int) -> None:
             drawing.draw(spec, "images_answer")
 
 
+def show_saliency(run: Run, side: int) -> None:
+    """Show which pixels make a digit more or less likely, for the validation image or for the drawing."""
+    strokes = digit_pad.read(state.get("images_pad_strokes"))
+    with st.container(horizontal=True):
+        help = "The image whose pixels are examined."
+        source = st.segmented_control("Image", IMAGES, default=IMAGES[0], required=True, key="images_of", bind="query-params", help=help)
+        help = "The digit whose log probability is differentiated with respect to the pixels."
+        choice = st.selectbox("Digit", ("predicted", *map(str, range(10))), key="images_digit", bind="query-params", width=140, help=help)
+    if source == IMAGES[1] and not strokes:
+        st.info("Draw a digit on the pad.", icon=":material/draw:")
+        return
+    found = load_network(run, side)
+    if found is None:
+        return
+    if source == IMAGES[1]:
+        image = digit_pad.small(strokes) if side == 8 else digit_pad.large(strokes)
+    else:
+        image = validation(run.setting.dataset, run.setting.limit)[0][state.images_number]
+    with task_guard(stop=False):
+        answer = int(learned_network.predict(found[1], image).probabilities.argmax())
+        digit = answer if choice == "predicted" else int(choice)
+        slopes = saliency.gradient(found[1], image, digit)
+        st.html(thumbnails.markup([Thumbnail(thumbnails.ink(image), "the image", "image"), *saliency.pictures(image, slopes, digit)], 7))
+        st.write(plain(saliency.in_words(image, slopes, digit)))
+        st.caption("Blue: more ink here makes the digit more likely. Orange: less likely. Your own backward pass computes the gradient.")
+
+
+def try_drawing(run: Run, side: int) -> None:
+    """Show the parts of the page that depend on the drawing."""
+    st.subheader("Draw a digit")
+    classify_drawing(run, side)
+    st.subheader("Which pixels matter")
+    show_saliency(run, side)
+
+
 def datasets() -> list[str]:
     """Return the names of the available data sets."""
     with task_guard():
@@ -175,6 +211,5 @@ if run is not None and state.images_kept:
     size = validation(run.setting.dataset, run.setting.limit)[0].shape[-1]
     st.subheader("Feature maps and filters")
     show_activations(run, size)
-    st.subheader("Draw a digit")
-    st.fragment(classify_drawing)(run, size)
+    st.fragment(try_drawing)(run, size)
 task_source.show([f"project.run_mnist_multiclass:{name}" for name in WRITTEN])

@@ -1,0 +1,161 @@
+"""The page on attention: training, loading a checkpoint, typing a text, and generating characters one by one."""
+
+import pytest
+
+from project.lab.explorers import attention, attention_training
+from project.lab.training import checkpoint, text_trainer
+from project.lab.training.jobs import Failed
+from project.lab.training.text_trainer import Setting
+from tests.project import test_app_browser
+from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
+from tests.project.test_attention import TEXT, FakeJob
+
+page, start_server = test_app_browser.page, test_app_browser.start_server  # fixtures
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A checkpoint of a model."""
+    path = tmp_path_factory.mktemp("gpt") / "gpt.safetensors"
+    run = text_trainer.Run(Setting(steps=60, batch=4, context=24, layers=2, heads=2, width=8, rate=1e-2), 2 * TEXT)
+    while not run.done:
+        run.advance()
+    checkpoint.save(path, run.checkpoint())
+    return path
+
+
+def open_model(file, **query):
+    return open_page("m6_attention", attention_source="load a checkpoint", attention_file=str(file), **query)
+
+
+def test_a_checkpoint_is_shown_with_its_attention_and_its_next_character(file):
+    app = open_model(file, attention_text="the cat")
+    text = page_text(app)
+    assert "After 60 steps, layer 2. The query 6 't' attends: head 1 most to" in text
+    assert "Most likely next:" in text
+    assert len(app.get("vega_lite_chart")) == 3  # two heads, and the probabilities
+    assert not app.error
+
+
+def test_layer_and_query_select_what_is_described(file):
+    app = open_model(file, attention_text="the cat", attention_layer="1", attention_query="2")
+    loaded = attention.load(file)
+    first, second = attention.forward(loaded.model, attention.encode(loaded, "the cat")).weights
+    assert f"layer 1. {attention.in_words(first, 'the cat', 2)}" in page_text(app)
+    app.number_input(key="attention_layer").set_value(2).run()
+    assert f"layer 2. {attention.in_words(second, 'the cat', 2)}" in page_text(app)
+    assert attention.in_words(first, "the cat", 2) != attention.in_words(second, "the cat", 2)
+    app.number_input(key="attention_query").set_value(0).run()
+    assert "The query 0 't' attends: head 1 most to itself (weight 1.00); head 2 most to itself (weight 1.00)." in page_text(app)
+
+
+def test_a_shorter_text_keeps_the_query_in_range(file):
+    app = open_model(file, attention_text="the cat", attention_query="6")
+    app.text_input(key="attention_text").set_value("th").run()
+    assert "The query 1 'h' attends" in page_text(app)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("the dog", "expected characters of the text that the model was trained on, got 'd', 'g' as well"),
+        ("t" * 25, "expected 1 to 24 characters, got 25"),
+        ("", "expected 1 to 24 characters, got 0"),
+    ],
+)
+def test_an_invalid_text_is_refused_with_the_characters_that_the_model_knows(file, typed, says):
+    app = open_model(file, attention_text="the cat")
+    app.text_input(key="attention_text").set_value(typed).run()
+    assert len(app.error) == 1
+    assert says in page_text(app)
+    assert "The characters are ␣.acehmnost." in page_text(app)
+
+
+def test_an_invalid_file_is_refused(tmp_path):
+    app = open_model(tmp_path / "none.safetensors")
+    assert "expected a checkpoint at" in page_text(app)
+    assert len(app.error) == 1
+
+
+def test_without_a_file_the_page_names_the_command_that_makes_one():
+    app = open_page("m6_attention", attention_source="load a checkpoint")
+    assert app.code[0].value == "python project/run_gpt.py --checkpoint gpt.safetensors"
+    assert not app.error
+
+
+def test_characters_are_generated_one_by_one_from_the_seed(file):
+    app = open_model(file, attention_text="the cat", attention_samples="3", attention_temperature="2.0")
+    assert app.code[-1].value == "the cat▏"
+    whole = app.session_state["attention_generated"][1]
+    assert len(whole) == 80
+    app.button(key="forward").click().run()
+    app.button(key="forward").click().run()
+    assert app.code[-1].value == f"the cat▏{whole[:2]}"
+    app.slider(key="attention_step").set_value(80).run()
+    assert app.code[-1].value == f"the cat▏{whole}"
+    app.number_input(key="attention_samples").set_value(4).run()
+    assert app.session_state["attention_generated"][1] != whole
+
+
+# Training
+
+
+def test_training_shows_its_progress_and_ends_with_a_model(monkeypatch, file):
+    monkeypatch.setattr(attention_training, "Job", FakeJob)
+    app = open_page("m6_attention", attention_steps="40", attention_heads="4")
+    assert "Press **Start** to train a model." in page_text(app)
+    assert app.button(key="attention_stop").disabled
+    app.button(key="attention_start").click().run()
+    job, run = FakeJob.started[-1], app.session_state["attention_run"]
+    assert (run.setting.steps, run.setting.heads, run.text) == (40, 4, "repeated words")
+    assert app.button(key="attention_start").disabled
+    run.checkpoint.write_bytes(file.read_bytes())
+    job.lines += [{"parameters": 99}, {"step": 20, "loss": 2.0, "valid": 2.0, "seconds": 0.1}]
+    job.running = False
+    app.run()
+    assert "99 parameters. After 20 of 40 steps" in page_text(app)
+    assert not app.button(key="attention_start").disabled
+    assert app.text_input(key="attention_text").value == "cae cae ca"  # the model does not know f
+    assert "After 60 steps, layer 2." in page_text(app)
+
+
+def test_training_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(attention_training, "Job", FakeJob)
+    app = open_page("m6_attention")
+    app.button(key="attention_start").click().run()
+    job = FakeJob.started[-1]
+    app.button(key="attention_stop").click().run()
+    assert not job.running
+    assert app.button(key="attention_stop").disabled
+
+
+def test_an_error_of_the_program_is_shown(monkeypatch):
+    class FailingJob(FakeJob):
+        def read(self):
+            self.running = False
+            raise Failed("the loss is infinite")
+
+    monkeypatch.setattr(attention_training, "Job", FailingJob)
+    app = open_page("m6_attention")
+    app.button(key="attention_start").click().run()
+    assert "Training failed." in page_text(app)
+    assert app.code[0].value == "the loss is infinite"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(test_app_browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+def test_a_model_learns_to_repeat_words_on_a_phone(start_server, page):
+    address, log = start_server()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/m6_attention")
+    test_app_browser.button(page, "attention_start").click()
+    page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=3 * test_app_browser.PATIENCE)
+    page.get_by_text("Most likely next: 'f' 9").wait_for()  # after "cafe cafe ca"
+    page.locator(".st-key-attention_query input").fill("3")
+    page.locator(".st-key-attention_query input").press("Enter")
+    page.get_by_text("The query 3 'e' attends").wait_for()
+    test_app_browser.button(page, "forward").click()
+    page.get_by_text("cafe cafe ca▏f").wait_for()
+    assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()

@@ -1,0 +1,131 @@
+"""The page on number formats: flipping bits, changing the format, typing numbers, and its messages."""
+
+import pytest
+
+from tests.project import test_app_browser
+from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
+
+pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
+
+page, start_server = test_app_browser.page, test_app_browser.start_server  # fixtures
+
+FEW = {"formats_terms": "20"}  # so that the running sums are fast
+
+
+def test_the_page_begins_with_1_in_float16():
+    app = open_page("m6_formats", **FEW)
+    assert app.text_input(key="formats_bits").value == "0x3c00"
+    assert "= (-1)^0 · 2^(15 - 15) · 1.0000000000 in binary" in app.code[0].value
+    assert app.table[0].value["gap"].tolist() == ["0.000488281", "", "0.000976562"]
+    assert not app.error
+    assert not app.warning
+
+
+def test_a_number_keeps_its_value_when_the_format_changes():
+    app = open_page("m6_formats", formats_bits="0x3d00", **FEW)  # 1.25
+    app.segmented_control(key="formats_dtype").set_value("bfloat16").run()
+    assert app.text_input(key="formats_bits").value == "0x3fa0"
+    app.segmented_control(key="formats_dtype").set_value("float64").run()
+    assert app.text_input(key="formats_bits").value == "0x3ff4000000000000"
+    assert "= 1.25" in app.code[0].value
+
+
+def test_the_buttons_go_to_the_next_number_and_end_at_infinity():
+    app = open_page("m6_formats", formats_bits="0x7bff", **FEW)
+    app.button(key="formats_arrow_upward").click().run()
+    assert app.text_input(key="formats_bits").value == "0x7c00"
+    assert app.button(key="formats_arrow_upward").disabled
+    app.button(key="formats_arrow_downward").click().run()
+    app.button(key="formats_arrow_downward").click().run()
+    assert app.text_input(key="formats_bits").value == "0x7bfe"
+
+
+def test_an_example_sets_the_bits_in_the_current_format():
+    app = open_page("m6_formats", formats_dtype="float32", **FEW)
+    app.selectbox(key="formats_example").set_value("smallest subnormal").run()
+    assert app.text_input(key="formats_bits").value == "0x00000001"
+    assert "A subnormal number" in page_text(app)
+    app.selectbox(key="formats_example").set_value("NaN").run()
+    assert app.button(key="formats_arrow_upward").disabled
+    assert app.button(key="formats_arrow_downward").disabled
+    assert "not equal to any number, not even to itself" in page_text(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"formats_bits": "0x12345"}, "expected at most 4 hexadecimal digits, the 16 bits of a float16, got '0x12345'"),
+        ({"formats_number": "__import__('os')"}, "expected a decimal number of at most 60 characters"),
+        ({"formats_number": "1e999"}, "expected 0 or a number of a size from 1e-400 to 1e400, got '1e999'"),
+        ({"formats_a": "inf"}, "expected a decimal number of at most 60 characters, got 'inf'"),
+    ],
+)
+def test_invalid_input_is_refused_with_a_message(query, says):
+    app = open_page("m6_formats", **query, **FEW)
+    assert len(app.error) == 1
+    assert says in page_text(app)
+
+
+def test_the_format_can_be_changed_although_the_bits_are_invalid():
+    app = open_page("m6_formats", formats_bits="?", **FEW)
+    app.segmented_control(key="formats_dtype").set_value("float32").run()
+    assert not app.exception
+
+
+def test_a_typed_number_is_rounded_in_every_format():
+    app = open_page("m6_formats", formats_number="2049", **FEW)
+    assert "a tie. Ties go to the neighbor whose last bit is 0, which is 2048." in page_text(app)
+    assert app.table[1].value["nearest number"].tolist() == ["2048", "2048", "2049", "2049"]
+
+
+def test_an_example_of_a_sum_sets_both_terms():
+    app = open_page("m6_formats", **FEW)
+    assert app.table[2].value["a + b"].tolist() == ["2048", "2048", "2049", "2049"]
+    app.pills(key="formats_sum").set_value("0.1 + 0.2").run()
+    assert (app.text_input(key="formats_a").value, app.text_input(key="formats_b").value) == ("0.1", "0.2")
+    assert "In float16 and float64, a + b is not the number nearest to 0.3" in page_text(app)
+
+
+def test_the_running_sums_are_computed_again_only_if_their_settings_change(monkeypatch):
+    from project.lab.explorers import rounding
+
+    app = open_page("m6_formats", formats_term="0.1", **FEW)
+    assert "The sum of 20 terms of 0.1 is 2. float32 reaches 2.0000002" in page_text(app)
+    calls = []
+    monkeypatch.setattr(rounding, "running_sums", lambda term, count, dtype: calls.append(dtype) or [0.0] * count)
+    app.text_input(key="formats_bits").set_value("0x0000").run()
+    assert calls == []
+    app.number_input(key="formats_terms").set_value(30).run()
+    assert calls == ["float32", "float16", "bfloat16"]
+
+
+def test_an_error_of_the_library_becomes_a_card(monkeypatch):
+    def unfinished(*arguments):
+        raise NotImplementedError("Need to implement for Task 2.3")
+
+    monkeypatch.setattr("project.lab.explorers.formats.number", unfinished)
+    app = open_page("m6_formats", **FEW)
+    assert "Task 2.3 is not written yet" in page_text(app)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(test_app_browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+def test_bits_are_flipped_with_the_mouse_and_with_the_keyboard_on_a_phone(start_server, page):
+    address, log = start_server()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/m6_formats?formats_bits=0x3c00&formats_terms=20")
+    bits = page.get_by_role("switch")
+    bits.nth(0).click()
+    page.get_by_text("= (-1)^1 · 2^(15 - 15) · 1.0000000000 in binary").wait_for()
+    for key in ["End", "ArrowRight", "ArrowLeft", "Space"]:
+        page.keyboard.press(key)
+    page.get_by_text("= (-1)^1 · 2^(15 - 15) · 1.0000000010 in binary").wait_for()
+    assert page.get_by_role("switch", name="fraction bit 1, 2^-9").get_attribute("aria-checked") == "true"
+    page.keyboard.press("Enter")  # the cell has kept the focus
+    page.get_by_text("= (-1)^1 · 2^(15 - 15) · 1.0000000000 in binary").wait_for()
+    page.locator(".st-key-formats_dtype").get_by_text("float64").click()
+    page.get_by_text("= (-1)^1 · 2^(1023 - 1023)").wait_for()
+    assert bits.count() == 64
+    assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()

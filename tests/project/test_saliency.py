@@ -1,0 +1,114 @@
+"""Saliency: the gradient with respect to the pixels against finite differences, its pictures, and the page."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from project.lab.cards import WrongResult
+from project.lab.charts import thumbnails
+from project.lab.explorers import saliency
+from project.run_mnist_multiclass import BACKEND, Network
+from tests.project.classifier_pages import page_text, picture_markup, until_done
+from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+
+IMAGE = np.random.default_rng(0).random((8, 8))
+PIXELS = [(0, 0), (3, 4), (7, 6)]
+
+
+@pytest.fixture
+def network():
+    minitorch.manual_seed(2)
+    network = Network(8, 2)
+    network.eval()
+    return network
+
+
+def log_probability(network, image, digit):
+    with minitorch.no_grad():
+        return network(minitorch.tensor(image[None, None], backend=BACKEND)).to_numpy()[0, digit]
+
+
+@pytest.mark.parametrize("digit", [0, 7])
+def test_the_gradient_is_that_of_finite_differences(network, digit):
+    found = saliency.gradient(network, IMAGE, digit)
+    assert found.shape == (8, 8)
+    for pixel in PIXELS:
+        step = np.zeros((8, 8))
+        step[pixel] = 1e-6
+        slope = (log_probability(network, IMAGE + step, digit) - log_probability(network, IMAGE - step, digit)) / 2e-6
+        assert found[pixel] == pytest.approx(slope, rel=1e-4, abs=1e-8)
+        assert abs(found[pixel]) > 1e-6  # the comparison is not of zeros
+
+
+def test_a_second_gradient_does_not_contain_the_first(network):
+    first = saliency.gradient(network, IMAGE, 3)
+    assert np.array_equal(saliency.gradient(network, IMAGE, 3), first)
+
+
+class Fixed(minitorch.Module):
+    """A network that returns a given function of its argument."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.weight = minitorch.Parameter(minitorch.zeros((1,)))
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: 1.0, r"your Network expected to return shape \(1, 10\) for one image, got another type"),
+        (lambda x: x.sum(), r"your Network expected to return shape \(1, 10\) for one image, got shape \(.*\)"),
+        (lambda x: x.view(64), r"your Network expected to return shape \(1, 10\) for one image, got shape \(64,\)"),
+        (lambda x: minitorch.zeros((2, 10)), r"your Network expected to return shape \(1, 10\) for one image, got shape \(2, 10\)"),
+        (lambda x: minitorch.zeros((1, 10)).requires_grad_(True) * 2, "backward expected to give the image a gradient, got none"),
+    ],
+)
+def test_a_wrong_network_is_reported(function, message):
+    with pytest.raises(WrongResult, match=message):
+        saliency.gradient(Fixed(function), IMAGE, 3)
+
+
+SLOPES = np.array([[0.0, 2.0], [-4.0, 1.0]])
+DRAWN = np.array([[0.0, 1.0], [0.0, 0.0]])
+
+
+def test_the_pictures_show_the_sign_of_the_gradient_and_the_ink():
+    alone, over = saliency.pictures(DRAWN, SLOPES, 5)
+    assert alone.pixels[0, 0].tolist() == [255, 255, 255]
+    assert np.array_equal(alone.pixels[1, 0], thumbnails.NEGATIVE)  # the largest slope has the full color
+    assert alone.pixels[0, 1, 0] < alone.pixels[0, 1, 2]  # blue
+    assert alone.says == "gradient of the log probability of 5, from -4 to 2"
+    assert (over.pixels[0, 1] < alone.pixels[0, 1]).all()  # ink
+    assert np.array_equal(over.pixels[1], alone.pixels[1])  # paper
+
+
+def test_the_pixels_with_the_largest_effects_are_named():
+    assert saliency.in_words(DRAWN, SLOPES, 5) == (
+        "Log probability of 5: more ink at row 0, column 1 (now ink) raises it most, at a rate of 2; more ink at row 1, column 0 (now "
+        "paper) lowers it most, at a rate of 4."
+    )
+    assert saliency.in_words(DRAWN, np.abs(SLOPES), 5) == (
+        "Log probability of 5: more ink at row 1, column 0 (now paper) raises it most, at a rate of 4."
+    )
+    assert saliency.in_words(DRAWN, 0 * SLOPES, 5).startswith("The gradient is 0")
+
+
+@pytest.mark.exhaustive
+def test_the_page_shows_the_saliency_of_an_image_and_of_a_drawing():
+    app = open_page("m4_images", images_limit="48", images_epochs="1", images_batch="48", images_digit="4")
+    app.button(key="images_start").click().run()
+    until_done(app, "images")
+    assert 'title="gradient of the log probability of 4, from' in picture_markup(app)
+    assert "Log probability of 4: more ink at row" in page_text(app)
+    app.selectbox(key="images_digit").set_value("9").run()
+    assert 'title="the gradient for 9 over the image"' in picture_markup(app)
+    app.segmented_control(key="images_of").set_value("your drawing").run()
+    assert "the gradient for 9" not in picture_markup(app)
+    app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
+    app.run()
+    assert 'title="the gradient for 9 over the image"' in picture_markup(app)
+    assert not app.exception
