@@ -350,7 +350,7 @@ def test_step_trains_one_epoch():
 
 
 def test_start_trains_pause_stops_and_reset_starts_over():
-    app = open_page("m1_training", points="10")
+    app = open_page("m1_training", points="10", epochs="10000")
     app.button(key="start").click().run()
     assert app.button(key="start").disabled
     assert app.button(key="step").disabled

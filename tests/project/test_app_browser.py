@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 from course.manifest import ROOT
+from project.lab import kernels
 from tests.project.workspace import copy
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -52,7 +53,7 @@ def start_server(tmp_path):
             server = subprocess.Popen(
                 [*RUN, str(root / "project" / "app.py"), "--server.port", str(port), "--server.headless", "true", "--", *arguments],
                 cwd=tmp_path,
-                env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root)},
+                env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root), kernels.SWITCH: "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -145,6 +146,31 @@ def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):
     button(page, "reset").click()
     wait_until(page, lambda: epoch(page) == 0)
     assert page.hosts == {"127.0.0.1"}
+    assert "Traceback" not in log.read_text()
+
+
+def test_the_boundary_is_square_on_every_screen_and_moves_without_being_made_anew(start_server, page):
+    address, log = start_server()
+    for width in (390, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{address}/m2_training?dataset=Xor&epochs=10000")
+        wait_until(page, lambda: len(boundary(page)) == 400)
+        page.wait_for_timeout(500)
+        box = page.locator(".mark-rect.role-mark").first.bounding_box()
+        assert box["width"] == pytest.approx(box["height"], abs=3)
+        assert box["width"] >= {390: 270, 1280: 240, 1920: 440}[width]
+        assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    page.evaluate(
+        "() => { const svg = document.querySelector('[data-testid=stVegaLiteChart] svg'); window.first = svg; window.drawings = 0;"
+        "new MutationObserver(() => window.drawings++).observe(svg, {subtree: true, attributes: true}); }"
+    )
+    button(page, "start").click()
+    wait_until(page, lambda: epoch(page) >= 50 and page.evaluate("window.drawings") >= 10)
+    assert page.evaluate("window.first.isConnected")
+    begun = time.monotonic()
+    button(page, "pause").click()
+    page.locator(".st-key-pause button[disabled]").wait_for()
+    assert time.monotonic() - begun < 5  # half a second on a machine with nothing else to do
     assert "Traceback" not in log.read_text()
 
 

@@ -1,6 +1,7 @@
 """The training page of Module 2: its buttons, and its messages for unwritten or wrong code."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -8,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 import minitorch
 from course.manifest import ROOT, course
 from minitorch.kernels.jit import compiler_is_off
+from project.lab.training import run_files
 from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
 
 
@@ -180,3 +182,105 @@ def test_incompatible_shapes_are_reported_with_the_student_s_line(monkeypatch):
     shown = app.error[0].value.replace("\\", "")
     assert "IndexingError: Mul: shapes (400, 2) and (2, 10) do not broadcast" in shown  # the 20 × 20 cells of the picture
     assert "in `forward`" in shown
+
+
+# Pace
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The module of the page, with a state and a clock of the test."""
+    from project.lab.training import page
+
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(page, "state", SimpleNamespace(running=True, grid=None, pace=page.new_pace()))
+    monkeypatch.setattr(page.time, "perf_counter", lambda: clock.now)
+    return SimpleNamespace(page=page, clock=clock)
+
+
+def test_a_turn_trains_seven_times_as_long_as_the_page_took_in_between(page, monkeypatch):
+    turns = []
+
+    def advance(train):
+        train(SimpleNamespace(run_for=turns.append))
+        page.clock.now += turns[-1]
+
+    monkeypatch.setattr(page.page, "advance", advance)
+    for drawing in (0.02, 0.001, 0.04, 5.0, 0.0):
+        page.page.train_for_a_turn(page.clock.now)
+        page.clock.now += drawing
+    assert turns == pytest.approx([0.05, 0.14, 0.05, 0.28, 0.3])  # the first, 7·0.02, at least 0.05, 7·0.04, at most 0.3
+
+
+def test_the_page_admits_when_training_gets_little_of_the_time(page):
+    page.page.state.pace = {"since": 100.0, "until": 110.0, "training": 4.0}
+    text = "Training got 40% of the time since the last start; drawing this page, or other sessions, took the rest."
+    assert page.page.pace_in_words() == text
+    page.page.state.pace["training"] = 7.1
+    assert page.page.pace_in_words() == ""
+    page.page.state.pace = {"since": 100.0, "until": 101.0, "training": 0.1}  # too early to tell
+    assert page.page.pace_in_words() == ""
+
+
+def test_a_slow_boundary_is_computed_in_parts_while_training(page):
+    asked, value = [], [0.0]
+
+    def probabilities(points):
+        page.clock.now += 0.01 * len(points) / 400  # 10 ms for all cells
+        asked.append(len(points))
+        return [value[0] + x_2 for _, x_2 in points]
+
+    def grid(n):
+        values = probabilities([((i + 0.5) / n, (j + 0.5) / n) for j in range(n) for i in range(n)])
+        return [values[row : row + n] for row in range(0, n * n, n)]
+
+    trainer = SimpleNamespace(grid=grid, probabilities=probabilities)
+    page.page.grid_so_far(trainer)
+    value[0] = 1.0
+    rows = [page.page.grid_so_far(trainer)[j][7] for j in (0, 1, 2)]
+    assert asked == [400, 7 * 20, 7 * 20, 6 * 20]  # three parts of at most 4 ms
+    assert rows == pytest.approx([1.025, 1.075, 1.125])  # the centers of rows 0, 1 and 2
+    page.page.state.running = False
+    page.page.grid_so_far(trainer)
+    assert asked[-1] == 400
+
+
+def test_new_data_leave_the_specification_of_a_chart_as_it_is(page):
+    from project.lab.charts import charts
+
+    graph = minitorch.datasets["Xor"](20, 0)
+    first, second = (page.page.live(charts.boundary([[p] * 4] * 4, graph)) for p in (0.25, 0.75))
+    tables = [spec.pop("datasets") for spec in (first, second)]
+    assert first == second
+    assert [table["layer 0"]["p"].to_pylist() for table in tables] == [[0.25] * 16, [0.75] * 16]
+    assert tables[0]["layer 1"].num_rows == 20
+
+
+def test_a_session_that_waits_for_its_turn_still_shows_the_page(monkeypatch):
+    app = open_page(points="10")
+    from project.lab.training import page
+
+    monkeypatch.setattr(page, "PATIENCE", 0.05)
+    with page.turn:
+        app.button(key="start").click().run()
+        assert epoch(app) == 0
+        assert len(app.get("vega_lite_chart")) == 1
+    app.run()
+    assert epoch(app) > 0
+
+
+def test_a_run_of_a_page_is_kept_with_what_was_changed(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINITORCH_RUNS", str(tmp_path))
+    app = open_page("m2_training", points="5", epochs="3")
+    app.button(key="step").click().run()
+    app.number_input(key="rate").set_value(0.2).run()
+    app.button(key="step").click().run()
+    app.button(key="reset").click().run()
+    app.number_input(key="rate").set_value(0.5).run()
+    for _ in range(3):
+        app.button(key="step").click().run()
+    (finished, stopped), unreadable = run_files.read_all()
+    assert unreadable == []
+    assert (finished.status, finished.finished, finished.note) == ("finished", 3, "")
+    assert (stopped.status, stopped.finished, stopped.note) == ("stopped", 2, run_files.CHANGED)
+    assert stopped.curves["loss"][0] == finished.curves["loss"][0]

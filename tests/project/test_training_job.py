@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
+from project.lab.training import classifier_page, run_report
 from project.lab.training import job as training_job
-from project.lab.training import run_report
 from project.lab.training.image_trainer import ImageSetting
 from project.lab.training.job import Run
 
@@ -50,8 +50,8 @@ def run(monkeypatch):
 
 
 def test_a_run_starts_with_the_flags_of_its_setting(run):
-    program, *flags = FakeJob.started[0].command
-    assert program == "run_mnist_multiclass.py"
+    wrapper, program, *flags = FakeJob.started[0].command
+    assert (wrapper, program) == ("lab/training/kernel_events.py", "run_mnist_multiclass.py")
     assert flags[:3] == ["--json", "--checkpoint", str(run.checkpoint)]
     assert " ".join(flags[3:]) == "--dataset digits --epochs 4 --rate 0.1 --batch 8 --seed 3 --momentum 0.0 --limit 40 --dtype float32"
 
@@ -81,6 +81,23 @@ def test_lines_are_classified_as_they_arrive(run):
     assert run.summary == "Done."
 
 
+def test_a_run_names_the_kernel_that_is_compiled_until_its_first_step(run):
+    work = FakeJob.started[0]
+    assert (run.preparing, classifier_page.status(run)) == (False, "Starting the program …")
+    work.lines.append({"kernel": 9, "name": "a matrix product"})
+    run.read()
+    assert (run.preparing, run.kernels) == (True, 27)
+    text = "Preparing kernel 9 of about 27: a matrix product. Each is compiled once and stored on disk."
+    assert classifier_page.status(run) == text
+    work.lines.append({"kernel": 28, "name": "a convolution"})  # another network may need more than expected
+    run.read()
+    assert classifier_page.status(run).startswith("Preparing kernel 28: a convolution.")
+    work.lines += [FACTS, {"epoch": 1, "step": 2, "steps": 5}, {"kernel": 29, "name": "a convolution"}]
+    run.read()
+    assert not run.preparing
+    assert classifier_page.status(run) == "Epoch 1, step 2 of 5."
+
+
 def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
     work = FakeJob.started[0]
     work.lines += [FACTS, ONE, {"epoch": 2, "step": 3, "steps": 5}]
@@ -97,7 +114,7 @@ def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
     assert not run.resumable(ImageSetting(epochs=4, batch=8, seed=4, limit=40))
 
     run.start(epochs=9)
-    assert FakeJob.started[1].command[4:] == ("--resume", "--epochs", "9")
+    assert FakeJob.started[1].command[5:] == ("--resume", "--epochs", "9")
     assert run.history == [ONE]  # until the program reports it again
     FakeJob.started[1].lines += [FACTS, epoch_message(1, 2.0, 0.25, 0.3, 4.0), TWO]
     run.read()

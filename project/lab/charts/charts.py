@@ -74,8 +74,8 @@ def curves(losses: Sequence[float], correct: Sequence[int], points: int, most: i
     accuracy = vega.quantitative("accuracy", "accuracy", scale={"domain": [0, 1]}, axis={"format": "%"})
     one = len(rows) == 1  # a line through one point is invisible
     panels = [
-        _panel(vega.layer("line", {"x": x | {"title": None}, "y": loss}, color=ORANGE, point=one), 110),
-        _panel(vega.layer("line", {"x": x, "y": accuracy}, color=BLUE, point=one), 110),
+        _panel(vega.layer("line", {"x": x | {"title": None}, "y": loss}, color=ORANGE, point=one), 140),
+        _panel(vega.layer("line", {"x": x, "y": accuracy}, color=BLUE, point=one), 140),
     ]
     description = f"Loss and accuracy on {points} points, over {len(losses)} epochs."
     return {"description": description, "data": {"values": rows}, "vconcat": panels}

@@ -306,7 +306,7 @@ def show_metrics(trainer: Trainer, rival: Trainer | None) -> None:
     rivals = (rival.losses[-1] if rival.losses else None, rival.test_losses[-1] if rival.losses else None) if rival else (None, None)
     tests = len(trainer.points.numbers(test=True))
     with st.container(horizontal=True):
-        st.metric("Epoch", f"{trainer.epoch} / {trainer.total}", width=150)
+        st.metric("Epoch", f"{trainer.epoch} / {trainer.total}", width=210)
         st.metric("Training loss", "-" if loss is None else f"{loss:.3f}", difference(loss, rivals[0]), "inverse", width=170)
         st.metric("Test loss", "-" if test is None else f"{test:.3f}", difference(test, rivals[1]), "inverse", width=170)
         st.metric("Correct test points", f"{trainer.test_correct[-1]} / {tests}" if trainer.epoch and tests else "-", width=150)

@@ -10,7 +10,6 @@ import streamlit as st
 
 from project.lab import guard, sources
 from project.lab.cards import plain
-from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
 from project.lab.training import run_report
 from project.lab.training.classifier import ClassifierSetting
@@ -31,7 +30,6 @@ LABELS = {
     "valid": "Validation sentences",
 }
 LEAST_RATE = 0.0001
-WIDTH = 260  # of the curves; leaves space for the axis labels on a phone
 
 state = st.session_state
 AnySetting = TypeVar("AnySetting", bound=ClassifierSetting)
@@ -167,17 +165,14 @@ def update(prefix: str, show_details: Callable[[Run], None]) -> None:
     if ended or (run.checkpoint.exists() and not state[f"{prefix}_kept"]):
         st.rerun()  # the buttons, and what is made from the checkpoint, are outside of this fragment
     if running:
-        top.progress(run.progress, status(run))
+        top.progress(run.kernel / (run.kernels or run.kernel) if run.preparing else run.progress, status(run))
     if not run.history:
         return
     with numbers:
         show_metrics(run)
     with pictures, st.container(horizontal=True):
-        spec = run_report.curves(run)
-        for panel in spec["vconcat"]:
-            panel["width"] = WIDTH
-        with st.container(width="content"):
-            draw(spec, f"{prefix}_curves")
+        with st.container(key=f"{prefix}_curves_side"):  # app.py lets it grow
+            st.vega_lite_chart(run_report.curves(run), width="stretch", key=f"{prefix}_curves")
         with task_guard(stop=False):
             show_details(run)
     words.caption(plain(in_words(run)))
@@ -196,11 +191,13 @@ def read(run: Run, prefix: str) -> None:
 
 def status(run: Run) -> str:
     """Return what the run is doing and how long the rest will take."""
+    if run.preparing:
+        count = f"{run.kernel} of about {run.kernels}" if run.kernels else f"{run.kernel}"
+        return f"Preparing kernel {count}: {run.kernel_name}. Each is compiled once and stored on disk."
     if not run.facts:
         return "Starting the program …"
     if not run.history:
-        compiling = " The first step compiles the kernels, which may take half a minute." if run.steps == 0 else ""
-        return f"Epoch 1, step {run.step} of {run.steps or '…'}.{compiling}"
+        return f"Epoch 1, step {run.step} of {run.steps or '…'}."
     left = run.seconds_left or 0.0
     return f"Epoch {len(run.history) + 1} of {run.setting.epochs}; {duration(left)} left"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from project.lab.training import kernel_events
 from project.lab.training.jobs import Job
 
 OF_AN_EPOCH = ("epoch", "loss", "train_accuracy", "valid_accuracy", "seconds")
@@ -36,6 +37,8 @@ class Run:
         step: Number of finished steps in the current epoch, according to the latest line.
         steps: Number of steps in an epoch.
         summary: The summary of the finished run; "" before the end.
+        kernel: The number of the kernel that is being compiled, or loaded from disk, before the first step; 0 for none.
+        kernel_name: What it computes.
     """
 
     def __init__(self, setting: Any, made_from: str = "") -> None:
@@ -44,6 +47,7 @@ class Run:
         self.history: list[dict[str, Any]] = []
         self.details: dict[str, Any] = {}
         self.step, self.steps, self.summary = 0, 0, ""
+        self.kernel, self.kernel_name = 0, ""
         self._folder = Path(tempfile.mkdtemp(prefix="minitorch-run-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._job: Job | None = None
@@ -71,8 +75,8 @@ class Run:
         flags = self.setting.flags()
         if self.checkpoint.exists():
             flags = ["--resume", "--epochs", str(self.setting.epochs)]
-        self.step, self.summary, self._taken = 0, "", 0
-        self._job = Job(f"{self.setting.program}.py", "--json", "--checkpoint", str(self.checkpoint), *flags)
+        self.step, self.summary, self._taken, self.kernel = 0, "", 0, 0
+        self._job = Job(kernel_events.PROGRAM, f"{self.setting.program}.py", "--json", "--checkpoint", str(self.checkpoint), *flags)
 
     def stop(self) -> None:
         """Kill the program. Its reports are kept; training since its last checkpoint is lost."""
@@ -110,6 +114,17 @@ class Run:
         return min((len(self.history) + (self.step / self.steps if self.steps else 0)) / self.setting.epochs, 1.0)
 
     @property
+    def kernels(self) -> int | None:
+        """About how many kernels the program needs; None if unknown, or if it has needed more."""
+        count = kernel_events.COUNTS.get(self.setting.program)
+        return count if count is not None and self.kernel <= count else None
+
+    @property
+    def preparing(self) -> bool:
+        """Whether the program compiles its kernels, before its first step."""
+        return self.kernel > 0 and not self.step and not self.history
+
+    @property
     def seconds_left(self) -> float | None:
         """The remaining time, estimated from the latest epochs; None before the first is finished."""
         if not self.history:
@@ -122,7 +137,9 @@ class Run:
         assert self._job
         new, self._taken = self._job.lines[self._taken :], len(self._job.lines)
         for line in new:
-            if "setting" in line:
+            if "kernel" in line:
+                self.kernel, self.kernel_name = line["kernel"], line["name"]
+            elif "setting" in line:
                 self.facts, self.history = line, []  # a resumed run reports its earlier epochs again
             elif "summary" in line:
                 self.summary = line["summary"]

@@ -65,9 +65,11 @@ class Trainer:
         loss: The loss of the current epoch so far.
         right: The number of correctly classified points in the current epoch so far.
         compiling: Seconds of compilation before the first epoch; 0 if nothing is compiled.
+        changed: Whether the learning rate was changed during the run, so that the setting does not repeat it.
     """
 
     compiling = 0.0
+    changed = False
 
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         self.setting = setting
