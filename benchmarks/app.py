@@ -17,6 +17,8 @@ from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
+import psutil
+
 from benchmarks.app_server import CHROMIUM, Server, Session, browser, program_speed
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand, print_row, print_verdicts, processor_and_cores, progress
 from project.lab import registry
@@ -365,7 +367,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("The app was not measured: no Chromium on the path; apt install chromium")
         return 0
     machine, cores = processor_and_cores()
-    print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
+    busy = psutil.cpu_percent(2.0)  # a browser and a server need a core each: their speeds say little about the app on a busy machine
+    print(f"{date.today()}, {machine}, {cores} cores, {busy:.0f} % busy with other programs, Python {platform.python_version()}")
     print(f"python -m benchmarks.app {' '.join(sys.argv[1:] if arguments is None else arguments)}".rstrip() + "\n")
     verdicts: Counter[str] = Counter()
     server = Server()

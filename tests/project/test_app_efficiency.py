@@ -226,7 +226,7 @@ def test_the_speed_up_page_measures_and_draws(monkeypatch):
     app.selectbox[0].set_value(1000).run()
     app.button(key="start").click().run()
     until_done(app)
-    assert len(app.get("vega_lite_chart")) == 1
+    assert len(app.get("vega_lite_chart")) == 2  # the speed-up and the roofline
     assert any("At 1,000 elements, speed relative to simple: numpy" in text for text in texts(app.caption))
     assert list(app.dataframe[0].value["backend"]) == ["simple", "numpy"]
     assert not app.button(key="start").disabled

@@ -198,7 +198,7 @@ def page(monkeypatch):
     return SimpleNamespace(page=page, clock=clock)
 
 
-def test_a_turn_trains_seven_times_as_long_as_the_page_took_in_between(page, monkeypatch):
+def test_a_turn_trains_nine_times_as_long_as_the_page_took_in_between(page, monkeypatch):
     turns = []
 
     def advance(train):
@@ -206,10 +206,10 @@ def test_a_turn_trains_seven_times_as_long_as_the_page_took_in_between(page, mon
         page.clock.now += turns[-1]
 
     monkeypatch.setattr(page.page, "advance", advance)
-    for drawing in (0.02, 0.001, 0.04, 5.0, 0.0):
+    for drawing in (0.02, 0.001, 0.03, 5.0, 0.0):
         page.page.train_for_a_turn(page.clock.now)
         page.clock.now += drawing
-    assert turns == pytest.approx([0.05, 0.14, 0.05, 0.28, 0.3])  # the first, 7·0.02, at least 0.05, 7·0.04, at most 0.3
+    assert turns == pytest.approx([0.05, 0.18, 0.05, 0.27, 0.3])  # the first, 9·0.02, at least 0.05, 9·0.03, at most 0.3
 
 
 def test_the_page_admits_when_training_gets_little_of_the_time(page):

@@ -103,7 +103,7 @@ def test_only_kernels_newer_than_the_package_count_as_compiled(tmp_path, monkeyp
     cache.mkdir(parents=True)
     for name, age in (("minitorch/a.py", 50), ("minitorch/__pycache__/old.nbc", 90), ("minitorch/__pycache__/new.nbc", 10)):
         (tmp_path / name).touch()
-        os.utime(tmp_path / name, (time.time() - age,) * 2)
+        os.utime(tmp_path / name, (time.time() - age, time.time() - age))
     assert kernels.compiled() == 1
 
 

@@ -21,7 +21,7 @@ from project.lab.training.trainer import Setting, Trainer
 
 TICK = 0.25  # seconds from one update to the next, unless the first takes longer
 TURNS = 1.0  # seconds that an update trains and draws in turns; another part of the page that updates itself waits for so long
-SHARE = 7 / 8  # of the time is for training, unless turns would take longer than LONGEST
+SHARE = 0.9  # of the time is for training, unless turns would take longer than LONGEST
 SHORTEST, LONGEST = 0.05, 0.3  # seconds of training in a turn; the buttons work after a turn
 PATIENCE = 0.3  # seconds that a session waits for its turn at a time
 NUMBERS = 0.5  # seconds from one drawing of the metrics and curves to the next
