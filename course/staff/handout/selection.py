@@ -71,7 +71,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 RENDERED = ("Makefile", "pyproject.toml", ".pre-commit-config.yaml")
 """Files whose version for workspaces is rendered from a template in TEMPLATES."""
 
-STAFF_PACKAGES = {"pytest-xdist", "jinja2", "libcst", "micrograd", "playwright"}
+STAFF_PACKAGES = {"pytest-xdist", "jinja2", "libcst", "micrograd", "playwright", "psutil"}
 """Packages in requirements.dev.txt that only the staff needs."""
 
 GPU_FILES = ("requirements.cuda.txt", "project/gpu.ipynb")
