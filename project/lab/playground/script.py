@@ -26,7 +26,7 @@ layers = [{layers}]
 optimizer = {optimizer}
 '''
 
-TENSORS = """
+LOOP = """
 
 def network(x):
 {forward}
@@ -38,38 +38,26 @@ for epoch in range(1, {epochs} + 1):
     shuffled = order.sample(train, len(train))
     for first in range(0, len(train), {batch}):
         batch = shuffled[first : first + {batch}]
+{learn}{penalty}
+        optimizer.step()
+    if epoch % 10 == 0 or epoch == {epochs}:
+        print(f"epoch {{epoch}}  loss {{total / len(train):.4f}}")
+"""
+
+TENSORS = """\
         x = minitorch.tensor([rows[i] for i in batch]{backend})
         label = minitorch.tensor([float(points.y[i]) for i in batch]{backend})
         output = network(x).view(len(batch))
         loss = -(output * label + (1 - output) * (1 - label)).log().mean()
-        loss.backward(){penalty}
-        optimizer.step()
-        total += loss.item() * len(batch)
-    if epoch % 10 == 0 or epoch == {epochs}:
-        print(f"epoch {{epoch}}  loss {{total / len(train):.4f}}")
-"""
+        loss.backward()
+        total += loss.item() * len(batch)"""
 
-SCALARS = """
-
-def network(x):
-{forward}
-
-
-order = random.Random({seed})
-for epoch in range(1, {epochs} + 1):
-    total = 0.0
-    shuffled = order.sample(train, len(train))
-    for first in range(0, len(train), {batch}):
-        batch = shuffled[first : first + {batch}]
+SCALARS = """\
         for i in batch:
             output = network([minitorch.Scalar(x, None) for x in rows[i]])
             loss = -(output if points.y[i] else 1.0 - output).log()
             (loss / len(batch)).backward()
-            total += loss.data{penalty}
-        optimizer.step()
-    if epoch % 10 == 0 or epoch == {epochs}:
-        print(f"epoch {{epoch}}  loss {{total / len(train):.4f}}")
-"""
+            total += loss.data"""
 
 
 def write(setting: PlaygroundSetting) -> str:
@@ -87,12 +75,13 @@ def write(setting: PlaygroundSetting) -> str:
         layers=", ".join(f"Linear({a}, {b}{backend})" for a, b in pairwise(setting.sizes)),
         optimizer=_optimizer(setting),
     )
-    body = (SCALARS if setting.network == "scalars" else TENSORS).format(
+    learn = SCALARS if setting.network == "scalars" else TENSORS
+    body = LOOP.format(
         forward="\n".join(_forward(setting)),
         seed=setting.seed,
         epochs=setting.epochs,
         batch=setting.batch,
-        backend=", backend=minitorch.FastBackend" if has_backend else "",
+        learn=learn.format(backend=", backend=minitorch.FastBackend" if has_backend else ""),
         penalty=_penalty(setting),
     )
     return head + body
