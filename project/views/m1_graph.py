@@ -29,7 +29,7 @@ st.write(
 
 with task_guard():
     from minitorch import Scalar, central_difference
-    from project.lab.explorers import orders
+    from project.lab.explorers import buffers, orders
     from project.lab.explorers.graph import Recording, dot, forward_only
 
 
@@ -74,6 +74,16 @@ def quiz(recording: Recording, moment: int) -> None:
         st.success(f"Right: {derivative:.5g}.", icon=":material/check:")
     else:
         st.error(f"Not {answer:g}. Try again, or go one step forward to see it.", icon=":material/close:")
+
+
+def show_saved(recording: Recording, moment: int) -> None:
+    """Show what each function has saved, and whether it is still needed."""
+    st.write(
+        "A function saves the numbers that its `backward` will need. Once its variable has been visited for the last time, they can be "
+        "freed: the memory that training needs shrinks during the backward pass."
+    )
+    if rows := buffers.table(recording, moment):
+        st.table(rows, width="content")
 
 
 def gradients_table(function, names, values) -> None:
@@ -129,11 +139,14 @@ st.caption(
     f"{len(recording.nodes)} nodes, from the inputs on the left to the output on the right; {moment} of {visits} visited. "
     "Orange: the current variable, which passes its derivative on. Solid border: visited. Dashed border: not visited yet."
 )
+st.caption(buffers.in_words(recording, moment))
 if written:
     if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
         quiz(recording, moment)
     with task_guard():
         gradients_table(function, expression.names, values)
+    with st.expander("What is saved for the backward pass"):
+        show_saved(recording, moment)
     with st.expander("Why in topological order?"), task_guard():
         st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
         rungs = st.slider("Sums", 1, 20, 10, key="rungs")

@@ -29,6 +29,7 @@ st.write("The computational graph of Module 1, with a tensor at every node. Each
 
 with task_guard():
     from minitorch import tensor
+    from project.lab.explorers import buffers
     from project.lab.explorers import tensor_sandbox as sandbox
     from project.lab.explorers.graph import dot
     from project.lab.explorers.tensor_graph import forward_only, record
@@ -136,6 +137,7 @@ st.caption(
     f"{len(recording.nodes)} nodes, from the inputs on the left to the output on the right; {moment} of {visits} visited. "
     "Orange: the current tensor, which passes its gradient on. Solid border: visited. Dashed border: not visited yet."
 )
+st.caption(buffers.in_words(recording, moment))
 with task_guard():
     show_details(recording, frame)
 if out.size != 1:
@@ -143,3 +145,10 @@ if out.size != 1:
 if written:
     with task_guard():
         gradients_table(function, expression.names, values)
+    with st.expander("What is saved for the backward pass"):
+        st.write(
+            "A function saves the tensors that its `backward` will need. After its visit they can be freed. A saved tensor is not a copy: "
+            "it only stays alive for longer."
+        )
+        if rows := buffers.table(recording, moment):
+            st.table(rows, width="content")

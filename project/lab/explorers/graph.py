@@ -29,6 +29,7 @@ class Node:
         kind: "leaf", "step" or "constant".
         parents: The nodes from which it is computed.
         place: Its position in the order of backpropagation, from 1; None if it is not visited.
+        saved: What its function has saved for the backward pass: each value as text, and how many numbers it is.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Node:
     kind: str
     parents: list[int]
     place: int | None = None
+    saved: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -71,6 +73,10 @@ class Scalars:
         """Apply the chain rule of a variable; return parents, derivatives and remarks."""
         pairs = variable.chain_rule(arrived)
         return [(parent, number(derivative, call), "") for parent, derivative in pairs if not parent.is_constant()]
+
+    def saved(self, variable: Any) -> list[tuple[str, int]]:
+        """Return what the function of a variable has saved: each value as text, and how many numbers it is."""
+        return [(f"{value:.5g}" if isinstance(value, float) else str(value), 1) for value in variable.history.ctx.saved_values]
 
     def short(self, value: Any) -> str:
         """Return a value as a short text."""
@@ -202,7 +208,7 @@ def _named(variables: list[Any], index: dict[int, int], kind: Scalars) -> list[N
             nodes.append(Node(variable.name, "", value, "leaf", parents))
         else:
             steps += 1
-            nodes.append(Node(f"v{steps}", "", value, "step", parents))
+            nodes.append(Node(f"v{steps}", "", value, "step", parents, saved=kind.saved(variable)))
     for variable, node in zip(variables, nodes, strict=True):  # after all names are set, because a wrong order may list inputs later
         if node.kind == "step":
             node.formula = formula(variable.history.last_fn.__name__, [nodes[p].name for p in node.parents])

@@ -8,6 +8,7 @@ from typing import Any
 
 from minitorch.core.context import grad_mode
 from minitorch.core.creation import ones
+from minitorch.tensor import Tensor
 from project.lab.explorers import graph
 
 PRINTED = 6
@@ -37,6 +38,11 @@ class Tensors(graph.Scalars):
             returned = [gradient for gradient, is_tensor in zip(returned, ctx.is_tensor, strict=True) if is_tensor]
         returned = [gradient for gradient, parent in zip(returned, variable.parents, strict=True) if not parent.is_constant()]
         return [(parent, passed, remark(raw, parent)) for (parent, passed), raw in zip(pairs, returned, strict=True)]
+
+    def saved(self, variable: Any) -> list[tuple[str, int]]:
+        """Return what the function of a tensor has saved: each tensor with its shape, other values as they are."""
+        values = variable.history.ctx.saved_values
+        return [(f"shape {value.shape}", value.size) if isinstance(value, Tensor) else (str(value), 0) for value in values]
 
     def short(self, value: Any) -> str:
         """Return the elements as nested lists; of a large tensor, the first elements and the shape."""

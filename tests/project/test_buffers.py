@@ -1,0 +1,68 @@
+"""What functions save for the backward pass, and when it can be freed."""
+
+import numpy as np
+
+from minitorch import Scalar, tensor
+from project.lab.explorers import buffers, graph, orders, tensor_graph
+from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
+
+
+def product_of_a_sum():
+    """(x + y) · x at (2, 1): the product saves its factors 3 and 2, the sum nothing."""
+    x, y = Scalar(2.0, name="x"), Scalar(1.0, name="y")
+    return (x + y) * x
+
+
+def test_a_product_saves_its_factors_until_its_visit():
+    recording = graph.record(product_of_a_sum())
+    before, after = buffers.table(recording, 0), buffers.table(recording, 1)
+    assert before == [{"variable": "v2 = v1 · x", "saved for its backward": "3, 2", "now": "saved"}]
+    assert after == [{"variable": "v2 = v1 · x", "saved for its backward": "3, 2", "now": "freed"}]
+
+
+def test_the_numbers_that_are_needed_and_freed_are_counted():
+    x = Scalar(2.0, name="x")
+    recording = graph.record((x * 3.0) * x)  # two products: 2, 3 and 6, 2
+    assert [buffers.in_words(recording, moment) for moment in range(4)] == [
+        "Saved in the forward pass: 4 numbers. Still needed: 4. Freed: 0.",
+        "Saved in the forward pass: 4 numbers. Still needed: 2. Freed: 2.",
+        "Saved in the forward pass: 4 numbers. Still needed: 0. Freed: 4.",
+        "Saved in the forward pass: 4 numbers. Still needed: 0. Freed: 4.",
+    ]
+
+
+def test_a_recursion_needs_the_values_until_its_last_visit():
+    x = Scalar(2.0, name="x")
+    shared = x * x
+    recording = orders.record_in(orders.RECURSION, shared + shared)  # visits: sum, product, x, x, product, x, x
+    states = [buffers.alive(recording, moment) for moment in range(len(recording.frames))]
+    assert [list(state.values()) for state in states] == [[True], [True], [True], [True], [True], [False], [False], [False]]
+
+
+def test_a_graph_of_sums_saves_nothing():
+    x = Scalar(2.0, name="x")
+    recording = graph.record(x + x)
+    assert buffers.table(recording, 0) == []
+    assert buffers.in_words(recording, 0) == "No function of this graph has saved a number for the backward pass."
+
+
+def test_without_a_backward_pass_nothing_is_freed():
+    recording = graph.forward_only(product_of_a_sum())
+    assert [row["now"] for row in buffers.table(recording, 0)] == ["saved"]
+
+
+def test_a_saved_tensor_is_shown_with_its_shape_and_counts_its_elements():
+    x = tensor(np.ones((2, 3)), requires_grad=True)
+    y = tensor(np.ones(3), requires_grad=True)
+    recording = tensor_graph.record(x * y)
+    (row,) = buffers.table(recording, 0)
+    assert row["saved for its backward"] == "shape (2, 3), shape (3,)"
+    assert buffers.in_words(recording, 0) == "Saved in the forward pass: 9 numbers. Still needed: 9. Freed: 0."
+
+
+def test_the_pages_count_what_is_saved():
+    app = open_page("m1_graph", f="x * y")
+    assert "Saved in the forward pass: 2 numbers. Still needed: 2. Freed: 0." in texts(app.caption)
+    app.button(key="forward").click().run()
+    assert "Saved in the forward pass: 2 numbers. Still needed: 0. Freed: 2." in texts(app.caption)
+    assert "Saved in the forward pass: 9 numbers. Still needed: 9. Freed: 0." in texts(open_page("m2_graph", tf="x * y").caption)
