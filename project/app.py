@@ -13,7 +13,7 @@ if ROOT not in sys.path:
 from project.lab import sources  # noqa: E402  # found through the line above
 
 sources.refresh()
-from project.lab import kernels, registry  # noqa: E402  # read again if they have changed
+from project.lab import kernels, registry, tours  # noqa: E402  # read again if they have changed
 
 STYLE = """
 .stMainBlockContainer {padding: 3rem clamp(1rem, 2.5vw, 3rem)}
@@ -64,9 +64,14 @@ if "opened" not in st.session_state:
 if complaint:
     st.warning(f"streamlit run project/app.py {complaint}")
 sources.follow()  # before the page, because a card may end the page early
+name = next(name for name, each in pages.items() if each == page)
+place = st.container()
 try:
     page.run()
-finally:
-    freeze()
-    if served:
-        kernels.compile_in_background()
+finally:  # a card may end the page early
+    try:
+        tours.show(place, name)
+    finally:
+        freeze()
+        if served:
+            kernels.compile_in_background()

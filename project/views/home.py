@@ -7,7 +7,7 @@ from course.manifest import ROOT, Task, course
 from course.runner.next_task import next_task
 from course.runner.packages import CannotRun
 from course.runner.progress import TaskState, cached_states, run_tasks
-from project.lab import registry
+from project.lab import registry, tours
 from project.lab.cards import plain
 from project.lab.training import run_files, runs_comparison
 
@@ -102,6 +102,20 @@ def show_runs() -> None:
                 st.page_link(page.path, label="Open", icon=f":material/{page.icon}:", width=180, query_params=link, help="Its curves")
 
 
+def show_tour(module: int) -> None:
+    """Show how much of a module's tour is done, with a link to its next step."""
+    steps = tours.steps_of(module)
+    if not steps:
+        return
+    following = tours.next_step(steps)
+    if following is None:
+        st.caption(f":material/tour: Tour: all {len(steps)} steps done.")
+        return
+    page = registry.view(following.page)
+    label = f"Tour, {tours.count(steps)} steps: {following.text}"
+    st.page_link(page.path, label=label, icon=":material/tour:", help="A tour of the pages of this module. Its steps tick themselves off.")
+
+
 st.title("MiniTorch")
 st.write("Build a small PyTorch, task by task. This page shows your progress; the pages of each module let you explore your own code.")
 manifest = course()
@@ -116,4 +130,5 @@ for stage in manifest.stages:
         for task in manifest.tasks:
             if task.stage == stage.number:
                 show_task(task, states[task.id])
+        show_tour(stage.number)
 st.caption("A task is *waiting* if its tests need another task that is not written yet.")

@@ -64,6 +64,7 @@ with controls:
 with task_guard():
     graph = datasets[name](int(points))
     correct = count_correct(graph, weight_1, weight_2, bias)
+st.session_state["manual_separated"] = correct == graph.N
 with controls:
     st.metric("Correct points", f"{correct} / {graph.N}")
     st.write("To keep this line, write it in `project/run_manual.py`:")
