@@ -5,7 +5,8 @@ import streamlit as st
 from project.lab.cards import WrongResult, plain
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.source import Refused
-from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, to_text
+from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, permute, to_text
+from project.lab.widgets.dimension_order import Dimension, dimension_order
 
 EXAMPLES = {  # shape, steps
     "Transpose": ("3, 4", "x.permute(1, 0)"),
@@ -112,6 +113,22 @@ def add_row(dims: int) -> None:
         st.error(plain(refused), icon=":material/block:")
 
 
+def reorder(order: list[int]) -> None:
+    """Append a permutation to the chain, or change the one at its end."""
+    state.steps = to_text(permute(parse_steps(state.steps), order))
+    state.strides_dragged = True
+
+
+def drag_row(stage: Stage) -> None:
+    """Show the dimensions of the result, which can be dragged into another order."""
+    data = stage.data
+    if data.dims > 1:
+        st.caption("Drag the dimensions of the result into another order:")
+        parts = zip(data.shape, data.strides, strict=True)
+        cards = [Dimension(f"dim {dim}", f"size {size}, stride {stride}") for dim, (size, stride) in enumerate(parts)]
+        dimension_order(cards, "dimensions", reorder)
+
+
 def pick_cell() -> None:
     """Select the cell or the storage position that was clicked."""
     kind, _, numbers = (state.picture.picked or "").partition(":")
@@ -196,6 +213,8 @@ with right, task_guard():
     run = strides.run(shape, steps)
 with left:
     chain(run, steps)
+    if not run.refusal and not run.result.wrong:
+        drag_row(run.result)
     add_row(run.result.data.dims)
 with right:
     if run.refusal:

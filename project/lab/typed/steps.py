@@ -90,6 +90,22 @@ def to_text(steps: list[Step]) -> str:
     return "x" + "".join(step.text for step in steps)
 
 
+def permute(steps: list[Step], order: list[int]) -> list[Step]:
+    """Return a chain whose result has its dimensions in another order. Two permutations in a row become one, or none.
+
+    Args:
+        steps: The chain.
+        order: For each dimension of the new result, that of the result so far.
+    """
+    if steps and steps[-1].method == "permute":
+        *steps, last = steps
+        dims = [dim % len(order) for dim in last.args]
+        order = [dims[dim] for dim in order]
+    if order == list(range(len(order))):
+        return steps
+    return [*steps, Step(f".permute({', '.join(map(str, order))})", "permute", tuple(order))]
+
+
 def flip(dim: str, dims: int) -> str:
     """Return the index that flips a dimension.
 
