@@ -162,7 +162,7 @@ def show(place: Any, page: str) -> None:
     steps = () if module is None else steps_of(module)
     if not steps:
         return
-    for step in tick(page, st.session_state):
+    for step in tick(page, st.session_state.to_dict()):
         st.toast(f"Tour: {step.text}", icon=f":material/{DONE}:")
     following = next_step(steps)
     label = f"Tour of Module {module}, {count(steps)}: {following.text if following else 'every step is done.'}"

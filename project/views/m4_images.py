@@ -27,7 +27,7 @@ st.write(
 )
 
 with task_guard():
-    from project.lab.explorers import learned_network, saliency
+    from project.lab.explorers import excitation, learned_network, saliency
     from project.lab.training import classifier_page, found_data
     from project.lab.training.image_trainer import SPLITS, ImageSetting
     from project.lab.training.job import Run
@@ -188,12 +188,47 @@ def show_saliency(run: Run, side: int) -> None:
         st.caption("Blue: more ink here makes the digit more likely. Orange: less likely. Your own backward pass computes the gradient.")
 
 
+def show_excitation(run: Run, side: int) -> None:
+    """Show the validation images that excite one channel most."""
+    found = load_network(run, side)
+    if found is None:
+        return
+    images, labels = validation(run.setting.dataset, run.setting.limit)
+    images = images[: excitation.MOST_IMAGES]
+    with task_guard(stop=False):
+        if state.get("images_responses_of") != state.images_made_from:
+            state.images_responses = excitation.responses(found[1], images)
+            state.images_responses_of = state.images_made_from
+        maps = state.images_responses
+        if not maps:
+            st.caption("Your Network stores neither `mid` nor `out` with shape (B, C, H, W), so its units cannot be examined.")
+            return
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            help = "The convolution whose channel is examined."
+            names = {name: LAYERS[name].split(":")[0] for name in maps}
+            layer = st.segmented_control(
+                "Layer", names, default=next(iter(names)), required=True, format_func=names.__getitem__, key="images_layer", help=help
+            )
+            channel = whole_number("Channel", "images_channel", 0, 0, maps[layer].shape[1] - 1)
+        peaks = excitation.strongest(maps[layer], channel, SHOWN)
+        field = excitation.receptive_field(found[1], layer)
+        shown = [excitation.picture(images[peak.image], int(labels[peak.image]), peak, field) for peak in peaks]
+        st.html(thumbnails.markup(shown, 4.5))
+        st.write(excitation.in_words(peaks, labels))
+        st.caption(
+            f"The images among {len(images)} validation images in which a unit of this channel is largest, with label and activation. "
+            "Orange: the pixels that this unit reads."
+        )
+
+
 def try_drawing(run: Run, side: int) -> None:
     """Show the parts of the page that depend on the drawing."""
     st.subheader("Draw a digit")
     classify_drawing(run, side)
     st.subheader("Which pixels matter")
     show_saliency(run, side)
+    st.subheader("What excites a unit")
+    show_excitation(run, side)
 
 
 def datasets() -> list[str]:
