@@ -19,7 +19,9 @@ from urllib.parse import urlparse
 
 import psutil
 
-from benchmarks.app_server import CHROMIUM, Server, Session, browser, program_speed
+from benchmarks.app_browser import CHROMIUM, browser
+from benchmarks.app_server import MeasuredServer as Server
+from benchmarks.app_server import Session, program_speed
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand, print_row, print_verdicts, processor_and_cores, progress
 from project.lab import registry
 

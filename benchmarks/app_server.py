@@ -1,21 +1,13 @@
-"""The server of the app in its own process, a browser for it, and sessions without a browser; for `benchmarks.app`."""
+"""What the server of the app uses, sessions without a browser, and the speed of programs; for `benchmarks.app`."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -25,56 +17,19 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-ROOT = Path(__file__).resolve().parent.parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from benchmarks.app_browser import ROOT, Server
 
 
-class Server:
-    """The app, served on a free port for a user who never ran it before.
-
-    Args:
-        options: More options of Streamlit.
+class MeasuredServer(Server):
+    """The app, and what it uses.
 
     Attributes:
-        address: Its address, without a slash at the end.
         process: Its process, which counts memory, threads, files and children.
     """
 
     def __init__(self, *options: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.folder = Path(tempfile.mkdtemp(prefix="minitorch-benchmark-"))
-        options = ("--server.port", str(port), "--server.headless", "true", *options)
-        with (self.folder / "log").open("w") as log:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", str(ROOT / "project" / "app.py"), *options],
-                cwd=self.folder,
-                env={**os.environ, "HOME": str(self.folder), "PYTHONPATH": str(ROOT), "MINITORCH_COMPILE_IN_BACKGROUND": "0"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        self.address, self.process = f"http://127.0.0.1:{port}", psutil.Process(self._popen.pid)
-        end = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"{self.address}/_stcore/health").close()
-                return
-            except OSError:
-                if self._popen.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"the app did not start; it printed:\n{(self.folder / 'log').read_text()}") from None
-                time.sleep(0.05)
+        super().__init__(*options)
+        self.process = psutil.Process(self.pid)
 
     def used(self) -> dict[str, int]:
         """Return the numbers of processes, threads and open files."""
@@ -83,29 +38,6 @@ class Server:
             "threads": self.process.num_threads(),
             "files": getattr(self.process, "num_fds", getattr(self.process, "num_handles", int))(),  # the second on Windows,
         }
-
-    def stop(self) -> None:
-        """End the process, and remove its folder."""
-        self._popen.send_signal(signal.SIGTERM)
-        try:
-            self._popen.wait(10)
-        except subprocess.TimeoutExpired:  # Streamlit may wait for its threads
-            self._popen.kill()
-            self._popen.wait(10)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@contextmanager
-def browser() -> Iterator[Any]:
-    """Start Chromium with a new profile."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        try:
-            yield started
-        finally:
-            started.close()
 
 
 class Session:

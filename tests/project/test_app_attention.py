@@ -6,11 +6,11 @@ from project.lab.explorers import attention, attention_training
 from project.lab.training import checkpoint, text_trainer
 from project.lab.training.jobs import Failed
 from project.lab.training.text_trainer import Setting
-from tests.project import test_app_browser
+from tests.project import browser
 from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 from tests.project.test_attention import TEXT, FakeJob
 
-page, start_server = test_app_browser.page, test_app_browser.start_server  # fixtures
+page, start_server = browser.page, browser.start_server  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -143,18 +143,18 @@ def test_an_error_of_the_program_is_shown(monkeypatch):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(test_app_browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 def test_a_model_learns_to_repeat_words_on_a_phone(start_server, page):
     address, log = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{address}/m6_attention")
-    test_app_browser.button(page, "attention_start").click()
-    page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=3 * test_app_browser.PATIENCE)
+    browser.button(page, "attention_start").click()
+    page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=3 * browser.PATIENCE)
     page.get_by_text("Most likely next: 'f' 9").wait_for()  # after "cafe cafe ca"
     page.locator(".st-key-attention_query input").fill("3")
     page.locator(".st-key-attention_query input").press("Enter")
     page.get_by_text("The query 3 'e' attends").wait_for()
-    test_app_browser.button(page, "forward").click()
+    browser.button(page, "forward").click()
     page.get_by_text("cafe cafe ca▏f").wait_for()
     assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
     assert page.hosts == {"127.0.0.1"}

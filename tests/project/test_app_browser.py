@@ -1,122 +1,22 @@
 """The app in a browser: training Xor by clicking, reloading saved files, opening every page, and selecting cells of a tensor."""
 
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 
 import pytest
 
-from course.manifest import ROOT
-from project.lab import kernels
+from tests.project import browser
+from tests.project.browser import NEEDED, PATIENCE, button, epoch, wait_until
 from tests.project.workspace import copy
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-RUN = [sys.executable, "-m", "streamlit", "run"]
-PATIENCE = 60_000  # milliseconds; generous for a busy machine
+page, start_server = browser.page, browser.start_server  # fixtures
 
-pytestmark = [
-    pytest.mark.exhaustive,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium"),
-]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture
-def start_server(tmp_path):
-    """Starts the app from another directory, for a user who never ran Streamlit before, and stops it afterwards."""
-    servers = []
-
-    def start(*arguments, root=ROOT):
-        port = free_port()
-        log = tmp_path / f"log{len(servers)}"
-        with log.open("w") as out:
-            server = subprocess.Popen(
-                [*RUN, str(root / "project" / "app.py"), "--server.port", str(port), "--server.headless", "true", "--", *arguments],
-                cwd=tmp_path,
-                env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root), kernels.SWITCH: "0"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-        servers.append(server)
-        address = f"http://127.0.0.1:{port}"
-        for _ in range(300):
-            try:
-                with urllib.request.urlopen(f"{address}/_stcore/health") as answer:
-                    assert answer.status == 200
-                return address, log
-            except OSError:
-                assert server.poll() is None, log.read_text()
-                time.sleep(0.1)
-        raise AssertionError(f"the server did not answer; it printed:\n{log.read_text()}")
-
-    yield start
-    for server in servers:
-        server.send_signal(signal.SIGTERM)
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait(10)
-
-
-@pytest.fixture
-def page():
-    """A browser page with a new profile; it records every host that it contacts."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(PATIENCE)
-        page.hosts = set()
-        page.on("request", lambda request: page.hosts.add(request.url.split("/")[2].split(":")[0]))
-        yield page
-        browser.close()
-
-
-def button(page, key):
-    return page.locator(f".st-key-{key} button:visible").first
-
-
-def epoch(page):
-    """The epoch on the page, which may be redrawing itself."""
-    text = page.get_by_test_id("stMetricValue").first.inner_text()
-    return int(text.split("/")[0])
+pytestmark = NEEDED
 
 
 def boundary(page):
     """The colors of the cells of the heat map, as drawn."""
     cells = page.get_by_test_id("stVegaLiteChart").first.locator(".mark-rect.role-mark path")
     return cells.evaluate_all("cells => cells.map(cell => cell.getAttribute('fill'))")
-
-
-def wait_until(page, condition):
-    """Wait until the condition holds, for at most a minute."""
-    end = time.monotonic() + PATIENCE / 1000
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        page.wait_for_timeout(100)
 
 
 def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.project import test_app_browser
+from tests.project import browser
 from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
 
 pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
 
-page, start_server = test_app_browser.page, test_app_browser.start_server  # fixtures
+page, start_server = browser.page, browser.start_server  # fixtures
 
 FEW = {"formats_terms": "20"}  # so that the running sums are fast
 
@@ -109,7 +109,7 @@ def test_an_error_of_the_library_becomes_a_card(monkeypatch):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(test_app_browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 def test_bits_are_flipped_with_the_mouse_and_with_the_keyboard_on_a_phone(start_server, page):
     address, log = start_server()
     page.set_viewport_size({"width": 390, "height": 800})

@@ -11,9 +11,10 @@ from project.lab.playground import page as playground
 from project.lab.playground.points import make_points
 from project.lab.playground.setting import PlaygroundSetting
 from project.lab.training import run_files
+from tests.project.browser import CHROMIUM, button, start_server, wait_until
+from tests.project.browser import epoch as epoch_of
+from tests.project.browser import page as browser_page
 from tests.project.pages import epoch, ignore_saved_files, open_page, page_text, texts
-from tests.project.test_app_browser import CHROMIUM, button, start_server, wait_until
-from tests.project.test_app_browser import page as browser_page
 
 __all__ = ["browser_page", "ignore_saved_files", "start_server"]
 
@@ -216,8 +217,6 @@ def test_an_error_of_student_code_stops_training_and_is_shown(monkeypatch):
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
     page = browser_page
-    errors = []
-    page.on("pageerror", lambda error: errors.append(error))  # a built-in method cannot be registered
     address, log = start_server()
     page.goto(f"{address}/playground?pg_network=fast&pg_dataset=Circle&pg_layers=4,2")
     canvas = page.locator("canvas").first
@@ -268,10 +267,6 @@ def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_timeout(500)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert errors == []
+    assert page.errors == []
     assert page.hosts == {"127.0.0.1"}
     assert "Traceback" not in log.read_text()
-
-
-def epoch_of(page):
-    return int(page.get_by_test_id("stMetricValue").first.inner_text().split("/")[0])

@@ -10,8 +10,8 @@ import pytest
 from project.lab.charts import run_curves
 from project.lab.training import run_files, runs_comparison, runs_export
 from project.lab.training.run_files import RunFile
+from tests.project.browser import CHROMIUM, button, page, start_server  # noqa: F401  these are fixtures
 from tests.project.pages import ignore_saved_files, open_page, page_text, texts  # noqa: F401  the fixture works by being here
-from tests.project.test_app_browser import CHROMIUM, button, page, start_server  # noqa: F401  these are fixtures
 
 POINTS = {"dataset": "Xor", "points": 20, "hidden": 5, "rate": 0.25, "epochs": 30, "seed": 3}
 FAST = POINTS | {"hidden": 12, "compile": True, "backend": "cpu"}

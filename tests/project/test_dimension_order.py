@@ -6,10 +6,10 @@ import pytest
 
 from project.lab.typed.steps import parse_steps, permute, to_text
 from project.lab.widgets.dimension_order import read
-from tests.project import test_app_browser
+from tests.project import browser
 from tests.project.pages import ignore_saved_files  # noqa: F401  the fixture works by being here
 
-page, start_server = test_app_browser.page, test_app_browser.start_server  # fixtures
+page, start_server = browser.page, browser.start_server  # fixtures
 
 ORDERS = [
     ("x", [1, 0], "x.permute(1, 0)"),
@@ -36,7 +36,7 @@ def test_everything_else_is_ignored(sent):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(test_app_browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 def test_dimensions_are_dragged_with_the_mouse_and_moved_with_the_keyboard(page, start_server):
     address, _ = start_server()
     page.goto(f"{address}/m2_strides?shape=2, 3, 4&steps=x")
@@ -49,11 +49,11 @@ def test_dimensions_are_dragged_with_the_mouse_and_moved_with_the_keyboard(page,
     page.mouse.move(first["x"] + 20, first["y"] + first["height"] / 2, steps=8)
     page.mouse.up()
     operations = page.get_by_label("Operations", exact=True)
-    test_app_browser.wait_until(page, lambda: operations.input_value() == "x.permute(2, 0, 1)")
-    test_app_browser.wait_until(page, lambda: "size 4, stride 1" in cards.nth(0).inner_text())
+    browser.wait_until(page, lambda: operations.input_value() == "x.permute(2, 0, 1)")
+    browser.wait_until(page, lambda: "size 4, stride 1" in cards.nth(0).inner_text())
     cards.nth(0).focus()
     page.keyboard.press("ArrowRight")
-    test_app_browser.wait_until(page, lambda: operations.input_value() == "x.permute(0, 2, 1)")
+    browser.wait_until(page, lambda: operations.input_value() == "x.permute(0, 2, 1)")
     page.get_by_text("Tour of Module 2, 1 of 6").wait_for()
     if folder := os.environ.get("MINITORCH_SCREENSHOTS"):
         page.screenshot(path=f"{folder}/m2_strides-dragged.png")

@@ -1,0 +1,111 @@
+"""The app, served in its own process, and Chromium to open it in; for `benchmarks.app` and for the tests in a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+class Server:
+    """The app, served on a free port for a user who never ran Streamlit before.
+
+    Args:
+        options: More options of Streamlit.
+        arguments: The arguments of the app.
+        root: The workspace whose app is served.
+        environment: Environment variables to add.
+
+    Attributes:
+        address: Its address, without a slash at the end.
+        folder: A temporary folder, which is its working directory and the home of its user.
+        log: The file to which it prints.
+        pid: The number of its process.
+
+    Raises:
+        RuntimeError: If the app does not answer within a minute.
+    """
+
+    def __init__(
+        self, *options: str, arguments: Sequence[str] = (), root: Path = ROOT, environment: Mapping[str, str] | None = None
+    ) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.folder = Path(tempfile.mkdtemp(prefix="minitorch-app-"))
+        self.log = self.folder / "log"
+        options = ("--server.port", str(port), "--server.headless", "true", *options)
+        own = {"HOME": str(self.folder), "PYTHONPATH": str(root), "MINITORCH_COMPILE_IN_BACKGROUND": "0"}
+        with self.log.open("w") as out:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", str(root / "project" / "app.py"), *options, "--", *arguments],
+                cwd=self.folder,
+                env={**os.environ, **own, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        self.address, self.pid = f"http://127.0.0.1:{port}", self._popen.pid
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self) -> None:
+        """Wait until the app answers."""
+        end = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.address}/_stcore/health").close()
+                return
+            except OSError:
+                if self._popen.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the app did not start; it printed:\n{self.log.read_text()}") from None
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the process, and remove its folder."""
+        self._popen.send_signal(signal.SIGTERM)
+        try:
+            self._popen.wait(10)
+        except subprocess.TimeoutExpired:  # Streamlit may wait for its threads
+            self._popen.kill()
+            self._popen.wait(10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Start Chromium with a new profile."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            yield started
+        finally:
+            started.close()

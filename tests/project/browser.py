@@ -1,0 +1,87 @@
+"""Fixtures and helpers for tests of the app in Chromium. A test file imports the fixtures by name."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks.app_browser import CHROMIUM, ROOT, Server, browser
+
+PATIENCE = 60_000  # milliseconds; generous for a busy machine
+NEEDED = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium"),
+]
+"""The marks of tests in a browser."""
+
+
+@pytest.fixture
+def start_server():
+    """Starts the app from another directory, for a user who never ran Streamlit before, and stops it afterwards."""
+    with ExitStack() as running:
+
+        def start(*arguments, root=ROOT):
+            server = Server(arguments=arguments, root=root)
+            running.callback(server.stop)
+            return server.address, server.log
+
+        yield start
+
+
+@pytest.fixture
+def page():
+    """A browser page with a new profile; it records every host that it contacts."""
+    with browser() as chromium:
+        yield new_page(chromium)
+
+
+def new_page(chromium, width=1280, height=800, dark=False):
+    """A page in a new profile; it records every host that it contacts, and every error of its scripts."""
+    page = chromium.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light").new_page()
+    page.set_default_timeout(PATIENCE)
+    page.hosts, page.errors = set(), []
+    page.on("request", lambda request: page.hosts.add(request.url.split("/")[2].split(":")[0]))
+    page.on("pageerror", lambda error: page.errors.append(error))  # a built-in method cannot be registered
+    return page
+
+
+def button(page, key):
+    return page.locator(f".st-key-{key} button:visible").first
+
+
+def epoch(page):
+    """The epoch on the page, which may be redrawing itself."""
+    return int(page.get_by_test_id("stMetricValue").first.inner_text().split("/")[0])
+
+
+def wait_until(page, condition):
+    """Wait until the condition holds, for at most a minute."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        page.wait_for_timeout(100)
+
+
+def fits(page):
+    """Whether nothing is wider than the page, so that it does not scroll sideways."""
+    return page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth") and page.evaluate(
+        "document.documentElement.scrollWidth <= window.innerWidth"
+    )
+
+
+def complete(page):
+    """Wait until a page is drawn, and its scripts have ended."""
+    page.get_by_test_id("stMainBlockContainer").get_by_role("heading").first.wait_for()
+    page.wait_for_function(
+        "() => !document.querySelector('[data-testid=stSpinner], [data-testid=stSkeleton], [data-testid=stStatusWidget]')"
+    )
+    page.wait_for_timeout(700)  # charts are drawn after their data arrive
+
+
+def screenshot_folder(default):
+    """Where screenshots are kept: MINITORCH_SCREENSHOTS, or else this folder."""
+    folder = Path(os.environ.get("MINITORCH_SCREENSHOTS") or default)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
