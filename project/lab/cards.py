@@ -18,7 +18,7 @@ from course.explain import endless
 from course.manifest import ROOT, ManifestError, course
 from course.runner.messages import unwritten_files, unwritten_task
 from project.lab import time_limit
-from project.lab.time_limit import TimeLimitExceeded
+from project.lab.time_limit import MemoryLimitExceeded, TimeLimitExceeded
 
 SHOWN_FRAMES = 4
 
@@ -94,28 +94,38 @@ def explain(error: Exception | TimeLimitExceeded) -> Card | None:
         title = f"{_place(frame.f_code.co_filename, line)}: {type(error).__name__}: {error}"
         calls = "\n\n".join(_describe(frame, line) for frame, line in frames[-SHOWN_FRAMES:])
         return Card(False, title, calls + _remark(error))
-    if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        body = f"`{_relative(where.filename)}`, line {where.lineno}, failed: {plain(str(error))}\n\n```python\n{where.line}\n```"
-        return Card(False, "A function returned None where a value was expected: is a return missing?", body)
     if source := _broken_module(error):
         return Card(False, f"{_place(source, None)}: {error}", "The file lacks a name that the course expects.")
+    if isinstance(error, TypeError | AttributeError) and error.__traceback__:
+        return _unfit(error)
     return None
 
 
 def _did_not_return(error: TimeLimitExceeded) -> Card:
-    """Return the card for a call that exceeded the time limit."""
+    """Return the card for a call that exceeded the limit on time or memory."""
     title = f"this call did not return within {time_limit.LIMIT:g} seconds and was stopped"
+    if isinstance(error, MemoryLimitExceeded):
+        title = f"this call allocated more than {time_limit.MEMORY / 2**30:g} GiB and was stopped"
     if error.frame is None:
-        return Card(False, title.capitalize(), "Look for a loop that never ends.")
+        return Card(False, title.capitalize().replace("gib", "GiB"), "Look for a loop that never ends.")
     frame, path = error.frame, error.frame.f_code.co_filename
     loop = endless.loop_around(Path(path), frame.f_lineno)
     if loop:
-        title = title.replace("call did not return", "loop did not end")
+        title = title.replace("call did not return", "loop did not end").replace("call allocated", "loop allocated")
     variables = ", ".join(f"{name} = {value}" for name, value in endless.variables(frame).items()).replace("`", "'")
     values = f"\n\nVariables when it was stopped: `{variables}`" if variables else ""
     more = "To see several iterations of the loop, run `course test`, then `course explain`."
     return Card(False, f"{_place(path, loop or frame.f_lineno)}: {title}", f"{_describe(frame, loop or frame.f_lineno)}{values}\n\n{more}")
+
+
+def _unfit(error: TypeError | AttributeError) -> Card:
+    """Return the card for a value that the app cannot use. The app is tested with correct code, so a student's function returned it."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    body = f"`{_relative(where.filename)}`, line {where.lineno}, failed: {plain(str(error))}\n\n```python\n{where.line}\n```"
+    if "NoneType" in str(error):
+        return Card(False, "A function returned None where a value was expected: is a return missing?", body)
+    advice = "Run `course test` to find the function. If all tests pass, this is an error of the app."
+    return Card(False, "A function returned a value of another type than expected", f"{body}\n\n{advice}")
 
 
 def _unwritten(id: str, error: Exception) -> Card:

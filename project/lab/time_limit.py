@@ -1,17 +1,19 @@
-"""A time limit for student code: a watchdog thread interrupts a call that does not return, such as an endless loop.
+"""Limits on the time and memory of student code: a watchdog thread interrupts a call that does not return or allocates without end.
 
-The watchdog samples the stack of the thread that runs the page. Time spent in the compiler or in a debugger does not count.
-It cannot interrupt a loop inside a compiled kernel, which runs no Python bytecode.
+The watchdog samples the stack of the thread that runs the page, and the memory of the process. Time spent in the compiler or in a debugger
+does not count. It cannot interrupt a loop inside a compiled kernel, which runs no Python bytecode.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 
 LIMIT = 4.0
@@ -19,6 +21,9 @@ LIMIT = 4.0
 
 PERIOD = 0.25
 """Seconds between two samples of the stack."""
+
+MEMORY = 2 << 30
+"""Bytes by which the memory of the process may grow during one call of student code."""
 
 UNLIMITED = {"numba", "llvmlite", "streamlit", "importlib", "pdb", "bdb"}
 """Packages that student code may call for any length of time."""
@@ -36,9 +41,13 @@ class TimeLimitExceeded(BaseException):
     frame: FrameType | None = None
 
 
+class MemoryLimitExceeded(TimeLimitExceeded):
+    """A call of student code allocated more memory than the limit."""
+
+
 @contextmanager
 def time_limit(is_student: Callable[[str], bool]) -> Iterator[None]:
-    """Limit the time of each call of student code in the `with` block. An inner block has no effect.
+    """Limit the time and memory of each call of student code in the `with` block. An inner block has no effect.
 
     Calls that are already running when the block begins have no limit, such as the `main` of a student's training program.
 
@@ -47,6 +56,7 @@ def time_limit(is_student: Callable[[str], bool]) -> Iterator[None]:
 
     Raises:
         TimeLimitExceeded: If a call takes longer than LIMIT seconds.
+        MemoryLimitExceeded: If the memory of the process grows by more than MEMORY during a call; known on Linux only.
     """
     if getattr(_local, "active", False):
         yield
@@ -68,7 +78,7 @@ def time_limit(is_student: Callable[[str], bool]) -> Iterator[None]:
 
 
 class _Watchdog(threading.Thread):
-    """Samples the stack of a thread and raises TimeLimitExceeded in it.
+    """Samples the stack of a thread and raises TimeLimitExceeded or MemoryLimitExceeded in it.
 
     Args:
         target: The identifier of the thread.
@@ -84,6 +94,7 @@ class _Watchdog(threading.Thread):
         self.exceeded: FrameType | None = None
         self._outer = _stack(sys._getframe())
         self._seconds: dict[FrameType, float] = {}  # of each call of student code that began in the block
+        self._memory: dict[FrameType, int] = {}  # of the process when each of them was first seen
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -96,7 +107,7 @@ class _Watchdog(threading.Thread):
                 if not self._stopped.is_set():
                     self._sample(min(now - before, 2 * PERIOD))  # the machine may have been suspended in between
             before = now
-        self._seconds, self._outer = {}, []
+        self._seconds, self._memory, self._outer = {}, {}, []
 
     def stop(self) -> None:
         """Stop sampling, and discard an exception that is still pending. Runs in the target thread.
@@ -126,10 +137,22 @@ class _Watchdog(threading.Thread):
                 unlimited |= frame.f_globals.get("__name__", "").partition(".")[0] in UNLIMITED
         counted = 0.0 if unlimited else elapsed
         self._seconds = {call: self._seconds[call] + counted if call in self._seconds else 0.0 for call in calls}
+        memory = resident_memory()
+        self._memory = {call: self._memory.get(call, memory) for call in calls}
         exceeded = next((call for call in calls if self._seconds[call] >= LIMIT / 2), None)
-        if exceeded is not None and self._seconds[exceeded] >= LIMIT and not unlimited:
+        if any(memory - before > MEMORY for before in self._memory.values()):
+            self.exceeded = calls[0]
+            _raise_in(self.target, MemoryLimitExceeded)  # again at the next sample if the code catches it
+        elif exceeded is not None and self._seconds[exceeded] >= LIMIT and not unlimited:
             self.exceeded = exceeded
-            _raise_in(self.target, TimeLimitExceeded)  # again at the next sample if the code catches it
+            _raise_in(self.target, TimeLimitExceeded)
+
+
+def resident_memory() -> int:
+    """Return the bytes of memory that this process occupies; 0 where the system does not say."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:

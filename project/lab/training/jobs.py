@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,15 @@ from typing import IO, Any
 
 from course.manifest import ROOT
 from project.lab.cards import Card, StudentCodeFailed
+
+if sys.platform == "linux":
+    import resource
+
+MEMORY_SHARE = 0.5
+"""The share of the machine's memory that a program may use; MINITORCH_JOB_MEMORY, in MiB, replaces it."""
+
+NICENESS = 5
+"""By how much a program's priority is lower than the page's, so that the page answers while several programs run."""
 
 UNWRITTEN = re.compile(r"Need to implement for Task \d+\.\d+[a-z]?")
 
@@ -49,6 +59,7 @@ class Job:
             stdout=subprocess.PIPE,
             stderr=self._errors,
         )
+        _restrict(self._process.pid)
         assert self._process.stdout
         os.set_blocking(self._process.stdout.fileno(), False)
         self._end = weakref.finalize(self, _end, self._process, self._errors)
@@ -106,6 +117,27 @@ class Job:
         if self.lines and self._process.returncode == 1 and not said:
             return  # it reported a negative result, not an error
         raise Failed("\n".join(said.splitlines()[-12:]) or f"it ended with status {self._process.returncode}")
+
+
+def memory_limit() -> int:
+    """Return the bytes of memory that a program may allocate.
+
+    Raises:
+        ValueError: If MINITORCH_JOB_MEMORY is not a positive number of MiB.
+    """
+    given = os.environ.get("MINITORCH_JOB_MEMORY", "")
+    if given and not (given.isdecimal() and int(given)):
+        raise ValueError(f"MINITORCH_JOB_MEMORY expected a number of MiB, such as 2048, got {given!r}")
+    return int(given) << 20 if given else int(MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _restrict(process: int) -> None:
+    """Limit the memory of a program, where the system can do that from outside (Linux), and lower its priority."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "linux":
+            resource.prlimit(process, resource.RLIMIT_DATA, (memory_limit(), memory_limit()))
+        if sys.platform != "win32":
+            os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
 
 
 def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
