@@ -66,6 +66,7 @@ def command(
         print(line, flush=True)
         lines.append(line)
     notes = speed_chart.notes(found, left_out)
+    notes += [speed.in_words(split) for split in speed.parts(found)]
     roof = measure_roof(dtype)
     print("\n".join(["", *notes, speed_chart.in_words(found), roofline_chart.in_words(found, np.dtype(dtype).itemsize, roof)]))
     if folder:
@@ -134,8 +135,8 @@ def table(title: str, measured: Iterator[Measurement], found: list[Measurement],
         ratio = speed_chart.speedups(found)[each.size, each.backend]
         rate = speed.work(each.op, each.size) / each.seconds / (1e9 if each.op == "matmul" else 1e6)
         size = f"{each.size:,}" if each.backend == found[0].backend else ""
-        took = ("≈ " if not each.runs else "") + duration(each.seconds)
-        compiling = duration(each.compiling) if each.compiling > 0.05 else ""
+        took = ("≈ " if not each.runs else "") + speed.duration(each.seconds)
+        compiling = speed.duration(each.compiling) if each.compiling > 0.05 else ""
         yield f"{size:>10}  {each.backend:<9} {took:>12} {rate:>9.3g} {speed_chart.sense(ratio):>10} {compiling:>11}".rstrip()
 
 
@@ -145,13 +146,6 @@ def _with_progress(measured: Iterator[Measurement], total: int) -> Iterator[Meas
         for number, each in enumerate(measured, 1):
             yield each
             show(number)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in a suitable unit."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} µs"
-    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def write(folder: Path, lines: list[str], notes: list[str], found: list[Measurement]) -> Path:

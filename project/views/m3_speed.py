@@ -14,6 +14,10 @@ ROOFLINE = (
     "The roofline: an operation that does little arithmetic a byte waits for memory (the slope), one that does much is limited by the "
     "processor (the flat part). The bytes are those that must be moved at least, each input and each output once."
 )
+PARTS = (
+    "Compile: what the first call takes longer; later processes find the kernel on disk. Launch: the part of a call that does not depend "
+    "on the size. Transfer: copying the inputs to a GPU. Compute: the rest of a call at the largest size."
+)
 state = st.session_state
 
 st.title("Speed-up")
@@ -83,6 +87,10 @@ def update() -> None:
             draw(roofline_chart.roofline(found, itemsize, roof), "roofline_chart")
         words.caption(plain(speed_chart.in_words(found)))
         words.caption(plain(roofline_chart.in_words(found, itemsize, roof)), help=ROOFLINE)
+        if split := speed.parts(found):
+            numbers.write("**Where the time goes**")
+            numbers.table(times(split), width="content")
+            numbers.caption(PARTS)
         numbers.expander("Measurements").dataframe(table(found), hide_index=True)
     for note in speed_chart.notes(found, plan["left_out"]):
         words.caption(plain(note))
@@ -97,6 +105,21 @@ def read(job: Job) -> None:
     except Failed as error:
         st.error("The measurement failed.", icon=":material/error:")
         st.code(str(error), language=None)
+
+
+def times(split: list) -> list[dict[str, str]]:
+    """Return the parts of each backend's time as rows of a table."""
+    return [
+        {
+            "backend": each.backend,
+            "size": f"{each.size:,}",
+            "compile": speed.duration(each.compiling) if each.compiling else "none",
+            "launch": speed.duration(each.launch),
+            "transfer": speed.duration(each.transfer) if each.transfer else "none",
+            "compute": speed.duration(each.compute),
+        }
+        for each in split
+    ]
 
 
 def table(found: list) -> list[dict]:

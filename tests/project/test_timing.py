@@ -237,4 +237,57 @@ def test_the_program_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "shown"), [(2e-6, "2 µs"), (0.0123, "12.3 ms"), (0.9999, "1e+03 ms"), (1.5, "1.5 s"), (243, "243 s")])
 def test_durations_have_a_suitable_unit(seconds: float, shown: str) -> None:
-    assert timing.duration(seconds) == shown
+    assert speed.duration(seconds) == shown
+
+
+def linear(backend, launch, rate, sizes=(1_000, 100_000), **more):
+    """Measurements of a backend whose call takes launch + rate · size seconds."""
+    return [Measurement("map", size, backend, launch + rate * size, 5, **more) for size in sizes]
+
+
+def test_a_call_is_split_into_launch_and_compute():
+    """50 µs + 1 ns an element: at 100,000 elements, 100 µs of 150 are computing."""
+    (split,) = speed.parts(linear("fast", 50e-6, 1e-9, compiling=1.5, transfer=2e-3))
+    assert (split.backend, split.size, split.compiling, split.transfer) == ("fast", 100_000, 1.5, 2e-3)
+    assert (split.launch, split.compute) == (pytest.approx(50e-6), pytest.approx(100e-6))
+    assert speed.in_words(split) == "fast: compile 1.5 s, launch 50 µs, transfer 2 ms, compute 100 µs at size 100,000"
+
+
+def test_the_launch_is_never_negative_and_the_cpu_transfers_nothing():
+    """Where small inputs are faster per element, because they fit into a cache, the launch counts as 0."""
+    (split,) = speed.parts([Measurement("map", 1_000, "numpy", 1e-6, 5), Measurement("map", 100_000, "numpy", 500e-6, 5)])
+    assert (split.launch, split.compute) == (0.0, 500e-6)
+    assert speed.in_words(split) == "numpy: launch 0 µs, compute 500 µs at size 100,000"
+
+
+def test_a_slow_first_call_of_a_backend_without_a_compiler_is_not_called_compiling():
+    assert [split.compiling for split in speed.parts(linear("simple", 1e-5, 1e-9, compiling=0.5))] == [0.0]
+
+
+def test_estimates_and_single_sizes_are_not_split():
+    simple = [Measurement("map", 1_000, "simple", 1.0, 5), Measurement("map", 100_000, "simple", 100.0, 0)]
+    assert [split.backend for split in speed.parts([*simple, *linear("fast", 1e-5, 1e-9)])] == ["fast"]
+
+
+def test_only_a_gpu_needs_a_transfer():
+    assert [speed.transfer("map", 1_000, backend, "float32") for backend in ("simple", "textbook", "fast", "numpy")] == [0.0] * 4
+
+
+def test_the_transfer_copies_as_many_inputs_as_the_operation_has(monkeypatch):
+    copied = []
+
+    class Copied:
+        def __init__(self, array):
+            self.array = array
+
+        def to(self, backend):
+            copied.append((backend, self.array.shape))
+
+    monkeypatch.setattr(speed.minitorch, "cuda_backend", lambda: "gpu")
+    monkeypatch.setattr(speed.minitorch, "from_numpy", Copied)
+    monkeypatch.setattr(speed, "_synchronized", lambda run: run)
+    assert speed.transfer("zip", 1_000, "cuda", "float32") > 0
+    assert copied == [("gpu", (10, 100))] * 2 * speed.ROUNDS
+    copied.clear()
+    speed.transfer("map", 1_000, "cuda", "float32")
+    assert copied == [("gpu", (10, 100))] * speed.ROUNDS

@@ -29,6 +29,9 @@ BATCH = 2
 BACKENDS = ("simple", "textbook", "fast", "cuda", "numpy")
 """The backends to measure: the three of the library, the textbook kernels if the repository has them, and NumPy."""
 
+COMPILED = ("textbook", "fast", "cuda")
+"""The backends whose kernels Numba compiles at their first call."""
+
 ROUNDS = 5
 """Calls per backend, in turns; the median is reported."""
 
@@ -47,6 +50,7 @@ class Measurement:
         seconds: The median time of a call, or an estimate.
         runs: The number of timed calls; 0 for an estimate, which is extrapolated from the last measured size.
         compiling: Seconds by which the first call was slower.
+        transfer: Seconds to copy the inputs to the GPU; 0 on the CPU.
     """
 
     op: str
@@ -55,6 +59,57 @@ class Measurement:
     seconds: float
     runs: int
     compiling: float = 0.0
+    transfer: float = 0.0
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the time of one backend goes.
+
+    Attributes:
+        backend: An element of `BACKENDS`.
+        size: The largest measured size, of which `transfer` and `compute` are.
+        compiling: Seconds by which the first call was slower, once in a process or once on a machine; 0 if nothing is compiled.
+        launch: Seconds of a call that do not depend on the size: what remains at the smallest size after its share of the work.
+        transfer: Seconds to copy the inputs to the GPU; 0 on the CPU.
+        compute: Seconds of a call without the launch.
+    """
+
+    backend: str
+    size: int
+    compiling: float
+    launch: float
+    transfer: float
+    compute: float
+
+
+def parts(found: Sequence[Measurement]) -> list[Parts]:
+    """Split the time of each backend that was measured at two sizes or more, in the order of the backends."""
+    split = []
+    for backend in dict.fromkeys(each.backend for each in found):
+        own = [each for each in found if each.backend == backend and each.runs]
+        if len(own) < 2:
+            continue
+        small, large = own[0], own[-1]
+        scale = work(small.op, small.size) / work(large.op, large.size)
+        launch = max(0.0, (small.seconds - large.seconds * scale) / (1 - scale))  # t(n) = launch + n · rate through both points
+        compiling = max(each.compiling for each in own) if backend in COMPILED else 0.0
+        split.append(Parts(backend, large.size, compiling, launch, large.transfer, large.seconds - launch))
+    return split
+
+
+def in_words(split: Parts) -> str:
+    """Return where the time of one backend goes, as one line."""
+    copied = f"transfer {duration(split.transfer)}, " if split.transfer else ""
+    compiled = f"compile {duration(split.compiling)}, " if split.compiling else ""
+    return f"{split.backend}: {compiled}launch {duration(split.launch)}, {copied}compute {duration(split.compute)} at size {split.size:,}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in a suitable unit."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def work(op: str, size: int) -> float:
@@ -104,7 +159,9 @@ def measure(op: str, sizes: Sequence[int], backends: Sequence[str], dtype: str, 
         for name in backends:
             if name in runs:
                 seconds = median(times[name])
-                found[name] = last[name] = Measurement(op, size, name, seconds, len(times[name]), max(0.0, first[name] - seconds))
+                compiling = max(0.0, first[name] - seconds)
+                copied = transfer(op, size, name, dtype)
+                found[name] = last[name] = Measurement(op, size, name, seconds, len(times[name]), compiling, copied)
             yield found[name]
 
 
@@ -116,11 +173,25 @@ def _seconds(run: Run) -> float:
     return time.perf_counter() - begun
 
 
-def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
-    """Return a function that runs the operation once on random numbers."""
+def operands(op: str, size: int, dtype: str) -> list[np.ndarray]:
+    """Return two arrays of random numbers."""
     random = np.random.default_rng(0)
     shape = (BATCH, size, size) if op == "matmul" else (size // 100, 100)
-    a, b = (random.standard_normal(shape).astype(dtype) for _ in range(2))
+    return [random.standard_normal(shape).astype(dtype) for _ in range(2)]
+
+
+def transfer(op: str, size: int, backend: str, dtype: str) -> float:
+    """Return the median time in which the inputs are copied to the GPU; 0 for other backends, which share the memory of the CPU."""
+    if backend != "cuda":
+        return 0.0
+    on = minitorch.cuda_backend()
+    tensors = [minitorch.from_numpy(array) for array in operands(op, size, dtype)][: 2 if op in ("matmul", "zip") else 1]
+    return median(_seconds(_synchronized(lambda: [x.to(on) for x in tensors])) for _ in range(ROUNDS))
+
+
+def prepare(op: str, size: int, backend: str, dtype: str) -> Run:
+    """Return a function that runs the operation once on random numbers."""
+    a, b = operands(op, size, dtype)
     if backend == "numpy":
         return {"matmul": lambda: a @ b, "map": lambda: -a, "zip": lambda: a * b, "reduce": lambda: a.sum(1)}[op]
     if backend == "textbook":
