@@ -173,3 +173,13 @@ def test_none_instead_of_a_value_asks_for_a_return():
     assert card.title == "A function returned None where a value was expected: is a return missing?"
     assert "`tests/project/test_guard.py`, line" in card.body
     assert "None.backward()" in card.body
+
+
+def test_a_value_of_another_type_is_not_shown_as_an_error_of_the_app():
+    with pytest.raises(TypeError) as raised:
+        tuple(1.0)
+    card = explain(raised.value)
+    assert card.title == "A function returned a value of another type than expected"
+    assert "`tests/project/test_guard.py`, line" in card.body
+    assert plain("'float' object is not iterable") in card.body
+    assert card.body.endswith("Run `course test` to find the function. If all tests pass, this is an error of the app.")
