@@ -1,0 +1,254 @@
+"""Stage 6 - The process group: the processes of a job, their ranks, and waiting for each other with a time limit.
+
+The engine is MPI through mpi4py, which is imported only in a process that mpiexec has started. A program that runs alone is a group of one
+process and needs neither.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
+"""Variables that the launchers of MPICH, Open MPI and Slurm set for every process of a job."""
+
+YIELDING = 0.01
+"""Seconds of a wait in which a process only yields the processor; after them it sleeps between two looks."""
+
+NAP = 0.0001
+"""Seconds of one such sleep: short beside the network of a cluster, long enough to leave the processor to a process that shares it."""
+
+LAST_WORDS = 2.0
+"""Seconds that a failing process leaves the others to print their own errors before it ends the job."""
+
+DESCRIPTION = 256
+"""Bytes in which a process describes its call where the processes disagree."""
+
+
+class ProcessGroup:
+    """The processes of a job as one of them sees it.
+
+    Args:
+        comm: Communicator of MPI, or None for a group of one process.
+        local_rank: Number of this process among those of its machine.
+        timeout: Seconds to wait for the other processes.
+
+    Attributes:
+        rank: Number of this process, from 0.
+        size: Number of processes.
+    """
+
+    def __init__(self, comm: Any, local_rank: int, timeout: float) -> None:
+        self.comm, self.local_rank, self.timeout = comm, local_rank, timeout
+        self.rank, self.size = (0, 1) if comm is None else (comm.rank, comm.size)
+
+    def duplicate(self) -> ProcessGroup:
+        """The same processes with a communicator of their own, whose messages cannot match those of another."""
+        return ProcessGroup(None if self.comm is None else self.comm.Dup(), self.local_rank, self.timeout)
+
+    def start_sum(self, numbers: np.ndarray) -> Any:
+        """Start to replace contiguous arrays by their sum over all processes; returns the request to wait for."""
+        return self.comm.Iallreduce(_mpi().IN_PLACE, numbers, op=_mpi().SUM)
+
+    def start_broadcast(self, elements: np.ndarray, src: int) -> Any:
+        """Start to replace contiguous arrays by that of rank src; returns the request to wait for."""
+        return self.comm.Ibcast(elements.view(np.uint8), root=src)  # bytes: MPI has no type for every dtype
+
+    def start_gather(self, own: np.ndarray, found: np.ndarray) -> Any:
+        """Start to collect a contiguous array of every process in the rows of found; returns the request to wait for."""
+        return self.comm.Iallgather(own.view(np.uint8), found.view(np.uint8))
+
+    def wait(self, requests: Sequence[Any], op: str) -> None:
+        """Wait until requests are complete.
+
+        Args:
+            requests: Requests of MPI.
+            op: The operation, for the message.
+
+        Raises:
+            RuntimeError: If the other processes do not take part within the time limit.
+        """
+        start = time.monotonic()
+        while sum(not request.Test() for request in requests):  # every look lets all of them progress
+            waited = time.monotonic() - start
+            if waited > self.timeout:
+                raise RuntimeError(
+                    f"{op} on rank {self.rank} expected all {self.size} processes to take part within {self.timeout:g} s, but some did "
+                    "not; one may have ended or stopped early, so look at its output, or pass a longer timeout to init_process_group"
+                )
+            time.sleep(0 if waited < YIELDING else NAP)
+
+    def check_same(self, op: str, call: str) -> None:
+        """Check that every process makes the same call, with one reduction of 16 bytes.
+
+        Args:
+            op: The operation, for the message.
+            call: Description of the call, at most DESCRIPTION bytes of which are shown.
+
+        Raises:
+            RuntimeError: If two processes make different calls; it is raised on every process.
+        """
+        if self.comm is None:
+            return
+        text = call.encode()
+        checksum = zlib.crc32(text)
+        extremes = np.array([checksum, -checksum], np.int64)
+        self.wait([self.comm.Iallreduce(_mpi().IN_PLACE, extremes, op=_mpi().MAX)], op)
+        if extremes[0] == -extremes[1]:
+            return
+        own, found = np.zeros(DESCRIPTION, np.uint8), np.zeros((self.size, DESCRIPTION), np.uint8)
+        shown = np.frombuffer(text[:DESCRIPTION], np.uint8)
+        own[: len(shown)] = shown
+        self.wait([self.start_gather(own, found)], op)
+        calls = [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in found]
+        listed = "".join(f"\n  {_ranks(calls, each)}: {each}" for each in dict.fromkeys(calls))
+        raise RuntimeError(f"{op} expected the same call on every rank, got{listed}\nmake the program do the same on every rank")
+
+
+def _ranks(calls: Sequence[str], call: str) -> str:
+    """The ranks that make a call, in words."""
+    ranks = [str(rank) for rank, each in enumerate(calls) if each == call]
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(ranks[:8])}{' …' if len(ranks) > 8 else ''}"
+
+
+def _mpi() -> Any:
+    """The module mpi4py.MPI, which initializes MPI when it is first imported."""
+    return import_module("mpi4py.MPI")
+
+
+# The group of this process
+
+_groups: list[ProcessGroup] = []
+_excepthooks: list[Callable[..., Any]] = []
+
+
+def init_process_group(timeout: float = 300.0) -> None:
+    """Join the processes that mpiexec has started with this one; a program that runs alone becomes a group of one.
+
+    From here on, an exception that nobody catches ends the whole job after its traceback, because the other processes would wait forever.
+
+    Args:
+        timeout: Seconds to wait for the other processes before a call raises an error.
+
+    Raises:
+        TypeError: If timeout is not a number.
+        ValueError: If it is not above 0 and finite.
+        RuntimeError: If the group exists, mpi4py is missing, or mpiexec belongs to another MPI than mpi4py's.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"init_process_group expected timeout in seconds, got {timeout!r}; pass a number such as 300.0")
+    if not (timeout > 0 and isfinite(timeout)):
+        raise ValueError(f"init_process_group expected a finite timeout > 0 seconds, got {timeout}; a day is 86400.0")
+    if _groups:
+        raise RuntimeError("init_process_group expected to be called once, but the group exists; call destroy_process_group() first")
+    if not any(name in os.environ for name in LAUNCHED):
+        _groups.append(ProcessGroup(None, 0, timeout))
+        return
+    try:
+        mpi = _mpi()
+    except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py found no MPI library
+        raise RuntimeError(
+            f"init_process_group expected mpi4py in a job of several processes, got {type(error).__name__}: {error}; "
+            "install it: pip install -r requirements.distributed.txt"
+        ) from error
+    world = mpi.COMM_WORLD
+    promised = int(os.environ.get("PMI_SIZE") or os.environ.get("OMPI_COMM_WORLD_SIZE") or world.size)
+    if promised != world.size:
+        raise RuntimeError(
+            f"init_process_group expected {promised} processes as mpiexec said, got {world.size}: mpiexec belongs to another MPI than "
+            "mpi4py's; start the program with python -m minitorch.distributed.run"
+        )
+    local_rank = world.Split_type(mpi.COMM_TYPE_SHARED).rank
+    _groups.append(ProcessGroup(world.Dup() if world.size > 1 else None, local_rank, timeout))
+    _excepthooks.append(sys.excepthook)
+    sys.excepthook = _print_and_abort
+
+
+def destroy_process_group() -> None:
+    """Leave the group; every process calls it at the end.
+
+    Raises:
+        RuntimeError: If there is no group.
+    """
+    current_group("destroy_process_group")
+    if _excepthooks:
+        sys.excepthook = _excepthooks.pop()
+    _groups.clear()
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` has been called."""
+    return bool(_groups)
+
+
+def current_group(op: str) -> ProcessGroup:
+    """The group of this process.
+
+    Args:
+        op: The function that needs it, for the message.
+
+    Raises:
+        RuntimeError: If there is none.
+    """
+    if not _groups:
+        raise RuntimeError(f"{op} expected a process group, got none; call minitorch.distributed.init_process_group() first")
+    return _groups[0]
+
+
+def get_rank() -> int:
+    """Number of this process, from 0.
+
+    Raises:
+        RuntimeError: If there is no group.
+    """
+    return current_group("get_rank").rank
+
+
+def get_world_size() -> int:
+    """Number of processes.
+
+    Raises:
+        RuntimeError: If there is no group.
+    """
+    return current_group("get_world_size").size
+
+
+def get_local_rank() -> int:
+    """Number of this process among those of its machine, from 0; the number of its GPU, where each process has one.
+
+    Raises:
+        RuntimeError: If there is no group.
+    """
+    return current_group("get_local_rank").local_rank
+
+
+def _print_and_abort(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+    """Print an exception that nobody caught, and end all processes of the job."""
+    _excepthooks[-1](kind, error, traceback)
+    abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+
+def abort(status: int, patience: float = LAST_WORDS) -> None:
+    """End all processes of the job, as soon as all fail or after a moment in which others that fail too print their errors.
+
+    Args:
+        status: Exit status of the job.
+        patience: Seconds of that moment.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if not _groups or _groups[0].comm is None:
+        return
+    world = _mpi().COMM_WORLD
+    failed, start = world.Ibarrier(), time.monotonic()  # complete if every process fails; nothing else uses the world's communicator
+    while not failed.Test() and time.monotonic() - start < patience:
+        time.sleep(NAP)
+    world.Abort(status)
