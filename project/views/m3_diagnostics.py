@@ -84,7 +84,7 @@ try:
         show(run_check(function, st.session_state.get("sources") or sources.stamp()))
 except Failed as error:
     task = next(task for task in course().tasks if name in task.write)
-    st.error(f"The kernel of Task {task.id} could not be compiled.", icon=":material/error:")
+    st.error(plain(f"{WRITTEN[function]} of Task {task.id} could not be compiled and run."), icon=":material/error:")
     st.code(str(error), language=None)
 task_source.show([name])
 st.write("**Command line**")

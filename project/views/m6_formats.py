@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import streamlit as st
 
-from project.lab.cards import plain
+from project.lab.cards import WrongResult, plain
 from project.lab.charts.drawing import draw
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.source import Refused
@@ -45,6 +45,14 @@ def choose_format() -> str:
     state.setdefault("formats_bits", formats.write_bits(formats.special("1", dtype), dtype))
     state.formats_before = dtype
     return dtype
+
+
+def check_rounding() -> None:
+    """Check that the student's code keeps 1, a number of every format; the rest of the page takes its results for rounded numbers."""
+    for dtype in offered:
+        got = formats.value(rounding.nearest(Fraction(1), dtype), dtype)
+        if got != 1:
+            raise WrongResult(f'tensor([1.0], dtype="{dtype}") expected to contain 1.0, got {got}')
 
 
 def set_pattern(pattern: int | None, dtype: str) -> None:
@@ -169,6 +177,7 @@ def sums_section() -> None:
 
 
 with task_guard():
+    check_rounding()
     dtype = choose_format()
     bits_section(dtype)
     rounding_section(dtype)

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from minitorch import Scalar
+from project.lab.cards import WrongResult
 from project.lab.typed.expressions import MOST_CHARACTERS, parse
 from project.lab.typed.source import Refused
 
@@ -139,11 +140,11 @@ def test_the_deepest_accepted_expression_can_be_evaluated():
 # Methods, for expressions of tensors
 
 
-class CallRecorder:
-    """Returns a text that describes each method call."""
+class CallRecorder(str):
+    """Describes the last method call."""
 
     def __getattr__(self, name):
-        return lambda *args: f"{name}{args}"
+        return lambda *args: CallRecorder(f"{name}{args}")
 
 
 @pytest.mark.parametrize(
@@ -202,3 +203,17 @@ def test_an_unknown_method_or_a_wrong_call_is_refused(text):
 def test_methods_are_refused_unless_enabled():
     with pytest.raises(Refused, match="dots and calls of results are not allowed"):
         parse("x.sum()", XYZ)
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"),
+    [
+        (1.0, "x * y expected to return a Scalar, got float"),
+        (None, "x * y expected to return a Scalar, got NoneType; is a return missing?"),
+    ],
+)
+def test_an_operator_that_returns_another_type_is_reported(monkeypatch, returned, got):
+    monkeypatch.setattr(Scalar, "__mul__", lambda self, other: returned)
+    with pytest.raises(WrongResult) as wrong:
+        parse("x * y", XYZ).function(("x", "y"), constant)(Scalar(1.0), Scalar(2.0))
+    assert str(wrong.value) == got

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from project.lab.cards import WrongResult
 from project.lab.typed.source import Refused, Source, integer
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
@@ -71,7 +72,7 @@ class Expression:
     _tree: ast.expr
 
     def function(self, arguments: Sequence[str], number: Callable[[float], Any]) -> Callable[..., Any]:
-        """Return the expression as a function.
+        """Return the expression as a function, which raises WrongResult if an operator returns another type than its operands have.
 
         Args:
             arguments: The variables in the order of the parameters of the function; some may not occur in the expression.
@@ -79,7 +80,12 @@ class Expression:
         """
 
         def f(*values: Any) -> Any:
-            return _evaluate(self._tree, dict(zip(arguments, values, strict=True)), number)
+            out = _evaluate(self._tree, dict(zip(arguments, values, strict=True)), number)
+            kind = type(values[0]) if values else float
+            if kind is not float and not isinstance(out, kind):
+                forgot = "; is a return missing?" if out is None else ""
+                raise WrongResult(f"{self.text} expected to return a {kind.__name__}, got {type(out).__name__}{forgot}")
+            return out
 
         return f
 
