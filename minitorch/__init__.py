@@ -37,6 +37,7 @@ from minitorch.kernels import elementwise as _elementwise, reduce as _reduce, ma
 from minitorch.fast_ops import FastBackend, FastOps
 from minitorch.kernels.cuda import elementwise as _cuda_elementwise, matmul as _cuda_matmul
 from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
+from minitorch.cuda_kernels import sum_blocks_practice, transpose_practice
 from minitorch import cuda as cuda
 
 # Stage 4 - Networks

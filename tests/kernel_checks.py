@@ -1,0 +1,52 @@
+"""What a kernel must not do, checked by running it in the interpreter of `minitorch.cuda`; no GPU is needed."""
+
+import numpy as np
+
+from minitorch.cuda import inspect_kernel
+
+
+def inspected(kernel, grid, block, *args, trace=None):
+    """The report of a launch; fails at the first mistake that the interpreter finds."""
+    report = inspect_kernel(kernel, grid, block, *args, trace=trace)
+    assert not report.findings, str(report.findings[0])
+    return report
+
+
+def assert_each_cell_once(report, memory, kind):
+    """Every element of an array is read (or written) by one thread, once."""
+    counts = report.count_cells(memory, kind)
+    wrong = np.flatnonzero(counts.reshape(-1) != 1)
+    verb = {"read": "read", "write": "written"}[kind]
+    if wrong.size:
+        lines = ", ".join(sorted({str(access.place.line) for access in report.select_accesses(memory, kind)})) or "none"
+        raise AssertionError(
+            f"expected each element of {memory} to be {verb} once, got {memory}[{wrong[0]}] {verb} {counts.reshape(-1)[wrong[0]]} times "
+            f"(lines: {lines}); {wrong.size} of {counts.size} elements are wrong"
+        )
+
+
+def assert_coalesced(report):
+    """The requests of warps touch no more 32-byte sectors of global memory than their elements fill."""
+    for access in report.select_accesses(space="global"):
+        assert access.sectors <= access.ideal, (
+            f"line {access.place.line}: expected the {access.requests} requests of warps that {access.kind} {access.memory} to touch "
+            f"{access.ideal} sectors of 32 bytes, got {access.sectors}; which index grows by 1 from thread to thread of a warp?"
+        )
+
+
+def assert_free_of_bank_conflicts(report):
+    """The threads of a warp access different banks of shared memory, or the same word."""
+    for access in report.select_accesses(space="shared"):
+        assert access.degree <= 1, (
+            f"line {access.place.line}: expected the threads of a warp that {access.kind} {access.memory} to use different banks, got a "
+            f"{access.degree}-way conflict: {access.degree} threads wait for the same bank"
+        )
+
+
+def assert_warps_stay_together(report, most):
+    """At most this many branches of warps are taken by some of their threads only."""
+    diverged = [line for line in report.lines if line.diverged]
+    total = sum(line.diverged for line in diverged)
+    assert total <= most, f"expected at most {most} branches at which the threads of a warp part, got {total}: " + "; ".join(
+        f"line {line.place.line}: {line.diverged} of {line.branches}" for line in diverged
+    )
