@@ -178,7 +178,7 @@ def test_the_warps_of_the_sum_stay_together_until_one_is_left():
 
 @pytest.mark.task3_7
 def test_the_block_adds_its_sums_in_rounds():
-    """4 warps write their sums; 7 rounds, of which the first has 2 warps at work, read two sums and write one: 4 + 8 · 3 + 1 = 29 requests."""
+    """4 warps write their sums; 7 rounds, of which the first has 2 warps at work, read two sums and write one: 4 + 8 · 3 + 1 = 29."""
     report = summed(odd_numbers(SUM_ELEMENTS))
     requests = sum(access.requests for access in report.select_accesses(space="shared"))
     assert requests <= 40, f"expected about 29 requests of warps for shared memory, got {requests}; do all threads add at the same time?"
