@@ -43,6 +43,8 @@ class StepAccess:
         kind: "read", "write" or "atomic".
         lanes: Numbers of the threads in the block, x fastest.
         cells: The element that each of them accesses, counted in row-major order.
+        shape: Shape of the array.
+        dtype: Type of its elements.
     """
 
     memory: str
@@ -50,6 +52,8 @@ class StepAccess:
     kind: str
     lanes: np.ndarray
     cells: np.ndarray
+    shape: Index
+    dtype: np.dtype
 
 
 @dataclass
@@ -196,7 +200,7 @@ class Recorder:
         count = self.accesses[key]
         count.elements += len(cells)
         if self.tracing and self.trace:
-            self.trace[-1].accesses.append(StepAccess(memory.name, memory.space, name, lanes.copy(), cells.copy()))
+            self.trace[-1].accesses.append(StepAccess(memory.name, memory.space, name, lanes.copy(), cells.copy(), memory.shape, memory.dtype))
         if not len(cells):
             return
         if memory.space == "local":
