@@ -228,7 +228,7 @@ FOLDERS = course().folders(course().stages[-1].number)
 NAMESPACES = ("core", "io", "kernels", "kernels.cuda", "ops", *(folder for folder in FOLDERS if folder.partition(".")[0] == "torch"))
 """Folders without names of their own: their modules are listed among those of the top level, and imported by name."""
 
-PROGRAMS = {"run", "worker"}
+PROGRAMS = {"run", "worker", "inspect"}
 """Modules that Python runs with -m or as a file; it warns if a table of contents has imported them before."""
 
 

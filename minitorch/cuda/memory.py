@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,13 +66,14 @@ class Memory:
         Returns:
             The number of the element and whether it exists, one per active thread.
         """
-        cells: Any = np.zeros(mask.count, np.int64)
-        inside: Any = np.ones(mask.count, np.bool_)
+        cells = np.zeros(mask.count, np.int64)
+        inside = np.ones(mask.count, np.bool_)
         for index, size in zip(indices, self.shape, strict=True):
             here = index[mask.lanes] if isinstance(index, np.ndarray) else index
             inside &= (here >= 0) & (here < size)
-            cells = cells * size + here
-        return cells.astype(np.int64), inside
+            cells *= size
+            cells += np.asarray(here).astype(np.int64)
+        return cells, inside
 
     def index(self, cell: int) -> Index:
         """The index of an element."""
@@ -139,8 +141,13 @@ def count_sectors(cells: np.ndarray, lanes: np.ndarray, itemsize: int) -> tuple[
     Returns:
         Requests of warps, sectors, cache lines, and the ideal number of sectors: distinct bytes / 32 per warp, rounded up.
     """
-    if not len(cells):
-        return 0, 0, 0, 0
+    return _sectors(cells.tobytes(), lanes.tobytes(), itemsize) if len(cells) else (0, 0, 0, 0)
+
+
+@lru_cache(maxsize=1024)
+def _sectors(cell_bytes: bytes, lane_bytes: bytes, itemsize: int) -> tuple[int, int, int, int]:
+    """`count_sectors`, whose results are kept: loops and blocks repeat the same accesses."""
+    cells, lanes = np.frombuffer(cell_bytes, np.int64), np.frombuffer(lane_bytes, np.int64)
     span = (int(cells.max()) + 1) * itemsize // CACHE_LINE * CACHE_LINE + CACHE_LINE
     keys = np.sort((lanes // WARP) * span + cells * itemsize)
     distinct = keys[np.diff(keys, prepend=-1) != 0]
@@ -167,8 +174,13 @@ def count_wavefronts(cells: np.ndarray, lanes: np.ndarray, itemsize: int) -> tup
     Returns:
         Requests of warps, passes of all of them, and the highest degree.
     """
-    if not len(cells):
-        return 0, 0, 0
+    return _wavefronts(cells.tobytes(), lanes.tobytes(), itemsize) if len(cells) else (0, 0, 0)
+
+
+@lru_cache(maxsize=1024)
+def _wavefronts(cell_bytes: bytes, lane_bytes: bytes, itemsize: int) -> tuple[int, int, int]:
+    """`count_wavefronts`, whose results are kept."""
+    cells, lanes = np.frombuffer(cell_bytes, np.int64), np.frombuffer(lane_bytes, np.int64)
     part = WARP // max(1, itemsize // 4)  # threads that are served together
     words = cells * itemsize // 4
     group = lanes // part
