@@ -26,6 +26,7 @@ from course.staff.probes import module2_operations as module2_operations
 from course.staff.probes import module2_training as module2_training
 from course.staff.probes import module3 as module3
 from course.staff.probes import module3_cuda as module3_cuda
+from course.staff.probes import module3_cuda_kernels as module3_cuda_kernels
 from course.staff.probes import module4 as module4
 from course.staff.probes import module4_functional as module4_functional
 from course.staff.probes import module4_networks as module4_networks
