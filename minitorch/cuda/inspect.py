@@ -116,8 +116,10 @@ def launch(options: argparse.Namespace) -> tuple[Callable[..., Any], Any, Any, S
         needs = "--grid, --block and the kernel's arguments" if name else f"{options.kernel}:KERNEL"
         raise ValueError(f"expected {needs}, or a function {EXAMPLE}() in {Path(file).name} that returns (kernel, grid, block, arguments)")
     kernel, grid, block, arguments = example()
-    if name and python_function(kernel) is not python_function(find_kernel(module, name)):
-        raise ValueError(f"{EXAMPLE}() is about {python_function(kernel)}; give --grid, --block and arguments for {name}")
+    shown = python_function(kernel)
+    if name and shown is not python_function(find_kernel(module, name)):
+        about = shown.__name__ if shown else repr(kernel)
+        raise ValueError(f"{EXAMPLE}() is about {about}; give --grid, --block and arguments for {name}")
     return kernel, grid, block, arguments
 
 

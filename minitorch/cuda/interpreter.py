@@ -270,11 +270,11 @@ class Interpreter(Expressions):
         bound.apply_defaults()
         if self.depth >= DEEPEST_CALL:
             raise self.error(frame, node, f"{function.name} calls itself without end; a kernel cannot recurse this deep")
-        inner, target = Frame(function, mask, dict(bound.arguments)), self.target
+        inner, target, step = Frame(function, mask, dict(bound.arguments)), self.target, self.recorder.step
         self.depth += 1
         self.execute(function.body, mask, inner)
         self.depth -= 1
-        self.target = target
+        self.target, self.recorder.step = target, step
         return inner.result
 
 

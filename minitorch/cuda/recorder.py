@@ -93,6 +93,7 @@ class Recorder:
         self.accesses: dict[tuple[int, str, str], AccessCount] = {}
         self.cells: dict[tuple[str, str, int], np.ndarray] = {}
         self.trace: list[Step] = []
+        self.step: Step | None = None  # the statement that makes the accesses
         self.shared_bytes = 0
         self.barriers = 0
         self.out_of_bounds: dict[tuple[int, str, str], OutOfBounds] = {}
@@ -152,7 +153,8 @@ class Recorder:
         count.instructions += mask.warps
         count.active += mask.count
         if self.tracing:
-            self.trace.append(Step(self.places[line], kind, mask.bits.copy(), self.interval))
+            self.step = Step(self.places[line], kind, mask.bits.copy(), self.interval)
+            self.trace.append(self.step)
 
     def branch(self, line: int, mask: Mask, taken: Mask) -> None:
         """Count a condition that is true for the threads of taken."""
@@ -199,8 +201,8 @@ class Recorder:
             self.accesses[key] = AccessCount(self.places[line], memory.name, memory.space, name)
         count = self.accesses[key]
         count.elements += len(cells)
-        if self.tracing and self.trace:
-            self.trace[-1].accesses.append(StepAccess(memory.name, memory.space, name, lanes.copy(), cells.copy(), memory.shape, memory.dtype))
+        if self.tracing and self.step is not None:
+            self.step.accesses.append(StepAccess(memory.name, memory.space, name, lanes.copy(), cells.copy(), memory.shape, memory.dtype))
         if not len(cells):
             return
         if memory.space == "local":

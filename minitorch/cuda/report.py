@@ -157,7 +157,7 @@ class KernelReport:
         """The report as plain text: findings, totals, and the counts of every line beside its source.
 
         Args:
-            width: Columns of the text; at least 60.
+            width: Columns of the text; at least 72, and 72 if it is less.
         """
         return format_report(self, width)
 

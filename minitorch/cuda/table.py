@@ -11,7 +11,7 @@ from typing import Any
 from minitorch.cuda.lanes import WARP
 from minitorch.cuda.recorder import LineCount
 
-NARROWEST = 60
+NARROWEST = 72
 """Columns that the table needs."""
 
 HEADER = ("line", "active", "sectors", "coalesced", "conflict", "flops")
@@ -55,7 +55,10 @@ def _totals(report: Any, width: int) -> list[str]:
     intensity = f"{report.flops} flops / {report.global_bytes} bytes of global traffic = {report.intensity:.2f} flops per byte."
     threads = f"Active threads per warp: {report.warp_efficiency:.0%}. Shared memory: {report.shared_bytes} bytes per block."
     text = " ".join([*notes, threads, intensity])
-    return [_columns([header, *rows], left=2), textwrap.fill(text, width)] if rows else [textwrap.fill(f"{threads} {intensity}", width)]
+    if not rows:
+        return [textwrap.fill(f"{threads} {intensity}", width)]
+    table = "\n".join(_clip(line, width) for line in _columns([header, *rows], left=2).splitlines())
+    return [table, textwrap.fill(text, width)]
 
 
 def _sources(report: Any, width: int) -> list[str]:
