@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.distributed.staging import select_device
+
 LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
 """Variables that the launchers of MPICH, Open MPI and Slurm set for every process of a job."""
 
@@ -98,19 +100,27 @@ class ProcessGroup:
         """
         if self.comm is None:
             return
-        text = call.encode()
-        checksum = zlib.crc32(text)
+        checksum = zlib.crc32(call.encode())
         extremes = np.array([checksum, -checksum], np.int64)
         self.wait([self.comm.Iallreduce(_mpi().IN_PLACE, extremes, op=_mpi().MAX)], op)
         if extremes[0] == -extremes[1]:
             return
-        own, found = np.zeros(DESCRIPTION, np.uint8), np.zeros((self.size, DESCRIPTION), np.uint8)
-        shown = np.frombuffer(text[:DESCRIPTION], np.uint8)
-        own[: len(shown)] = shown
-        self.wait([self.start_gather(own, found)], op)
-        calls = [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in found]
+        calls = self.gather_texts(call, op)
         listed = "".join(f"\n  {_ranks(calls, each)}: {each}" for each in dict.fromkeys(calls))
         raise RuntimeError(f"{op} expected the same call on every rank, got{listed}\nmake the program do the same on every rank")
+
+    def gather_texts(self, text: str, op: str) -> list[str]:
+        """The texts of all processes in the order of their ranks, for a message; DESCRIPTION bytes of each.
+
+        Args:
+            text: That of this process.
+            op: The operation, for the message if others do not take part.
+        """
+        own, found = np.zeros(DESCRIPTION, np.uint8), np.zeros((self.size, DESCRIPTION), np.uint8)
+        shown = np.frombuffer(text.encode()[:DESCRIPTION], np.uint8)
+        own[: len(shown)] = shown
+        self.wait([self.start_gather(own, found)], op)
+        return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in found]
 
 
 def _ranks(calls: Sequence[str], call: str) -> str:
@@ -167,6 +177,7 @@ def init_process_group(timeout: float = 300.0) -> None:
             "mpi4py's; start the program with python -m minitorch.distributed.run"
         )
     local_rank = world.Split_type(mpi.COMM_TYPE_SHARED).rank
+    select_device(local_rank)
     _groups.append(ProcessGroup(world.Dup() if world.size > 1 else None, local_rank, timeout))
     _excepthooks.append(sys.excepthook)
     sys.excepthook = _print_and_abort

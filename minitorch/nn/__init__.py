@@ -53,6 +53,7 @@ from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
 from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
 from minitorch.nn import window_options as window_options
+from minitorch.nn import parallel as parallel
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d

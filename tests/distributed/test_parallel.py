@@ -1,0 +1,123 @@
+"""DistributedDataParallel: several processes on shards get the parameters of one process on the whole batch."""
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import distributed, nn
+from minitorch.nn.parallel import DistributedDataParallel
+
+from .jobs import needs_mpi, run_job
+
+EQUAL = 1e-12
+
+
+def check_equality(processes, first_seed, configurations):
+    job = run_job(processes, "parallel.py", first_seed, configurations, timeout=600)
+    results = [job.results(rank) for rank in range(processes)]
+    assert len(results[0]) == configurations
+    for seed, (difference, description, checksum) in results[0].items():
+        assert difference <= EQUAL, description
+        assert [each[seed][2] for each in results] == [checksum] * processes, f"the ranks have different parameters: {description}"
+
+
+@needs_mpi
+def test_two_processes_train_as_one():
+    check_equality(2, 1, 2)
+
+
+@needs_mpi
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("processes", [1, 2, 3, 4])
+def test_random_models_optimizers_and_uneven_batches_train_as_in_one_process(processes):
+    check_equality(processes, 100 * processes, 20)
+
+
+@needs_mpi
+@pytest.mark.exhaustive
+def test_gradients_buffers_and_outputs_by_hand():
+    job = run_job(2, "by_hand.py")
+    for rank in range(2):
+        results = job.results(rank)
+        # the loss is the mean of w·x over 1 and 3 examples with x = 1 and x = 2, 3, 4: weighted (1·1 + 3·3) / 4
+        assert results["weighted"] == [2.5]
+        assert results["equal weights"] == [2.0]  # (1 + 3) / 2
+        assert results["accumulated"] == [7.5]  # 2.5 + 2 · 2.5
+        assert results["frozen"] == [None, [2.5]]
+        assert results["float16"] == ["float16", [2.5]]
+        assert results["buffers of rank 0"] == [10.0, 0]
+        assert results["parameters of rank 0"] == [1.0]
+        assert results["outputs"] == ["Pair", "dict", 2.5, 2.5]
+        assert results["new leaves"] == [2.5]
+        assert results["statistics"] == [[1.0], [3.0]][rank]  # BatchNorm: each rank its own
+        assert results["evaluation"] == "rank 0 alone"
+
+
+@needs_mpi
+@pytest.mark.exhaustive
+def test_the_first_bucket_is_sent_before_the_last_gradient_is_computed():
+    job = run_job(2, "overlap.py")
+    for rank in range(2):
+        assert job.results(rank) == {"sent when the first layer's gradient came": 2, "buckets": 3}
+
+
+@needs_mpi
+@pytest.mark.exhaustive
+def test_a_model_on_the_gpu_trains_as_on_the_cpu(monkeypatch):
+    """In numba's simulator."""
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    job = run_job(2, "on_gpu.py")
+    for rank in range(2):
+        assert job.results(rank) == {"all_reduce": [3.0, 6.0], "gather": [[1.0, 2.0], [2.0, 4.0]], "gradient": [[2.5]], "backend": "cuda"}
+
+
+# One process
+
+
+@pytest.fixture
+def alone():
+    distributed.init_process_group()
+    yield
+    distributed.destroy_process_group()
+
+
+def test_in_one_process_the_module_is_only_called(alone):
+    model = nn.Linear(2, 1).double()
+    wrapped = DistributedDataParallel(model)
+    x = minitorch.tensor([[1.0, 2.0], [3.0, 5.0]])
+    wrapped(x).mean().backward()
+    assert model.weight.value.grad.tolist() == [[2.0, 3.5]]
+    assert model.weight.value._hooks is None
+    assert np.array_equal(wrapped(x).to_numpy(), model(x).to_numpy())
+
+
+def test_the_names_of_the_state_begin_with_module(alone):
+    wrapped = DistributedDataParallel(nn.Linear(2, 1))
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    assert repr(wrapped).startswith("DistributedDataParallel(\n  processes=1\n  (module): Linear(")
+
+
+def test_wrong_arguments_are_refused(alone):
+    with pytest.raises(TypeError, match=r"^DistributedDataParallel expected a Module, got list; pass the model itself$"):
+        DistributedDataParallel([])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^DistributedDataParallel expected bucket_cap_mb > 0, got 0; 25 is a good start$"):
+        DistributedDataParallel(nn.Linear(1, 1), bucket_cap_mb=0)
+
+
+def test_a_group_is_needed():
+    expected = r"^DistributedDataParallel expected a process group, got none; call minitorch\.distributed\.init_process_group\(\) first$"
+    with pytest.raises(RuntimeError, match=expected):
+        DistributedDataParallel(nn.Linear(1, 1))
+
+
+def test_buckets_hold_the_last_parameters_first_up_to_their_size():
+    from minitorch.nn.parallel import _assign
+
+    def sizes(*counts, dtype="float64"):
+        return [minitorch.zeros((count,), dtype=dtype) for count in counts]
+
+    assert _assign(sizes(1, 1, 1), 16) == [[2, 1], [0]]
+    assert _assign(sizes(1, 1, 1), 15) == [[2], [1], [0]]
+    assert _assign(sizes(5, 1), 8) == [[1], [0]]  # one that is larger than a bucket has its own
+    assert _assign(sizes(1, 1) + sizes(1, dtype="float16") + sizes(1, dtype="float32"), 100) == [[3, 2], [1, 0]]  # one dtype each
+    assert _assign([], 16) == []
