@@ -21,6 +21,8 @@ STYLE = """
 .stColumn:has(> * > * > .st-key-boundary_chart) {container-type: inline-size}
 .st-key-boundary_chart {flex: none; height: calc(100cqw + 102px)}
 .st-key-boundary_chart .mark-rect path {shape-rendering: crispEdges}
+.st-key-tour button {height: auto; text-align: left}
+@media (max-width: 640px) {.stMainBlockContainer {padding-top: 4.5rem}}
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
 """
 """Smaller titles, and charts that grow with the page. The decision boundary of a training page is as high as its column is wide; its axes
@@ -49,6 +51,7 @@ st.set_page_config(
     page_title="MiniTorch", page_icon=str(Path(__file__).with_name("lab") / "icon.svg"), layout="wide", initial_sidebar_state=230
 )
 st.html(f"<style>{STYLE}</style>")
+st.html(Path(__file__).with_name("lab") / "contrast.css")
 served = Path(sys.argv[0]).resolve() == Path(__file__).resolve()  # not in a test of the pages
 arguments = sys.argv[1:] if served else []
 first, complaint = registry.start(arguments)

@@ -75,6 +75,13 @@ VIEWS = (
     View("m3_speed", "Speed-up", 3, "speed", "Time the backends on inputs of increasing size and compare them."),
     View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, counting every read from memory."),
     View("m3_grid", "Grid explorer", 3, "apps", "Grid, block and thread: which thread computes which element, and how a block cooperates."),
+    View(
+        "m3_kernels",
+        "Kernel laboratory",
+        3,
+        "developer_board",
+        "Step a warp through a CUDA kernel: its memory accesses, conflicts and races, without a GPU.",
+    ),
     View("m3_training", "Fast training", 3, "model_training", "A wide network trained in mini-batches on a compiled backend."),
     View("m4_convolution", "Convolution", 4, "filter_center_focus", "Slide a kernel over an image; see the products and the sum."),
     View("m4_pooling", "Pooling", 4, "zoom_in_map", "The maximum or mean of each window, and where its gradient goes."),

@@ -88,6 +88,7 @@ STEPS = (
     Step("speed", "m3_speed", "Time the backends on your machine.", lambda s: s.get("speed_job") is not None),
     Step("tiles", "m3_tiling", "Play the tiled product for ten steps. Who reads memory?", at_least("tiling_step", 10)),
     Step("race", "m3_grid", "Remove a part of a kernel and see what goes wrong.", lambda s: s.get("grid_missing") not in (None, "nothing")),
+    Step("warp", "m3_kernels", "Step a warp through ten lines of a kernel.", at_least("kernel_step", 10)),
     Step("batches", "m3_training", "Train for 10 epochs in mini-batches.", trained(10)),
     Step("window", "m4_convolution", "Slide the kernel over ten elements.", at_least("conv_step", 10)),
     Step("pool", "m4_pooling", "See where the gradient of a maximum goes.", chosen("pool_direction", "backward")),

@@ -1,0 +1,146 @@
+"""Module 3: a CUDA kernel beside its warps and its memory, without a GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from course.manifest import ROOT
+from project.lab import task_source
+from project.lab.cards import plain
+from project.lab.charts.drawing import draw
+from project.lab.guard import task_guard
+from project.lab.widgets.fields import whole_number
+from project.lab.widgets.player import player
+
+if TYPE_CHECKING:
+    from project.lab.explorers.kernel_lab import Launch
+
+MOST_STEPS = 1000
+MOST_FINDINGS = 6
+state = st.session_state
+
+st.title("Kernel laboratory")
+st.write(
+    "A GPU runs the threads of a block in warps of 32 that execute the same line at the same time. This page interprets a kernel as a GPU "
+    "would run it, records every access of memory, and reports what would be slow or wrong. It needs no GPU."
+)
+
+with task_guard():
+    from minitorch.cuda import KernelError
+    from project.lab.charts import kernel_figures, kernel_roofline
+    from project.lab.explorers import kernel_lab
+
+
+def inspect(name: str, launch: Launch, block: tuple[int, int, int]):
+    """Return the report of a launch, which is kept until the source or the selection changes."""
+    made_from = name, block, state.get("sources")
+    if state.get("kernel_made_from") != made_from:
+        with task_guard():
+            try:
+                state.kernel_report = kernel_lab.run(launch, block)
+            except KernelError as error:
+                st.error(f"**This kernel cannot be run.** {plain(str(error).replace(f'{ROOT}/', ''))}", icon=":material/error:")
+                st.stop()
+        state.kernel_made_from = made_from
+    return state.kernel_report
+
+
+def select() -> tuple[str, Launch, tuple[int, int, int], int]:
+    """Show the controls that select a kernel, a block and a warp."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        help = "The kernels that you write, on small inputs, and textbook kernels with typical mistakes."
+        name = st.selectbox("Kernel", list(kernel_lab.LAUNCHES), 7, key="kernel_name", bind="query-params", width=360, help=help)
+        launch = kernel_lab.LAUNCHES[name]
+        sizes = (*launch.grid, 1, 1)
+        block = [whole_number("blockIdx.x", "kernel_block_x", 0, 0, sizes[0] - 1) if sizes[0] > 1 else 0]
+        block.append(whole_number("blockIdx.y", "kernel_block_y", 0, 0, sizes[1] - 1) if sizes[1] > 1 else 0)
+        threads = 1
+        for size in launch.block:
+            threads *= size
+        warp = whole_number("Warp", "kernel_warp", 0, 0, (threads - 1) // 32) if threads > 32 else 0
+    st.caption(f"{launch.purpose} Grid {launch.grid}, blocks of {launch.block} threads.")
+    return name, launch, (block[0], block[1], 0), warp
+
+
+def show_findings(report) -> None:
+    """Show the mistakes in words."""
+    for finding in report.findings[:MOST_FINDINGS]:
+        st.error(plain(str(finding)), icon=":material/error:")
+    if len(report.findings) > MOST_FINDINGS:
+        st.caption(f"And {len(report.findings) - MOST_FINDINGS} more.")
+
+
+def show_totals(report) -> None:
+    """Show the totals of the launch."""
+    with st.container(horizontal=True):
+        mistakes = len(report.findings)
+        st.metric("Mistakes", mistakes or "none", width=110, help="Races, accesses outside of arrays, barriers that not all threads reach.")
+        help = "The sectors of global memory that would be enough, divided by those that are transferred."
+        st.metric("Coalesced", f"{report.coalescing:.0%}", width=120, help=help)
+        degree = report.bank_conflict_degree
+        help = "The largest number of threads of a warp that wait for the same bank of shared memory."
+        st.metric("Bank conflicts", f"{degree}-way" if degree > 1 else "none", width=150, help=help)
+        help = "The threads that are active when a warp executes a line, on average."
+        st.metric("Active threads", f"{report.warp_efficiency:.0%}", width=150, help=help)
+        help = "Floating-point operations for each byte of global memory that is transferred."
+        st.metric("Operations a byte", f"{report.intensity:.2g}", width=160, help=help)
+
+
+def show_step(steps, moment: int) -> None:
+    """Show the threads of the warp and the memory that they access."""
+    shown = steps[moment]
+    st.info(plain(kernel_lab.sentence(shown)), icon=":material/arrow_right_alt:")
+    st.html(kernel_figures.lanes(shown.active))
+    for each in shown.accesses:
+        if each.access.space != "local":
+            st.markdown(f"**{plain(each.access.memory)}**, {each.access.space} memory, shape {each.access.shape}")
+            st.html(kernel_figures.memory(each))
+            st.caption(kernel_figures.rows_note(each))
+
+
+name, launch, block, warp = select()
+report = inspect(name, launch, block)
+show_totals(report)
+show_findings(report)
+steps = kernel_lab.warp_steps(report, warp, MOST_STEPS)
+if steps:
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        moment = player(len(steps) - 1, "kernel_step", "Lines executed", plays=True)
+        show_step(steps, moment)
+    with left:
+        place = steps[moment].step.place
+        st.html(kernel_figures.source(report, place.line, place.file))
+        st.caption(
+            "Threads: the share of a warp's threads that is active. Sectors: of 32 bytes in an access of a warp; after a slash, how many "
+            "would do. Banks: threads that wait for the same bank. Blue: the current line. Red: part of a mistake."
+        )
+    st.caption(
+        "A row of a memory is 128 bytes: a cache line, or one word of each of the 32 banks. Blue: read. Green: written. Orange: changed "
+        "atomically; pale orange: transferred, but not used. Red border: waits for another access of the same bank."
+    )
+else:
+    st.info("No thread of this warp executes a line.")
+st.subheader("How fast could it be?")
+left, right = st.columns(2, gap="large")
+with left:
+    draw(kernel_roofline.roofline(report.intensity), "kernel_roofline")
+    st.caption(plain(kernel_roofline.in_words(report.intensity)))
+with right:
+    help = "Registers of a thread. The compiler decides on their number: make check-cuda prints it."
+    registers = int(st.number_input("Registers", 1, 255, 32, key="kernel_registers", bind="query-params", width=140, help=help))
+    st.table(kernel_roofline.occupancies(report.threads, registers, report.shared_bytes))
+    st.caption(
+        "Occupancy: the warps that a multiprocessor can hold at the same time, of those that the card allows. While one warp waits for "
+        "memory, others can work."
+    )
+with st.expander("The report as text"):
+    st.code(report.table(100), language=None)
+    if launch.source:
+        module, _, function = launch.source.partition(":")
+        path = module.replace(".", "/") + ".py"
+        st.caption(f"`python -m minitorch.cuda.inspect {path}:{function}` prints such a report for any kernel and any input.")
+if launch.source:
+    task_source.show([launch.source])

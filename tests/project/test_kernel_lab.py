@@ -1,0 +1,248 @@
+"""The kernel laboratory: launches of all kernels, one warp step by step, the figures, and the page."""
+
+import re
+
+import numpy as np
+import pytest
+
+from course.manifest import ROOT, course
+from minitorch.cuda import inspect_kernel
+from minitorch.kernels.cuda.device import cuda
+from project.lab.charts import kernel_figures, kernel_roofline
+from project.lab.explorers import kernel_lab
+from project.lab.explorers.kernel_lab import LAUNCHES
+from tests.project.pages import ignore_saved_files, open_page, page_text, texts  # noqa: F401  the fixture works by being here
+
+RIGHT = [name for name, launch in LAUNCHES.items() if launch.task]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_finished_kernels_of_the_course_have_no_mistakes(name):
+    assert kernel_lab.run(LAUNCHES[name], (0, 0, 0)).findings == []
+
+
+def test_every_cuda_kernel_of_a_task_can_be_inspected():
+    written = {
+        name
+        for task in course().tasks
+        for name in task.write
+        if ":" in name and name.startswith(("minitorch.cuda_ops", "minitorch.cuda_kernels"))
+    }
+    assert {launch.source for launch in LAUNCHES.values() if launch.source} == written - {
+        "minitorch.cuda_ops:tensor_zip"
+    }  # it is map with two inputs
+
+
+VERDICTS = [  # sectors that would do / sectors, degree of the worst conflict, kind of the first finding
+    ("copy", 1.0, 0, None),
+    ("strided copy: uncoalesced", (2 * 4 + 2 * 4) / (2 * 4 + 2 * 32), 0, None),  # 32 numbers that lie 32 bytes apart: a sector each
+    ("copy without a guard: out of bounds", 1.0, 0, "OutOfBounds"),
+    ("transpose without a tile: uncoalesced", 8 / 36, 0, None),  # of a warp: reads 4 sectors, writes 32
+    ("transpose with a tile: bank conflicts", 1.0, 32, None),
+    ("interleaved sum: divergent", 1.0, 1, None),
+    ("sum without barriers: races", 1.0, 1, "Race"),
+    ("barrier in a branch", 1.0, 1, "DivergentBarrier"),
+    ("histogram: races", 1.0, 0, "Race"),
+    ("histogram with atomics", 1.0, 0, None),
+]
+
+
+@pytest.mark.parametrize(("name", "coalescing", "degree", "finding"), VERDICTS)
+def test_each_example_shows_what_its_title_says(name, coalescing, degree, finding):
+    report = kernel_lab.run(LAUNCHES[name], (0, 0, 0))
+    assert (report.coalescing, report.bank_conflict_degree) == (pytest.approx(coalescing), degree)
+    assert [type(found).__name__ for found in report.findings[:1]] == ([finding] if finding else [])
+
+
+def test_all_examples_are_listed_with_their_verdicts():
+    assert [name for name, launch in LAUNCHES.items() if not launch.task] == [row[0] for row in VERDICTS]
+
+
+def half(out, a):
+    i = cuda.threadIdx.x
+    if i % 2 == 0:
+        out[i] = a[i // 2]
+
+
+def traced(threads=64):
+    return inspect_kernel(half, 1, threads, np.zeros(64, np.float32), np.arange(32, dtype=np.float32), trace=(0,))
+
+
+def test_a_warp_takes_part_in_the_steps_of_its_threads():
+    steps = kernel_lab.warp_steps(traced(), 1, 100)
+    assert [step.step.kind for step in steps] == ["assign", "if", "assign"]
+    assert [int(step.active.sum()) for step in steps] == [32, 32, 16]
+    reads, writes = steps[2].accesses
+    assert reads.lanes.tolist() == writes.lanes.tolist() == list(range(0, 32, 2))
+    assert reads.cells.tolist() == list(range(16, 32))
+    assert writes.cells.tolist() == list(range(32, 64, 2))
+
+
+def test_a_step_is_described_with_its_transactions():
+    """16 numbers of 4 bytes fill 2 sectors; every second of 32 numbers lies in 4."""
+    last = kernel_lab.warp_steps(traced(), 0, 100)[2]
+    assert kernel_lab.sentence(last) == (
+        "16 threads of the warp are active. 16 threads read a: 2 sectors of 32 bytes. "
+        "16 threads write out: 4 sectors of 32 bytes, where 2 would do."
+    )
+
+
+def test_the_number_of_steps_is_limited_and_a_missing_warp_has_none():
+    assert len(kernel_lab.warp_steps(traced(), 0, 2)) == 2
+    assert kernel_lab.warp_steps(traced(32), 1, 100) == []
+
+
+def test_barriers_single_threads_and_shared_memory_are_described():
+    steps = kernel_lab.warp_steps(kernel_lab.run(LAUNCHES["interleaved sum: divergent"], (0, 0, 0)), 0, 1000)
+    said = [kernel_lab.sentence(step) for step in steps]
+    assert "All 32 threads of the warp are at a barrier, and wait for the other threads of the block." in said
+    assert said[-1] == (
+        "1 thread of the warp is active. 1 thread reads sums in shared memory: no bank conflict. 1 thread writes out: 1 sector of 32 bytes."
+    )
+
+
+def test_a_stub_is_unwritten_code_and_not_a_broken_kernel(monkeypatch):
+    def stub(out, a, size):
+        raise NotImplementedError("Need to implement for Task 3.7")
+
+    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", stub)
+    with pytest.raises(NotImplementedError, match=r"Task 3\.7"):
+        kernel_lab.run(LAUNCHES["Task 3.7: sum"], (0, 0, 0))
+
+
+# Figures
+
+
+def access(name, step, which=0):
+    return kernel_lab.warp_steps(kernel_lab.run(LAUNCHES[name], (0, 0, 0)), 0, 1000)[step].accesses[which]
+
+
+def test_the_elements_of_a_sector_that_nobody_uses_are_marked():
+    drawn = kernel_figures.memory(access("strided copy: uncoalesced", 2, 0))
+    assert drawn.count('title="a[') == 32  # a sector of 8 numbers for each
+    assert drawn.count('class="waste"') == 32 * 7
+    assert 'title="a[248]: thread 31"' in drawn
+
+
+def test_elements_in_one_bank_have_a_border():
+    shown = access("transpose with a tile: bank conflicts", 5, 0)
+    assert shown.conflicts == 32
+    assert kernel_figures.memory(shown).count('class="conflict"') == 32
+    assert kernel_figures.rows_note(shown) == "32 of 32 rows of 128 bytes are touched."
+
+
+def test_elements_without_a_conflict_have_none_and_rows_that_are_not_touched_are_left_out():
+    shown = access("transpose with a tile: bank conflicts", 5, 1)
+    drawn = kernel_figures.memory(shown)
+    assert 'class="conflict"' not in drawn
+    assert drawn.count("<i") == 32  # one row of 128
+    assert kernel_figures.rows_note(shown) == "1 of 128 rows of 128 bytes are touched."
+
+
+def test_several_threads_on_one_element_are_counted_in_its_title():
+    drawn = kernel_figures.memory(access("histogram with atomics", 2, 1))
+    counts = [int(n) if n else 1 for n in re.findall(r'title="counts\[\d\]: (?:(\d+) threads|thread)', drawn)]
+    assert sum(counts) == 32
+
+
+def test_the_source_has_its_counts_the_current_line_and_lines_with_a_mistake():
+    report = kernel_lab.run(LAUNCHES["sum without barriers: races"], (0, 0, 0))
+    place = kernel_lab.warp_steps(report, 0, 1)[0].step.place
+    markup = kernel_figures.source(report, place.line, place.file)
+    rows = re.findall(r'<tr class="([^"]*)">(.*?)</tr>', markup)
+    assert [look for look, _ in rows].count("now") == 1
+    wrong = [re.sub("<[^>]*>", " ", row).strip() for look, row in rows if look == "wrong"]
+    assert [line.split("  ")[-1].strip() for line in wrong] == [
+        "sums[thread] = a[cuda.blockIdx.x * THREADS + thread]",
+        "sums[thread] += sums[thread + half]",
+    ]
+
+
+def test_the_active_threads_are_named_for_screen_readers():
+    assert 'aria-label="2 of 32 threads are active"' in kernel_figures.lanes(np.arange(32) < 2)
+
+
+# Roofline and occupancy
+
+
+def test_memory_limits_a_kernel_below_the_ridge_of_a_card():
+    """The T4 computes 8.1 TFLOP/s and reads 0.32 TB/s: at 10 operations a byte, 3.2 of 8.1 are possible."""
+    said = kernel_roofline.in_words(10.0)
+    assert "T4 40% (memory)" in said
+    assert "A100 80% (memory)" in said  # 15.55 of 19.5
+    assert kernel_roofline.in_words(1000.0).count("100% (arithmetic)") == 4
+    assert "T4 0.3% (memory)" in kernel_roofline.in_words(0.08)  # 25.6 GFLOP/s of 8,100
+    assert kernel_roofline.in_words(0.0).startswith("The kernel does no floating-point arithmetic")
+
+
+def test_the_occupancy_of_each_card_is_a_row():
+    rows = kernel_roofline.occupancies(1024, 64, 0)  # 64 registers · 1024 threads = all 65,536
+    assert rows[0] == {"card": "T4 (7.5)", "warps": "32 of 32 (100%)", "limited by": "warps and registers"}
+    assert rows[1] == {"card": "A100 (8.0)", "warps": "32 of 64 (50%)", "limited by": "registers"}
+
+
+def test_a_block_that_does_not_fit_says_why():
+    rows = kernel_roofline.occupancies(1024, 128, 0)
+    assert rows[0] == {"card": "T4 (7.5)", "warps": "0", "limited by": "registers: a block does not fit"}
+    assert "expected shared_bytes from 0 to" in kernel_roofline.occupancies(32, 32, 200_000)[0]["limited by"]
+
+
+# The page
+
+
+def test_the_page_steps_a_warp_and_shows_its_memory():
+    app = open_page("m3_kernels", kernel_name="transpose with a tile: bank conflicts")
+    assert [metric.value for metric in app.metric] == ["none", "100%", "32-way", "100%", "0"]
+    app.slider(key="kernel_step").set_value(5).run()
+    assert "32 threads read tile in shared memory: a 32-way bank conflict" in page_text(app)
+    assert "**tile**, shared memory, shape (32, 32)" in page_text(app)
+    app.number_input(key="kernel_warp").set_value(31).run()
+    assert not app.exception
+
+
+def test_the_page_shows_mistakes():
+    app = open_page("m3_kernels", kernel_name="copy without a guard: out of bounds")
+    assert app.metric[0].value == "2"
+    assert "a[50], but a has 50 elements" in "".join(texts(app.error)).replace("\\", "")
+
+
+def test_the_page_refuses_what_the_interpreter_cannot_run(monkeypatch):
+    def strange(out, a, size):
+        with open("x") as file:
+            out[0] = file
+
+    open_page("m3_kernels")
+    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", strange)
+    app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
+    assert "This kernel cannot be run." in app.error[0].value
+
+
+def endless(out, a, size):
+    y = 3
+    while y == 3:
+        pass
+
+
+def test_a_kernel_that_does_not_end_is_stopped(monkeypatch):
+    open_page("m3_kernels")
+    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", endless)
+    app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
+    assert "This kernel cannot be run." in app.error[0].value
+    assert "has executed 20000 statements and has not ended" in app.error[0].value.replace("\\", "")
+
+
+def test_an_unwritten_kernel_becomes_a_card(monkeypatch):
+    def stub(out, a, size):
+        raise NotImplementedError("Need to implement for Task 3.7")
+
+    open_page("m3_kernels")
+    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", stub)
+    app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
+    assert "Task 3.7 is not written yet: open minitorch/cuda_kernels.py" in app.info[0].value.replace("\\", "")
+
+
+def test_the_page_shows_the_students_code_and_the_command_for_other_inputs():
+    app = open_page("m3_kernels", kernel_name="Task 3.6: transpose")
+    assert "python -m minitorch.cuda.inspect minitorch/cuda_kernels.py:transpose_kernel" in page_text(app)
+    assert any("def transpose_kernel" in code.value for code in app.code)
+    assert (ROOT / "minitorch" / "cuda_kernels.py").is_file()
