@@ -29,11 +29,13 @@ class Log:
     Attributes:
         rows: Arrays with the rows element, thread, line, kind and number of `syncwarp` calls of the thread's warp before it.
         length: Number of their columns.
+        changed: Whether any of these accesses is not a read.
         first: For every kind, the block, thread and line of the first access of each element; -1 where there was none.
     """
 
     rows: list[np.ndarray] = field(default_factory=list)
     length: int = 0
+    changed: bool = False
     first: dict[int, np.ndarray] = field(default_factory=dict)
 
     def add(self, cells: np.ndarray, lanes: np.ndarray, line: int, kind: int, epochs: np.ndarray) -> None:
@@ -42,15 +44,15 @@ class Log:
         rows[0], rows[1], rows[2], rows[3], rows[4] = cells, lanes, line, kind, epochs[lanes // WARP]
         self.rows.append(rows)
         self.length += len(cells)
+        self.changed |= kind != READ
         if self.length > ENOUGH:
             self.rows = [_compressed(np.concatenate(self.rows, axis=1))]
             self.length = 2 * self.rows[0].shape[1] if 2 * self.rows[0].shape[1] > ENOUGH else self.rows[0].shape[1]
 
-    def take(self) -> np.ndarray | None:
-        """The accesses since the last call, or None."""
-        if not self.rows:
-            return None
-        rows, self.rows, self.length = np.concatenate(self.rows, axis=1), [], 0
+    def take(self, only_reads: bool) -> np.ndarray | None:
+        """The accesses since the last call; None if there are none, or only reads and these are not wanted."""
+        rows = np.concatenate(self.rows, axis=1) if self.changed or (self.rows and only_reads) else None
+        self.rows, self.length, self.changed = [], 0, False
         return rows
 
 

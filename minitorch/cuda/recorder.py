@@ -259,11 +259,12 @@ class Recorder:
     def _flush(self) -> None:
         """Look for races in the accesses since the last barrier."""
         for memory, log in self._logs.values():
-            rows = log.take()
+            several = memory.space == "global" and self.grid != (1, 1, 1)
+            rows = log.take(only_reads=several)
             if rows is None:
                 continue
             pairs = races_in_block(rows, self.current)
-            if memory.space == "global" and self.grid != (1, 1, 1):
+            if several:
                 pairs += races_between_blocks(rows, log, memory.size, self.current)
             for pair in pairs:
                 self._report_race(memory, pair)
