@@ -15,7 +15,7 @@ import minitorch
 from course.manifest import ROOT, course
 from minitorch import Function
 
-TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd"]
+TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd", "minitorch.cuda"]
 WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # modules that users call by their own name: all names that they define are public
 COURSE = {f"minitorch.{module}" for stage in course().stages if stage.number <= 4 for module in stage.modules}
 

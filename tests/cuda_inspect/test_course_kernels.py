@@ -9,7 +9,7 @@ from minitorch.kernels.cuda import conv as conv_kernels
 from minitorch.kernels.cuda import elementwise, matmul
 from minitorch.kernels.cuda.device import SIMULATED, number_function
 
-pytestmark = pytest.mark.skipif(SIMULATED, reason="NOT RUN: the simulator's kernels have smaller blocks; see test_simulator.py")
+pytestmark = pytest.mark.skipif(SIMULATED, reason="NOT RUN: the simulator's kernels have smaller blocks; see test_other_numba.py")
 
 SHAPE, STRIDES, BROADCAST = (3, 5, 40), (200, 40, 1), (0, 40, 1)
 SIZE = 600
