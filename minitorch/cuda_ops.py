@@ -345,8 +345,8 @@ def _tensor_matrix_multiply(
     batch = cuda.blockIdx.z
     a_start = batch * (a_strides[0] if a_shape[0] > 1 else 0)
     b_start = batch * (b_strides[0] if b_shape[0] > 1 else 0)
-    pi = cuda.threadIdx.x
-    pj = cuda.threadIdx.y
+    pi = cuda.threadIdx.y
+    pj = cuda.threadIdx.x  # a warp has consecutive x: it reads and writes along the rows
     i = cuda.blockIdx.x * BLOCK_DIM + pi
     j = cuda.blockIdx.y * BLOCK_DIM + pj
     total = numba.float64(0.0)
@@ -416,8 +416,8 @@ def _mm_practice(out: Any, a: Any, b: Any, size: int) -> None:
     """
     a_shared = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
     b_shared = cuda.shared.array((PRACTICE_BLOCK, PRACTICE_BLOCK), out.dtype)
-    i = cuda.threadIdx.x
-    j = cuda.threadIdx.y
+    i = cuda.threadIdx.y
+    j = cuda.threadIdx.x
     if i < size and j < size:
         a_shared[i, j] = a[i * size + j]
         b_shared[i, j] = b[i * size + j]
