@@ -71,13 +71,21 @@ def fits(page):
     )
 
 
+LOADING = "[data-testid=stSpinner], [data-testid=stSkeleton], [data-testid=stStatusWidget], [data-stale=true]"
+"""What Streamlit shows while a page, or a part of its own scripts, is loading."""
+
+
 def complete(page):
-    """Wait until a page is drawn, and its scripts have ended."""
+    """Wait until a page is drawn: for a second, nothing is loading, and its length does not change."""
     page.get_by_test_id("stMainBlockContainer").get_by_role("heading").first.wait_for()
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stSpinner], [data-testid=stSkeleton], [data-testid=stStatusWidget]')"
-    )
-    page.wait_for_timeout(700)  # charts are drawn after their data arrive
+    page.wait_for_load_state("networkidle")
+    length, since, end = -1, time.monotonic(), time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < since + 1:
+        assert time.monotonic() < end, "the page is not complete"
+        now = page.evaluate(f"document.querySelector({LOADING!r}) ? -1 : document.querySelector('.stMain').innerHTML.length")
+        if now != length or now == -1:
+            length, since = now, time.monotonic()
+        page.wait_for_timeout(100)
 
 
 def screenshot_folder(default):
@@ -85,3 +93,13 @@ def screenshot_folder(default):
     folder = Path(os.environ.get("MINITORCH_SCREENSHOTS") or default)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def screenshot(page, path):
+    """Keep a picture of the whole page, including what one would have to scroll to."""
+    size = page.viewport_size
+    height = page.locator(".stMain").evaluate("main => main.scrollHeight")
+    page.set_viewport_size({"width": size["width"], "height": min(max(height, size["height"]), 6000)})
+    page.wait_for_timeout(300)
+    page.screenshot(path=path)
+    page.set_viewport_size(size)
