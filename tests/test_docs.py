@@ -99,7 +99,7 @@ def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -
         "module4/sentiment",
     }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
-    figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|slides|grids|shades"
+    figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades"
     assert re.search(rf"^({figures})\(", "".join(code_cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (page_name(page) not in without_task)
@@ -483,6 +483,13 @@ def test_a_tree_figure_halves_its_row_in_every_round() -> None:
     assert texts == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
     assert drawn.count('class="graph-edge"') == 6  # four numbers go in, then two
     assert drawn.count('class="graph-node marked"') == 1
+
+
+def test_banks_are_numbered_row_by_row_and_begin_one_further_with_a_spare_column() -> None:
+    # 2 rows of 4 numbers on 3 banks: 0 1 2 0 | 1 2 0 1.
+    drawn = run_extension("from cuda_figures import banks\nprint(banks(2, 4, 3, 1, 'C')._repr_html_())").stdout
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["0", "1", "2", "0", "1", "2", "0", "1"]
+    assert drawn.count('class="graph-node marked"') == 2
 
 
 def test_memories_belong_to_threads_to_blocks_and_to_the_whole_gpu() -> None:

@@ -31,6 +31,23 @@ def threads(size: int, per_block: int, caption: str) -> Figure:
     return _figure(parts, left + blocks * (length + GAP), 94, caption)
 
 
+def banks(rows: int, columns: int, count: int, column: int, caption: str) -> Figure:
+    """A tile in shared memory: in each cell the number of its bank, and a column marked that a warp reads.
+
+    Args:
+        rows: Rows of the tile.
+        columns: Columns of the tile.
+        count: Number of banks.
+        column: The marked column.
+        caption: The figure in words.
+    """
+    width, parts = 30.0, []
+    for row in range(rows):
+        for i in range(columns):
+            parts.append(_cell(10 + i * width, 8 + row * CELL, width, str((row * columns + i) % count), marked=i == column))
+    return _figure(parts, 20 + columns * width, 16 + rows * CELL, caption)
+
+
 def memories(blocks: int, per_block: int, caption: str) -> Figure:
     """A grid of blocks of threads, with the memory that belongs to each of the three, and how long a read takes.
 
