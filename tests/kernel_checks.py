@@ -14,15 +14,36 @@ def inspected(kernel, grid, block, *args, trace=None):
 
 def assert_each_cell_once(report, memory, kind):
     """Every element of an array is read (or written) by one thread, once."""
-    counts = report.count_cells(memory, kind)
-    wrong = np.flatnonzero(counts.reshape(-1) != 1)
-    verb = {"read": "read", "write": "written"}[kind]
-    if wrong.size:
-        lines = ", ".join(sorted({str(access.place.line) for access in report.select_accesses(memory, kind)})) or "none"
-        raise AssertionError(
-            f"expected each element of {memory} to be {verb} once, got {memory}[{wrong[0]}] {verb} {counts.reshape(-1)[wrong[0]]} times "
-            f"(lines: {lines}); {wrong.size} of {counts.size} elements are wrong"
-        )
+    assert_accesses(report, memory, kind, 1)
+
+
+def assert_accesses(report, memory, kind, expected):
+    """Every element of an array is read (or written) as often as expected, by all threads together.
+
+    Args:
+        report: The report.
+        memory: Name of the array.
+        kind: "read" or "write".
+        expected: A number, or one number per element.
+    """
+    counts = report.count_cells(memory, kind).reshape(-1)
+    expected = np.broadcast_to(expected, counts.shape)
+    wrong = np.flatnonzero(counts != expected)
+    if not wrong.size:
+        return
+    cell, deed, verb = wrong[0], {"read": "read", "write": "written"}[kind], {"read": "reads", "write": "writes"}[kind]
+    lines = sorted({access.place.line for access in report.select_accesses(memory, kind)})
+    by_line = [(line, report.count_cells(memory, kind, line).reshape(-1)[cell]) for line in lines]
+    lines_say = "; ".join(f"line {line} {verb} it {times(count)}" for line, count in by_line if count) or f"no line {verb} it"
+    raise AssertionError(
+        f"expected {memory}[{cell}] to be {deed} {times(expected[cell])} by all threads together, got {times(counts[cell])}: {lines_say}; "
+        f"{wrong.size} of {counts.size} elements differ from what was expected"
+    )
+
+
+def times(count):
+    """A number of times in words."""
+    return "once" if count == 1 else f"{count} times"
 
 
 def assert_coalesced(report):
