@@ -44,6 +44,8 @@ class Frame:
         result: What it returns; None before a return statement.
         arrays: The local and shared arrays that it has allocated, by the node of the call.
         loops: The loops around the current statement, innermost last.
+        numbers: Numbers of the recorder's lines, by line number.
+        assigned: For variables that only some threads have assigned, which these are.
     """
 
     def __init__(self, function: Function, mask: Mask, variables: dict[str, Any]) -> None:
@@ -52,6 +54,7 @@ class Frame:
         self.arrays: dict[ast.AST, Memory] = {}
         self.loops: list[Any] = []
         self.numbers: dict[int, int] = {}
+        self.assigned: dict[str, np.ndarray] = {}
 
 
 class Expressions:
@@ -106,6 +109,9 @@ class Expressions:
 
     def _name(self, node: ast.Name, mask: Mask, frame: Frame) -> Any:
         if node.id in frame.variables:
+            if node.id in frame.assigned and (missing := mask.bits & ~frame.assigned[node.id]).any():
+                thread = self.recorder.thread(int(np.flatnonzero(missing)[0]))
+                raise self.error(frame, node, f"{node.id} has no value in thread {thread}; assign it in every branch, or before")
             return frame.variables[node.id]
         try:
             value = frame.function.lookup(node.id)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -152,7 +153,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KernelError, TypeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(report.table(options.width or shutil.get_terminal_size((100, 24)).columns))
+    try:
+        print(report.table(options.width or shutil.get_terminal_size((100, 24)).columns), flush=True)
+    except BrokenPipeError:  # such as | head: Python would flush again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1 if report.findings else 0
 
 

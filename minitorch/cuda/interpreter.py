@@ -136,8 +136,12 @@ class Interpreter(Expressions):
     def assign(self, target: ast.expr, value: Any, mask: Mask, frame: Frame) -> None:
         """Give a variable, an element or several of them a value in the active threads."""
         if isinstance(target, ast.Name):
-            old = frame.variables.get(target.id)
-            if old is None or mask.count == frame.living.count:
+            old, everyone = frame.variables.get(target.id), mask.count == frame.living.count
+            if everyone:
+                frame.assigned.pop(target.id, None)
+            elif old is None or target.id in frame.assigned:
+                frame.assigned[target.id] = frame.assigned.get(target.id, False) | mask.bits
+            if old is None or everyone:
                 frame.variables[target.id] = value
             else:
                 frame.variables[target.id] = self._select(target, mask.bits, value, old, frame)

@@ -192,7 +192,8 @@ def inspect_kernel(
     Raises:
         KernelError: If the kernel uses what the interpreter does not support, has no source, or does not end.
         TypeError: If kernel is no function, or an argument is of another type or of another number than the kernel's parameters.
-        ValueError: If the grid or the block has a size that no GPU accepts, or trace is not in the grid.
+        ValueError: If the grid or the block has a size that no GPU accepts, trace is not in the grid, or names are too few, too many
+            or alike.
     """
     function = find_function(kernel)
     if function is None:
@@ -206,8 +207,8 @@ def inspect_kernel(
     traced = None if trace is None else _traced(trace, whole_grid)
     parameters = _parameters(function, args)
     labels = parameters if names is None else list(names)
-    if len(labels) != len(args):
-        raise ValueError(f"names expected one name for each of the {len(args)} arguments, got {len(labels)}")
+    if len(set(labels)) != len(args) or len(labels) != len(args):
+        raise ValueError(f"names expected a different name for each of the {len(args)} arguments, got {labels}")
     recorder = Recorder(whole_grid, whole_block, traced)
     arguments, arrays = _arguments(args, labels, recorder)
     interpreter = Interpreter(recorder, function, max_steps)

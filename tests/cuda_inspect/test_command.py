@@ -88,6 +88,12 @@ def test_it_runs_as_a_module_without_a_warning_and_without_colors():
     assert "\x1b" not in done.stdout
 
 
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m minitorch.cuda.inspect {KERNELS}:copy --grid 1 --block 32 zeros:float32[32] float32[32] | true"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

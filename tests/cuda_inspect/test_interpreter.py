@@ -59,6 +59,20 @@ def test_both_sides_of_a_branch_keep_their_values():
     np.testing.assert_array_equal(run(kernel), np.where(I % 3 == 0, I * 1.5, np.where(I % 3 == 1, -I, 0)))
 
 
+def test_a_variable_that_each_branch_assigns_has_a_value_everywhere():
+    def kernel(out):
+        i = cuda.grid(1)
+        if i < 7:
+            x = 1
+        elif i < 20:
+            x = 2.5
+        else:
+            x = 3
+        out[i] = x
+
+    np.testing.assert_array_equal(run(kernel), np.where(I < 7, 1, np.where(I < 20, 2.5, 3)))
+
+
 def test_and_evaluates_its_second_operand_only_where_the_first_is_true():
     def kernel(out, a):
         i = cuda.grid(1)
@@ -389,6 +403,12 @@ def unassigned(out):
     total += out[0]  # noqa: F821, F841  # that is the mistake
 
 
+def assigned_by_some(out):
+    if cuda.threadIdx.x < 2:
+        x = 1
+    out[cuda.threadIdx.x] = x
+
+
 def recursive(out):
     recursive(out)
 
@@ -421,6 +441,7 @@ def wrong_attribute(out):
         ),
         (mixed_types, (), "threads give one variable values of types tuple and int; give it values of one type in every branch"),
         (unassigned, (), "total has no value here; assign it before"),
+        (assigned_by_some, (), "x has no value in thread (2, 0, 0); assign it in every branch, or before"),
         (recursive, (), "recursive calls itself without end"),
         (divided, (), "'1 // 0' divides an integer by 0"),
         (dynamic_shared, (), "cuda.shared.array expected constant sizes of at least 1 and a dtype"),
@@ -451,7 +472,18 @@ ONE = np.zeros(1)
         (ValueError, "grid expected one to three integers of at least 1, got 0", (simple, 0, 1, ONE), {}),
         (ValueError, "grid expected one to three integers of at least 1, got (1, 1, 1, 1)", (simple, (1,) * 4, 1, ONE), {}),
         (ValueError, "trace expected the position of a block in the grid (2, 1, 1), got (2,)", (simple, 2, 1, ONE), {"trace": (2,)}),
-        (ValueError, "names expected one name for each of the 1 arguments, got 2", (simple, 1, 1, ONE), {"names": ["x", "y"]}),
+        (
+            ValueError,
+            "names expected a different name for each of the 1 arguments, got ['x', 'y']",
+            (simple, 1, 1, ONE),
+            {"names": ["x", "y"]},
+        ),
+        (
+            ValueError,
+            "names expected a different name for each of the 2 arguments, got ['x', 'x']",
+            (half_an_index, 1, 1, ONE, ONE),
+            {"names": ["x", "x"]},
+        ),
     ],
 )
 def test_wrong_arguments_are_errors(error, message, args, options):

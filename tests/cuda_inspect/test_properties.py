@@ -114,6 +114,9 @@ def test_bank_conflicts_are_counted_by_their_definition(stride, shift, active, s
 @example([(0, "write"), (1, "atomic")], True)
 @example([(0, "atomic"), (0, "read"), (1, "atomic")], True)
 @example([(0, "read"), (1, "read")], True)
+@example([(0, "read"), (1, "atomic")], False)
+@example([(0, "atomic"), (1, "read")], False)
+@example([(0, "read"), (1, "atomic")], True)
 @example([(0, "atomic"), (1, "atomic")], False)
 def test_a_race_is_found_exactly_where_two_threads_conflict(accesses, between):
     """Each access of the list is by one thread, to the same element; in one block, or each thread in a block of its own."""

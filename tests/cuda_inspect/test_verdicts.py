@@ -243,6 +243,19 @@ def test_a_histogram_without_atomics_races_within_and_between_blocks():
     assert report.arrays["counts"].tolist() == [2, 2]  # one update per block is kept
 
 
+def test_a_barrier_orders_global_memory_within_a_block():
+    def neighbors(out, a):
+        i = kernels.cuda.grid(1)
+        first = kernels.cuda.blockIdx.x * 64
+        a[i] = i
+        kernels.cuda.syncthreads()
+        out[i] = a[first + (i + 1) % 64]
+
+    report = inspect_kernel(neighbors, 3, 64, zeros(192), zeros(192))
+    assert report.findings == []
+    np.testing.assert_array_equal(report.arrays["out"], np.roll(np.arange(192).reshape(3, 64), -1, axis=1).reshape(-1))
+
+
 def test_a_missing_barrier_is_a_race_in_shared_memory():
     # Thread t writes cache[t]; thread 63 - t reads it.
     report = inspect_kernel(kernels.reverse_without_barrier, 1, 64, zeros(64), np.arange(64, dtype=np.float32))
