@@ -13,7 +13,7 @@ import minitorch.torch
 
 from .test_docs import CHAPTERS, DOCS, FENCE, QUESTION, SECTION, code_cells, glossary, page_name, questions, run_extension
 
-PAGES = [DOCS / "attention.md", DOCS / "training_large.md", DOCS / "from_here_to_pytorch.md"]
+PAGES = [DOCS / f"{name}.md" for name in ("attention", "training_large", "data_parallel", "from_here_to_pytorch")]
 
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <([^>]+)>)?`")
 
