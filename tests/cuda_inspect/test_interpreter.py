@@ -116,6 +116,34 @@ def test_else_of_a_loop_runs_where_no_break_did():
     np.testing.assert_array_equal(run(kernel), I >= 5)
 
 
+def test_threads_that_left_a_loop_go_on_after_it():
+    def kernel(out):
+        i = cuda.grid(1)
+        for k in range(5):
+            if k == i:
+                break
+        out[i] = 1
+
+    assert run(kernel).tolist() == [1] * N
+
+
+def test_a_chained_comparison_ends_at_the_first_that_is_false():
+    def kernel(out, a):
+        i = cuda.grid(1)
+        out[i] = i < 10 > a[i]
+
+    # findings would name accesses beyond the 10 elements of a
+    np.testing.assert_array_equal(run(kernel, np.arange(10.0) + 5), I < 5)
+
+
+def test_an_atomic_addition_of_floats_is_a_floating_point_operation():
+    def kernel(out, count):
+        cuda.atomic.add(out, 0, 1.0)
+        cuda.atomic.add(count, 0, 1)
+
+    assert inspect_kernel(kernel, 1, 7, np.zeros(1), np.zeros(1, np.int64)).flops == 7
+
+
 def test_local_arrays_belong_to_one_thread_and_can_be_passed():
     def kernel(out):
         i = cuda.grid(1)
@@ -184,6 +212,29 @@ def test_float32_times_a_python_float_is_float64_as_in_numba():
         out[0] = a[0] * 0.1
 
     assert run(kernel, np.array([3], np.float32), block=1, size=1)[0] == 3.0 * 0.1
+
+
+def test_integers_are_computed_with_64_bits_as_in_numba():
+    def kernel(out, small, unsigned):
+        out[0] = small[0] + small[0]
+        out[1] = unsigned[0] + unsigned[0]
+        out[2] = unsigned[0] * 2 - 9 * 10**9
+        out[3] = np.uint32(unsigned[0] + unsigned[0])
+
+    result = run(kernel, np.array([2**31 - 1], np.int32), np.array([4 * 10**9], np.uint32), block=1, size=4)
+    assert result.tolist() == [2**32 - 2, 8 * 10**9, -(10**9), 8 * 10**9 - 2**32]
+
+
+def test_threads_that_have_returned_do_not_keep_a_variable_from_changing_its_type():
+    def kernel(out):
+        i = cuda.grid(1)
+        x = 1
+        if i >= 40:
+            return
+        x = (x, i)
+        out[i] = x[0] + x[1]
+
+    np.testing.assert_array_equal(run(kernel), np.where(I < 40, I + 1, 0))
 
 
 def test_infinity_and_nan_appear_as_on_a_gpu():

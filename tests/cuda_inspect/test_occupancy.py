@@ -16,6 +16,8 @@ from tests.cuda_inspect import kernels
         # 33 · 32 = 1056, rounded up to 1280; 16384 / 1280 = 12 warps per quarter, 48 in all, 6 blocks.
         (256, 33, 0, "8.0", 6, 48, ("registers",)),
         (256, 40, 0, "8.0", 6, 48, ("registers",)),
+        # Without quarters, 65536 / 1280 = 51 warps would be 17 blocks of 3 warps.
+        (96, 40, 0, "8.0", 16, 48, ("registers",)),
         # 41 · 32 = 1312, rounded up to 1536: 10 warps per quarter, 40 in all.
         (256, 41, 0, "8.0", 5, 40, ("registers",)),
         # One warp per block: 32 blocks are allowed, half of the warps.
