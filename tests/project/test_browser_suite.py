@@ -1,0 +1,246 @@
+"""Every page in Chromium: on a laptop, in the dark, on a phone and on a wide screen; and the main pages used as a student uses them.
+
+The screenshots of the pages are kept in the folder MINITORCH_SCREENSHOTS, if it is set.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.app_browser import Server
+from benchmarks.app_browser import browser as start_browser
+from project.lab import registry
+from tests.project.browser import NEEDED, PATIENCE, button, complete, epoch, fits, new_page, screenshot, screenshot_folder, wait_until
+
+pytestmark = NEEDED
+
+MODES = {"light": (1280, 800, False), "dark": (1280, 800, True), "phone": (390, 844, False), "wide": (1920, 1080, False)}
+"""Width and height of the window, and whether the dark theme is preferred."""
+
+FAINT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with start_browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return screenshot_folder(tmp_path_factory.mktemp("screenshots"))
+
+
+@pytest.fixture
+def open_page(server, chromium):
+    """Opens an address of the app in a new profile; at the end, no script and no page may have failed."""
+    pages, log = [], server.log.stat().st_size
+
+    def start(address, mode="light"):
+        width, height, dark = MODES[mode]
+        page = new_page(chromium, width, height, dark)
+        pages.append(page)
+        page.goto(f"{server.address}/{address}")
+        complete(page)
+        return page
+
+    yield start
+    for page in pages:
+        assert page.errors == []
+        assert page.hosts == {"127.0.0.1"}
+        page.context.close()
+    assert "Traceback" not in server.log.read_text()[log:]
+
+
+@pytest.fixture(scope="module")
+def page_in(server, chromium):
+    """A page for each mode, which all tests share, so that the browser loads the scripts of Streamlit once."""
+    pages = {}
+
+    def find(mode):
+        if mode not in pages:
+            width, height, dark = MODES[mode]
+            pages[mode] = new_page(chromium, width, height, dark)
+        return pages[mode]
+
+    return find
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [row.name for row in registry.VIEWS])
+def test_a_page_fits_the_screen_and_is_readable(server, page_in, folder, name, mode):
+    page = page_in(mode)
+    page.goto(f"{server.address}/{'' if name == 'home' else name}")
+    complete(page)
+    assert page.get_by_test_id("stException").count() == 0
+    screenshot(page, folder / f"{name}-{mode}.png")
+    assert fits(page)
+    assert page.evaluate(FAINT) == []
+    assert page.errors == []
+    assert page.hosts == {"127.0.0.1"}
+
+
+# Used as a student uses them: play, pause, step, stop, hover, draw, upload
+
+TRAINING = {"playground": "pg_", "m1_training": "", "m2_training": "", "m3_training": ""}
+SMALL = {
+    "playground": "pg_network=tensors&pg_points=20&pg_test=50&pg_batch=10&pg_epochs=100000",  # an epoch is one update
+    "m1_training": "points=10&epochs=10000",
+    "m2_training": "points=10&epochs=10000",
+    "m3_training": "points=10&hidden=4&epochs=10000",
+}
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_training_can_be_played_paused_stepped_and_reset(open_page, folder, name):
+    page, prefix = open_page(f"{name}?{SMALL[name]}"), TRAINING[name]
+    play = "start" if name != "playground" else "pg_start"
+    button(page, f"{prefix}step").click()
+    wait_until(page, lambda: epoch(page) == 1)
+    button(page, play).click()
+    wait_until(page, lambda: epoch(page) >= 20)
+    button(page, f"{prefix}pause").click()
+    page.locator(f".st-key-{prefix}pause button[disabled]").wait_for()
+    complete(page)
+    paused = epoch(page)
+    screenshot(page, folder / f"{name}-trained.png")
+    assert epoch(page) == paused
+    button(page, f"{prefix}step").click()
+    wait_until(page, lambda: epoch(page) == paused + 1)
+    button(page, f"{prefix}reset").click()
+    wait_until(page, lambda: epoch(page) == 0)
+
+
+@pytest.mark.parametrize(
+    ("address", "prefix", "progress"),
+    [
+        ("m4_images?images_epochs=1000", "images_", "stProgress"),
+        ("m4_sentiment?sentiment_epochs=1000", "sentiment_", "stProgress"),
+        ("m3_speed?backends=simple&backends=fast", "", "stProgress"),
+    ],
+)
+def test_a_program_that_runs_for_a_page_can_be_stopped_at_once(open_page, address, prefix, progress):
+    page = open_page(address)
+    button(page, f"{prefix}start").click()
+    page.get_by_test_id(progress).wait_for()
+    page.locator(f".st-key-{prefix}stop button:enabled").first.click()
+    page.locator(f".st-key-{prefix}start button:enabled:visible").first.wait_for()
+    page.get_by_test_id(progress).wait_for(state="detached")
+
+
+def test_a_chart_names_the_point_under_the_pointer(open_page):
+    page = open_page("m4_softmax")
+    page.locator("[data-testid=stVegaLiteChart] .mark-rect path").first.hover()
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "0.6439" in tip.inner_text()  # e^2 / (e^2 + e^1 + e^0 + e^-1)
+
+
+def test_a_cell_of_the_stride_explorer_shows_its_position_under_the_pointer(open_page):
+    page = open_page("m2_strides?shape=2, 3&steps=x.permute(1, 0)")
+    page.locator('[data-pick="cell:2,1"]').hover()
+    page.get_by_role("button", name="storage position 5 holds 5").and_(page.locator(".near")).wait_for()
+
+
+def test_a_digit_is_drawn_and_classified(open_page, folder):
+    page = open_page("m4_images?images_limit=200&images_epochs=4")
+    button(page, "images_start").click()
+    page.get_by_text("After epoch 4, the network predicts").wait_for(timeout=2 * PATIENCE)
+    draw(page, [(0.3, 0.15), (0.75, 0.15), (0.45, 0.9)])  # a seven
+    page.get_by_role("img", name="your drawing in 8 by 8 pixels").wait_for()
+    page.get_by_text("The network predicts").last.wait_for()
+    complete(page)
+    screenshot(page, folder / "m4_images-trained.png")
+
+
+def draw(page, corners):
+    """Draw a line through these corners of the pad, as fractions of its width and height."""
+    pad = page.get_by_role("application")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    (x, y), *rest = [(box["x"] + u * box["width"], box["y"] + v * box["height"]) for u, v in corners]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for x, y in rest:
+        page.mouse.move(x, y, steps=9)
+    page.mouse.up()
+
+
+def test_a_file_of_points_is_uploaded_and_a_wrong_one_refused(open_page):
+    page = open_page("playground?pg_test=0")
+    page.get_by_text("Your own points").click()
+    field = page.locator(".st-key-pg_file input[type=file]")
+    field.set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n"})
+    page.get_by_text("; 3 points, of which 0 are for testing").wait_for()
+    field.set_input_files({"name": "wrong.csv", "mimeType": "text/csv", "buffer": b"0,0,1\n10,cat,0\n"})
+    page.get_by_text("expected numbers for x1 and x2, got '10' and 'cat'").wait_for()
+
+
+# Addresses
+
+CHANGES = [
+    ("m1_derivative", "fx", "sin(x) * x"),
+    ("m1_training", "hidden", "5"),
+    ("m2_strides", "shape", "2, 5"),
+    ("m2_broadcasting", "b", "2, 1"),
+    ("m3_tiling", "n", "4"),
+    ("m3_grid", "grid_threads", "7"),
+    ("m4_convolution", "conv_weight_2", "[[1, 2], [3, 4]]"),
+    ("m6_formats", "formats_number", "0.3"),
+    ("playground", "pg_points", "40"),
+]
+
+
+@pytest.mark.parametrize(("name", "key", "value"), CHANGES)
+def test_the_address_of_a_changed_page_opens_the_same_page(open_page, name, key, value):
+    page = open_page(name)
+    before = page.locator(".stMain").inner_text()
+    field = page.locator(f".st-key-{key} input")
+    field.fill(value)
+    field.press("Enter")
+    wait_until(page, lambda: f"{key}=" in page.url)
+    other = open_page(page.url.split("/", 3)[3])
+    assert other.locator(f".st-key-{key} input").input_value() == value
+    wait_until(page, lambda: before != page.locator(".stMain").inner_text() == other.locator(".stMain").inner_text())
+
+
+# Keyboard
+
+BUTTONS = {
+    "playground": "pg_start",
+    "m0_operators": "operator",
+    "m1_training": "start",
+    "m1_graph": "forward",
+    "m2_strides": "shape",
+    "m3_speed": "start",
+    "m4_convolution": "play",
+    "m4_images": "images_start",
+}
+
+
+@pytest.mark.parametrize(("name", "key"), BUTTONS.items())
+def test_the_main_control_is_reached_with_the_tab_key_and_shows_that_it_has_the_focus(open_page, name, key):
+    page = open_page(name)
+    style = f"(() => {{ const at = document.activeElement.closest('.st-key-{key}') && document.activeElement; if (!at) return null;"
+    style += "return [at, at.parentElement, at.closest('[data-baseweb]') ?? at].map(part => { const s = getComputedStyle(part);"
+    style += "return [s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor].join() }).join('|') })()"
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(style)
+        if focused:
+            break
+    assert focused, "Tab does not reach it"
+    page.wait_for_timeout(400)  # for transitions
+    focused = page.evaluate(style)
+    control = page.evaluate_handle("document.activeElement")
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(400)
+    control.evaluate("control => window.control = control")
+    assert page.evaluate(style.replace("document.activeElement", "window.control")) != focused
