@@ -7,10 +7,10 @@ PY := $(VENV)/bin/python
 APP_SET := requirements.txt requirements.extra.txt
 DEV_SET := $(APP_SET) requirements.dev.txt
 
-.PHONY: help app test test-all test-cuda-sim check check-cuda docs prove bench format clean
+.PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-16s %s\n", $$1, $$2}'
 
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
@@ -32,6 +32,9 @@ check: $(VENV)/.dev  ## Check style, types and the layers of the package
 
 test-cuda-sim: $(VENV)/.dev  ## Run the tests of the GPU's backend in numba's simulator
 	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest tests/cuda
+
+test-distributed: $(VENV)/.distributed  ## Test training over several processes; installs MPI, 15 MB, the first time
+	$(PY) -m pytest -m 'exhaustive or not exhaustive' tests/distributed
 
 check-cuda: .venv-cuda/.made  ## Compile every CUDA kernel for sm_80 and sm_90, without a GPU (819 MB of compilers at the first run)
 	.venv-cuda/bin/python -m tests.cuda.compile_check
@@ -72,6 +75,10 @@ $(VENV)/.dev: $(DEV_SET) $(wildcard constraints.txt) pyproject.toml | $(VENV)/.m
 	$(INSTALL) $(CONSTRAINTS) $(addprefix -r ,$(DEV_SET)) -e .
 	@$(PY) -m compileall -q -j 0 $(VENV)/lib > /dev/null || true  # some packages hold templates that are no Python
 	@touch $@ $(VENV)/.app
+
+$(VENV)/.distributed: requirements.distributed.txt $(wildcard constraints.txt) | $(VENV)/.dev
+	$(INSTALL) $(CONSTRAINTS) -r requirements.distributed.txt
+	@touch $@
 
 # numba-cuda takes numba.cuda over in an environment, so it has one of its own.
 .venv-cuda/.made: requirements.txt requirements.cuda.txt $(wildcard constraints.txt) | $(VENV)/.dev

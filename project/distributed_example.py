@@ -58,7 +58,7 @@ def train(epochs: int, batch: int, rate: float, seed: int, path: Path | None) ->
     optimizer = SGD(network.parameters(), lr=rate, momentum=0.9)
     first = resume(network, optimizer, path)
     parallel = DistributedDataParallel(network)
-    sampler = DistributedSampler(digits, size, rank, seed=seed)
+    sampler = DistributedSampler(digits, seed=seed)
     loader = DataLoader(digits, max(1, batch // size), sampler=sampler, backend=FastBackend, dtype="float64")
     loader.set_epoch(first)
     for epoch in range(first, epochs):

@@ -15,8 +15,19 @@ import minitorch
 from course.manifest import ROOT, course
 from minitorch import Function
 
-TABLES = ["minitorch", "minitorch.nn", "minitorch.optim", "minitorch.data", "minitorch.models", "minitorch.autograd", "minitorch.cuda"]
-WHOLE = ["minitorch.nn.init", "minitorch.nn.functional"]  # modules that users call by their own name: all names that they define are public
+TABLES = [
+    "minitorch",
+    "minitorch.nn",
+    "minitorch.optim",
+    "minitorch.data",
+    "minitorch.models",
+    "minitorch.autograd",
+    "minitorch.cuda",
+    "minitorch.distributed",
+]
+WHOLE = ["minitorch.nn.init", "minitorch.nn.functional", "minitorch.nn.parallel"]
+"""Modules that users call by their own name: all names that they define are public."""
+
 COURSE = {f"minitorch.{module}" for stage in course().stages if stage.number <= 4 for module in stage.modules}
 
 # Python's protocol requires these errors of these methods, and Python's own classes do not document them.

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.distributed.group import current_group
+
 
 def check_integer(value: Any, name: str, least: int) -> int:
     """Validate an integer with a lower bound.
@@ -233,8 +235,8 @@ class DistributedSampler(_SeededSampler):
 
     Args:
         dataset: Anything with a length, such as a data set; the same in every process.
-        num_replicas: Number of processes.
-        rank: Number of this process, from 0.
+        num_replicas: Number of processes; by default that of the process group.
+        rank: Number of this process, from 0; by default that in the process group.
         shuffle: Whether to shuffle in every epoch.
         seed: Seed of the orders; the same in every process.
         drop_last: Whether to drop the examples that cannot be divided evenly.
@@ -242,11 +244,22 @@ class DistributedSampler(_SeededSampler):
     Raises:
         TypeError: If num_replicas, rank or seed is not an integer.
         ValueError: If rank is out of range, or the data set is empty.
+        RuntimeError: If num_replicas or rank is left out and there is no process group.
     """
 
-    def __init__(self, dataset: Sized, num_replicas: int, rank: int, shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         super().__init__(seed)
         self.dataset, self.shuffle, self.drop_last = dataset, shuffle, drop_last
+        num_replicas = current_group("DistributedSampler").size if num_replicas is None else num_replicas
+        rank = current_group("DistributedSampler").rank if rank is None else rank
         self.num_replicas = check_integer(num_replicas, "DistributedSampler expected num_replicas", 1)
         self.rank = check_integer(rank, "DistributedSampler expected rank", 0)
         if self.rank >= self.num_replicas:

@@ -97,7 +97,7 @@ class DistributedDataParallel(Module):
 
     def _prepare(self) -> _Reducer:
         """The reducer of the current parameters. A new one is made where they were replaced, as by `load_state_dict` and `to`."""
-        trained = [(name, parameter.value) for name, parameter in self.module_parameters() if parameter.value.requires_grad]
+        trained = [(name, parameter.value) for name, parameter in self._module_parameters() if parameter.value.requires_grad]
         if self._reducer is not None:
             self._reducer.check_finished()
             if self._reducer.averages([value for _, value in trained]):
@@ -105,7 +105,7 @@ class DistributedDataParallel(Module):
             self._reducer.remove()
         if self._group.size > 1:
             names = {id(value) for _, value in trained}
-            named = [(name, parameter.value) for name, parameter in self.module_parameters()] + list(self.module_buffers())
+            named = [(name, parameter.value) for name, parameter in self._module_parameters()] + list(self._module_buffers())
             common = current_group(NAME)
             common.check_same(NAME, f"{len(named)} parameters and buffers")
             for name, value in named:
@@ -115,11 +115,11 @@ class DistributedDataParallel(Module):
         self._reducer = _Reducer(self._group, trained, self.bucket_cap_mb)
         return self._reducer
 
-    def module_parameters(self) -> Sequence[tuple[str, Any]]:
+    def _module_parameters(self) -> Sequence[tuple[str, Any]]:
         """The parameters of the wrapped module with their names in it."""
         return [(name.removeprefix("module."), parameter) for name, parameter in self.named_parameters()]
 
-    def module_buffers(self) -> Sequence[tuple[str, Tensor]]:
+    def _module_buffers(self) -> Sequence[tuple[str, Tensor]]:
         """The buffers of the wrapped module with their names in it."""
         return [(name.removeprefix("module."), value) for name, value in self.named_buffers()]
 

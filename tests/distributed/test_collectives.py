@@ -83,5 +83,10 @@ def test_all_gather_returns_the_tensors_in_the_order_of_the_ranks(results):
     check(results, "gather of nothing", [[0]] * len(results))
 
 
+def test_a_sampler_takes_its_share_from_the_group(results):
+    for rank, each in enumerate(results):
+        assert each["sampler"] == [number % 7 for number in range(rank, -(-7 // len(results)) * len(results), len(results))]
+
+
 def test_no_group_remains_after_destroy(results):
     check(results, "after", False)

@@ -130,6 +130,17 @@ def test_one_process_under_mpiexec_is_a_group_of_one():
     assert job.results(0)["sum"] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
+def test_a_sampler_takes_its_share_from_the_group(alone):
+    assert list(minitorch.data.DistributedSampler(range(3), shuffle=False)) == [0, 1, 2]
+
+
+def test_a_sampler_without_numbers_needs_a_group():
+    expected = r"^DistributedSampler expected a process group, got none; call minitorch\.distributed\.init_process_group\(\) first$"
+    for numbers in ({}, {"num_replicas": 1}, {"rank": 0}):
+        with pytest.raises(RuntimeError, match=expected):
+            minitorch.data.DistributedSampler(range(3), **numbers)
+
+
 # Arguments of collective operations
 
 

@@ -51,6 +51,7 @@ show("broadcast of bool", distributed.broadcast(minitorch.tensor([rank == 0, Tru
 show("broadcast of bfloat16", distributed.broadcast(minitorch.tensor([1.5 + rank]).bfloat16()).float().tolist())
 show("gather", [z.tolist() for z in distributed.all_gather(minitorch.tensor(ramp(2, 2)).permute(1, 0))])
 show("gather of nothing", [list(z.shape) for z in distributed.all_gather(minitorch.zeros((0,)))])
+show("sampler", list(minitorch.data.DistributedSampler(range(7), shuffle=False)))
 distributed.barrier()
 distributed.destroy_process_group()
 show("after", distributed.is_initialized())
