@@ -35,16 +35,21 @@ def test_every_cuda_kernel_of_a_task_can_be_inspected():
 
 VERDICTS = [  # sectors that would do / sectors, degree of the worst conflict, kind of the first finding
     ("copy", 1.0, 0, None),
-    ("strided copy: uncoalesced", (2 * 4 + 2 * 4) / (2 * 4 + 2 * 32), 0, None),  # 32 numbers that lie 32 bytes apart: a sector each
+    ("strided copy: uncoalesced", (4 + 4) / (4 + 32), 0, None),  # of a warp: 32 numbers that lie 32 bytes apart are in a sector each
     ("copy without a guard: out of bounds", 1.0, 0, "OutOfBounds"),
-    ("transpose without a tile: uncoalesced", 8 / 36, 0, None),  # of a warp: reads 4 sectors, writes 32
-    ("transpose with a tile: bank conflicts", 1.0, 32, None),
-    ("interleaved sum: divergent", 1.0, 1, None),
-    ("sum without barriers: races", 1.0, 1, "Race"),
+    ("transpose without a tile: uncoalesced", (4 + 4) / (4 + 32), 0, None),  # of a warp: reads 4 sectors, writes 32
+    ("sums of rows: bank conflicts", 1.0, 32, None),
+    ("signs: divergent", (4 + 4) / (2 * 8), 0, None),  # every second number of 4 bytes: 64 of 128 bytes are used, twice
+    ("reversal without a barrier: races", 1.0, 1, "Race"),
     ("barrier in a branch", 1.0, 1, "DivergentBarrier"),
     ("histogram: races", 1.0, 0, "Race"),
     ("histogram with atomics", 1.0, 0, None),
 ]
+
+
+def test_the_threads_of_a_warp_that_diverge_wait_in_turns():
+    """Two of four lines are executed by half of the threads."""
+    assert kernel_lab.run(LAUNCHES["signs: divergent"], (0, 0, 0)).warp_efficiency == 0.75
 
 
 @pytest.mark.parametrize(("name", "coalescing", "degree", "finding"), VERDICTS)
@@ -93,12 +98,24 @@ def test_the_number_of_steps_is_limited_and_a_missing_warp_has_none():
 
 
 def test_barriers_single_threads_and_shared_memory_are_described():
-    steps = kernel_lab.warp_steps(kernel_lab.run(LAUNCHES["interleaved sum: divergent"], (0, 0, 0)), 0, 1000)
+    steps = kernel_lab.warp_steps(kernel_lab.run(LAUNCHES["sums of rows: bank conflicts"], (0, 0, 0)), 0, 1000)
     said = [kernel_lab.sentence(step) for step in steps]
     assert "All 32 threads of the warp are at a barrier, and wait for the other threads of the block." in said
     assert said[-1] == (
-        "1 thread of the warp is active. 1 thread reads sums in shared memory: no bank conflict. 1 thread writes out: 1 sector of 32 bytes."
+        "All 32 threads of the warp are active. 32 threads read out: 4 sectors of 32 bytes. "
+        "32 threads read matrix in shared memory: a 32-way bank conflict. 32 threads write out: 4 sectors of 32 bytes."
     )
+
+
+def first(out, a):
+    if cuda.threadIdx.x == 0:
+        out[0] = a[0]
+
+
+def test_a_single_thread_is_described_in_the_singular():
+    report = inspect_kernel(first, 1, 32, np.zeros(1, np.float32), np.ones(1, np.float32), trace=(0,))
+    said = kernel_lab.sentence(kernel_lab.warp_steps(report, 0, 10)[-1])
+    assert said == "1 thread of the warp is active. 1 thread reads a: 1 sector of 32 bytes. 1 thread writes out: 1 sector of 32 bytes."
 
 
 def test_a_stub_is_unwritten_code_and_not_a_broken_kernel(monkeypatch):
@@ -118,21 +135,21 @@ def access(name, step, which=0):
 
 
 def test_the_elements_of_a_sector_that_nobody_uses_are_marked():
-    drawn = kernel_figures.memory(access("strided copy: uncoalesced", 2, 0))
+    drawn = kernel_figures.memory(access("strided copy: uncoalesced", 1, 0))
     assert drawn.count('title="a[') == 32  # a sector of 8 numbers for each
     assert drawn.count('class="waste"') == 32 * 7
     assert 'title="a[248]: thread 31"' in drawn
 
 
 def test_elements_in_one_bank_have_a_border():
-    shown = access("transpose with a tile: bank conflicts", 5, 0)
+    shown = access("sums of rows: bank conflicts", -1, 1)
     assert shown.conflicts == 32
     assert kernel_figures.memory(shown).count('class="conflict"') == 32
     assert kernel_figures.rows_note(shown) == "32 of 32 rows of 128 bytes are touched."
 
 
 def test_elements_without_a_conflict_have_none_and_rows_that_are_not_touched_are_left_out():
-    shown = access("transpose with a tile: bank conflicts", 5, 1)
+    shown = access("transpose without a tile: uncoalesced", 1, 0)
     drawn = kernel_figures.memory(shown)
     assert 'class="conflict"' not in drawn
     assert drawn.count("<i") == 32  # one row of 128
@@ -140,21 +157,21 @@ def test_elements_without_a_conflict_have_none_and_rows_that_are_not_touched_are
 
 
 def test_several_threads_on_one_element_are_counted_in_its_title():
-    drawn = kernel_figures.memory(access("histogram with atomics", 2, 1))
+    drawn = kernel_figures.memory(access("histogram with atomics", 0, 1))
     counts = [int(n) if n else 1 for n in re.findall(r'title="counts\[\d\]: (?:(\d+) threads|thread)', drawn)]
     assert sum(counts) == 32
 
 
 def test_the_source_has_its_counts_the_current_line_and_lines_with_a_mistake():
-    report = kernel_lab.run(LAUNCHES["sum without barriers: races"], (0, 0, 0))
+    report = kernel_lab.run(LAUNCHES["reversal without a barrier: races"], (0, 0, 0))
     place = kernel_lab.warp_steps(report, 0, 1)[0].step.place
     markup = kernel_figures.source(report, place.line, place.file)
     rows = re.findall(r'<tr class="([^"]*)">(.*?)</tr>', markup)
     assert [look for look, _ in rows].count("now") == 1
     wrong = [re.sub("<[^>]*>", " ", row).strip() for look, row in rows if look == "wrong"]
     assert [line.split("  ")[-1].strip() for line in wrong] == [
-        "sums[thread] = a[cuda.blockIdx.x * THREADS + thread]",
-        "sums[thread] += sums[thread + half]",
+        "numbers[thread] = a[thread]",
+        "out[thread] = numbers[2 * WARP - 1 - thread]",
     ]
 
 
@@ -191,11 +208,12 @@ def test_a_block_that_does_not_fit_says_why():
 
 
 def test_the_page_steps_a_warp_and_shows_its_memory():
-    app = open_page("m3_kernels", kernel_name="transpose with a tile: bank conflicts")
-    assert [metric.value for metric in app.metric] == ["none", "100%", "32-way", "100%", "0"]
-    app.slider(key="kernel_step").set_value(5).run()
-    assert "32 threads read tile in shared memory: a 32-way bank conflict" in page_text(app)
-    assert "**tile**, shared memory, shape (32, 32)" in page_text(app)
+    app = open_page("m3_kernels", kernel_name="sums of rows: bank conflicts")
+    assert [metric.value for metric in app.metric][:4] == ["none", "100%", "32-way", "100%"]
+    app.slider(key="kernel_step").set_value(app.slider(key="kernel_step").max).run()
+    assert "32 threads read matrix in shared memory: a 32-way bank conflict" in page_text(app)
+    assert "**matrix**, shared memory, shape (32, 32)" in page_text(app)
+    app.selectbox(key="kernel_name").set_value("transpose without a tile: uncoalesced").run()
     app.number_input(key="kernel_warp").set_value(31).run()
     assert not app.exception
 

@@ -8,97 +8,79 @@ import numba
 
 from minitorch.kernels.cuda.device import cuda
 
-TILE = 32
-THREADS = 128
+WARP = 32
 BINS = 8
 
 
 def copy(out: Any, a: Any, size: int) -> None:
     """One thread per element: a warp copies 32 consecutive elements."""
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < size:
-        out[i] = a[i]
+    at = cuda.grid(1)
+    if at < size:
+        out[at] = a[at]
 
 
-def strided_copy(out: Any, a: Any, size: int, stride: int) -> None:
+def strided_copy(out: Any, a: Any, stride: int) -> None:
     """The elements that a warp reads lie apart, so that most of what the memory delivers is not used."""
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < size:
-        out[i] = a[i * stride]
+    at = cuda.grid(1)
+    out[at] = a[stride * at]
 
 
 def copy_without_guard(out: Any, a: Any) -> None:
     """The last block has more threads than there are elements left."""
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    out[i] = a[i]
+    at = cuda.grid(1)
+    out[at] = a[at]
 
 
-def naive_transpose(out: Any, a: Any, side: int) -> None:
+def naive_transpose(out: Any, a: Any) -> None:
     """A warp reads a row of a and writes a column of out."""
-    row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    column = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    out[column * side + row] = a[row * side + column]
+    x, y = cuda.grid(2)
+    out[x, y] = a[y, x]
 
 
-def tiled_transpose(out: Any, a: Any, side: int) -> None:
-    """Global memory is read and written in rows; the column of the tile lies in one bank."""
-    tile = cuda.shared.array((TILE, TILE), numba.float32)
-    x = cuda.threadIdx.x
-    y = cuda.threadIdx.y
-    tile[y, x] = a[(cuda.blockIdx.y * TILE + y) * side + cuda.blockIdx.x * TILE + x]
+def row_sums(out: Any, a: Any) -> None:
+    """Each thread sums a row of a matrix with 32 columns, whose first elements are all in one bank."""
+    matrix = cuda.shared.array((WARP, WARP), numba.float32)
+    lane = cuda.threadIdx.x
+    for k in range(WARP):
+        matrix[k, lane] = a[k, lane]
     cuda.syncthreads()
-    out[(cuda.blockIdx.x * TILE + y) * side + cuda.blockIdx.y * TILE + x] = tile[x, y]
+    out[lane] = 0.0
+    for k in range(WARP):
+        out[lane] += matrix[lane, k]
 
 
-def interleaved_sum(out: Any, a: Any) -> None:
-    """Every second, then every fourth thread works, and so on: all warps part in every round."""
-    sums = cuda.shared.array(THREADS, numba.float32)
-    thread = cuda.threadIdx.x
-    sums[thread] = a[cuda.blockIdx.x * THREADS + thread]
-    step = 1
-    while step < THREADS:
-        cuda.syncthreads()
-        if thread % (2 * step) == 0:
-            sums[thread] += sums[thread + step]
-        step *= 2
-    if thread == 0:
-        out[cuda.blockIdx.x] = sums[0]
+def signs(out: Any) -> None:
+    """Even and odd threads of a warp take different branches, one after the other."""
+    at = cuda.grid(1)
+    if at % 2:
+        out[at] = -1.0
+    else:
+        out[at] = 1.0
 
 
-def sum_without_barriers(out: Any, a: Any) -> None:
+def reverse_without_barrier(out: Any, a: Any) -> None:
     """Threads read what others may not have written yet."""
-    sums = cuda.shared.array(THREADS, numba.float32)
+    numbers = cuda.shared.array(2 * WARP, numba.float32)
     thread = cuda.threadIdx.x
-    sums[thread] = a[cuda.blockIdx.x * THREADS + thread]
-    half = THREADS // 2
-    while half > 0:
-        if thread < half:
-            sums[thread] += sums[thread + half]
-        half //= 2
-    if thread == 0:
-        out[cuda.blockIdx.x] = sums[0]
+    numbers[thread] = a[thread]
+    out[thread] = numbers[2 * WARP - 1 - thread]
 
 
 def barrier_in_a_branch(out: Any, a: Any, size: int) -> None:
     """The threads past the end never arrive at the barrier at which the others wait."""
-    tile = cuda.shared.array(TILE, numba.float32)
-    thread = cuda.threadIdx.x
-    i = cuda.blockIdx.x * TILE + thread
-    if i < size:
-        tile[thread] = a[i]
+    numbers = cuda.shared.array(WARP, numba.float32)
+    lane, at = cuda.threadIdx.x, cuda.grid(1)
+    if at < size:
+        numbers[lane] = a[at]
         cuda.syncthreads()
-        out[i] = tile[thread]
+        out[at] = numbers[lane]
 
 
-def racing_histogram(counts: Any, a: Any, size: int) -> None:
+def racing_histogram(counts: Any, a: Any) -> None:
     """Several threads add to one counter at the same time, and some additions are lost."""
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < size:
-        counts[int(a[i])] += 1
+    counts[int(a[cuda.grid(1)])] += 1
 
 
-def atomic_histogram(counts: Any, a: Any, size: int) -> None:
+def atomic_histogram(counts: Any, a: Any) -> None:
     """An atomic addition reads and writes in one piece."""
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < size:
-        cuda.atomic.add(counts, int(a[i]), 1)
+    cuda.atomic.add(counts, int(a[cuda.grid(1)]), 1)

@@ -119,10 +119,10 @@ def _digits() -> np.ndarray:
 
 
 EXAMPLES = (
-    Launch("copy", "Copies 64 numbers.", lambda: examples.copy, (2,), (32,), lambda: [empty(64), counted(64), 64]),
+    Launch("copy", "Copies 60 numbers.", lambda: examples.copy, (2,), (32,), lambda: [empty(60), counted(60), 60]),
     Launch(
         "strided copy: uncoalesced", "Copies every 8th of 512 numbers.",
-        lambda: examples.strided_copy, (2,), (32,), lambda: [empty(64), counted(512), 64, 8],
+        lambda: examples.strided_copy, (2,), (32,), lambda: [empty(64), counted(512), 8],
     ),
     Launch(
         "copy without a guard: out of bounds", "Copies 50 numbers with 64 threads.",
@@ -130,19 +130,16 @@ EXAMPLES = (
     ),
     Launch(
         "transpose without a tile: uncoalesced", "Transposes a matrix (64, 64).",
-        lambda: examples.naive_transpose, (2, 2), (32, 32), lambda: [empty(4096), counted(4096), 64],
+        lambda: examples.naive_transpose, (2, 2), (32, 32), lambda: [empty(4096).reshape(64, 64), counted(4096).reshape(64, 64)],
     ),
     Launch(
-        "transpose with a tile: bank conflicts", "Transposes a matrix (64, 64) through shared memory.",
-        lambda: examples.tiled_transpose, (2, 2), (32, 32), lambda: [empty(4096), counted(4096), 64],
+        "sums of rows: bank conflicts", "Sums the rows of a matrix (32, 32), one per thread.",
+        lambda: examples.row_sums, (1,), (32,), lambda: [empty(32), counted(1024).reshape(32, 32)],
     ),
+    Launch("signs: divergent", "Writes 1 and -1 in turns.", lambda: examples.signs, (2,), (32,), lambda: [empty(64)]),
     Launch(
-        "interleaved sum: divergent", "Sums 256 numbers in two blocks.",
-        lambda: examples.interleaved_sum, (2,), (128,), lambda: [empty(2), counted(256)],
-    ),
-    Launch(
-        "sum without barriers: races", "Sums 256 numbers in two blocks.",
-        lambda: examples.sum_without_barriers, (2,), (128,), lambda: [empty(2), counted(256)],
+        "reversal without a barrier: races", "Reverses 64 numbers in one block of two warps.",
+        lambda: examples.reverse_without_barrier, (1,), (64,), lambda: [empty(64), counted(64)],
     ),
     Launch(
         "barrier in a branch", "Copies 50 numbers through shared memory.",
@@ -150,11 +147,11 @@ EXAMPLES = (
     ),
     Launch(
         "histogram: races", "Counts 64 numbers from 0 to 7.",
-        lambda: examples.racing_histogram, (2,), (32,), lambda: [np.zeros(8, np.int32), _digits(), 64],
+        lambda: examples.racing_histogram, (2,), (32,), lambda: [np.zeros(8, np.int32), _digits()],
     ),
     Launch(
         "histogram with atomics", "Counts 64 numbers from 0 to 7.",
-        lambda: examples.atomic_histogram, (2,), (32,), lambda: [np.zeros(8, np.int32), _digits(), 64],
+        lambda: examples.atomic_histogram, (2,), (32,), lambda: [np.zeros(8, np.int32), _digits()],
     ),
 )  # fmt: skip
 """Textbook kernels."""
