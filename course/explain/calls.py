@@ -159,6 +159,7 @@ class Recorder:
         forwards: The call of `forward` that belongs to a context, by the id of the context.
         observed: Arguments and results of further functions, by their code; see `observe`.
         warnings: All warnings, including those from outside student functions.
+        details: More about the last call that was compared and is right, for tests that check something else than its result.
     """
 
     def __init__(self, targets: Mapping[CodeType, Target]) -> None:
@@ -172,6 +173,7 @@ class Recorder:
         self.forwards: dict[int, Call] = {}
         self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {}
         self.warnings: list[str] = []
+        self.details = ""
 
     def __enter__(self) -> Recorder:
         sys.setprofile(self._on_event)

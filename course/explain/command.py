@@ -44,11 +44,13 @@ class Explanation:
         card: The card of its first failing test.
         finding: The first wrong call, if an oracle finds one.
         reason: Why there is no finding.
+        details: More about the last call that an oracle has compared, if there is no finding.
     """
 
     card: Card
     finding: Finding | None
     reason: str = ""
+    details: str = ""
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool = False, time_limit: float | None = None) -> int:
@@ -83,6 +85,8 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
         else:
             console.print(Text(found.reason), soft_wrap=True)
             print_advice(console, root, manifest, task, states)
+            if found.details:
+                console.print(Text(f"\n{found.details}"), soft_wrap=True)
     return TESTS_FAIL
 
 
@@ -107,7 +111,7 @@ def _document(task: Task, found: Explanation) -> dict[str, Any]:
     """The explanation as JSON values."""
     finding = found.finding.as_json() if found.finding else None
     about = {"task": task.id, "test": found.card.nodeid, "says": found.card.says, "inputs": dict(found.card.inputs)}
-    return about | {"finding": finding, "reason": found.reason}
+    return about | {"finding": finding, "reason": found.reason, "details": found.details}
 
 
 def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Explanation:
@@ -135,7 +139,7 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         return Explanation(card, None, describe(document["hang"]))
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]))
-    return Explanation(card, None, "\n".join([_reason(document, around), *document["warnings"]]))
+    return Explanation(card, None, "\n".join([_reason(document, around), *document["warnings"]]), document["details"])
 
 
 def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
@@ -147,6 +151,8 @@ def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
         )
     if document["passed"]:
         return "The test passes when it is rerun alone. It fails only sometimes, or only after another test."
+    if document["calls"] == 1:
+        return "The one call that could be compared with an oracle is right. The test checks something else:"
     if document["calls"]:
         return f"All {document['calls']} calls that could be compared with an oracle are right. The test checks something else:"
     return "The test calls no function that has an oracle. This is what the test checks:"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from course.explain.calls import Call, Judge, Target
-from course.explain.divergence import Difference
+from course.explain.calls import Judge, Target
+from course.explain.launches import INTERPRETER, Launches, simulated_size
 from course.manifest import Manifest
 from course.oracles import graphs, modules, operators, scalars
 
@@ -35,9 +34,14 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
         for code in _inside(function.__code__) if inner else (function.__code__,):
             if not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
                 found[code] = target
+    launches = Launches(tasks, _function, _inside)
     if SIMULATOR in sys.modules:
         call = sys.modules[SIMULATOR].FakeCUDAKernel.__call__
-        found[call.__code__] = Target(f"{SIMULATOR}:FakeCUDAKernel.__call__", _Launches(root, tasks), call, "", later=True)
+        name = f"{SIMULATOR}:FakeCUDAKernel.__call__"
+        found[call.__code__] = Target(name, launches.simulated, call, "", later=True, prepare=simulated_size)
+    inspect_kernel = _function(f"{INTERPRETER}:inspect_kernel")
+    if inspect_kernel is not None and Path(inspect_kernel.__code__.co_filename).is_relative_to(root):
+        found[inspect_kernel.__code__] = Target(f"{INTERPRETER}:inspect_kernel", launches.interpreted, inspect_kernel, "", later=True)
     return found
 
 
@@ -79,41 +83,3 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
             if not inner.co_name.startswith("<") or inner.co_name == "<lambda>":
                 yield inner
             yield from _inside(inner)
-
-
-class _Launches:
-    """Compares the kernels that the GPU simulator launches; only a launch shows which kernel it is.
-
-    Args:
-        root: The workspace.
-        tasks: The task of every function that students write.
-    """
-
-    def __init__(self, root: Path, tasks: dict[str, str]) -> None:
-        self.root = root
-        self.tasks = tasks
-
-    def __call__(self, call: Call) -> Difference | None:
-        """How a launch differs from its oracle."""
-        from course.oracles import convolutions, kernels, matrix_products
-
-        kernel = call.arguments[0].fn
-        for module, judges in (("cuda_ops", kernels.CUDA | matrix_products.CUDA), ("cuda_conv", convolutions.CUDA)):
-            for name, (judge, inner) in judges.items():
-                function = _function(f"minitorch.{module}:{name}")
-                if function is not None and kernel.__code__ in ([*_inside(function.__code__)] if inner else [function.__code__]):
-                    return self._compare(call, f"minitorch.{module}:{name}", function, judge)
-        return None
-
-    def _compare(self, call: Call, name: str, function: Any, judge: Callable[[Call], Difference | None]) -> Difference | None:
-        """How a kernel differs from its oracle, with the launch as a call of the kernel."""
-        kernel = call.arguments[0].fn
-        cells = [cell.cell_contents for cell in kernel.__closure__ or ()]
-        closure = dict(zip(kernel.__code__.co_freevars, cells, strict=True))
-        arguments, before, after = call.arguments[1:], call.before[1:], call.after[1:]
-        target = Target(name, judge, function, self.tasks.get(name, ""))
-        launched = replace(call, target=target, code=kernel.__code__, arguments=arguments, before=before, after=after, closure=closure)
-        difference = judge(launched)
-        if difference is not None:
-            call.target, call.code = target, kernel.__code__
-        return difference

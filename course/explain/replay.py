@@ -27,7 +27,7 @@ from course.manifest import load
 from course.runner.messages import error_line
 from course.workspace.atomic_files import write_json
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the format of the file."""
 
 FAILURES = (Exception, SystemExit, pytest.fail.Exception)
@@ -114,17 +114,18 @@ class Replay:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         """Write the result."""
-        finding, right, warnings = None, 0, []
+        finding, right, warnings, details = None, 0, [], ""
         if self.failed is not None:
             recorder, error = self.failed
             found = conclusion(recorder, error)
-            right, warnings = recorder.right, recorder.warnings
+            right, warnings, details = recorder.right, recorder.warnings, recorder.details
             finding = self._finding(*found, right).as_json() if found else None
         about = {
             "passed": self.failed is None,
             "calls": right,
             "finding": finding,
             "warnings": warnings,
+            "details": details,
             "hang": self.hang_recorder.result(),
         }
         write_json(self.path, {"schema": SCHEMA, **about})

@@ -229,6 +229,8 @@ def _reduction(fn: Callable[..., float], first: float, a: Strided, line: Sequenc
     values = [float(a.array[place]) for place in line]
     if equal(got, out.array[index]) and values:
         return "the old content: nothing was written"
+    if np.isnan(got) and not np.isnan(values).any():
+        return "which no subset of these elements gives"
     if equal(reduce_values(fn, first, values[::-1]), got):
         return "which is the reduction from the last element to the first"
     if equal(reduce_values(lambda total, value: fn(value, total), first, values), got):

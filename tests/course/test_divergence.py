@@ -563,6 +563,10 @@ ON_THE_GPU = {
     "3.3/reduce_misses_the_last_element": ("tensor_reduce._reduce", "cell (0, 0) of out, position 0"),
     "3.4/the_last_tile_is_dropped": ("_tensor_matrix_multiply", "cell (0, 0, 0) of out"),
     "3.4/mm_practice_misses_the_last_k": ("_mm_practice", "cell (0, 0, 0) of out"),
+    "3.3/map_has_no_guard": ("tensor_map._map", "what its threads do"),
+    "3.4/tiles_are_read_from_global_memory": ("_tensor_matrix_multiply", "how often its threads read global memory"),
+    "3.6/no_barrier": ("transpose_kernel", "what its threads do"),
+    "3.7/one_element_per_thread": ("sum_kernel", "out[0], of block 0"),
     "4.4b/reverse_is_ignored": ("_tensor_conv1d", "cell (0, 0, 0) of out"),
 }
 """The same for GPU kernels, which run in the simulator."""
