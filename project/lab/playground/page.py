@@ -35,7 +35,7 @@ state = st.session_state
 def show() -> None:
     """Show the page."""
     state.setdefault("pg_running", False)
-    data_side, board_side = st.columns([1, 5], gap="medium")
+    data_side, board_side = st.columns([1, 4], gap="medium")
     with data_side, task_guard():
         chosen = read_data()
     with board_side:
