@@ -1,0 +1,1 @@
+"""Hyper-parameter search: many runs of a training program with different settings."""
