@@ -120,6 +120,7 @@ def test_plain_mpiexec_works_too_and_ends_at_an_exception(tmp_path):
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "ValueError: fails" in done.stderr.splitlines()
+    assert "expected all 2 processes" not in done.stderr  # the other did not have to wait
 
 
 @needs_mpi

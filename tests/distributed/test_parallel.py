@@ -42,6 +42,7 @@ def test_gradients_buffers_and_outputs_by_hand():
         # the loss is the mean of w·x over 1 and 3 examples with x = 1 and x = 2, 3, 4: weighted (1·1 + 3·3) / 4
         assert results["weighted"] == [2.5]
         assert results["equal weights"] == [2.0]  # (1 + 3) / 2
+        assert results["without examples"] == [3.0]  # of rank 1 alone: that of rank 0 is NaN
         assert results["accumulated"] == [7.5]  # 2.5 + 2 · 2.5
         assert results["frozen"] == [None, [2.5]]
         assert results["float16"] == ["float16", [2.5]]

@@ -53,6 +53,12 @@ equal = Scale()
 DistributedDataParallel(equal, batch_dim=None)(x).mean().backward()
 show("equal weights", gradient(equal.w0))
 
+empty = Scale()
+nothing = x[:0] if rank == 0 else x
+output = DistributedDataParallel(empty)(nothing)
+(output.sum() * (1 / 3) + empty.w0.value.sum() * (0.0 if rank else float("nan"))).backward()
+show("without examples", gradient(empty.w0))
+
 frozen = Scale(2)
 frozen.w0.value.requires_grad_(False)
 DistributedDataParallel(frozen)(x).mean().backward()
