@@ -48,11 +48,11 @@ def choose_format() -> str:
 
 
 def check_rounding() -> None:
-    """Check that the student's code keeps 1, a number of every format; the rest of the page takes its results for rounded numbers."""
+    """Check that the student's code keeps 1.5, a number of every format; the rest of the page takes its results for rounded numbers."""
     for dtype in offered:
-        got = formats.value(rounding.nearest(Fraction(1), dtype), dtype)
-        if got != 1:
-            raise WrongResult(f'tensor([1.0], dtype="{dtype}") expected to contain 1.0, got {got}')
+        got = formats.value(rounding.nearest(Fraction(3, 2), dtype), dtype)
+        if got != 1.5:
+            raise WrongResult(f'tensor([1.5], dtype="{dtype}") expected to contain 1.5, got {got}')
 
 
 def set_pattern(pattern: int | None, dtype: str) -> None:
