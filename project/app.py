@@ -21,6 +21,7 @@ STYLE = """
 .stColumn:has(> * > * > .st-key-boundary_chart) {container-type: inline-size}
 .st-key-boundary_chart {flex: none; height: calc(100cqw + 102px)}
 .st-key-boundary_chart .mark-rect path {shape-rendering: crispEdges}
+.stPageLink a, .stPageLink a * {white-space: normal; height: auto}
 .st-key-tour button {height: auto; text-align: left}
 @media (max-width: 640px) {.stMainBlockContainer {padding-top: 4.5rem}}
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
