@@ -201,7 +201,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "--distributed" in words:
         words.remove("--distributed")
-        return import_module("project.lab.distributed_training").main(__doc__, Network, words)  # after the course
+        try:
+            training = import_module("project.lab.distributed_training")
+        except ModuleNotFoundError as error:  # a workspace of the course lacks it
+            message = f"--distributed expected the library after the course; leave it out ({error})"
+            raise SystemExit(f"run_mnist_multiclass.py: {message}") from None
+        return training.main(__doc__, Network, words)
     return training_run.main(__doc__, ImageSetting(), lambda setting: ImageTrainer(setting, Network), words)
 
 
