@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,7 +18,9 @@ from rich.table import Table
 
 from project.lab.sweeps import search as searches
 from project.lab.sweeps import store, trials
-from project.lab.sweeps.store import Request, Result
+from project.lab.sweeps.cluster import ClusterError, connect, run_on_cluster
+from project.lab.sweeps.store import Request, Result, Trial
+from project.lab.sweeps.trials import Events, run_here
 from project.lab.training import command_line, run_files
 
 PROGRAM = "sweep.py"
@@ -41,6 +44,7 @@ Metric = Annotated[
 ]
 Jobs = Annotated[int | None, command_line.whole(1, "trials at the same time; by default, one for every --threads cores")]
 Threads = Annotated[int | None, command_line.whole(1, "threads of the compiled kernels of a trial; by default NUMBA_NUM_THREADS, or 1")]
+Scale = Annotated[str | None, typer.Option(metavar="dask://HOST:PORT", help="the cluster that runs the trials, instead of this machine")]
 Out = Annotated[
     Path | None, typer.Option(metavar="DIR", readable=False, help="folder of the results; a new one in .course/sweeps if omitted")
 ]
@@ -63,21 +67,31 @@ def command(
     seed: Annotated[int, command_line.whole(0, "of the drawn settings; --set seed=N is that of training")] = 0,
     jobs: Jobs = None,
     threads: Threads = None,
+    scale: Scale = None,
     out: Out = None,
 ) -> int:
     """Run the trials that are left and print the best; returns the exit status."""
+    if scale is not None and jobs is not None:
+        raise command_line.UsageError("--jobs expected no --scale; a cluster runs as many trials as its workers have threads")
     try:
         request = _request(program, vary or [], fixed or [], search, trials, epochs, eta, metric, seed)
+        client = None if scale is None else connect(scale)
         folder = (out or store.folder() / f"{datetime.now().astimezone():%Y%m%d-%H%M%S-%f}"[:-3]).resolve()
         store.begin(folder, request)
         results = store.read_results(folder)
     except ValueError as error:
         raise command_line.UsageError(str(error)) from None
     threads = threads or _threads()
-    finished = run(request, folder, results, jobs or max(1, _cores() // threads), threads)
-    if not finished:
-        left = f"{len(results)} {'trial is' if len(results) == 1 else 'trials are'} kept in {store.shown(folder)}"
-        command_line.print_stopped(PROGRAM, f"{left}. To continue: {request.command(folder)}")
+    if client is None:
+        execute = partial(run_here, request, jobs=jobs or max(1, _cores() // threads), threads=threads)
+    else:
+        execute = partial(run_on_cluster, request, client=client, threads=threads)
+    with client or nullcontext():
+        stopped = run(request, folder, results, execute)
+    if stopped is not None:
+        kept = f"{len(results)} {'trial is' if len(results) == 1 else 'trials are'} kept in {store.shown(folder)}"
+        where = f" --scale {scale}" if scale else ""
+        command_line.print_stopped(PROGRAM, f"{stopped}{kept}. To continue: {request.command(folder)}{where}")
         return command_line.INTERRUPTED
     return report(request, results)
 
@@ -135,37 +149,39 @@ def _threads() -> int:
     return int(given) if given.isdecimal() and int(given) else 1
 
 
-def run(request: Request, folder: Path, results: dict[store.Key, Result], jobs: int, threads: int) -> bool:
+def run(request: Request, folder: Path, results: dict[store.Key, Result], execute: Callable[[Sequence[Trial]], Events]) -> str | None:
     """Run the trials that are left, keep and print each.
 
     Args:
         request: The sweep.
         folder: Its folder.
         results: The finished trials, to which this function adds.
-        jobs: Number of trials that run at the same time.
-        threads: Number of threads of each.
+        execute: Runs trials and yields their outcomes as they finish, and None in between.
 
     Returns:
-        Whether the sweep is finished; otherwise, it was interrupted.
+        None if the sweep is finished, "" if it was interrupted, otherwise why it cannot go on.
 
     Raises:
         UsageError: If the program has no such metric.
     """
     total = sum(rung.trials for rung in request.rungs())
     with _stop_signals() as stopped, command_line.progress_bar(total, "trial", len(results)) as show:
-        while batch := store.due(request, results):
-            with closing(trials.run_here(request, batch, jobs, threads)) as finished:
-                for each in finished:
-                    if stopped():
-                        return False
-                    if each is not None:
-                        result = Result(*each)
-                        _check_metric(request, result)
-                        store.write_result(folder, result)
-                        results[result.trial.key] = result
-                        print(line(request, result, len(results), total), flush=True)
-                        show(len(results))
-    return True
+        try:
+            while batch := store.due(request, results):
+                with closing(execute(batch)) as events:
+                    for each in events:
+                        if stopped():
+                            return ""
+                        if each is not None:
+                            result = Result(*each)
+                            _check_metric(request, result)
+                            store.write_result(folder, result)
+                            results[result.trial.key] = result
+                            print(line(request, result, len(results), total), flush=True)
+                            show(len(results))
+        except ClusterError as error:
+            return f"{error}. "
+    return None
 
 
 def _check_metric(request: Request, result: Result) -> None:

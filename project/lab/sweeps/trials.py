@@ -18,7 +18,7 @@ from pathlib import Path
 
 from course.manifest import ROOT
 from project.lab.sweeps.store import Outcome, Request, Trial
-from project.lab.training.run_files import FORMAT, RunFile
+from project.lab.training.run_files import FORMAT, MOST_CHARACTERS, RunFile
 
 PROJECT = ROOT / "project"
 
@@ -27,9 +27,6 @@ PROGRAMS = ("run_scalar", "run_tensor", "run_fast_tensor", "run_playground", "ru
 
 TICK = 0.05
 """Seconds from one look at the processes to the next."""
-
-MOST_CHARACTERS = 300
-"""Length of an error message."""
 
 Events = Generator[tuple[Trial, Outcome] | None, None, None]
 """Trials as they finish; None while there is no new one."""
@@ -104,7 +101,9 @@ class Process:
         return outcome
 
     def stop(self) -> None:
-        """Kill the program and what it has started, and remove its folder."""
+        """Kill the program and what it has started, and remove its folder; do nothing if this was done before."""
+        if self._errors.closed:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has just ended
             if sys.platform == "win32":
                 self._process.kill()
@@ -131,7 +130,7 @@ class Process:
         return Outcome(error[:MOST_CHARACTERS], metrics, seconds, run.command if run else "")
 
 
-def run_here(request: Request, trials: Sequence[Trial], jobs: int, threads: int) -> Events:
+def run_here(request: Request, trials: Sequence[Trial], *, jobs: int, threads: int) -> Events:
     """Run trials on this machine. Closing the generator ends those that are running.
 
     Args:
