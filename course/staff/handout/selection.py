@@ -52,8 +52,8 @@ NOT_FOR_STUDENTS = (
 STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 PAGES_AFTER_THE_COURSE = (
-    "attention", "autograd", "custom_operators", "dtypes", "figures", "from_here_to_pytorch", "library", "optimizers", "reproductions",
-    "training_large",
+    "attention", "autograd", "custom_operators", "data_parallel", "dtypes", "figures", "from_here_to_pytorch", "library", "optimizers",
+    "reproductions", "training_large",
 )  # fmt: skip
 
 STAGE_OF_PAGES = {
