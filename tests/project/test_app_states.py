@@ -11,7 +11,7 @@ from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the
 from tests.project.workspace import copy, rewrite, show, turn_optimized_kernels_off
 
 PAGES = [row.name for row in registry.VIEWS]
-WITHOUT_STUDENT_CODE = {"home", "runs", "m3_tiling", "m3_grid", "m6_allreduce"}
+WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m6_allreduce"}
 WITHOUT_THE_LINE = {"m4_images", "m4_sentiment"}
 """Pages whose program takes a ValueError from the constructor of a network for a wrong argument, and prints only its message."""
 WITHOUT_GRADED_CODE = WITHOUT_STUDENT_CODE | {"m0_datasets", "m3_kernels"}

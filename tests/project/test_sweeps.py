@@ -187,7 +187,7 @@ def test_the_number_of_threads_is_that_of_the_option_or_the_environment(project,
 
 def test_as_many_trials_run_at_once_as_jobs(project):
     request = a_request(fixed=["fail=forever"], vary=["rate=1,2,3"])
-    events = trials.run_here(request, store.due(request, {}), 2, 1)
+    events = trials.run_here(request, store.due(request, {}), jobs=2, threads=1)
     deadline = time.monotonic() + 20
     while len(started(project)) < 2 and time.monotonic() < deadline:
         assert next(events) is None

@@ -256,7 +256,7 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m6_formats": ("minitorch/core/number_formats.py", "finfo", ""),
     "m6_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
-WITHOUT_STUDENT_CODE = {"home", "runs", "m3_tiling", "m3_grid", "m3_kernels", "m6_allreduce"}
+WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels", "m6_allreduce"}
 
 
 def check_page(folder, page, file, qualified, start):
