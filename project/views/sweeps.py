@@ -115,7 +115,9 @@ def show_table(request: Request, results: Sequence[Result]) -> None:
     rows = table(request, results)
     formats = {name: "%.4f" if name.endswith("loss") else "percent" for name in store.METRICS} | {"seconds": "%.2f"}
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items() if name in rows[0]}
-    st.dataframe(rows, hide_index=True, column_config=columns, key="sweeps_table", alt=f"Table of {len(rows)} trials, the best first")
+    st.dataframe(
+        rows, hide_index=True, column_config=columns, placeholder="", key="sweeps_table", alt=f"Table of {len(rows)} trials, the best first"
+    )
 
 
 def show_sweep(path: Path, request: Request) -> None:
