@@ -6,6 +6,7 @@ Results are written on the machine that started the sweep.
 from __future__ import annotations
 
 import importlib
+import logging
 import re
 import secrets
 import time
@@ -46,6 +47,7 @@ def connect(address: str) -> Any:
         distributed = importlib.import_module("distributed")
     except ImportError:
         raise ValueError("--scale dask:// needs Dask, which is not installed here; run: pip install distributed") from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # it prints tracebacks when the scheduler ends
     try:
         return distributed.Client(f"tcp://{match[1]}", timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError as error:
