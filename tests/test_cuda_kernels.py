@@ -20,6 +20,13 @@ few = settings(max_examples=15, deadline=None)
 dtypes = sampled_from([np.float32, np.float64])
 
 
+def launched(kernel, grid, block, *args, trace=None):
+    """The report of a launch without mistakes; a kernel that is not written yet raises its own error, which names the task."""
+    if kernel.__code__.co_names == ("NotImplementedError",):
+        kernel(*args)
+    return inspected(kernel, grid, block, *args, trace=trace)
+
+
 # Transpose
 
 
@@ -27,7 +34,7 @@ def transposed(a, spare=0):
     """The report of a transpose, with a number of blocks too many in both directions."""
     rows, columns = a.shape
     grid = blocks_for(columns, TILE) + spare, blocks_for(rows, TILE) + spare
-    return inspected(transpose_kernel, grid, (TILE, TILE), np.full(a.size, np.nan, a.dtype), a.reshape(-1), rows, columns)
+    return launched(transpose_kernel, grid, (TILE, TILE), np.full(a.size, np.nan, a.dtype), a.reshape(-1), rows, columns)
 
 
 def counted(rows, columns, dtype=np.float32):
@@ -103,7 +110,7 @@ def test_the_transpose_needs_one_barrier_and_one_tile():
 def summed(a, spare=0, trace=None):
     """The report of a sum, with a number of blocks too many."""
     blocks = blocks_for(len(a), SUM_ELEMENTS) + spare
-    return inspected(sum_kernel, blocks, SUM_THREADS, np.full(blocks, np.nan, a.dtype), a, len(a), trace=trace)
+    return launched(sum_kernel, blocks, SUM_THREADS, np.full(blocks, np.nan, a.dtype), a, len(a), trace=trace)
 
 
 def assert_sums(report, a):
