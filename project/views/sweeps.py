@@ -98,11 +98,10 @@ def table(request: Request, results: Sequence[Result]) -> list[dict[str, Any]]:
     rows = [*ranked, *(result for result in results if result.outcome.error)]
     metrics = [name for name in store.METRICS if any(name in result.outcome.metrics for result in rows)]
     halving = request.search == "halving"
-    mixed = {name for name in request.choices() if len({type(result.trial.values[name]) is str for result in rows}) > 1}
     return [
         {"rank": place if place <= len(ranked) else None, "trial": result.trial.number}
         | ({request.unit: result.trial.epochs} if halving else {})
-        | {name: str(value) if name in mixed else value for name, value in result.trial.values.items()}
+        | result.trial.values
         | {name: result.outcome.metrics.get(name) for name in metrics}
         | {"seconds": result.outcome.seconds}
         | ({"error": result.outcome.error} if len(rows) > len(ranked) else {})

@@ -143,7 +143,8 @@ def layers(name, outcomes, **request):
 
 
 def test_each_trial_is_a_point_and_the_best_has_a_ring():
-    points, ring = layers("rate", [reached(0.5), FAILED, reached(0.75)], vary=["rate=0.1,0.3,0.5"])
+    diverged = Outcome("loss became infinite or not a number", {"loss": None, "accuracy": 0.9}, 1.0, "")
+    points, ring = layers("rate", [reached(0.5), diverged, reached(0.75)], vary=["rate=0.1,0.3,0.5"])
     assert [row["accuracy"] for row in points["data"]["values"]] == [0.5, 0.75]
     assert [row["trial"] for row in ring["data"]["values"]] == [3]
     assert points["data"]["values"][0] == {"trial": 1, "rate": 0.1, "accuracy": 0.5}

@@ -135,7 +135,8 @@ def test_a_failure_because_the_connection_was_lost_is_not_one_of_the_trial(distr
 
     class Broken(Future):
         def result(self):
-            client.status = "closed"
+            client.submitted.append(self)
+            client.status = "closed" if len(client.submitted) == 3 else "running"  # the second attempt of the first trial
             raise OSError("gone")
 
     client.submit = lambda *words, pure: Broken(client, GOOD)
