@@ -237,7 +237,8 @@ def test_a_signal_ends_the_trials_and_the_sweep_says_how_to_continue(project, nu
     assert sorted(path.name for path in out.iterdir()) == ["sweep.json", "trial-1-0001.json"]
 
 
-def test_the_printed_command_is_the_same_request(project, monkeypatch):
+def test_the_printed_command_is_the_same_request(project, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     words = ["--vary", "rate=0.01..1", "--set", "fail=a b", "--search", "halving", "--trials", "9", "--epochs", "27", "--eta", "2"]
     seen = []
     monkeypatch.setattr(sweep, "run", lambda request, *rest: seen.append(request) or False)
