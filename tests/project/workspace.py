@@ -104,6 +104,13 @@ def execute(folder: Path, script: str, *arguments: str) -> str:
     return done.stdout
 
 
-def show(folder: Path, views: list[str]) -> dict:
-    """For each page of the workspace, after a press of the button that runs student code: its title, notices, code and exceptions."""
-    return json.loads(execute(folder, SHOW, *(f"{name}:{START.get(name, '')}" for name in views)).splitlines()[-1])
+def show(folder: Path, views: list[str], press: bool = True) -> dict:
+    """For each page of the workspace its title, notices, code and exceptions.
+
+    Args:
+        folder: The workspace.
+        views: The names of the pages.
+        press: Whether the button that runs student code is pressed before.
+    """
+    pages = [f"{name}:{START.get(name, '') if press else ''}" for name in views]
+    return json.loads(execute(folder, SHOW, *pages).splitlines()[-1])
