@@ -50,7 +50,7 @@ def moments(processes: int) -> list[Moment]:
     Args:
         processes: Their number p.
     """
-    held = [[(process,) for _ in range(processes)] for process in range(processes)]
+    held: list[list[tuple[int, ...]]] = [[(process,)] * processes for process in range(processes)]
     found = [Moment(held, [])]
     for step in range(2 * (processes - 1)):
         added = step < processes - 1
