@@ -127,20 +127,22 @@ def prove(
                 )
         verdicts = proofs.prove(todo, manifest, files, done=lambda: progress.advance(bar))
     _show(verdicts)
+    caught = [verdict for verdict in verdicts if verdict.state == "killed"]
+    if not check:
+        entries |= {verdict.answer.key: {"hash": hashes[verdict.answer.key], "killed_by": verdict.by} for verdict in caught}
+        if entries != ledger:
+            wrong.write_ledger(wrong.LEDGER, entries, manifest)
     if bad := [verdict for verdict in verdicts if verdict.state != "killed"]:
-        err.print(f"[red]{len(bad)} of {len(verdicts)} wrong answers were not caught[/red]; the ledger is unchanged")
+        err.print(
+            f"[red]{len(bad)} of {len(verdicts)} wrong answers were not caught[/red]{'' if check else '; the others are in the ledger'}"
+        )
         err.print(f"next: fix the tests or the patch, then course-staff prove {bad[0].answer.task}")
         raise typer.Exit(1)
     out.print(f"all {len(verdicts)} caught")
-    if check:
-        if changed or entries != ledger:
-            err.print("[red]the ledger is not up to date[/red]")
-            err.print("next: course-staff prove, and commit course/staff/wrong_answers/ledger.json")
-            raise typer.Exit(1)
-        return
-    entries |= {verdict.answer.key: {"hash": hashes[verdict.answer.key], "killed_by": verdict.by} for verdict in verdicts}
-    if entries != ledger:
-        wrong.write_ledger(wrong.LEDGER, entries, manifest)
+    if check and (changed or entries != ledger):
+        err.print("[red]the ledger is not up to date[/red]")
+        err.print("next: course-staff prove, and commit course/staff/wrong_answers/ledger.json")
+        raise typer.Exit(1)
 
 
 def _show(verdicts: list) -> None:

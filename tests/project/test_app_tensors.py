@@ -143,7 +143,7 @@ def test_every_example_works():
 
 def test_large_inputs_have_no_finite_differences():
     app = open_page("m2_graph", tf="x * y", shape_x="8, 8", shape_y="8")
-    assert not app.table
+    assert not [table for table in app.table if "at index" in table.value.columns]
     assert any("Central differences are omitted" in text for text in texts(app.caption))
 
 

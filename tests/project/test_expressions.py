@@ -209,7 +209,7 @@ def test_methods_are_refused_unless_enabled():
     ("returned", "got"),
     [
         (1.0, "x * y expected to return a Scalar, got float"),
-        (None, "x * y expected to return a Scalar, got NoneType; is a return missing?"),
+        (None, "x * y expected to return a Scalar, got NoneType; is the return missing?"),
     ],
 )
 def test_an_operator_that_returns_another_type_is_reported(monkeypatch, returned, got):

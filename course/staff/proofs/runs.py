@@ -97,7 +97,8 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, envi
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "HYPOTHESIS_"))}
     environment = {**inherited, **(environment or {}), "CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
     start = [sys.executable, "-c", LAUNCH, str(ROOT), str(math.ceil(limit))]
-    command = [*start, "-q", "-p", "no:cacheprovider", f"--course-report={report}", *arguments]
+    own = f"--basetemp={folder / '.course' / 'tmp'}"  # pytest removes old folders of the one that all runs would share
+    command = [*start, "-q", "-p", "no:cacheprovider", own, f"--course-report={report}", *arguments]
     process = subprocess.Popen(
         command,
         cwd=folder,

@@ -83,7 +83,7 @@ class Expression:
             out = _evaluate(self._tree, dict(zip(arguments, values, strict=True)), number)
             kind = type(values[0]) if values else float
             if kind is not float and not isinstance(out, kind):
-                forgot = "; is a return missing?" if out is None else ""
+                forgot = "; is the return missing?" if out is None else ""
                 raise WrongResult(f"{self.text} expected to return a {kind.__name__}, got {type(out).__name__}{forgot}")
             return out
 
