@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -56,9 +57,7 @@ def select() -> tuple[str, Launch, tuple[int, int, int], int]:
         sizes = (*launch.grid, 1, 1)
         block = [whole_number("blockIdx.x", "kernel_block_x", 0, 0, sizes[0] - 1) if sizes[0] > 1 else 0]
         block.append(whole_number("blockIdx.y", "kernel_block_y", 0, 0, sizes[1] - 1) if sizes[1] > 1 else 0)
-        threads = 1
-        for size in launch.block:
-            threads *= size
+        threads = math.prod(launch.block)
         warp = whole_number("Warp", "kernel_warp", 0, 0, (threads - 1) // 32) if threads > 32 else 0
     st.caption(f"{launch.purpose} Grid {launch.grid}, blocks of {launch.block} threads.")
     return name, launch, (block[0], block[1], 0), warp

@@ -35,8 +35,7 @@ st.caption(
     "Large: the sum so far. Small: the processes whose numbers are in it. Blue: sent in this step. Green: received. Shaded: complete. "
     "Hover over a cell to highlight its chunk in all processes."
 )
-share = min(number, 2 * (processes - 1)) / processes
-st.write(f"Each process has sent {number} of {processes} chunks so far: {share:.2f} times the size of its gradients.")
+st.write(f"Each process has sent {number} of {processes} chunks so far: {number / processes:.2f} times the size of its gradients.")
 st.subheader("What it costs")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     network = st.selectbox("Network", list(NETWORKS), 2, key="ring_network", bind="query-params", width=230)

@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.cuda.memory import CACHE_LINE, SECTOR
 from project.lab.charts.palette import BLUE, GREEN, ORANGE
-
-LINE = 128
-"""Bytes in a row of a memory: a cache line, or one word of each of the 32 banks."""
-
-SECTOR = 32
-"""Bytes of global memory that are transferred at once."""
 
 MOST_ROWS = 34
 """Rows of a memory that are drawn."""
@@ -112,7 +107,7 @@ def memory(shown: Any) -> str:
     """
     access = shown.access
     itemsize, size = access.dtype.itemsize, int(np.prod(access.shape))
-    per_row = LINE // itemsize
+    per_row = CACHE_LINE // itemsize
     by_cell: dict[int, list[int]] = {}
     for lane, cell in zip(shown.lanes.tolist(), shown.cells.tolist(), strict=True):
         by_cell.setdefault(cell, []).append(lane)
@@ -158,7 +153,7 @@ def _index(cell: int, shape: Sequence[int]) -> str:
 def rows_note(shown: Any) -> str:
     """Say which rows of a memory are drawn."""
     access = shown.access
-    per_row = LINE // access.dtype.itemsize
+    per_row = CACHE_LINE // access.dtype.itemsize
     touched = len({int(cell) // per_row for cell in shown.cells})
     total = -(-int(np.prod(access.shape)) // per_row)
     more = f"; the first {MOST_ROWS} of them are drawn" if touched > MOST_ROWS else ""
