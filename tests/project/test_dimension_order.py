@@ -42,10 +42,13 @@ def test_dimensions_are_dragged_with_the_mouse_and_moved_with_the_keyboard(page,
     page.goto(f"{address}/m2_strides?shape=2, 3, 4&steps=x")
     cards = page.locator(".cards button")
     cards.nth(2).wait_for()
+    browser.complete(page)
     assert [text.split("size ")[1] for text in cards.all_inner_texts()] == ["2, stride 12", "3, stride 4", "4, stride 1"]
     last, first = cards.nth(2).bounding_box(), cards.nth(0).bounding_box()
     page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2)
     page.mouse.down()
+    page.emulate_media(color_scheme="dark")  # the cards are drawn again: the one in the hand must stay there
+    browser.complete(page)
     page.mouse.move(first["x"] + 20, first["y"] + first["height"] / 2, steps=8)
     page.mouse.up()
     operations = page.get_by_label("Operations", exact=True)

@@ -63,17 +63,22 @@ button:focus-visible {outline: 3px solid var(--st-primary-color); outline-offset
 _SCRIPT = """
 export default function ({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".cards");
-  const focused = [...root.children].findIndex((card) => card.matches(":focus"));
-  root.replaceChildren(...data.map(({name, detail}, number) => {
-    const card = document.createElement("button"), title = document.createElement("b");
-    card.type = "button";
-    card.dataset.number = number;
-    card.setAttribute("aria-label", `${name}, ${detail}. Press the left or right arrow key to move it.`);
-    title.textContent = name;
-    card.append(title, detail);
-    return card;
-  }));
-  if (focused >= 0) root.children[Math.min(focused, data.length - 1)]?.focus();
+  const dragged = () => root.querySelector(".dragged");
+  const build = () => {
+    const focused = [...root.children].findIndex((card) => card.matches(":focus"));
+    root.replaceChildren(...data.map(({name, detail}, number) => {
+      const card = document.createElement("button"), title = document.createElement("b");
+      card.type = "button";
+      card.dataset.number = number;
+      card.setAttribute("aria-label", `${name}, ${detail}. Press the left or right arrow key to move it.`);
+      title.textContent = name;
+      card.append(title, detail);
+      return card;
+    }));
+    if (focused >= 0) root.children[Math.min(focused, data.length - 1)]?.focus();
+  };
+  // The page may be drawn again while a card is dragged: the card stays in the hand.
+  if (!dragged() || root.children.length !== data.length) build();
   const order = () => [...root.children].map((card) => Number(card.dataset.number));
   const send = () => {
     const now = order();
@@ -84,26 +89,26 @@ export default function ({parentElement, data, setTriggerValue}) {
     if (to === at || to < 0 || to >= root.children.length) return;
     root.insertBefore(card, to > at ? root.children[to].nextSibling : root.children[to]);
   };
-  let dragged = null;
   root.onpointerdown = (event) => {
-    dragged = event.target.closest("button");
-    if (!dragged) return;
+    const card = event.target.closest("button");
+    if (!card) return;
     root.setPointerCapture(event.pointerId);
-    dragged.classList.add("dragged");
+    card.classList.add("dragged");
   };
   root.onpointermove = (event) => {
-    if (!dragged) return;
-    const over = [...root.children].findIndex((card) => {
-      const box = card.getBoundingClientRect();
+    const card = dragged();
+    if (!card) return;
+    const over = [...root.children].findIndex((each) => {
+      const box = each.getBoundingClientRect();
       return event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
     });
-    if (over >= 0 && root.children[over] !== dragged) move(dragged, over);
+    if (over >= 0 && root.children[over] !== card) move(card, over);
   };
   root.onpointerup = root.onpointercancel = () => {
-    if (!dragged) return;
-    dragged.classList.remove("dragged");
-    dragged.focus();
-    dragged = null;
+    const card = dragged();
+    if (!card) return;
+    card.classList.remove("dragged");
+    card.focus();
     send();
   };
   root.onkeydown = (event) => {
