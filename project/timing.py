@@ -56,7 +56,7 @@ def command(
         roof = asdict(measure_roof(dtype))
         plan = {"op": op, "dtype": dtype, "sizes": sizes, "backends": chosen, "left_out": left_out, "roof": roof}
         print(dumps(plan), flush=True)
-        with job_errors.limited():
+        with job_errors.reported():
             for each in measured:
                 print(dumps(asdict(each)), flush=True)
         return 0

@@ -188,6 +188,12 @@ def is_student(path: str | None) -> bool:
     return parts[:1] == (course().package,) or (len(parts) == 2 and parts[0] == "project" and parts[1].startswith("run_"))
 
 
+def raised_in_task(error: Exception) -> bool:
+    """Return whether an error was raised in a file that students write."""
+    path = _relative(traceback.extract_tb(error.__traceback__)[-1].filename)
+    return any(path in task.files for task in course().tasks)
+
+
 def _relative(path: str) -> str:
     """Return a path relative to the workspace."""
     try:

@@ -1,5 +1,6 @@
 """The guard: errors of student code become cards, and errors of the app stay errors."""
 
+import json
 import sys
 from types import ModuleType
 
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from course.manifest import ROOT
 from project.lab import cards
 from project.lab.cards import WrongResult, explain, number, plain
+from project.lab.training import job_errors
 
 OPERATORS = str(ROOT / "minitorch" / "operators.py")
 PROGRAM = str(ROOT / "project" / "run_scalar.py")
@@ -183,3 +185,27 @@ def test_a_value_of_another_type_is_not_shown_as_an_error_of_the_app():
     assert "`tests/project/test_guard.py`, line" in card.body
     assert plain("'float' object is not iterable") in card.body
     assert card.body.endswith("Run `course test` to find the function. If all tests pass, this is an error of the app.")
+
+
+# Programs that run for a page
+
+
+def test_a_program_prints_the_card_of_an_error_in_student_code_and_ends(capsys):
+    with pytest.raises(SystemExit) as ended, job_errors.reported():
+        raise run("def inv(x):\n    return 1.0 / x\n", call="inv(0.0)")
+    assert ended.value.code == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["card"]["title"] == "minitorch/operators.py, line 2: ZeroDivisionError: float division by zero"
+    assert printed["card"]["todo"] is False
+
+
+@pytest.mark.parametrize(("file", "active"), [(str(ROOT / "project" / "timing.py"), True), (OPERATORS, False)])
+def test_errors_of_the_program_itself_and_errors_in_a_terminal_propagate(capsys, file, active):
+    with pytest.raises(ZeroDivisionError), job_errors.reported(active):
+        raise run("def inv(x):\n    return 1.0 / x\n", file, call="inv(0.0)")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("file", "written"), [(OPERATORS, True), (PROGRAM, True), (str(ROOT / "minitorch" / "data" / "files.py"), False)])
+def test_an_error_in_a_file_of_a_task_is_the_students(file, written):
+    assert cards.raised_in_task(run("def inv(x):\n    return 1.0 / x\n", file, call="inv(0.0)")) == written

@@ -155,5 +155,5 @@ def train(text: str, setting: Setting, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    with job_errors.limited():
+    with job_errors.reported():
         train(sys.argv[1], Setting(**json.loads(sys.argv[2])), Path(sys.argv[3]))

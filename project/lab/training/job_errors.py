@@ -1,4 +1,4 @@
-"""The time limit of programs that run for a page: the program prints the card as a line of JSON, and the page shows it."""
+"""Errors of student code in programs that run for a page: the program prints the card as a line of JSON, and the page shows it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from project.lab.time_limit import TimeLimitExceeded, time_limit
 
 
 @contextmanager
-def limited(active: bool = True) -> Iterator[None]:
-    """Limit the time of each call of student code in the `with` block. A call that exceeds it ends the program with status 1.
+def reported(active: bool = True) -> Iterator[None]:
+    """Limit each call of student code in the `with` block, and report its errors, which end the program with status 1.
+
+    Errors that do not come from student code propagate.
 
     Args:
-        active: Whether a page reads the output of the program; if False, there is no limit.
+        active: Whether a page reads the output of the program; if False, there is no limit, and all errors propagate.
     """
     if not active:
         yield
@@ -24,8 +26,9 @@ def limited(active: bool = True) -> Iterator[None]:
     try:
         with time_limit(is_student):
             yield
-    except TimeLimitExceeded as error:
+    except (Exception, TimeLimitExceeded) as error:
         card = explain(error)
-        assert card is not None
+        if card is None:
+            raise
         print(json.dumps({"card": asdict(card)}), flush=True)
         raise SystemExit(1) from None

@@ -41,7 +41,7 @@ def calls() -> list[Callable[[], object]]:
 
 if __name__ == "__main__":
     time_limit.LIMIT = LIMIT
-    with job_errors.limited(), suppress(Exception):  # the page shows other errors when it calls the kernels itself
+    with job_errors.reported(), suppress(Exception):  # the page shows other errors when it calls the kernels itself
         for call in calls():
             with suppress(Exception):
                 call()

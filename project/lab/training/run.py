@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from project.lab.cards import raised_in_task
 from project.lab.training import checkpoint, command_line, job_errors, loop, resuming
 from project.lab.training import log as training_report
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
@@ -72,10 +73,12 @@ def main(
     ) -> int:
         resuming.check_resumable(checkpoint, resume)
         options = Options(log_every, command_line.report_folder(report), checkpoint, json)
-        with job_errors.limited(json):
+        with job_errors.reported(json):
             try:
                 trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
             except (ValueError, OSError) as error:  # OSError: data files are missing
+                if raised_in_task(error):
+                    raise
                 raise command_line.UsageError(str(error)) from None
             return train(trainer, options)
 
