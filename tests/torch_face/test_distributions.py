@@ -97,9 +97,18 @@ def test_draws_have_the_frequencies_of_the_distribution() -> None:
     np.testing.assert_allclose(frequencies, [[0.2, 0.3, 0.5], [0.25, 0, 0.75]], atol=0.03)
 
 
-@pytest.mark.parametrize(("d", "batch"), [(Normal(torch.zeros(2, 3), 1), (2, 3)), (Uniform(0, torch.ones(3)), (3,)), (Bernoulli(0.5), ()),
-                                          (Categorical(torch.ones(2, 3, 4)), (2, 3))], ids=str)  # fmt: skip
-def test_draws_have_the_shape_of_the_sample_and_of_the_batch(d: Any, batch: tuple[int, ...]) -> None:
+DISTRIBUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {  # made in the test: compiling their kernels takes seconds
+    "Normal": (lambda: Normal(torch.zeros(2, 3), 1), (2, 3)),
+    "Uniform": (lambda: Uniform(0, torch.ones(3)), (3,)),
+    "Bernoulli": (lambda: Bernoulli(0.5), ()),
+    "Categorical": (lambda: Categorical(torch.ones(2, 3, 4)), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_have_the_shape_of_the_sample_and_of_the_batch(name: str) -> None:
+    make, batch = DISTRIBUTIONS[name]
+    d = make()
     for shape in ((), (5,), (2, 2), (0,)):
         assert tuple(d.sample(shape).shape) == (*shape, *batch)
         assert tuple(d.sample(torch.Size(shape)).shape) == (*shape, *batch)
