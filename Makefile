@@ -7,6 +7,9 @@ PY := $(VENV)/bin/python
 APP_SET := requirements.txt requirements.extra.txt
 DEV_SET := $(APP_SET) requirements.dev.txt
 
+# How many processes test: as many as there are processors, from 2 (some tests wait) to 8 (each takes up to 1 GB of memory).
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
+
 .PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
@@ -16,10 +19,10 @@ app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
 test: $(VENV)/.dev  ## Test every module, in a few minutes; with TESTS=tests/test_scalar.py a part
-	$(PY) -m pytest -n 2 --dist worksteal $(TESTS)
+	$(PY) -m pytest -n $(PROCESSES) --dist worksteal $(TESTS)
 
 test-all: test  ## Run the exhaustive tests as well: compilation, attacks, every stub, the browser, the proofs
-	$(PY) -m pytest -n 2 --dist worksteal -m exhaustive $(TESTS)
+	$(PY) -m pytest -n $(PROCESSES) --dist worksteal -m exhaustive $(TESTS)
 	$(PY) -m course.staff prove --check
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package

@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import signal
+import sys
 
 import pytest
 
@@ -15,3 +16,9 @@ def keep_runs_elsewhere(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINITORCH_RUNS", str(tmp_path_factory.mktemp("runs")))
         yield
+
+
+def pytest_unconfigure():
+    """Remove the folder that Streamlit's AppTest leaves to the end of the process, which would end with a warning."""
+    if app_test := sys.modules.get("streamlit.testing.v1.app_test"):
+        app_test.TMP_DIR.cleanup()
