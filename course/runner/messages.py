@@ -1,4 +1,4 @@
-"""Short texts for exceptions and values."""
+"""Short texts for exceptions, values and unwritten tasks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import re
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,3 +139,23 @@ def shown_output(text: str) -> str:
 def shown_traceback(text: str) -> str:
     """Truncate a traceback at its beginning; the error is at its end."""
     return text if len(text) <= LONGEST_TRACEBACK else "…\n" + text[-LONGEST_TRACEBACK:]
+
+
+def describe_unwritten(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
+    """For each task, describe how many of its tests wait for code, and which task provides it."""
+    rows = list(rows)
+    for state in ("todo", "blocked"):
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for row in rows:
+            if row["state"] == state:
+                groups.setdefault((row["task"] or "", row["needs"]), []).append(row)
+        for (task, needs), group in groups.items():
+            count = f"{len(group)} test{'s' if len(group) > 1 else ''}"
+            if state == "blocked":
+                yield f"{f'Task {task}' if task else 'No task'}: {count} blocked until Task {needs} is written"
+                continue
+            places = [row["card"]["place"] or {} for row in group]
+            functions = list(dict.fromkeys(place["function"] for place in places if place.get("function")))
+            files = ", ".join(dict.fromkeys(place["file"] for place in places if place.get("file")))
+            more = f" and {len(functions) - 4} more" if len(functions) > 4 else ""
+            yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"

@@ -11,7 +11,7 @@ import importlib.util
 import math
 import re
 import signal
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,16 @@ from _pytest.capture import CaptureManager
 from course.runner import hypothesis_settings
 from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
-from course.runner.messages import assertion_parts, cut, error_line, shown, shown_output, shown_traceback, unwritten_task
+from course.runner.messages import (
+    assertion_parts,
+    cut,
+    describe_unwritten,
+    error_line,
+    shown,
+    shown_output,
+    shown_traceback,
+    unwritten_task,
+)
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Locator
 from course.workspace.published import is_beyond, message_of, read_rules
@@ -77,6 +86,10 @@ IMPORT_FACTOR = 4
 """The limit for importing all tests, as a multiple of the limit of one test."""
 
 
+TIMERS = (signal.SIGVTALRM, signal.SIGALRM) if hasattr(signal, "SIGALRM") else ()
+"""The signals of the two timers: processor time and wall-clock time."""
+
+
 class Watcher:
     """Determines the state of every test and keeps a row for it.
 
@@ -114,8 +127,8 @@ class Watcher:
     def pytest_sessionstart(self) -> None:
         """Start the timers for importing the tests; when one expires, it acts like Ctrl-C."""
         if self.limit is not None:
-            for number in (signal.SIGVTALRM, signal.SIGALRM):
-                signal.signal(number, signal.default_int_handler)
+            for number in TIMERS:
+                signal.signal(number, _interrupt)
             self._start_timers(IMPORT_FACTOR)
 
     def _start_timers(self, times: float = 1.0) -> None:
@@ -330,7 +343,7 @@ class Watcher:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print one line for each unwritten task instead of a traceback for each of its tests."""
-        lines = list(_describe_unwritten(self.rows.values()))
+        lines = list(describe_unwritten(self.rows.values()))
         if lines:
             terminalreporter.section("not written yet")
             for line in lines:
@@ -352,6 +365,13 @@ class Watcher:
         write_json(self.report, document)
 
 
+def _interrupt(*_: object) -> None:
+    """Act like Ctrl-C when a timer expires. From then on both are ignored: the other one may expire while pytest reports this."""
+    for number in TIMERS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def _without_traceback() -> Generator[None]:
     """Replace the error of a stub by one without a traceback, which would take longer to print than the test to run."""
@@ -361,26 +381,6 @@ def _without_traceback() -> Generator[None]:
         if unwritten_task(leaf := _unwrap(error)) is None:
             raise
         raise Unwritten(leaf) from None
-
-
-def _describe_unwritten(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
-    """For each task, describe how many of its tests wait for code, and which task provides it."""
-    rows = list(rows)
-    for state in ("todo", "blocked"):
-        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for row in rows:
-            if row["state"] == state:
-                groups.setdefault((row["task"] or "", row["needs"]), []).append(row)
-        for (task, needs), group in groups.items():
-            count = f"{len(group)} test{'s' if len(group) > 1 else ''}"
-            if state == "blocked":
-                yield f"{f'Task {task}' if task else 'No task'}: {count} blocked until Task {needs} is written"
-                continue
-            places = [row["card"]["place"] or {} for row in group]
-            functions = list(dict.fromkeys(place["function"] for place in places if place.get("function")))
-            files = ", ".join(dict.fromkeys(place["file"] for place in places if place.get("file")))
-            more = f" and {len(functions) - 4} more" if len(functions) > 4 else ""
-            yield f"Task {task}: {count} to go, open {files or 'its files'} ({', '.join(functions[:4])}{more}); course hint {task}"
 
 
 def _draws(error: BaseException) -> dict[str, str]:

@@ -473,6 +473,33 @@ def test_an_endless_test_is_stopped_where_it_hangs(workspace: Workspace) -> None
     assert card["place"]["line"] in (6, 7)
 
 
+SLOW_AT_INTERRUPTS = """
+import time
+
+from course.runner import plugin
+
+plugin.WALL_CLOCK_FACTOR = 1.3
+
+
+class Slow:
+    def pytest_keyboard_interrupt(self):
+        time.sleep(1)  # the limit on wall-clock time expires
+
+
+def pytest_sessionstart(session):
+    session.config.pluginmanager.register(Slow())
+"""
+
+
+def test_the_second_limit_does_not_interrupt_the_report_of_the_first(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
+    workspace.write("tests/conftest.py", SLOW_AT_INTERRUPTS)
+    done = workspace.python("pytest", "-m", "task0_1", "--course-limit=1", "--course-report=report.json")
+    document = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))
+    assert done.returncode == 2
+    assert document["interrupted"]["nodeid"] == "tests/test_sums.py::test_add"
+
+
 FAILS_AT_INTERRUPTS = """
 class Late:
     def pytest_keyboard_interrupt(self):
