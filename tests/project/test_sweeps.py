@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from course.manifest import ROOT
@@ -33,6 +34,7 @@ with open(pathlib.Path(__file__).with_name("started.txt"), "a") as file:
 if given.fail == "forever":
     while True:
         time.sleep(0.01)
+        print("a line of the log" * 100, flush=True)
 if given.fail == "raise" or given.fail == str(given.rate):
     raise ValueError("broken on purpose")
 if given.fail == "use":
@@ -201,10 +203,9 @@ def test_as_many_trials_run_at_once_as_jobs(project):
 
 def is_running(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE  # which waits for its parent, here that of all orphans
+    except psutil.NoSuchProcess:
         return False
-    return True
 
 
 SCRIPT = """
@@ -235,6 +236,22 @@ def test_a_signal_ends_the_trials_and_the_sweep_says_how_to_continue(project, nu
     )
     assert not any(is_running(each["pid"]) for each in started(project))
     assert sorted(path.name for path in out.iterdir()) == ["sweep.json", "trial-1-0001.json"]
+
+
+def test_trials_end_after_their_sweep_is_killed(project):
+    words = ["fake", "--vary", "rate=0.25,0.75", "--vary", "fail=forever", "--jobs", "2", "--out", str(project / "mine")]
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT.format(folder=str(project)), *words], cwd=ROOT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(started(project)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)  # they print more than a pipe holds
+    pids = [each["pid"] for each in started(project)]
+    assert [is_running(pid) for pid in pids] == [True, True]
+    process.kill()
+    process.wait()
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [is_running(pid) for pid in pids] == [False, False]
 
 
 def test_the_printed_command_is_the_same_request(project, monkeypatch, tmp_path):

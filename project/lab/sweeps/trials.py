@@ -67,6 +67,8 @@ def check_options(program: str, names: Sequence[str], known: Sequence[str]) -> N
 class Process:
     """A trial that is running. It trains in a session of its own, so that Ctrl-C in the terminal reaches only the sweep, which ends it.
 
+    It prints its log to a pipe. If the sweep is killed, nobody holds the other end, and the next line ends the trial.
+
     Args:
         program: A file in project/, without .py.
         flags: Its command-line options.
@@ -87,13 +89,17 @@ class Process:
             cwd=ROOT,
             env=os.environ | variables,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,
         )
+        assert self._process.stdout
+        self._log = self._process.stdout
+        os.set_blocking(self._log.fileno(), False)
 
     def poll(self) -> Outcome | None:
-        """Return what the trial reached; None while it is running."""
+        """Return what the trial reached; None while it is running. Its log is not kept."""
+        self._log.read()
         if self._process.poll() is None:
             return None
         outcome = self._outcome(self._process.returncode)
@@ -110,6 +116,7 @@ class Process:
             else:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._log.close()
         self._errors.close()
         self._folder.cleanup()
 
