@@ -58,7 +58,8 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="minitorch-app-"))
         self.log = self.folder / "log"
         options = ("--server.port", str(port), "--server.headless", "true", *options)
-        own = {"HOME": str(self.folder), "PYTHONPATH": str(root), "MINITORCH_COMPILE_IN_BACKGROUND": "0"}
+        own = {"HOME": str(self.folder), "MINITORCH_RUNS": str(self.folder / "runs")}  # those of a new user
+        own |= {"PYTHONPATH": str(root), "MINITORCH_COMPILE_IN_BACKGROUND": "0"}
         with self.log.open("w") as out:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "streamlit", "run", str(root / "project" / "app.py"), *options, "--", *arguments],

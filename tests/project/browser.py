@@ -22,8 +22,8 @@ def start_server():
     """Starts the app from another directory, for a user who never ran Streamlit before, and stops it afterwards."""
     with ExitStack() as running:
 
-        def start(*arguments, root=ROOT):
-            server = Server(arguments=arguments, root=root)
+        def start(*arguments, root=ROOT, environment=None):
+            server = Server(arguments=arguments, root=root, environment=environment)
             running.callback(server.stop)
             return server.address, server.log
 

@@ -149,7 +149,7 @@ def test_a_model_learns_to_repeat_words_on_a_phone(start_server, page):
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{address}/m6_attention")
     browser.button(page, "attention_start").click()
-    page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=3 * browser.PATIENCE)
+    page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=10 * browser.PATIENCE)
     page.get_by_text("Most likely next: 'f' 9").wait_for()  # after "cafe cafe ca"
     page.locator(".st-key-attention_query input").fill("3")
     page.locator(".st-key-attention_query input").press("Enter")

@@ -351,10 +351,11 @@ def test_the_report_is_markdown_with_a_picture():
 def test_two_runs_are_selected_overlaid_exported_and_opened_in_a_browser(start_server, page, tmp_path, monkeypatch):  # noqa: F811
     from project import run_scalar
 
-    monkeypatch.setenv("MINITORCH_RUNS", str(tmp_path / "kept"))
+    environment = {"MINITORCH_RUNS": str(tmp_path / "kept")}
+    monkeypatch.setenv("MINITORCH_RUNS", environment["MINITORCH_RUNS"])
     for hidden in ("2", "3"):
         assert run_scalar.main(["--points", "4", "--hidden", hidden, "--epochs", "3"]) == 0
-    address, log = start_server()
+    address, log = start_server(environment=environment)
     page.goto(address)
     page.get_by_role("link", name="Open", exact=True).first.click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
