@@ -125,10 +125,7 @@ def _follow(make_trainer: Callable[[ImageSetting], ParallelTrainer], arguments: 
         resume: training_run.resuming.Resume = False,
         json: training_run.AsJson = False,
     ) -> int:
-        try:
-            trainer = training_run._trainer(ImageSetting(), given, make_trainer, checkpoint if resume else None)
-        except (ValueError, OSError) as error:
-            raise command_line.UsageError(str(error)) from None
+        trainer = training_run.open_trainer(ImageSetting(), given, make_trainer, checkpoint if resume else None)
         assert isinstance(trainer, ParallelTrainer)
         return trainer.follow()
 

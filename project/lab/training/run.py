@@ -74,27 +74,36 @@ def main(
         resuming.check_resumable(checkpoint, resume)
         options = Options(log_every, command_line.report_folder(report), checkpoint, json)
         with job_errors.reported(json):
-            try:
-                trainer = _trainer(default, given, make_trainer, checkpoint if resume else None)
-            except (ValueError, OSError) as error:  # OSError: data files are missing
-                if raised_in_task(error):
-                    raise
-                raise command_line.UsageError(str(error)) from None
-            return train(trainer, options)
+            return train(open_trainer(default, given, make_trainer, checkpoint if resume else None), options)
 
     return command_line.call(f"{default.program}.py", with_setting(default, command), arguments, description)
 
 
-def _trainer(
+def open_trainer(
     default: AnySetting, given: dict[str, Any], make_trainer: Callable[[AnySetting], ClassifierTrainer], path: Path | None
 ) -> ClassifierTrainer:
-    """Return a new trainer, or one restored from a checkpoint."""
-    if path is None:
-        return make_trainer(replace(default, **given))
-    saved = checkpoint.load(path)
-    trainer = make_trainer(_resumed(default, given, saved, path))
-    trainer.restore(saved)
-    return trainer
+    """Return a new trainer, or one restored from a checkpoint.
+
+    Args:
+        default: The setting with the default value of every option.
+        given: The options of the command line.
+        make_trainer: Creates the trainer from the setting.
+        path: The checkpoint, if the run is resumed.
+
+    Raises:
+        UsageError: If an option, the data or the checkpoint is wrong. An error in a file of a task is a mistake of its code and propagates.
+    """
+    try:
+        if path is None:
+            return make_trainer(replace(default, **given))
+        saved = checkpoint.load(path)
+        trainer = make_trainer(_resumed(default, given, saved, path))
+        trainer.restore(saved)
+        return trainer
+    except (ValueError, OSError) as error:  # OSError: data files are missing
+        if raised_in_task(error):
+            raise
+        raise command_line.UsageError(str(error)) from None
 
 
 def _resumed(default: AnySetting, given: dict[str, Any], saved: Checkpoint, path: Path) -> AnySetting:
