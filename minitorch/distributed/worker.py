@@ -73,7 +73,9 @@ def main(script: str, *arguments: str) -> int:
         Its exit status. With a status other than 0 the whole job ends.
     """
     rank = next((os.environ[name] for name in RANKS if name in os.environ), "0")
-    print(f"= rank {rank} has PID {os.getpid()}", file=sys.stderr, flush=True)  # for the launcher, which does not print it
+    # For the launcher, which does not print it. In one write: print makes two, between which another process may write.
+    sys.stderr.write(f"= rank {rank} has PID {os.getpid()}\n")
+    sys.stderr.flush()
     streams = [RankPrefix(stream, f"[rank {rank}] ") for stream in (sys.stdout, sys.stderr)]
     sys.stdout, sys.stderr = streams  # type: ignore[assignment]  # all that print needs
     sys.argv = [script, *arguments]

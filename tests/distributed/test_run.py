@@ -146,3 +146,20 @@ def test_a_stream_writes_whole_lines():
     assert target.getvalue().endswith("\n[rank 3] thr\n")
     assert stream.writable()
     assert not stream.isatty()
+
+
+def test_a_process_names_its_pid_in_one_write(monkeypatch, tmp_path):
+    """Between two writes, the line of another process would get into this one."""
+    writes = []
+
+    class Stream(io.StringIO):
+        def write(self, text):
+            writes.append(text)
+            return len(text)
+
+    for name, value in {"stdout": io.StringIO(), "stderr": Stream(), "argv": [], "path": [*sys.path]}.items():
+        monkeypatch.setattr(sys, name, value)
+    monkeypatch.setenv("PMI_RANK", "3")
+    (tmp_path / "program.py").write_text("")
+    assert worker.main(str(tmp_path / "program.py")) == 0
+    assert writes == [f"= rank 3 has PID {os.getpid()}\n"]
