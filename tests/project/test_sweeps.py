@@ -246,12 +246,16 @@ def test_trials_end_after_their_sweep_is_killed(project):
         time.sleep(0.05)
     time.sleep(1)  # they print more than a pipe holds
     pids = [each["pid"] for each in started(project)]
-    assert [is_running(pid) for pid in pids] == [True, True]
+    running = [is_running(pid) for pid in pids]
     process.kill()
     process.wait()
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert [is_running(pid) for pid in pids] == [False, False]
+    survivors = [pid for pid in pids if is_running(pid)]
+    for pid in survivors:
+        os.kill(pid, signal.SIGKILL)
+    assert running == [True, True]
+    assert survivors == []
 
 
 def test_the_printed_command_is_the_same_request(project, monkeypatch, tmp_path):

@@ -64,7 +64,8 @@ _SCRIPT = """
 export default function ({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".cards");
   const dragged = () => root.querySelector(".dragged");
-  const build = () => {
+  // The page may be drawn again while a card is dragged: the card stays in the hand.
+  if (!dragged() || root.children.length !== data.length) {
     const focused = [...root.children].findIndex((card) => card.matches(":focus"));
     root.replaceChildren(...data.map(({name, detail}, number) => {
       const card = document.createElement("button"), title = document.createElement("b");
@@ -76,9 +77,7 @@ export default function ({parentElement, data, setTriggerValue}) {
       return card;
     }));
     if (focused >= 0) root.children[Math.min(focused, data.length - 1)]?.focus();
-  };
-  // The page may be drawn again while a card is dragged: the card stays in the hand.
-  if (!dragged() || root.children.length !== data.length) build();
+  }
   const order = () => [...root.children].map((card) => Number(card.dataset.number));
   const send = () => {
     const now = order();
