@@ -28,8 +28,8 @@ YIELDING = 0.01
 NAP = 0.0001
 """Seconds of one such sleep: short beside the network of a cluster, long enough to leave the processor to a process that shares it."""
 
-LAST_WORDS = 2.0
-"""Seconds that a failing process leaves the others to print their own errors before it ends the job."""
+LAST_WORDS = 5.0
+"""Seconds that a failing process leaves the others to print their own errors before it ends the job; a kernel may take some to compile."""
 
 DESCRIPTION = 256
 """Bytes in which a process describes its call where the processes disagree."""
