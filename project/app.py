@@ -20,14 +20,13 @@ STYLE = """
 .stMain h1 {font-size: 1.9rem; padding: 0.5rem 0}
 .stColumn:has(> * > * > .st-key-boundary_chart) {container-type: inline-size}
 .st-key-boundary_chart {flex: none; height: calc(100cqw + 102px)}
-.st-key-boundary_chart .mark-rect path {shape-rendering: crispEdges}
 .stPageLink a, .stPageLink a * {white-space: normal; height: auto}
 .st-key-tour button {height: auto; text-align: left}
 @media (max-width: 640px) {.stMainBlockContainer {padding-top: 4.5rem}}
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
 """
 """Smaller titles, and charts that grow with the page. The decision boundary of a training page is as high as its column is wide; its axes
-and legend take 102 pixels more in height than in width. Edges without blur leave no seams between its cells."""
+and legend take 102 pixels more in height than in width."""
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,8 +1,11 @@
 """The app in a browser: training Xor by clicking, reloading saved files, opening every page, and selecting cells of a tensor."""
 
 import time
+from base64 import b64decode
+from io import BytesIO
 
 import pytest
+from PIL import Image
 
 from tests.project import browser
 from tests.project.browser import NEEDED, PATIENCE, button, epoch, wait_until
@@ -14,9 +17,10 @@ pytestmark = NEEDED
 
 
 def boundary(page):
-    """The colors of the cells of the heat map, as drawn."""
-    cells = page.get_by_test_id("stVegaLiteChart").first.locator(".mark-rect.role-mark path")
-    return cells.evaluate_all("cells => cells.map(cell => cell.getAttribute('fill'))")
+    """The red, green and blue of the cells of the heat map, as drawn, from the top left."""
+    pictures = page.get_by_test_id("stVegaLiteChart").first.locator(".mark-image.role-mark image")
+    sources = pictures.evaluate_all("images => images.map(image => image.getAttribute('href'))")
+    return b"".join(Image.open(BytesIO(b64decode(source.partition(",")[2]))).tobytes() for source in sources)
 
 
 def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):
@@ -27,13 +31,13 @@ def test_xor_is_trained_by_clicking_and_the_boundary_moves(start_server, page):
     page.get_by_role("option", name="Xor").click()
     page.get_by_text("--dataset Xor").wait_for()
     wait_until(page, lambda: epoch(page) == 0)
-    wait_until(page, lambda: len(boundary(page)) == 400)  # 20 × 20 cells
+    wait_until(page, lambda: len(boundary(page)) == 3 * 400)  # 20 × 20 cells
     page.wait_for_timeout(1000)
     before = boundary(page)
 
     button(page, "start").click()
     wait_until(page, lambda: epoch(page) >= 10)
-    wait_until(page, lambda: len(boundary(page)) == 400 and boundary(page) != before)
+    wait_until(page, lambda: len(boundary(page)) == 3 * 400 and boundary(page) != before)
     assert "dataset=Xor" in page.url
 
     button(page, "pause").click()
@@ -54,9 +58,9 @@ def test_the_boundary_is_square_on_every_screen_and_moves_without_being_made_ane
     for width in (390, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"{address}/m2_training?dataset=Xor&epochs=10000")
-        wait_until(page, lambda: len(boundary(page)) == 400)
+        wait_until(page, lambda: len(boundary(page)) == 3 * 400)
         page.wait_for_timeout(500)
-        box = page.locator(".mark-rect.role-mark").first.bounding_box()
+        box = page.locator(".mark-image.role-mark").first.bounding_box()
         assert box["width"] == pytest.approx(box["height"], abs=3)
         assert box["width"] >= {390: 270, 1280: 240, 1920: 440}[width]
         assert page.locator(".stMain").evaluate("main => main.scrollWidth <= main.clientWidth")

@@ -8,3 +8,8 @@ PALE_BLUE, PALE_ORANGE, WHITE, BLACK = "#6baed6", "#fdae6b", "#f7f7f7", "#1a1a1a
 
 DARK_BLUE, DARK_ORANGE = "#08519c", "#a63603"
 """Points on areas in the pale colors."""
+
+
+def channels(color: str) -> list[int]:
+    """Red, green and blue of a color such as "#1f6fb2", each from 0 to 255."""
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]

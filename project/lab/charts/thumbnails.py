@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from project.lab.charts.palette import BLUE, ORANGE
+from project.lab.charts.palette import BLUE, ORANGE, channels
 
-POSITIVE, NEGATIVE = (np.array(list(bytes.fromhex(color[1:]))) for color in (BLUE, ORANGE))
+POSITIVE, NEGATIVE = (np.array(channels(color)) for color in (BLUE, ORANGE))
 """The colors of the largest and of the most negative number."""
 
 
@@ -65,6 +65,11 @@ def png(pixels: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
 
+def data_url(pixels: np.ndarray) -> str:
+    """Return a PNG file as a data URL; arguments as in `png`."""
+    return f"data:image/png;base64,{base64.b64encode(png(pixels)).decode()}"
+
+
 def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, columns: int | None = None) -> str:
     """Return the markup of images side by side, in rows that wrap.
 
@@ -76,7 +81,7 @@ def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, colu
     """
     figures = []
     for each in thumbnails:
-        source = f"data:image/png;base64,{base64.b64encode(png(each.pixels)).decode()}"
+        source = data_url(each.pixels)
         caption = (
             f'<figcaption style="font-size: .8rem; line-height: 1.25">{html.escape(each.caption)}</figcaption>' if each.caption else ""
         )

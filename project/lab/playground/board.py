@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
-from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, WHITE
+from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, WHITE, channels
 from project.lab.playground.setting import MOST_LAYERS, MOST_UNITS
 from project.lab.playground.trainer import Trainer
 
@@ -118,11 +118,6 @@ def curves(trainer: Trainer) -> dict[str, list[float | None]]:
 def finite(value: float) -> float:
     """A number that JSON can hold: 0 for NaN, and a large one for infinity."""
     return 0.0 if math.isnan(value) else max(-1e6, min(1e6, value))
-
-
-def channels(color: str) -> list[int]:
-    """Red, green and blue of a color such as "#1f6fb2", each from 0 to 255."""
-    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
 
 
 def pretty(feature: str) -> str:

@@ -205,7 +205,7 @@ class Progress:
         if everything:
             self.draw_metrics()
         grid = grid_so_far(self.trainer)
-        self.chart("boundary", live(charts.boundary(grid, self.trainer.graph)), "stretch")
+        self.chart("boundary", live(charts.boundary(grid, self.trainer.graph, as_picture=True)), "stretch")
         if everything:
             self.draw_curves()
             self.numbers_drawn = time.perf_counter()
