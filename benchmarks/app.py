@@ -20,7 +20,7 @@ from urllib.parse import urlparse
 
 import psutil
 
-from benchmarks.app_browser import CHROMIUM, browser
+from benchmarks.app_browser import CHROMIUM, COUNT_FRAMES, NOTE_HEADING, browser
 from benchmarks.app_server import MeasuredServer as Server
 from benchmarks.app_server import Session, program_speed
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand, print_row, print_verdicts, processor_and_cores, progress
@@ -38,24 +38,6 @@ TRAINED = {
     "fast": ("run_fast_tensor", "m3_training", 50),
 }
 """For each row on training: the program, its page and the number of points."""
-
-COUNT_FRAMES = """() => {
-    window.frames_drawn = 0;
-    const chart = document.querySelector('[data-testid=stVegaLiteChart]');
-    const drawn = () => chart.querySelector('.mark-image image')?.getAttribute('href');
-    let last = drawn();
-    const count = () => { if (drawn() !== last) { last = drawn(); window.frames_drawn++; } };
-    new MutationObserver(count).observe(chart, {subtree: true, attributes: true, childList: true});
-}"""
-"""Counts the different pictures of a decision boundary."""
-
-
-NOTE_HEADING = """const look = () => {
-    const found = [...document.querySelectorAll('h1')].some(each => each.innerText.trim() === title && each.checkVisibility());
-    if (found) window.appeared = Date.now(); else requestAnimationFrame(look);
-};
-look();"""
-"""Notes when the heading of a page was drawn. A wait in the program that controls the browser looks only every half a second."""
 
 
 class Row(NamedTuple):

@@ -30,6 +30,25 @@ FLAGS = (
 )
 
 
+COUNT_FRAMES = """() => {
+    window.frames_drawn = 0;
+    const chart = document.querySelector('[data-testid=stVegaLiteChart]');
+    const drawn = () => chart.querySelector('.mark-image image')?.getAttribute('href');
+    let last = drawn();
+    const count = () => { if (drawn() !== last) { last = drawn(); window.frames_drawn++; } };
+    new MutationObserver(count).observe(chart, {subtree: true, attributes: true, childList: true});
+}"""
+"""Counts the different pictures of a decision boundary."""
+
+
+NOTE_HEADING = """const look = () => {
+    const found = [...document.querySelectorAll('h1')].some(each => each.innerText.trim() === title && each.checkVisibility());
+    if (found) window.appeared = Date.now(); else requestAnimationFrame(look);
+};
+look();"""
+"""Notes when the heading of a page was drawn. A wait in the program that controls the browser looks only every half a second."""
+
+
 class Server:
     """The app, served on a free port for a user who never ran Streamlit before.
 
