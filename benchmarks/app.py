@@ -87,7 +87,7 @@ class App:
         _, view, points = TRAINED[name]
         page = self.page()
         page.goto(f"{self.server.address}/{view}?dataset=Xor&epochs=10000&points={points}")
-        page.locator(".mark-image image").first.wait_for(state="attached")
+        page.locator(".st-key-boundary_chart canvas").wait_for()
         click(page, "start")
         while epoch(page) == 0:
             page.wait_for_timeout(50)

@@ -32,14 +32,19 @@ FLAGS = (
 
 COUNT_FRAMES = """() => {
     window.frames_drawn = 0;
-    const chart = document.querySelector('[data-testid=stVegaLiteChart]');
-    const drawn = () => chart.querySelector('.mark-image image')?.getAttribute('href');
-    let last = drawn();
-    const count = () => { if (drawn() !== last) { last = drawn(); window.frames_drawn++; } };
-    new MutationObserver(count).observe(chart, {subtree: true, attributes: true, childList: true});
+    const small = document.createElement('canvas'), pen = small.getContext('2d', {willReadFrequently: true});
+    small.width = small.height = 40;
+    let last = '';
+    const look = () => {
+        pen.clearRect(0, 0, 40, 40);
+        pen.drawImage(document.querySelector('.st-key-boundary_chart canvas'), 0, 0, 40, 40);
+        const now = pen.getImageData(0, 0, 40, 40).data.join();
+        if (now !== last) { last = now; window.frames_drawn++; }
+        requestAnimationFrame(look);
+    };
+    look();
 }"""
-"""Counts the different pictures of a decision boundary."""
-
+"""Counts the different pictures of a decision boundary, 40 pixels wide, that the browser shows."""
 
 NOTE_HEADING = """const look = () => {
     const found = [...document.querySelectorAll('h1')].some(each => each.innerText.trim() === title && each.checkVisibility());

@@ -28,8 +28,11 @@ YIELDING = 0.01
 NAP = 0.0001
 """Seconds of one such sleep: short beside the network of a cluster, long enough to leave the processor to a process that shares it."""
 
-LAST_WORDS = 5.0
-"""Seconds that a failing process leaves the others to print their own errors before it ends the job; a kernel may take some to compile."""
+LAST_WORDS = 2.0
+"""Seconds that a failing process leaves the others to print their own errors before it ends the job."""
+
+DELIVERY = 0.2
+"""Seconds that mpiexec gets to read what the processes have printed: it discards the rest when one of them ends the job."""
 
 DESCRIPTION = 256
 """Bytes in which a process describes its call where the processes disagree."""
@@ -262,4 +265,5 @@ def abort(status: int, patience: float = LAST_WORDS) -> None:
     failed, start = world.Ibarrier(), time.monotonic()  # complete if every process fails; nothing else uses the world's communicator
     while not failed.Test() and time.monotonic() - start < patience:
         time.sleep(NAP)
+    time.sleep(DELIVERY)
     world.Abort(status)

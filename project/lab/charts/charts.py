@@ -7,31 +7,30 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from minitorch import Graph
-from project.lab.charts import thumbnails, vega
-from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, PALE_BLUE, PALE_ORANGE, WHITE, channels
+from project.lab.charts import vega
+from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, PALE_BLUE, PALE_ORANGE, WHITE
 from project.lab.charts.vega import SIDE, Spec, finite
 
 SHADES = [PALE_BLUE, WHITE, PALE_ORANGE]
 """Probability 0, 1/2 and 1: pale, so that the points stand out."""
 
+OVERLAP = 0.1
+"""The part of a cell under the next one. Without it, a thin seam shows where a pixel belongs to both."""
 
-def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "", *, as_picture: bool = False) -> Spec:
+
+def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> Spec:
     """Return the probability of label 1 over the unit square as a heat map, with the points on top.
 
     Args:
         grid: n rows of n probabilities, row 0 at the smallest x_2, as returned by `Trainer.grid`.
         graph: The points.
         title: The title of the chart.
-        as_picture: Draw all cells as one image, which a browser does many times as fast; the pointer does not show their values then.
     """
     n = len(grid)
+    ends = [min(1.0, (i + 1 + OVERLAP) / n) for i in range(n)]
     cells = [
-        {"x": i / n, "x2": (i + 1) / n, "y": j / n, "y2": (j + 1) / n, "p": finite(p, 4)}
-        for j, row in enumerate([] if as_picture else grid)
-        for i, p in enumerate(row)
+        {"x": i / n, "x2": ends[i], "y": j / n, "y2": ends[j], "p": finite(p, 4)} for j, row in enumerate(grid) for i, p in enumerate(row)
     ]
     points = [{"x": x_1, "y": x_2, "label": str(label)} for (x_1, x_2), label in zip(graph.X, graph.y, strict=True)]
     square = vega.span("x", "y", [0, 1], ("x_1", "x_2"))
@@ -44,8 +43,7 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "", *, 
     return vega.chart(
         f"Probability of label 1 over the unit square, from blue (0) to orange (1), and {graph.N} labeled points.",
         [
-            vega.layer("rect", square | {"color": probability}, cells),  # with the legend, even if it has no cells
-            *([_picture(grid, square)] if as_picture else []),
+            vega.layer("rect", square | {"color": probability}, cells),
             vega.layer(
                 "point",
                 {"x": square["x"], "y": square["y"], **labels},
@@ -57,18 +55,8 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "", *, 
                 opacity=1,
             ),
         ],
-        width=n * max(1, round(SIDE / n)) if n else SIDE,  # whole pixels per cell, or thin seams show between cells
         title=title,
     )
-
-
-def _picture(grid: Sequence[Sequence[float]], square: Spec) -> Spec:
-    """Return the layer that draws the cells of `boundary` as one image."""
-    p = np.array(grid)[::-1]  # an image begins with its top row
-    p = np.where(np.isfinite(p), p, 0.5)
-    pixels = np.stack([np.interp(p, [0, 0.5, 1], channel) for channel in np.transpose([channels(shade) for shade in SHADES])], axis=-1)
-    where = {"x": 0, "x2": 1, "y": 0, "y2": 1, "url": thumbnails.data_url(np.rint(pixels))}
-    return vega.layer("image", square | {"url": {"field": "url", "type": "nominal"}}, [where], tooltip=False, aspect=False, smooth=False)
 
 
 def curves(losses: Sequence[float], correct: Sequence[int], points: int, most: int = 200) -> Spec:

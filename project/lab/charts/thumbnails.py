@@ -65,11 +65,6 @@ def png(pixels: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
 
-def data_url(pixels: np.ndarray) -> str:
-    """Return a PNG file as a data URL; arguments as in `png`."""
-    return f"data:image/png;base64,{base64.b64encode(png(pixels)).decode()}"
-
-
 def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, columns: int | None = None) -> str:
     """Return the markup of images side by side, in rows that wrap.
 
@@ -81,7 +76,7 @@ def markup(thumbnails: Sequence[Thumbnail], width: float, gap: float = 0.6, colu
     """
     figures = []
     for each in thumbnails:
-        source = data_url(each.pixels)
+        source = f"data:image/png;base64,{base64.b64encode(png(each.pixels)).decode()}"
         caption = (
             f'<figcaption style="font-size: .8rem; line-height: 1.25">{html.escape(each.caption)}</figcaption>' if each.caption else ""
         )

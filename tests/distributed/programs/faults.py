@@ -22,7 +22,7 @@ class TwoLayers(nn.Module):
 
 
 fault = sys.argv[1]
-distributed.init_process_group(timeout=10)
+distributed.init_process_group(timeout=4)
 rank = distributed.get_rank()
 odd = rank == 1  # the rank that does something else
 x = minitorch.ones((3, 2))
@@ -67,8 +67,6 @@ if fault == "killed in backward":
 if fault == "penalty first":
     penalty = (model.module.first.weight.value * model.module.first.weight.value).sum()
     (penalty + model(x).sum()).backward()
-if fault in ("twice", "create_graph", "grad", "no tensor", "scalar"):  # raised without a look at the other rank
-    model(x).sum().backward()  # so that both get there at the same time, with kernels compiled
 if fault == "twice":
     (model(x).sum() + model(x[:2]).sum()).backward()
 if fault == "create_graph":
