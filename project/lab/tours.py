@@ -105,8 +105,8 @@ STEPS = (
 
 
 def path() -> Path:
-    """The file of finished steps; next to the runs of this workspace."""
-    return run_files.folder() / "tours.json"
+    """The file of finished steps, next to the runs of this workspace; its name begins with a dot, so that it is not taken for one."""
+    return run_files.folder() / ".tours.json"
 
 
 def load() -> set[str]:

@@ -198,7 +198,7 @@ def page(monkeypatch):
     return SimpleNamespace(page=page, clock=clock)
 
 
-def test_a_turn_trains_nine_times_as_long_as_the_page_took_in_between(page, monkeypatch):
+def test_training_gets_its_share_of_the_time_over_all_turns(page, monkeypatch):
     turns = []
 
     def advance(train):
@@ -206,10 +206,12 @@ def test_a_turn_trains_nine_times_as_long_as_the_page_took_in_between(page, monk
         page.clock.now += turns[-1]
 
     monkeypatch.setattr(page.page, "advance", advance)
+    monkeypatch.setattr(page.page, "SHARE", 0.9)
     for drawing in (0.02, 0.001, 0.03, 5.0, 0.0):
         page.page.train_for_a_turn(page.clock.now)
         page.clock.now += drawing
-    assert turns == pytest.approx([0.05, 0.18, 0.05, 0.27, 0.3])  # the first, 9·0.02, at least 0.05, 9·0.03, at most 0.3
+    # The first; 9 · 0.02 without the first; at least 0.05, which is 0.041 too much; 9 · 0.03 - 0.041; at most 0.3.
+    assert turns == pytest.approx([0.05, 0.13, 0.05, 0.229, 0.3])
 
 
 def test_the_page_admits_when_training_gets_little_of_the_time(page):
@@ -238,7 +240,7 @@ def test_a_slow_boundary_is_computed_in_parts_while_training(page):
     page.page.grid_so_far(trainer)
     value[0] = 1.0
     rows = [page.page.grid_so_far(trainer)[j][7] for j in (0, 1, 2)]
-    assert asked == [400, 7 * 20, 7 * 20, 6 * 20]  # three parts of at most 4 ms
+    assert asked == [400, 4 * 20, 4 * 20, 4 * 20]  # five parts of at most 2 ms
     assert rows == pytest.approx([1.025, 1.075, 1.125])  # the centers of rows 0, 1 and 2
     page.page.state.running = False
     page.page.grid_so_far(trainer)

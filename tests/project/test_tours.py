@@ -5,6 +5,7 @@ import json
 import pytest
 
 from project.lab import registry, tours
+from project.lab.training import run_files
 from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
 
 
@@ -16,7 +17,7 @@ def folder(monkeypatch, tmp_path):
 
 
 def stored(folder):
-    return json.loads((folder / "tours.json").read_bytes()) if (folder / "tours.json").exists() else []
+    return json.loads((folder / ".tours.json").read_bytes()) if (folder / ".tours.json").exists() else []
 
 
 def menu(app):
@@ -69,20 +70,20 @@ def test_what_was_done_is_ticked_off_and_stored(folder):
 
 
 def test_another_session_sees_what_was_done_before(folder):
-    (folder / "tours.json").write_text('["relu"]')
+    (folder / ".tours.json").write_text('["relu"]')
     assert menu(open_page("m0_operators"))[0].startswith("Tour of Module 0, 1 of 4")
 
 
 def test_what_another_session_has_written_meanwhile_is_kept(folder):
     app = open_page("m0_operators")
-    (folder / "tours.json").write_text('["eval"]')
+    (folder / ".tours.json").write_text('["eval"]')
     app.selectbox(key="operator").set_value("relu").run()
     assert stored(folder) == ["eval", "relu"]
 
 
 @pytest.mark.parametrize("content", ["{", "7", '[3, null, "relu"]'])
 def test_a_damaged_file_is_no_error(folder, content):
-    (folder / "tours.json").write_text(content)
+    (folder / ".tours.json").write_text(content)
     assert tours.load() == ({"relu"} if "relu" in content else set())
 
 
@@ -147,7 +148,7 @@ def test_training_is_a_step_after_20_epochs(folder):
 
 
 def test_the_board_links_to_the_next_step_of_each_module(folder):
-    (folder / "tours.json").write_text(json.dumps([step.id for step in tours.steps_of(0)] + ["epsilon"]))
+    (folder / ".tours.json").write_text(json.dumps([step.id for step in tours.steps_of(0)] + ["epsilon"]))
     app = open_page("home")
     assert ":material/tour: Tour: all 4 steps done." in texts(app.caption)
     labels = [link.proto.label for link in app.get("page_link")]
@@ -162,3 +163,11 @@ def test_a_page_that_ends_with_a_card_shows_the_tour(monkeypatch):
     open_page("m0_operators")
     monkeypatch.setattr("minitorch.operators.sigmoid", unwritten)
     assert menu(open_page("m0_operators"))[0].startswith("Tour of Module 0")
+
+
+def test_the_file_of_the_tours_is_not_taken_for_a_run(folder):
+    open_page("m0_operators", operator="relu")
+    assert stored(folder) == ["relu"]
+    app = open_page("runs")
+    assert not app.warning
+    assert run_files.read_all() == ([], [])

@@ -35,6 +35,7 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> 
     points = [{"x": x_1, "y": x_2, "label": str(label)} for (x_1, x_2), label in zip(graph.X, graph.y, strict=True)]
     square = vega.span("x", "y", [0, 1], ("x_1", "x_2"))
     probability = vega.shades("p", [0, 0.5, 1], SHADES, title="probability of label 1", gradientLength=140, values=[0, 0.5, 1])
+    value = {"field": "p", "type": "quantitative", "title": "probability of label 1"}
     legend = vega.LEGEND | {"title": "label", "symbolSize": 80, "symbolStrokeWidth": 1}  # a theme's thicker stroke hides the symbol
     labels = {
         "fill": vega.nominal("label", ["0", "1"], [DARK_BLUE, DARK_ORANGE], legend),
@@ -43,7 +44,7 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> 
     return vega.chart(
         f"Probability of label 1 over the unit square, from blue (0) to orange (1), and {graph.N} labeled points.",
         [
-            vega.layer("rect", square | {"color": probability}, cells),
+            vega.layer("rect", square | {"color": probability, "tooltip": value}, cells),
             vega.layer(
                 "point",
                 {"x": square["x"], "y": square["y"], **labels},

@@ -21,12 +21,12 @@ from project.lab.training.trainer import Setting, Trainer
 
 TICK = 0.25  # seconds from one update to the next, unless the first takes longer
 TURNS = 1.0  # seconds that an update trains and draws in turns; another part of the page that updates itself waits for so long
-SHARE = 0.9  # of the time is for training, unless turns would take longer than LONGEST
+SHARE = 0.89  # of the time is for training, unless turns would take longer than LONGEST
 SHORTEST, LONGEST = 0.05, 0.3  # seconds of training in a turn; the buttons work after a turn
 PATIENCE = 0.3  # seconds that a session waits for its turn at a time
 NUMBERS = 0.5  # seconds from one drawing of the metrics and curves to the next
 CELLS = 20  # the decision boundary is drawn as CELLS × CELLS probabilities
-GRID, MOST_PARTS = 0.004, 5  # seconds for the cells of a drawing while training; or they are computed in up to so many parts
+GRID, MOST_PARTS = 0.002, 5  # seconds for the cells of a drawing while training; or they are computed in up to so many parts
 ADMITTED, MEANINGFUL = 0.7, 3.0  # the page says so if training gets a smaller share, after so many seconds
 
 SMALLEST_RATE = 0.01
@@ -70,8 +70,8 @@ def start() -> None:
 
 
 def new_pace() -> dict[str, float]:
-    """Return when training began and when the latest turn ended (0: not yet), and the seconds of all turns."""
-    return {"since": 0.0, "until": 0.0, "training": 0.0}
+    """Return when training began and when the latest turn ended (0: not yet), the seconds of all turns, and those that it is owed."""
+    return {"since": 0.0, "until": 0.0, "training": 0.0, "owed": 0.0}
 
 
 def pause() -> None:
@@ -306,7 +306,7 @@ def update() -> None:
         take_a_turn(trainer, progress)
         if not (state.running and alone and time.perf_counter() < end):
             break
-        time.sleep(0.001)  # lets the next session take its turn, and the server send what was drawn
+        time.sleep(0.0002)  # lets the next session take its turn, and the server send what was drawn
     if not state.running:
         st.rerun()  # the buttons are outside of this fragment
 
@@ -337,7 +337,10 @@ def train_for_a_turn(asked: float) -> None:
     pace, begun = state.pace, time.perf_counter()
     if not pace["since"]:
         pace["since"] = pace["until"] = asked = begun
-    seconds = min(max((asked - pace["until"]) * SHARE / (1 - SHARE), SHORTEST), LONGEST)
+    pace["owed"] += (asked - pace["until"]) * SHARE / (1 - SHARE)
+    seconds = min(max(pace["owed"], SHORTEST), LONGEST)
     advance(lambda trainer: trainer.run_for(seconds))
     pace["until"] = time.perf_counter()
-    pace["training"] += pace["until"] - begun
+    trained = pace["until"] - begun
+    pace["training"] += trained
+    pace["owed"] = min(max(pace["owed"] - trained, -LONGEST), LONGEST)
