@@ -29,6 +29,9 @@ STYLE = """
 and legend take 102 pixels more in height than in width."""
 
 
+sys.setswitchinterval(0.001)  # a thread that trains gives way after 1 ms, not 5: a page waits for its turn many times while it is built
+
+
 @st.cache_resource(show_spinner=False)
 def frozen() -> dict[str, object]:
     """Return what `freeze` notes for the next time: the number of imported modules, and the state of the files."""

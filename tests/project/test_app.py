@@ -1,5 +1,7 @@
 """Every page of the app, with finished, unwritten and broken code."""
 
+import sys
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -16,6 +18,12 @@ def stub(monkeypatch, target, task, static=False):
         raise NotImplementedError(f"Need to implement for Task {task}")
 
     monkeypatch.setattr(target, staticmethod(unwritten) if static else unwritten)
+
+
+def test_a_thread_that_trains_gives_way_to_the_others_after_a_millisecond():
+    sys.setswitchinterval(0.005)
+    open_page("home")
+    assert sys.getswitchinterval() == pytest.approx(0.001)
 
 
 # Finished code
