@@ -18,11 +18,11 @@ help:  ## Show this list
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
-test: $(VENV)/.dev  ## Test every module, in a few minutes; with TESTS=tests/test_scalar.py a part
+test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; with TESTS=tests/test_scalar.py a part
 	$(PY) -m pytest -n $(PROCESSES) --dist worksteal $(TESTS)
 
-test-all: test  ## Run the exhaustive tests as well: compilation, attacks, every stub, the browser, the proofs
-	$(PY) -m pytest -n $(PROCESSES) --dist worksteal -m exhaustive $(TESTS)
+test-all: test  ## Run the exhaustive tests as well: every dtype and layout, attacks, every stub, the browser; the proofs
+	$(PY) -m pytest -n $(PROCESSES) --dist worksteal tests/exhaustive
 	$(PY) -m course.staff prove --check
 
 check: $(VENV)/.dev  ## Check style, types and the layers of the package
@@ -37,7 +37,7 @@ test-cuda-sim: $(VENV)/.dev  ## Run the tests of the GPU's backend in numba's si
 	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest tests/cuda
 
 test-distributed: $(VENV)/.distributed  ## Test training over several processes; installs MPI, 15 MB, the first time
-	$(PY) -m pytest -m 'exhaustive or not exhaustive' tests/distributed
+	$(PY) -m pytest tests/distributed tests/exhaustive/distributed
 
 check-cuda: .venv-cuda/.made  ## Compile every CUDA kernel for sm_80 and sm_90, without a GPU (819 MB of compilers at the first run)
 	.venv-cuda/bin/python -m tests.cuda.compile_check

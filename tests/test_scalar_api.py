@@ -1,12 +1,11 @@
 """Scalar beyond the graph: names, identity, conversions, user-defined functions, and every message."""
 
-import re
-
 import numpy as np
 import pytest
 
 from minitorch import Context, Scalar, ScalarFunction, central_difference, derivative_check, dot
 from minitorch.scalar_functions import Dot, Exp, Mul
+from tests.errors import raises
 
 
 class Double(ScalarFunction):
@@ -21,11 +20,6 @@ class Double(ScalarFunction):
     @staticmethod
     def backward(ctx, d_output):
         return Double.derivatives
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 # Names and identity

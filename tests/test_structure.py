@@ -187,22 +187,6 @@ def run_python(*arguments: str, cwd: Path = ROOT) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "first",
-    [
-        "import minitorch",
-        "import minitorch.datasets",
-        "from minitorch.datasets import xor",
-        "from minitorch import datasets",
-        "import minitorch.optim",
-    ],
-)
-def test_datasets_is_the_dict_regardless_of_import_order(first):
-    program = f"{first}\nimport minitorch, minitorch.datasets\nfrom minitorch.datasets import xor\nprint(minitorch.datasets['Xor'] is xor)"
-    assert run_python("-c", program) == "True"
-
-
 def test_importing_the_library_registers_every_kernel():
     """A kernel that no module imports would never run, and only timings would reveal it."""
     package = ROOT / "minitorch"

@@ -2,13 +2,13 @@
 
 import copy
 import pickle
-import re
 
 import numpy as np
 import pytest
 
 import minitorch
 from minitorch import Function, IndexingError, SimpleOps, Tensor, TensorBackend, TensorData, float32, int32, int64, tensor, zeros
+from tests.errors import raises
 
 x = tensor([1.0, 2.0, 3.0])
 m = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -16,11 +16,6 @@ m = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 def leaf(values):
     return tensor(values, requires_grad=True)
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 # Construction

@@ -1,23 +1,16 @@
 """Checkpoints: the same gradients to the last bit, in less memory; what a function may use, and what is noticed."""
 
 import gc
-import re
 import weakref
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, Tensor, manual_seed, nn, no_grad, rand, tensor
+from minitorch import FastBackend, Tensor, manual_seed, nn, no_grad, rand, tensor
 from minitorch.autograd import checkpoint, grad, ledger
 from minitorch.core.context import grad_mode
-
-BACKENDS = (SimpleBackend, FastBackend)
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def numbers(shape, seed=1.0):
@@ -44,44 +37,6 @@ def assert_same(step, leaves):
     expected, got = gradients(lambda: step(plain), leaves), gradients(lambda: step(checkpoint), leaves)
     for one, other in zip(expected, got, strict=True):
         np.testing.assert_array_equal(other, one)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
-def test_gradients_of_arguments_and_of_parameters_are_the_same_to_the_last_bit(backend):
-    x, w, v = (tensor(numbers(shape), backend, requires_grad=True) for shape in ((3, 4), (4, 4), (4, 2)))
-
-    def part(a):
-        return (a @ w).tanh() + a * a + a
-
-    def step(run):
-        return (run(part, run(part, x * 2)) @ v).sigmoid().sum() + x.sum()
-
-    assert_same(step, [x, w, v])
-
-
-@pytest.mark.exhaustive
-def test_dropout_drops_the_same_elements_again_and_the_numbers_after_it_are_as_without_a_checkpoint():
-    x, w = (tensor(numbers((6, 6), k), FastBackend, requires_grad=True) for k in (1, 2))
-
-    def part(a):
-        return nn.dropout((a @ w).tanh(), 0.5) * rand((6, 6), FastBackend)
-
-    drawn = []
-
-    def step(run):
-        y = run(part, run(part, x))
-        drawn.append(rand((3,)).tolist())
-        return (y * rand((6, 6), FastBackend)).sum()
-
-    assert_same(step, [x, w])
-    manual_seed(3)
-    step(checkpoint).backward()
-    after = rand((2,)).tolist()
-    manual_seed(3)
-    step(plain).backward()
-    assert rand((2,)).tolist() == after
-    assert drawn[0] == drawn[1] == drawn[2]
 
 
 def test_several_results_constants_and_plain_values():

@@ -1,7 +1,5 @@
 """Gradients as values, and gradients that are recorded: what `grad` and `backward(create_graph=True)` return, keep, free and refuse."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,7 @@ import minitorch
 from minitorch import FastBackend, Function, Tensor, float32, float64, nn, no_grad, tensor
 from minitorch.autograd import grad
 from minitorch.core.context import grad_mode
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def leaf(values, dtype=None):

@@ -1,17 +1,11 @@
 """Products with the Jacobian from both sides, the Jacobian and the Hessian: by hand, by finite differences, and what is refused."""
 
-import re
-
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, Function, float32, nn, tensor
 from minitorch.autograd import grad, hessian, jacobian, jvp, vjp
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def f(x, y):

@@ -1,6 +1,5 @@
 """Profiles and memory ledgers: what they count, what they print, and that nothing is left of them when they end."""
 
-import re
 import threading
 from types import SimpleNamespace
 
@@ -10,11 +9,7 @@ import pytest
 from minitorch import FastBackend, Function, SimpleBackend, conv1d, nn, no_grad, tensor
 from minitorch.autograd import checkpoint, grad, ledger, observer, profile
 from minitorch.autograd.profiler import format_bytes, format_seconds
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def leaf(shape, backend=SimpleBackend):

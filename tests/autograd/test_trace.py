@@ -1,11 +1,11 @@
 """Traces: every line of the tables, worked out by hand."""
 
 import math
-import re
 
 import pytest
 
 from minitorch import Scalar, dot, forward_trace, reverse_trace
+from tests.errors import raises
 
 
 def example(x_1, x_2):
@@ -121,11 +121,6 @@ def test_a_scalar_from_elsewhere_counts_as_a_constant():
 def test_a_trace_leaves_no_nan_where_nothing_depends_on_the_input():
     trace = forward_trace(lambda a, b: a + b.sqrt(), 2.0, 0.0)
     assert trace.lines[-1].derivative == 1.0
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 @pytest.mark.parametrize("arg", [-1, 2])

@@ -1,12 +1,9 @@
 """The model of data-parallel training: hand-computed costs, and the whole program."""
 
-import re
-
 import pytest
 
 from benchmarks import distributed
 from benchmarks.distributed import Link, Work
-from tests.distributed.jobs import needs_mpi
 
 LINK = Link(latency=0.5, bandwidth=4.0)
 
@@ -69,14 +66,3 @@ def test_wrong_numbers_are_refused(wrong, capsys):
         distributed.main(wrong)
     expected = "error: expected latency >= 0, bandwidth > 0 and repeats > 0; leave them out for a link of 10 Gbit/s"
     assert capsys.readouterr().err.splitlines()[-1] == f"python -m benchmarks.distributed: {expected}"
-
-
-@needs_mpi
-@pytest.mark.exhaustive
-def test_the_program_measures_checks_and_predicts(capsys):
-    assert distributed.main(["--repeats", "1", "--only", "mlp"]) in (0, 1)
-    out = capsys.readouterr().out
-    assert re.search(
-        r"\nBetween two processes here: latency \d+\.\d µs, bandwidth \d+\.\d\d GB/s\nmlp        whole batch each: predicted ", out
-    )
-    assert out.count("\n    1,024 ") == 2

@@ -1,7 +1,5 @@
 """Fused programs: what they compute is what the function computes, up to rounding."""
 
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -32,9 +30,15 @@ def fused_at_once(step):
     return call
 
 
-@pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 8)]])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(float64, 1e-12), (float32, 1e-5)], ids=["float64", "float32"])
-def test_a_fused_program_trains_like_the_function(seed, dtype, tolerance):
+TOLERANCES = [(float64, 1e-12), (float32, 1e-5)]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES, ids=["float64", "float32"])
+def test_a_fused_program_trains_like_the_function(dtype, tolerance):
+    check_fused(0, dtype, tolerance)
+
+
+def check_fused(seed, dtype, tolerance):
     losses, parameters, _ = train(seed, 12, dtype, 6, lambda step: step)
     fused_losses, fused_parameters, step = train(seed, 12, dtype, 6, fused_at_once)
     assert step.compiled._latest.program is not None
@@ -66,22 +70,6 @@ def test_the_backward_pass_of_a_function_is_fused_as_well():
         if call == 1:
             f.fuse()
     assert f._latest.program is not None
-
-
-def test_large_operations_are_launched_as_they_are():
-    w = minitorch.rand((100, 100), backend=FastBackend, requires_grad=True)
-
-    @minitorch.compile
-    def f(x):
-        return ((x @ w) * 2.0 + 1.0).relu().sum().detach()
-
-    x = minitorch.rand((100, 100), backend=FastBackend)
-    f(x)
-    f(x)
-    source = f.fuse()
-    assert "matmul" not in source
-    assert "relu" in source
-    np.testing.assert_allclose(f(x).item(), np.maximum(x.to_numpy() @ w.to_numpy() * 2 + 1, 0).sum(), rtol=1e-12)
 
 
 def test_a_program_is_fused_in_the_background_after_many_replays():
@@ -167,31 +155,6 @@ def test_the_source_does_not_depend_on_where_arrays_lie():
         sources.add("".join(fused.fuse(latest.nodes, latest.kept, latest.boundary).sources()))
     assert len(sources) == 1
     assert "matmul" in sources.pop()
-
-
-@pytest.mark.exhaustive
-def test_a_second_process_loads_the_compiled_program_from_disk(tmp_path):
-    program = """
-import minitorch
-from minitorch import FastBackend
-f = minitorch.compile(lambda x: ((x * 2.0 + 1.0).sigmoid() * x).sum(), fuse=False)
-x = minitorch.tensor([1.0, 2.0, 3.0], backend=FastBackend)
-f(x), f(x)
-f.fuse()
-print(f(x).item())
-print(sum(hits for fn, _ in f._latest.forward_calls for hits in fn.stats.cache_hits.values()))
-"""
-
-    def run():
-        done = subprocess.run(
-            [sys.executable, "-c", program], env={"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=True
-        )
-        return done.stdout.split()
-
-    first, second = run(), run()
-    assert first[0] == second[0]
-    assert float(first[0]) == pytest.approx(sum(x / (1 + np.exp(-2 * x - 1)) for x in (1, 2, 3)))
-    assert second[1] == "1"
 
 
 # Which nodes share a loop

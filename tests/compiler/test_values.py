@@ -53,8 +53,12 @@ def test_an_argument_of_any_layout(make):
     alike(lambda x: (x * x).sum(), make)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", *[pytest.param(name, marks=pytest.mark.exhaustive) for name in ("int8", "uint8")]])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_an_argument_of_any_dtype(dtype):
+    check_dtype(dtype)
+
+
+def check_dtype(dtype):
     def make(n):
         return minitorch.tensor(np.add(np.abs(X), n).tolist(), FAST).to(dtype)
 
@@ -125,16 +129,6 @@ ASSIGNMENTS = [value for name, value in list(globals().items()) if name.startswi
 @pytest.mark.parametrize("check", [True, False])
 def test_assignments_are_replayed(fn, check):
     alike(fn, check=check, fuse=False)
-
-
-@pytest.mark.parametrize("fn", ASSIGNMENTS, ids=lambda fn: fn.__name__)
-@pytest.mark.exhaustive
-def test_assignments_stay_what_they_are_when_the_rest_is_fused(fn):
-    compiled = minitorch.compile(fn)
-    compiled(numbers(0))
-    compiled.fuse()
-    for n in range(1, 4):
-        np.testing.assert_allclose(compiled(numbers(n)).to_numpy(), fn(numbers(n)).to_numpy(), rtol=1e-12)
 
 
 def test_an_assignment_to_a_tensor_outside_is_replayed():

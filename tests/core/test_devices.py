@@ -1,7 +1,5 @@
 """Devices: names that lead to backends, moves that keep gradients, and arrays below tensors."""
 
-import re
-
 import pytest
 
 from minitorch import (
@@ -22,11 +20,7 @@ from minitorch import (
 from minitorch.core.backend import resolve_backend
 from minitorch.kernels.cuda import device
 from minitorch.nn import Linear
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 class OtherOps(SimpleOps):

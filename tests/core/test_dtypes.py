@@ -2,7 +2,6 @@
 
 import operator
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -10,15 +9,11 @@ import pytest
 import minitorch
 from minitorch import bool_, float32, float64, from_numpy, int32, int64, tensor
 from minitorch.core import dtypes
+from tests.errors import raises
 
 ALL = [float64, float32, int64, int32, bool_]
 NUMBERS = ALL[:4]
 NAMES = "float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8"
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 @pytest.fixture

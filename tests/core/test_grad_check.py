@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch import Function, float32, grad_central_difference, grad_check, int64, tensor
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def leaf(values, dtype=None):

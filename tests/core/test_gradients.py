@@ -1,7 +1,6 @@
 """Autograd's rules: who keeps a gradient, when it is recorded, hooks, and what is freed."""
 
 import gc
-import re
 import threading
 import weakref
 
@@ -10,11 +9,7 @@ import pytest
 
 from minitorch import Function, Tensor, float32, float64, no_grad, tensor, zeros
 from minitorch.core.context import grad_mode
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def leaf(values, dtype=None):

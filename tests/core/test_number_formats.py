@@ -1,7 +1,6 @@
 """What dtypes can hold, and how numbers lie in memory."""
 
 import math
-import re
 import struct
 
 import numpy as np
@@ -9,11 +8,7 @@ import pytest
 
 import minitorch
 from minitorch import bits, finfo, iinfo, tensor
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])

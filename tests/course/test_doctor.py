@@ -1,6 +1,5 @@
 """What the doctor finds, and the one fix that it names for each problem."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -45,19 +44,6 @@ def test_every_check_prints_a_line_and_the_exit_code_is_that_of_the_worst(studen
         "             install a newer Python",
         "1 of 2 checks failed; fix the first one first.",
     ]
-
-
-@pytest.mark.exhaustive
-def test_every_check_gives_a_line_and_every_problem_a_fix(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
-    code = doctor.run(student.root, student.console, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    names = ["Python", "Packages", "numba", "Folders", "Workspace", "GPU", "Browser", "Disk", "git", "Terminal", "Clock"]
-    assert [check["name"] for check in found] == names
-    assert all((check["state"] == "ok") == (check["fix"] == "") for check in found)
-    assert code == (3 if any(check["state"] == "wrong" for check in found) else 0)
-    numba = found[names.index("numba")]
-    assert numba["state"] in ("ok", "warning")
-    assert "compiles and runs with" in numba["says"]
 
 
 def test_missing_and_outdated_packages_are_named_together(student: Student) -> None:

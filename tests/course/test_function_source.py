@@ -1,9 +1,5 @@
 """Functions in a student's file: finding, removing and inserting them leaves every other byte unchanged."""
 
-import ast
-from collections import Counter
-from collections.abc import Iterator
-
 import pytest
 
 from course.manifest import ROOT, course
@@ -76,25 +72,6 @@ def test_every_function_of_the_manifest_can_be_removed_and_restored() -> None:
             assert f'raise NotImplementedError("Need to implement for Task {task}")' in stubs[found[name].code : found[name].end]
         count += len(tasks)
     assert count == sum(len(task.write) for task in course().tasks)
-
-
-def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
-    """The path of every function except property setters and the like."""
-    for node in ast.iter_child_nodes(tree):
-        name = f"{path}{node.name}" if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else None
-        if isinstance(node, ast.FunctionDef) and not any(isinstance(decorator, ast.Attribute) for decorator in node.decorator_list):
-            yield f"{name}"
-        yield from names_of_functions(node, f"{name}." if name else path)
-
-
-@pytest.mark.exhaustive
-def test_grafting_a_file_s_own_functions_leaves_it_unchanged() -> None:
-    for file in sorted((ROOT / course().package).rglob("*.py")):
-        source = file.read_text(encoding="utf-8")
-        count = Counter(names_of_functions(ast.parse(source)))  # a function may be defined in both branches of an `if`
-        definitions = function_source.definitions(source)
-        unique = {name: text for name, text in definitions.items() if "@overload" not in name and count[name] <= 1}
-        assert function_source.graft(source, unique, whole=set(unique)) == source, file
 
 
 def test_adjacent_strings_are_reindented_and_lines_within_a_string_are_not() -> None:

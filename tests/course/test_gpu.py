@@ -1,16 +1,14 @@
 """Tasks that need a GPU: where their tests run, and the three verdicts: passed on the GPU, passed in the simulator, and not run."""
 
-import json
 import os
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from course.cli import main as cli
 from course.manifest import course
 from course.runner import gpu
-from course.runner.progress import TaskState, cached_states, run_tasks
+from course.runner.progress import TaskState, run_tasks
 
 from .conftest import Workspace
 
@@ -92,28 +90,10 @@ def test_the_simulator_setting_is_read_as_numba_reads_it(value: str | None, simu
     assert gpu.simulated({} if value is None else {"NUMBA_ENABLE_CUDASIM": value}) is simulated
 
 
-@pytest.mark.exhaustive
-def test_without_a_gpu_only_gpu_tasks_pass_in_the_simulator(kernels: Workspace) -> None:
-    kernels.edit("tests/test_sums.py", "    assert add(1, 2) == 3", "    import os\n\n    assert 'NUMBA_ENABLE_CUDASIM' not in os.environ")
-    states = run_tasks(["0.1", "1.2"], kernels.root)
-    assert states["1.2"] == IN_THE_SIMULATOR
-    assert states["0.1"] == TaskState("0.1", "passed", passed=1, total=1)
-    assert cached_states(kernels.root)["1.2"] == IN_THE_SIMULATOR
-
-
 def test_an_unwritten_task_ran_on_no_device(kernels: Workspace) -> None:
     kernels.edit("tests/test_kernels.py", "    pass", "    raise NotImplementedError('Need to implement for Task 1.2')")
     assert run_tasks(["1.2"], kernels.root)["1.2"].state == "todo"
     assert " in the simulator" not in kernels.course("list").stdout
-
-
-@pytest.mark.exhaustive
-def test_a_task_that_passed_in_the_simulator_runs_again_on_a_gpu(kernels: Workspace, driver, monkeypatch) -> None:
-    run_tasks(["1.2"], kernels.root)
-    driver(1)
-    assert cached_states(kernels.root)["1.2"].state == "stale"
-    monkeypatch.setenv("CARD", "1")
-    assert run_tasks(["1.2"], kernels.root)["1.2"] == TaskState("1.2", "passed", passed=1, total=1, device="gpu")
 
 
 def test_with_a_gpu_that_numba_cannot_use_a_task_is_not_run_and_the_reason_is_given(kernels: Workspace, driver) -> None:
@@ -128,30 +108,6 @@ def test_with_a_gpu_the_simulator_can_still_be_requested(kernels: Workspace, dri
     driver(1)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     assert run_tasks(["1.2"], kernels.root)["1.2"] == IN_THE_SIMULATOR
-
-
-@pytest.mark.exhaustive
-def test_the_command_line_says_where_the_kernels_ran(kernels: Workspace, driver, monkeypatch) -> None:
-    done = kernels.course("test", "1.2")
-    assert done.returncode == 0
-    assert done.stdout.startswith("✓ Task 1.2 Signs: passed in the simulator. Of 1 test, 1 passes.\n")
-    assert "1 of 1 tests  ✓ passed in the simulator" in kernels.course("status").stdout
-    rows = json.loads(kernels.course("list", "--json").stdout)
-    assert {row["id"]: row["device"] for row in rows} == {"0.1": "", "0.2": "", "0.3": "", "1.1": "", "1.2": "simulator"}
-    driver(1)
-    monkeypatch.setenv("CARD", "1")
-    assert "passed on the GPU." in kernels.course("test", "1.2").stdout
-
-
-@pytest.mark.exhaustive
-def test_the_command_line_says_why_a_task_was_not_run(kernels: Workspace, driver) -> None:
-    driver(1)
-    done = kernels.course("test", "1.2")
-    assert (done.returncode, done.stdout) == (
-        cli.ENVIRONMENT,
-        "– Task 1.2 Signs: not run.\n\nNOT RUN: numba cannot use the GPU; install its compilers\n",
-    )
-    assert "– not run" in kernels.course("status").stdout
 
 
 def test_looking_for_a_gpu_does_not_load_numba(workspace: Workspace) -> None:

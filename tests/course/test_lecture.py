@@ -369,13 +369,3 @@ def test_wrong_requests_are_refused(out: str, says: str, monkeypatch: pytest.Mon
     code, printed = call(monkeypatch, "nowhere", "--out", out)
     assert code == 2
     assert says in printed
-
-
-@pytest.mark.exhaustive
-@needs_chromium
-def test_the_page_fits_a_phone(browser: Any, tmp_path: Path) -> None:  # noqa: F811
-    write_lecture(full_report(), tmp_path / "lecture.html")
-    page, troubles = open_page(browser, tmp_path / "lecture.html", width=360)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert troubles == []
-    page.close()

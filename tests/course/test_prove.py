@@ -183,25 +183,6 @@ def test_wrong_answers_are_killed_survive_or_are_broken(repository: Repository) 
     ]
 
 
-@pytest.mark.exhaustive
-def test_a_wrong_answer_that_does_not_end_is_killed_by_the_time_limit(repository: Repository) -> None:
-    root, manifest = repository
-    (verdict,) = prove.prove([wrong_answer("while True: pass")], manifest, needed_files(root, manifest), limit=4)
-    assert (verdict.state, verdict.by) == ("killed", "the limit of 4 s of computing")
-
-
-@pytest.mark.exhaustive
-def test_a_run_that_only_waits_proves_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, manifest = repository
-    for module in (runs, prove):
-        monkeypatch.setattr(module, "PATIENCE", 1)
-    (verdict,) = prove.prove([wrong_answer("__import__('time').sleep(60)")], manifest, needed_files(root, manifest), limit=4)
-    assert (verdict.state, verdict.by) == (
-        "broken",
-        "no answer after 4 s by the clock; try again on a machine that is less busy",
-    )
-
-
 @pytest.mark.parametrize(("gpu", "compiled"), [(False, False), (False, True), (True, False)])
 def test_proofs_run_with_the_compiler_off_unless_they_need_it_and_in_the_simulator_without_a_gpu(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, gpu: bool, compiled: bool

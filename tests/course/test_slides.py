@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -126,31 +125,3 @@ def test_the_command_makes_the_decks_of_some_modules(
 
 def test_no_workspace_holds_slides() -> None:
     assert [path for path in select(ROOT, course(), course().stages[-1].number) if "slides" in path] == []
-
-
-@pytest.mark.exhaustive
-@needs_chromium
-@pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
-def test_keys_move_through_the_slides_each_fits_the_screen_and_notes_are_shown_on_demand(
-    browser: Any,  # noqa: F811
-    path: Path,
-    tmp_path: Path,
-) -> None:
-    page, troubles = open_page(browser, write_deck(path, tmp_path))
-    page.set_viewport_size({"width": 1280, "height": 720})
-    count = len(read_deck(path))
-    for number in range(1, count + 1):
-        assert page.locator(".slide:visible .number").inner_text() == f"{number} / {count}"
-        assert page.evaluate("document.documentElement.scrollHeight <= 720 && document.documentElement.scrollWidth <= 1280"), number
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("Home")
-    assert page.url.endswith("#1")
-    assert not page.locator(".slide:visible .notes").is_visible()
-    page.keyboard.press("n")
-    assert page.locator(".slide:visible .notes").is_visible()
-    page.get_by_role("button", name="Next slide").click()
-    assert page.locator(".slide:visible .number").inner_text().startswith("2 /")
-    page.emulate_media(media="print")
-    assert page.locator(".slide:visible").count() == count
-    assert troubles == []
-    page.close()

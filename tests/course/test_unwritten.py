@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.course_class import solve
-from course.manifest import course
 from course.runner import progress
 from course.runner.progress import TaskState, cached_states, run_tasks
 from course.workspace import pristine
 from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 
 from .conftest import PYPROJECT, TASK, Workspace
-from .handouts import handout
 
 pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
@@ -107,8 +104,11 @@ def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.Mo
     assert untouched_tasks(workspace.root, progress._manifest(workspace.root)) == untouched
 
 
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(16) if seed != 3)])
-def test_the_shortcut_agrees_with_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_the_shortcut_agrees_with_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_random_subset(new_handout, monkeypatch, 3)
+
+
+def check_random_subset(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     choice = random.Random(seed)
     check_subset(new_handout, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
 
@@ -174,18 +174,3 @@ def test_an_unstarted_task_is_todo_although_its_tests_fail_in_another_task(new_h
     assert states_of(run_tasks(["0.1", "0.2"], new_handout.root)) == {"0.1": ("failing", ()), "0.2": ("todo", ())}
     new_handout.write("minitorch/two.py", "import nothing_of_that_name\n\n\n" + source("two", set()))
     assert run_tasks(["0.2"], new_handout.root)["0.2"].state == "failing"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("last", "seed"), [(4, None), (2, 0), (2, 1)])
-def test_the_shortcut_agrees_with_a_run_in_a_handout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int, seed: int | None) -> None:
-    for path, content in handout(last).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(content if isinstance(content, bytes) else content.encode())
-    tasks = [task for task in course().tasks if task.stage <= last]
-    for task in random.Random(seed).sample(tasks, len(tasks) // 3) if seed is not None else ():
-        solve(tmp_path, task)
-    ids = [task.id for task in tasks]
-    untouched = untouched_tasks(tmp_path, progress._manifest(tmp_path))
-    assert untouched
-    assert {state.state for id, state in states_by_running(tmp_path, ids, monkeypatch).items() if id in untouched} == {"todo"}

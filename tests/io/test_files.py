@@ -29,15 +29,11 @@ from minitorch import (
 )
 from minitorch.io.formats import read_arrays, write_arrays
 from minitorch.nn import Conv2d, Flatten, Linear, Module, ReLU, Sequential
+from tests.errors import raises
 
 FIELDS = ("dtype", "shape", "data_offsets")
 ALL = [float64, float32, int64, int32, bool_]
 NARROW = ["float16", "bfloat16", "int8", "int16", "uint8"]
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def values(state):

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import re
 import threading
 import zipfile
 from pathlib import Path
@@ -15,15 +14,11 @@ from hypothesis import strategies as st
 
 from minitorch.io import formats as array_files
 from minitorch.io.formats import FileFormatError, read_arrays, replace_file, write_arrays
+from tests.errors import raises
 
 safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed; pip install safetensors")
 
 REAL = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def of_kind(dtype, shape=(2, 3)):

@@ -1,17 +1,11 @@
 """Arrays below tensors, on the CPU; those of the GPU are tested in tests/cuda."""
 
-import re
-
 import numpy as np
 import pytest
 
 from minitorch import bool_, float32, float64, int32
 from minitorch.kernels.cuda.array_interface import ArrayContext, context
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def test_an_array_is_made_filled_and_read_back():

@@ -1,7 +1,5 @@
 """The GPT: its logits and gradients beside PyTorch's, what it cannot see, how it draws, and what it refuses."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ import minitorch
 from minitorch import FastBackend, SimpleBackend, float64, manual_seed, tensor
 from minitorch.models import GPT
 from minitorch.nn import cross_entropy
+from tests.errors import raises
 
 VOCABULARY, CONTEXT, LAYERS, HEADS, WIDTH = 11, 6, 2, 2, 8
 
@@ -21,11 +20,6 @@ def gpt(**settings):
 
 def tokens(batch=3, length=CONTEXT, seed=0):
     return np.random.default_rng(seed).integers(0, VOCABULARY, (batch, length))
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 # Beside PyTorch

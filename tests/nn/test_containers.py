@@ -1,17 +1,12 @@
 """Containers: sequences, lists and dictionaries of modules."""
 
-import re
 from collections import OrderedDict
 
 import pytest
 
 from minitorch import tensor
 from minitorch.nn import Linear, Module, ModuleDict, ModuleList, ReLU, Sequential
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 class Plus(Module):

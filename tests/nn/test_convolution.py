@@ -14,36 +14,12 @@ from hypothesis import strategies as st
 from minitorch import FastBackend, SimpleBackend, SimpleOps, Tensor, TensorBackend, from_numpy, zeros
 from minitorch.core import kernel
 from minitorch.fast_conv import Conv1dFun, Conv2dFun
-from minitorch.kernels import conv as conv_loops
 from minitorch.kernels import conv_matmul as conv_products
 from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
 from minitorch.nn.transposed import conv_transpose1d
 
 QUICK = settings(max_examples=80, deadline=None, database=None)
-
-
-def set_limits(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
-    """Set other constants for the kernels' plans, which are then created again."""
-    for module in (conv_loops, conv_products):
-        for name, value in limits.items():
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, value)
-        module.plan.cache_clear()
-
-
-@pytest.fixture(params=["one thread", "several threads", "small bands", "one product"])
-def kernel_plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run on one thread or several however small the work, in bands of four rows, or as a single product."""
-    least = 1 if request.param == "one product" else 1 << 60
-    for name, limit in (("MAX_MATMUL_WIDTH", 1 << 60), ("MIN_MATMUL_WINDOW", least), ("MIN_MATMUL_WINDOW_1X1", least)):
-        monkeypatch.setattr(convolution, name, limit)
-    set_limits(monkeypatch, PARALLEL=1 if request.param == "several threads" else 1 << 60)
-    if request.param == "small bands":
-        set_limits(monkeypatch, PLANES=1, PARTIAL=1)
-    yield
-    for module in (conv_loops, conv_products):
-        module.plan.cache_clear()
 
 
 def windows(image: np.ndarray, taps: Any, stride: Any, padding: Any, dilation: Any) -> np.ndarray:
@@ -130,20 +106,6 @@ def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3)
     np.testing.assert_array_equal(grads["x"], sums.reshape(image.shape))
 
 
-@pytest.mark.usefixtures("kernel_plan")
-class TestKernels:
-    @pytest.mark.exhaustive
-    @QUICK
-    @given(cases(), st.data())
-    def test_conv2d_and_its_gradients_equal_sums_of_products_for_all_settings_and_layouts(self, one: Any, data: Any) -> None:
-        check(one, [data.draw(st.permutations(range(4))) for _ in range(3)])
-
-    @pytest.mark.exhaustive
-    @pytest.mark.parametrize("one", LARGE, ids=lambda one: f"{one[0].shape} {one[1].shape}")
-    def test_conv2d_and_its_gradients_with_several_chunks_tap_blocks_and_images(self, one: Any) -> None:
-        check(one)
-
-
 @pytest.mark.parametrize(("channels", "size", "taps", "times"), [(57, 8, 3, 1), (56, 8, 3, 0), (57, 9, 3, 0), (64, 8, 1, 1), (63, 8, 1, 0)])
 def test_a_narrow_result_of_a_long_window_is_one_product(
     monkeypatch: pytest.MonkeyPatch, channels: int, size: int, taps: int, times: int
@@ -164,23 +126,6 @@ def test_same_padding_in_one_product_puts_the_odd_zero_at_the_end() -> None:
     out = conv2d(from_numpy(image, backend=FastBackend), from_numpy(weight, backend=FastBackend), padding="same")
     behind = np.pad(image, ((0, 0), (0, 0), (0, 1), (0, 1)))
     np.testing.assert_array_equal(out.to_numpy(), numpy_convolution(behind, weight, (1, 1), (0, 0), (1, 1), 1))
-
-
-@pytest.mark.exhaustive
-def test_results_and_gradients_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(0)
-    image, weight = (random.standard_normal(shape).astype(np.float32) for shape in ((20, 3, 14, 15), (5, 3, 3, 3)))
-    found = []
-    for least in (1, 1 << 60):
-        set_limits(monkeypatch, PARALLEL=least)
-        x, w = (from_numpy(array, backend=FastBackend).requires_grad_() for array in (image, weight))
-        out = Conv2dFun.apply(x, w)
-        out.backward((out * 0.5).detach())
-        assert x.grad is not None
-        assert w.grad is not None
-        found.append([out.to_numpy(), x.grad.to_numpy(), w.grad.to_numpy()])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_float32_stays_float32_with_full_precision() -> None:

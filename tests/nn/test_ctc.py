@@ -1,19 +1,14 @@
 """Connectionist temporal classification: sums over all alignments written out, finite differences, and a comparison with PyTorch."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, float16, float32, grad_check, int64, nn, tensor
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def log_probabilities(*shape, seed=0):

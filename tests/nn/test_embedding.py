@@ -1,20 +1,14 @@
 """Embeddings: rows selected by index, and gradients summed over repeated rows."""
 
-import re
-
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, IndexingError, SimpleBackend, float32, float64, grad_check, int32, tensor
 from minitorch.nn.embedding import embedding
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 TABLE = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def leaf(values, backend=SimpleBackend, dtype=None):

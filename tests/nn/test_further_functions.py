@@ -1,7 +1,6 @@
 """Losses with a margin for classes, whole channels, pooling with options and resizing: values by NumPy and by hand, and error messages."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -9,15 +8,11 @@ import pytest
 from minitorch import FastBackend, SimpleBackend, grad_check, int64, nn, tensor
 from minitorch.nn import packed
 from minitorch.nn.window_options import avg_pool2d_with_options, max_pool2d_with_indices, max_unpool2d
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 X = np.random.default_rng(0).standard_normal((2, 3, 5, 4))
 SCORES = np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.5]])
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def integers(values, backend=SimpleBackend):

@@ -1,19 +1,13 @@
 """Initial weights: bounds and spread from their papers, written in place, reproducible for a seed."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, float32, manual_seed, zeros
 from minitorch.nn import Linear, Parameter, init
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
-
+from tests.errors import raises
 
 UNIFORM = [
     (lambda x: init.uniform_(x, -3.0, 1.0), -1.0, 2.0),

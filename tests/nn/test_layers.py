@@ -1,7 +1,6 @@
 """Layers: calls of their functions, initial parameters, and whole networks compared with PyTorch."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -21,11 +20,7 @@ from minitorch.nn import (
     Sequential,
 )
 from minitorch.nn.losses import cross_entropy
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def parameter_shapes(module):

@@ -1,7 +1,6 @@
 """Distance losses, weights of classes and elements, ignored samples, and losses as layers; compared with PyTorch."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -10,15 +9,11 @@ from minitorch import FastBackend, SimpleBackend, float32, grad_check, nn, tenso
 from minitorch.nn import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, l1_loss, nll_loss, smooth_l1_loss
 from tests.autograd.test_double_backward import assert_second_derivatives
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 LOGITS = np.array([[1.0, -2.0, 0.5], [3.0, 3.0, -1.0], [0.0, 0.0, 0.0], [-4.0, 2.0, 9.0]])
 CLASSES = np.array([2, 0, 1, 1])
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def negative_log_softmax(logits):
@@ -52,20 +47,6 @@ def test_smooth_l1_loss_is_quadratic_near_0(backend):
 
 
 # Weighted classes
-
-
-@pytest.mark.exhaustive
-@BACKENDS
-def test_classes_are_weighted(backend):
-    weights = np.array([1.0, 0.5, 4.0])
-    target, weight = tensor(CLASSES, backend), tensor(weights, backend)
-    each = negative_log_softmax(LOGITS)[range(4), CLASSES] * weights[CLASSES]
-    for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / weights[CLASSES].sum()])):
-        got = cross_entropy(tensor(LOGITS, backend), target, reduction=reduction, weight=weight)
-        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
-        got = nll_loss(tensor(-negative_log_softmax(LOGITS), backend), target, reduction=reduction, weight=weight)
-        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
-    grad_check(lambda x: cross_entropy(x, target, weight=weight, label_smoothing=0.2), tensor(LOGITS, backend))
 
 
 @BACKENDS

@@ -11,11 +11,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, SimpleBackend, float32, float64, int64, tensor
 from minitorch.nn import Conv2d, Dropout, Linear, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 class Scaled(Module):
@@ -299,21 +295,6 @@ def test_a_module_moves_gradients_and_buffers_and_keeps_integers():
     assert module.to(device=SimpleBackend).scale.value.backend is SimpleBackend
     with pytest.raises(TypeError, match=r"^expected a dtype of .*, got 'gpu'"):
         module.to("gpu")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", ["half", "bfloat16"])
-def test_converting_to_half_precision_and_back_keeps_the_optimizer_state(kind):
-    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
-    module = Linear(2, 1, backend=FastBackend)
-    optimizer = minitorch.Adam(module.parameters())
-    kept = {}
-    for step in (getattr(module, kind), module.double):
-        x = tensor([[1.0, 2.0]], FastBackend, dtype=step().weight.value.dtype)
-        module(x).sum().backward()
-        optimizer.step()
-        kept[x.dtype.name] = {optimizer.state[p][name].dtype for p in module.parameters() for name in ("exp_avg", "exp_avg_sq")}
-    assert kept == {{"half": "float16"}.get(kind, kind): {float32}, "float64": {float64}}
 
 
 def test_a_move_to_an_integer_dtype_is_refused_and_nothing_is_moved():

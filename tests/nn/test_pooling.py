@@ -1,14 +1,13 @@
 """Pooling with stride and padding: by hand, against a plain loop, and against PyTorch."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import FastBackend, SimpleBackend, Tensor, float32, float64, grad_check, tensor
-from minitorch.kernels import pool as pool_kernels
 from minitorch.nn.pooling import AdaptiveAvgPool2d, adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 POOLS = pytest.mark.parametrize("pool", [max_pool2d, avg_pool2d], ids=lambda pool: pool.__name__)
@@ -22,11 +21,6 @@ SIZES = [  # shape, kernel_size, stride, padding
     ((1, 1, 2, 3), (2, 3), (1, 2), (1, 1)),
 ]
 """Windows that are adjacent, overlapping or spaced; that do not divide the image; and that extend past two edges at once."""
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def leaf(values, backend=SimpleBackend, dtype=None):
@@ -71,14 +65,6 @@ def test_windows_may_have_any_size_stride_and_padding(backend, dtype, shape, ker
     assert (largest.dtype, mean.dtype) == (dtype, dtype)
     np.testing.assert_array_equal(largest.to_numpy(), expected_pooling(values, kernel, stride, padding, np.max, -np.inf))
     np.testing.assert_allclose(mean.to_numpy(), expected_pooling(values, kernel, stride, padding, np.mean, 0), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.exhaustive
-@BACKENDS
-@POOLS
-@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
-def test_gradients_agree_with_finite_differences(backend, pool, shape, kernel, stride, padding):
-    grad_check(lambda x: pool(x, kernel, stride, padding) * pool(x, kernel, stride, padding), tensor(distinct(shape) / 20, backend))
 
 
 @BACKENDS
@@ -135,21 +121,6 @@ def test_images_and_gradients_may_have_any_layout(backend, pool):
     pool(y, 2).backward(gradient.contiguous())
     np.testing.assert_array_equal(x.grad.to_numpy().transpose(3, 2, 0, 1)[:, :, :, 1:], y.grad.to_numpy())
     assert not x.grad.to_numpy()[:, 0].any()
-
-
-@pytest.mark.exhaustive
-@POOLS
-def test_the_number_of_threads_does_not_affect_the_result(pool, monkeypatch):
-    x = distinct((3, 5, 4, 6))
-    gradient = tensor(distinct((3, 5, 2, 3), seed=1), FastBackend)
-    results = []
-    for smallest in (pool_kernels.PARALLEL_THRESHOLD, 1):
-        monkeypatch.setattr(pool_kernels, "PARALLEL_THRESHOLD", smallest)
-        t = leaf(x, FastBackend)
-        out = pool(t, 2)
-        out.backward(gradient)
-        results.append((out.tolist(), t.grad.tolist()))
-    assert results[0] == results[1]
 
 
 @BACKENDS

@@ -1,7 +1,6 @@
 """Recurrent networks: single steps by hand, gradients from finite differences, and a comparison of layers and cells with PyTorch."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -10,14 +9,10 @@ from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, 
 from minitorch.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.recurrent import KINDS, recurrence
 from tests.autograd.test_double_backward import assert_second_derivatives
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 EACH = pytest.mark.parametrize("kind", KINDS)
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def random(shape, seed=0):

@@ -8,11 +8,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, Scalar, float32, int64, manual_seed, rand, tensor
 from minitorch.nn import Conv2d, Dropout, Embedding, Flatten, Linear, Module, Parameter, Sequential, summary
-
-
-def raises(error, message):
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 class CallsTwice(Module):

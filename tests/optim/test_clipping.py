@@ -1,20 +1,15 @@
 """Gradients kept within bounds: by hand, and as PyTorch does it where it is installed."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, Parameter, Scalar, SimpleBackend, float32, tensor
+from minitorch import FastBackend, Parameter, Scalar, SimpleBackend, tensor
 from minitorch.optim import clip_grad_norm_, clip_grad_value_
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def with_gradient(gradient, backend=SimpleBackend, dtype=None):
@@ -79,16 +74,6 @@ def test_one_parameter_and_none():
     assert clip_grad_norm_([with_gradient(np.zeros((0, 2)))], 1.0) == 0.0
 
 
-@pytest.mark.exhaustive
-@BACKENDS
-@pytest.mark.parametrize("norm_type", [2, 3])
-def test_a_power_that_leaves_the_range_of_float32_is_no_infinite_norm(norm_type, backend):
-    p = with_gradient([3e30, 4e30], backend, dtype=float32)
-    norm = clip_grad_norm_([p], 1.0, norm_type)
-    assert norm == pytest.approx({2: 5e30, 3: 91 ** (1 / 3) * 1e30}[norm_type], rel=1e-6)
-    assert (p.value.grad.dtype, max(p.value.grad.tolist()) > 0.5) == (float32, True)
-
-
 def test_a_norm_that_is_not_finite_can_be_an_error():
     for wrong, norm in (([math.inf, 1.0], "inf"), ([math.nan, 1.0], "nan")):
         p = with_gradient(wrong)
@@ -101,14 +86,6 @@ def test_a_norm_that_is_not_finite_can_be_an_error():
         assert not math.isfinite(clip_grad_norm_([p, q], 1.0))
         np.testing.assert_array_equal(p.value.grad.to_numpy(), [math.nan, other])
         np.testing.assert_array_equal(q.value.grad.to_numpy(), [other])
-
-
-@pytest.mark.exhaustive
-@BACKENDS
-def test_elements_are_brought_between_two_bounds(backend):
-    p = with_gradient([[3.0, -0.5, -7.0], [1.0, math.nan, math.inf]], backend)
-    clip_grad_value_([p, Parameter(tensor([1.0], backend))], 1.0)
-    np.testing.assert_array_equal(p.value.grad.to_numpy(), [[1.0, -0.5, -1.0], [1.0, math.nan, 1.0]])
 
 
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, math.inf])

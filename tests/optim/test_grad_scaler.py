@@ -1,18 +1,13 @@
 """Mixed precision: what a GradScaler does to losses, gradients and steps."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import SGD, GradScaler, Parameter, tensor
 from minitorch.core.dtypes import float16
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def one_weight(value=1.0, dtype="float32"):

@@ -10,7 +10,6 @@ from minitorch import SGD, Adam, FastBackend, Parameter, Scalar, SimpleBackend, 
 from minitorch.core import kernel as kernels
 from minitorch.fast_ops import FastOps
 from minitorch.kernels import optimizers as fused
-from minitorch.kernels.pool import PARALLEL_THRESHOLD
 from minitorch.nn import Linear
 from minitorch.optim import AdamW, RMSprop
 
@@ -55,18 +54,6 @@ def expected(rule, settings, start=START, steps=GRADIENTS):
             optimizer.step()
         out[index] = p.value.data
     return out
-
-
-@pytest.mark.exhaustive
-@EVERY_RULE
-def test_the_compiled_backend_takes_one_pass(rule, settings, monkeypatch):
-    accepted = []
-    fused = kernels.find_kernel(rule.update, FastOps)
-    monkeypatch.setitem(kernels._optimized, (rule.update, "fast"), lambda *args: accepted.append(fused(*args)) or accepted[-1])
-    for backend in (FastBackend, SimpleBackend):
-        for dtype in (float32, float64):
-            after(rule, settings, tensor(START, backend, dtype=dtype), GRADIENTS[:1])
-    assert accepted == [True, True]  # of the fast backend; the simple one has no such kernel
 
 
 @EVERY_RULE
@@ -134,16 +121,6 @@ def test_what_cannot_be_written_element_by_element_gets_a_place_of_its_own(rule,
         windows = np.lib.stride_tricks.sliding_window_view(np.arange(12.0), 6, writeable=True)[::step][:4]
         found, _ = after(SGD, {"lr": 1.0}, from_numpy(windows, backend))
         np.testing.assert_allclose(found, windows - GRADIENTS.sum(0), rtol=1e-12)
-
-
-@pytest.mark.exhaustive
-@EVERY_RULE
-def test_several_threads_do_what_one_does(rule, settings):
-    many = -(-PARALLEL_THRESHOLD // START.size) + 1
-    start, steps = np.tile(START, (many, 1)), np.tile(GRADIENTS, (1, many, 1))
-    alone, _ = after(rule, settings, tensor(START, FastBackend, dtype=float32))
-    together, _ = after(rule, settings, tensor(start, FastBackend, dtype=float32), steps)
-    np.testing.assert_allclose(together, np.tile(alone, (many, 1)), rtol=1e-6, atol=1e-7)
 
 
 @EVERY_RULE

@@ -1,18 +1,13 @@
 """Optimizers: steps worked out by hand, and PyTorch's where it is installed."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import SGD, Adam, FastBackend, Module, Optimizer, Parameter, Scalar, SimpleBackend, float32, tensor
 from minitorch.optim import AdamW, RMSprop
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def parameter(value, derivative=None, name=None):

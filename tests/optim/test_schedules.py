@@ -1,17 +1,12 @@
 """Schedules of the learning rate: values by hand, and PyTorch's over thirty epochs where it is installed."""
 
 import math
-import re
 
 import pytest
 
 from minitorch import SGD, Parameter, Scalar
 from minitorch.optim import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
+from tests.errors import raises
 
 
 def begun(*rates):

@@ -2,13 +2,13 @@
 
 import copy
 import json
-import re
 
 import numpy as np
 import pytest
 
 from minitorch import SGD, Adam, FastBackend, Module, Parameter, Scalar, SimpleBackend, float32, float64, tensor
 from minitorch.optim import AdamW, RMSprop, StepLR
+from tests.errors import raises
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 RULES = [
@@ -21,11 +21,6 @@ RULES = [
 EVERY_RULE = pytest.mark.parametrize(("rule", "settings"), RULES, ids=lambda part: getattr(part, "__name__", part))
 START = np.array([[3.0, -1.0, 0.5], [0.0, 2.0, -20.0]])
 GRADIENTS = np.random.default_rng(0).standard_normal((8, 2, 3))
-
-
-def raises(error, message):
-    """pytest.raises for the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def weights(values, gradient=None, backend=SimpleBackend, dtype=None, name=None):

@@ -11,7 +11,6 @@ from benchmarks.app_browser import CHROMIUM, ROOT, Server, browser
 
 PATIENCE = 60_000  # milliseconds; generous for a busy machine
 NEEDED = [
-    pytest.mark.exhaustive,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium"),
 ]
 """The marks of tests in a browser."""

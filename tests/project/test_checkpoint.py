@@ -3,9 +3,6 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,28 +99,6 @@ def test_the_new_file_is_synced_before_it_is_renamed(path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "replace", lambda self, target: seen.append("renamed") or replace(self, target))
     checkpoint.save(path, SAMPLE)
     assert seen == ["on disk", "renamed", "on disk"]  # the file, and then the folder with its new name
-
-
-@pytest.mark.exhaustive
-def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
-    script = """
-import sys, numpy as np
-from project.lab.training import checkpoint
-for n in range(10**9):
-    checkpoint.save(sys.argv[1], checkpoint.Checkpoint({"n": n}, {"a": np.full(20_000, n)}))
-    print(n, flush=True)
-"""
-    path = tmp_path / "run.safetensors"
-    for lines in (1, 7, 20):
-        process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        printed = [int(process.stdout.readline()) for _ in range(lines)][-1]
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        found = checkpoint.load(path)
-        assert found.about["n"] >= printed
-        assert set(found.arrays["a"].tolist()) == {found.about["n"]}  # the JSON part and the arrays are from the same moment
-    checkpoint.save(path, SAMPLE)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.safetensors"]  # a leftover draft has been overwritten
 
 
 # Files that are refused

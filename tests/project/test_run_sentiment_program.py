@@ -1,10 +1,8 @@
 """The program that trains on sentences: flags, data, its trainer, learned word vectors, and reproducible results."""
 
-import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,10 +19,6 @@ from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
 from project.lab.training.sentiment_setup import make_trainer
 from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array
 from project.run_sentiment import CNNSentimentKim
-
-PROGRAM = Path(run_sentiment.__file__)
-HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
-SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
 
 
 def trained(trainer: SentimentTrainer, steps: int = 10**9) -> SentimentTrainer:
@@ -96,26 +90,6 @@ def test_a_missing_file_of_vectors_ends_it_in_one_line(
 
 
 # The trainer
-
-
-@pytest.mark.exhaustive
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    def run(seed: int) -> Any:
-        return weights(trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))
-
-    assert run(0) == run(0)
-    assert run(0) != run(1)
-
-
-@pytest.mark.exhaustive
-def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
-    trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
-    epoch, loss, losses, in_training, train_accuracy, validated, valid_accuracy = trainer.logged()
-    assert (epoch, losses) == (1, [loss])
-    assert sorted(label for label, _, _ in in_training) == sorted(trainer.train[1].tolist())
-    assert [label for label, _, _ in validated] == trainer.valid[1].tolist()
-    assert train_accuracy == get_accuracy(in_training)
-    assert valid_accuracy == get_accuracy(validated)
 
 
 def test_validation_drops_nothing_and_training_goes_on_after_it() -> None:
@@ -234,31 +208,6 @@ def test_the_command_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit):
         run_sentiment.main(command[2:])
     assert made == [setting]
-
-
-@pytest.mark.exhaustive
-def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_last_bit(tmp_path: Path) -> None:
-    def run(name: str) -> tuple[list[dict[str, Any]], bytes]:
-        file = tmp_path / name
-        command = [sys.executable, str(PROGRAM), *SMALL, "--json", "--checkpoint", str(file), "--report", str(tmp_path / "report")]
-        done = subprocess.run(command, cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True, check=True)
-        lines = [line for line in map(json.loads, done.stdout.splitlines()) if "step" not in line]
-        for line in lines:
-            line.pop("seconds", None)
-        return lines[:-1], checkpoint.digest("", checkpoint.load(file).arrays).encode()
-
-    first = run("first")
-    assert first == run("second")
-    beginning, *epochs = first[0]
-    assert beginning["about"].startswith("sentences: a synthetic set, put together by a program; drawn vectors for ")
-    assert [line["epoch"] for line in epochs] == [1, 2]
-    assert all(len(line["probabilities"]) == 10 for line in epochs)
-    text = (tmp_path / "report" / "sentiment.txt").read_text(encoding="utf-8")
-    assert text.startswith(
-        "$ python project/run_sentiment.py --dataset sentences --epochs 2 --rate 0.01 --batch 10 --seed 0 --embeddings drawn "
-    )
-    assert len(re.findall(r"^epoch \d/2  loss \d\.\d{4}  train +\d+\.\d\d%  valid +\d+\.\d\d%", text, re.MULTILINE)) == 2
-    assert {"curves.png", "curves.svg"} <= {entry.name for entry in (tmp_path / "report").iterdir()}
 
 
 def test_a_test_set_is_measured_when_all_is_done() -> None:

@@ -72,15 +72,6 @@ def test_ctrl_c_ends_with_the_name_of_this_program(monkeypatch: pytest.MonkeyPat
     assert capsys.readouterr().err == "run_tensor.py: stopped. No epoch of 1000 was finished.\n"
 
 
-@pytest.mark.exhaustive
-def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) -> None:
-    arguments = ["--points", "3", "--epochs", "1"]
-    for command in ([str(PROGRAM)], ["-m", "project.run_tensor"]):
-        done = subprocess.run([sys.executable, *command, *arguments], cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("epoch 1/1  loss")
-
-
 def test_code_that_is_not_written_yet_ends_it_with_one_line(tmp_path: Path) -> None:
     script = (
         "from project import run_tensor\n"

@@ -8,7 +8,6 @@ from project.lab.cards import WrongResult
 from project.lab.charts import thumbnails
 from project.lab.explorers import saliency
 from project.run_mnist_multiclass import BACKEND, Network
-from tests.project.classifier_pages import page_text, picture_markup, until_done
 from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
 
 IMAGE = np.random.default_rng(0).random((8, 8))
@@ -95,20 +94,3 @@ def test_the_pixels_with_the_largest_effects_are_named():
         "Log probability of 5: more ink at row 1, column 0 (now paper) raises it most, at a rate of 4."
     )
     assert saliency.in_words(DRAWN, 0 * SLOPES, 5).startswith("The gradient is 0")
-
-
-@pytest.mark.exhaustive
-def test_the_page_shows_the_saliency_of_an_image_and_of_a_drawing():
-    app = open_page("m4_images", images_limit="48", images_epochs="1", images_batch="48", images_digit="4")
-    app.button(key="images_start").click().run()
-    until_done(app, "images")
-    assert 'title="gradient of the log probability of 4, from' in picture_markup(app)
-    assert "Log probability of 4: more ink at row" in page_text(app)
-    app.selectbox(key="images_digit").set_value("9").run()
-    assert 'title="the gradient for 9 over the image"' in picture_markup(app)
-    app.segmented_control(key="images_of").set_value("your drawing").run()
-    assert "the gradient for 9" not in picture_markup(app)
-    app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
-    app.run()
-    assert 'title="the gradient for 9 over the image"' in picture_markup(app)
-    assert not app.exception

@@ -2,40 +2,7 @@
 
 import json
 
-import pytest
-
 from tests.project.workspace import copy, execute
-
-SAVED = """
-import json, pathlib
-from streamlit.testing.v1 import AppTest
-operators = pathlib.Path("minitorch/operators.py")
-finished = operators.read_text()
-app = AppTest.from_file("project/app.py", default_timeout=60)
-
-def look(source):
-    operators.write_text(source)
-    if not shown:
-        app.run()
-        app.switch_page("views/m0_operators.py")
-    app.run()
-    shown.append([alert.value for alert in app.error] + [metric.value for metric in app.metric])
-
-shown = []
-look("def broken(:" + finished)
-look(finished)
-look(finished.replace("return 1.0 / (1.0 + math.exp(-x))", "return 0.25  # another answer"))
-print(json.dumps(shown))
-"""
-
-
-@pytest.mark.exhaustive
-def test_the_page_reloads_saved_files_through_an_error_and_its_fix(tmp_path):
-    broken, mended, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
-    assert "line 1" in broken[0]
-    assert mended == ["0.731059"]  # sigmoid(1)
-    assert changed == ["0.25"]
-
 
 MANIFEST = """
 import json, pathlib

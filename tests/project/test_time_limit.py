@@ -141,21 +141,6 @@ def test_code_of_the_app_has_no_limit():
         time.sleep(1.5)
 
 
-@pytest.mark.exhaustive
-def test_a_call_that_returns_just_in_time_raises_nothing_later():
-    source = "import time\n\ndef f(seconds):\n    end = time.monotonic() + seconds\n    while time.monotonic() < end:\n        pass\n"
-    f = student_namespace(source)["f"]
-    for k in range(12):
-        try:
-            with guard.limited():
-                f(0.45 + 0.02 * k)
-        except TimeLimitExceeded:
-            pass
-        end = time.monotonic() + 0.15
-        while time.monotonic() < end:  # a late exception would be raised here
-            pass
-
-
 PROFILED = """
 import sys
 from project.lab import guard, time_limit
@@ -293,12 +278,6 @@ def test_a_kernel_that_does_not_return_is_shown_before_it_is_compiled(tmp_path):
     title = json.loads(line)["card"]["title"]
     assert title.startswith("minitorch/fast_ops.py, line ")
     assert title.endswith(": this loop did not end within 2 seconds and was stopped")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("page", LOOPS)
-def test_every_page_shows_an_endless_loop_and_recovers_when_the_file_is_fixed(tmp_path, page):
-    check_page(tmp_path, page, *LOOPS[page])
 
 
 def test_every_page_that_runs_student_code_is_checked():

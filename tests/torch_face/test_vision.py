@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,10 @@ from minitorch.data import cifar
 from minitorch.torch.utils.data import DataLoader
 from minitorch.torch.vision import datasets, models, transforms
 from minitorch.torch.vision.transforms import functional as F
+from tests.errors import raises
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (7, 5, 3)).astype(np.uint8)
 GRAY = PICTURE[:, :, 0].copy()
-
-
-def raises(error: type[Exception], message: str) -> Any:
-    """Like pytest.raises, but compares the whole message."""
-    return pytest.raises(error, match=f"^{re.escape(message)}$")
 
 
 def as_tensor(picture: np.ndarray) -> torch.Tensor:

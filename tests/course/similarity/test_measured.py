@@ -14,7 +14,7 @@ from course.staff.similarity.typical import ordinary_runs, typical_answers
 from course.staff.similarity.works import PUBLIC, Work
 
 from .corpus import honest_class, reader, score, work
-from .disguises import DISGUISES, disguise
+from .disguises import disguise
 
 FOUND = {
     "rename": 1.0,
@@ -39,10 +39,15 @@ def test_no_two_independent_answers_are_reported() -> None:
     assert max(scores) < THRESHOLD
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in ("loops", "split", "everything") else pytest.param(name, marks=pytest.mark.exhaustive) for name in DISGUISES]
-)
+SAMPLE = ("loops", "split", "everything")
+
+
+@pytest.mark.parametrize("name", SAMPLE)
 def test_every_copy_is_found_after_every_rewrite(name: str) -> None:
+    check_rewrite(name)
+
+
+def check_rewrite(name: str) -> None:
     scores = []
     for author, files in typical_answers().items():
         copy = work(f"{author}'s copy", disguise(files, name))

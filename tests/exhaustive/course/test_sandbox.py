@@ -24,8 +24,6 @@ from course.staff.sandbox.monitor import OVERHEAD, RunResult
 from course.staff.sandbox.sandbox import PYTHON, BestLevel, Limits, NoReply, Sandbox, SandboxError, fill_cache
 from course.staff.sandbox.seccomp import seccomp_filter
 
-pytestmark = pytest.mark.exhaustive
-
 LEVELS = ("bubblewrap", "landlock", "none")
 
 INSIDE = [PYTHON, "-P", "-s", "-c"]

@@ -34,6 +34,7 @@ def found(name):
     return sum(globals()[name].stats.cache_hits.values())
 '''
 
+
 TEST = """
 import pytest
 
@@ -60,7 +61,6 @@ def call(remote: Remote, name: str) -> tuple[float, int]:
     return value, found
 
 
-@pytest.mark.exhaustive
 def test_code_compiled_by_tests_and_probes_of_a_right_answer_is_found_on_disk(env: GradingEnv, tmp_path: Path) -> None:
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'

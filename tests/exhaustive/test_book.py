@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from .course.test_class_page import browser, needs_chromium  # noqa: F401  # browser is a fixture
-from .test_docs import DOCS, PAGES, ROOT, page_name
+from tests.course.test_class_page import browser, needs_chromium  # browser is a fixture
+from tests.test_docs import DOCS, PAGES, ROOT, page_name
 
 PHONE = 390
 """The width of a phone in pixels."""
@@ -73,7 +73,7 @@ UNNAMED = """() => [...document.querySelectorAll("main svg, main img")]
   .map(image => image.outerHTML.slice(0, 80))"""
 """The images without a text alternative: a figure needs a caption; icons of links and buttons have the text of these."""
 
-pytestmark = [pytest.mark.exhaustive, needs_chromium]
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def _up_to_date() -> bool:
 
 
 @pytest.fixture
-def phone(browser: Any) -> Iterator[Any]:  # noqa: F811
+def phone(browser: Any) -> Iterator[Any]:
     """A page of a browser as wide as a phone that notes errors and requests to hosts."""
     page = browser.new_page(viewport={"width": PHONE, "height": 800})
     page.troubles = []

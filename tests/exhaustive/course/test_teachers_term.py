@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from course.manifest import ROOT
-
-from .formats import import_as_canvas, import_as_moodle_worksheet, rows_of
-from .staff_commands import command_in_process
+from tests.course.formats import import_as_canvas, import_as_moodle_worksheet, rows_of
+from tests.course.staff_commands import command_in_process
 
 FOLDERS = ("course", "docs", "minitorch", "project", "tests")
+
 
 POLICY = """
 [course]
@@ -42,11 +42,13 @@ due = 2026-10-19
 canvas = 303
 """
 
+
 ROSTER = """Student,ID,SIS User ID,SIS Login ID,Section
     Points Possible,,,,
 "Lovelace, Ada",7001,ada,ada@example.org,A
 "Boole, George",7002,george,george@example.org,B
 """
+
 
 SHEET = """Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments
 Participant 71,"Boole, George",,POINTS,-,
@@ -93,7 +95,6 @@ def history(staff: Callable[..., str], term: Path) -> list[str]:
     return staff("history", "george", "--term", str(term)).splitlines()
 
 
-@pytest.mark.exhaustive
 def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
     term = tmp_path / "autumn"
     assert "5 deadlines" in staff("term", str(term))

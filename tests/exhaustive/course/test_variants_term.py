@@ -17,11 +17,8 @@ from course.staff.handout.generate import write_files
 from course.staff.variants.roster import read_roster
 from course.staff.variants.variant import Variant, insert_functions
 from course.workspace import pristine
-
-from .conftest import clean_environment
-from .staff_commands import command_in_process
-
-pytestmark = pytest.mark.exhaustive
+from tests.course.conftest import clean_environment
+from tests.course.staff_commands import command_in_process
 
 POLICY = """
 [variants]

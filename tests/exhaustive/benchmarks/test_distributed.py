@@ -1,0 +1,16 @@
+"""The model of data-parallel training: hand-computed costs, and the whole program."""
+
+import re
+
+from benchmarks import distributed
+from tests.distributed.jobs import needs_mpi
+
+
+@needs_mpi
+def test_the_program_measures_checks_and_predicts(capsys):
+    assert distributed.main(["--repeats", "1", "--only", "mlp"]) in (0, 1)
+    out = capsys.readouterr().out
+    assert re.search(
+        r"\nBetween two processes here: latency \d+\.\d µs, bandwidth \d+\.\d\d GB/s\nmlp        whole batch each: predicted ", out
+    )
+    assert out.count("\n    1,024 ") == 2

@@ -1,0 +1,64 @@
+"""Fused programs: what they compute is what the function computes, up to rounding."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import FastBackend, float32, float64, operators
+from minitorch.compiler import fuse, fused, replayed
+from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
+from minitorch.kernels.jit import compiler_is_off
+from tests.compiler.programs import train
+from tests.compiler.test_fuse import TOLERANCES, check_fused
+
+pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+
+
+def test_a_second_process_loads_the_compiled_program_from_disk(tmp_path):
+    program = """
+import minitorch
+from minitorch import FastBackend
+f = minitorch.compile(lambda x: ((x * 2.0 + 1.0).sigmoid() * x).sum(), fuse=False)
+x = minitorch.tensor([1.0, 2.0, 3.0], backend=FastBackend)
+f(x), f(x)
+f.fuse()
+print(f(x).item())
+print(sum(hits for fn, _ in f._latest.forward_calls for hits in fn.stats.cache_hits.values()))
+"""
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", program], env={"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    first, second = run(), run()
+    assert first[0] == second[0]
+    assert float(first[0]) == pytest.approx(sum(x / (1 + np.exp(-2 * x - 1)) for x in (1, 2, 3)))
+    assert second[1] == "1"
+
+
+@pytest.mark.parametrize("seed", range(1, 8))
+@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES, ids=["float64", "float32"])
+def test_a_fused_program_trains_like_the_function(seed, dtype, tolerance):
+    check_fused(seed, dtype, tolerance)
+
+
+def test_large_operations_are_launched_as_they_are():
+    w = minitorch.rand((100, 100), backend=FastBackend, requires_grad=True)
+
+    @minitorch.compile
+    def f(x):
+        return ((x @ w) * 2.0 + 1.0).relu().sum().detach()
+
+    x = minitorch.rand((100, 100), backend=FastBackend)
+    f(x)
+    f(x)
+    source = f.fuse()
+    assert "matmul" not in source
+    assert "relu" in source
+    np.testing.assert_allclose(f(x).item(), np.maximum(x.to_numpy() @ w.to_numpy() * 2 + 1, 0).sum(), rtol=1e-12)

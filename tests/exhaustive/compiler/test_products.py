@@ -1,0 +1,15 @@
+"""Matrix products that are written as a multiplication and a sum: which are found, and that they compute the same."""
+
+import pytest
+
+import minitorch
+from minitorch.kernels.jit import compiler_is_off
+from tests.compiler.test_products import check_products
+
+pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(minitorch.float64, 1e-14), (minitorch.float32, 1e-6)], ids=["float64", "float32"])
+def test_products_of_any_size(dtype, tolerance):
+    sizes = [(1, 1, 1), (1, 9, 4), (2, 4, 5), (3, 5, 1), (4, 1, 9), (9, 3, 2), (7, 8, 16), (6, 17, 3), (70, 80, 12)]
+    check_products(sizes, dtype, tolerance)

@@ -1,0 +1,3 @@
+"""The fixtures of tests/course."""
+
+from tests.course.conftest import *

@@ -1,0 +1,34 @@
+"""The course's pytest plugin: what it prints and what its report contains."""
+
+import json
+from typing import Any
+
+from tests.course.conftest import Workspace
+from tests.course.test_plugin import ODD, report, rows, run
+
+
+def test_pytest_and_hypothesis_settings_are_those_of_the_course(rows: dict[str, Any], workspace: Workspace) -> None:
+    assert rows["test_settings"]["state"] == "passed"
+    workspace.write("tests/test_odd.py", ODD)
+    assert workspace.python("pytest", "-k", "test_settings", CI="true").returncode == 0
+    assert workspace.python("pytest", "-k", "test_settings", "--hypothesis-profile=default").returncode == 1, "a chosen profile wins"
+
+
+FAILS_AT_INTERRUPTS = """
+class Late:
+    def pytest_keyboard_interrupt(self):
+        raise TypeError("a traceback without line numbers")
+
+
+def pytest_sessionstart(session):
+    session.config.pluginmanager.register(Late())  # the last to come is the first to be called
+"""
+
+
+def test_an_endless_test_is_reported_even_if_pytest_cannot_show_it(workspace: Workspace) -> None:
+    """The other tests passed: without the record of the stopped one they would count as all tests of the task."""
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        x = y")
+    workspace.write("tests/conftest.py", FAILS_AT_INTERRUPTS)
+    workspace.python("pytest", "-m", "task0_1", "--course-limit=3", "--course-report=report.json")
+    document = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))
+    assert (document["interrupted"]["task"], document["interrupted"]["nodeid"]) == ("0.1", "tests/test_sums.py::test_add")

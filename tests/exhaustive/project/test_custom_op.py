@@ -1,0 +1,19 @@
+"""Custom operators: their values and gradients, the errors that their checks catch, and the table of the comparison."""
+
+import numpy as np
+import pytest
+
+from minitorch import FastBackend, SimpleBackend, float32, nn, tensor
+from project.custom_op import BiasSiLU, ComposedSiLU, MyLinear, SummedSiLU
+
+
+@pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
+def test_layers_accept_any_leading_shape_and_have_the_built_in_parameters(backend):
+    own, other = MyLinear(3, 2, backend=backend, dtype=float32), nn.Linear(3, 2, backend=backend, dtype=float32)
+    own.load_state_dict(other.state_dict())
+    x = tensor(np.arange(12).reshape(2, 2, 3) / 10, backend, dtype=float32)
+    np.testing.assert_allclose(own(x).to_numpy(), other(x).to_numpy(), rtol=1e-6, atol=1e-7)
+    silu = BiasSiLU(3, backend, float32)
+    for other in (ComposedSiLU, SummedSiLU):
+        np.testing.assert_allclose(silu(x).to_numpy(), other(3, backend, float32)(x).to_numpy(), rtol=1e-6)
+    assert (silu(x).dtype, silu(x).shape, silu(x).backend) == (float32, (2, 2, 3), backend)
