@@ -15,13 +15,17 @@ from minitorch.datasets import Graph, datasets  # datasets is the dict: this imp
 from minitorch.autodiff import Context, History, Variable, backpropagate, central_difference, topological_sort
 from minitorch.scalar_functions import ScalarFunction
 from minitorch.scalar import Scalar, ScalarHistory, ScalarLike, derivative_check, dot
-from minitorch.autograd.forward_mode import Dual, jvp
-from minitorch.autograd.trace import Line, Trace, forward_trace, reverse_trace
-from minitorch.optim import SGD, Adam, Optimizer
+from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
+
+# Stage 1: imported on first use
+with _lazy_imports(globals()):
+    from minitorch.autograd.forward_mode import Dual, jvp
+    from minitorch.autograd.trace import Line, Trace, forward_trace, reverse_trace
+    from minitorch.optim import SGD, Adam, Optimizer
 
 # Stage 2 - Strided tensors
 from minitorch.core.dtypes import bool_, float32, float64, get_default_dtype, int32, int64, set_default_dtype
-from minitorch.core.dtypes import TYPE_CHECKING, float16, int8, int16, uint8
+from minitorch.core.dtypes import float16, int8, int16, uint8
 from minitorch.tensor_data import IndexingError, TensorData, UserIndex, UserShape
 from minitorch.tensor_data import broadcast_index, index_to_position, shape_broadcast, strides_from_shape, to_index
 from minitorch.core.backend import TensorBackend, TensorOps
@@ -32,43 +36,41 @@ from minitorch.tensor import Tensor, TensorLike, grad_central_difference, grad_c
 from minitorch.tensor import tensor  # the function: this binds it over the module of that name
 from minitorch.core.creation import arange, cat, eye, from_dlpack, from_numpy, full, linspace, ones, randn, stack, where
 
-# Stage 3 - Compiled backends; the kernels register themselves
-from minitorch.kernels import elementwise as _elementwise, reduce as _reduce, matmul as _matmul
+# Stage 3 - Compiled backends
 from minitorch.fast_ops import FastBackend, FastOps
-from minitorch.kernels.cuda import elementwise as _cuda_elementwise, matmul as _cuda_matmul
 from minitorch.cuda_ops import CudaOps, cuda_backend, mm_practice, sum_practice
-from minitorch.cuda_kernels import sum_blocks_practice, transpose_practice
-from minitorch import cuda as cuda
+
+# Stage 3: imported on first use
+with _lazy_imports(globals()):
+    from minitorch.cuda_kernels import sum_blocks_practice, transpose_practice
+    from minitorch import cuda as cuda
 
 # Stage 4 - Networks
-from minitorch.kernels import conv_matmul as _conv_matmul, pool as _pool, softmax as _softmax
-from minitorch.kernels.cuda import conv as _cuda_conv
-from minitorch.io.formats import FileFormatError
-from minitorch import data as data
 from minitorch.fast_conv import Conv1dFun, Conv2dFun, conv1d, conv2d
-from minitorch import cuda_conv as cuda_conv
-from minitorch import nn as nn
-from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
+from minitorch import cuda_conv as cuda_conv  # registers the textbook kernels
 
-# Stage 5 - Compilation
-from minitorch import compiler as compiler
-from minitorch.compiler.compiled import compile
+# Stage 4: imported on first use
+with _lazy_imports(globals()):
+    from minitorch.io.formats import FileFormatError
+    from minitorch import data as data
+    from minitorch import nn as nn
+    from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
-# Stage 6 - After the course
-from minitorch.kernels import optimizers as _optimizers
-from minitorch.core.number_formats import bits, finfo, iinfo
-from minitorch.optim.grad_scaler import GradScaler
-from minitorch import models as models
-from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
-from minitorch import autograd as autograd
-from minitorch.autograd.engine import grad
-from minitorch import distributed as distributed
+# Stage 5 - Compilation, imported on first use
+with _lazy_imports(globals()):
+    from minitorch import compiler as compiler
+    from minitorch.compiler.compiled import compile
 
-# Stage 6: what is looked for when it is asked for. A type checker that saw `__getattr__` would take every name for one of the package's
-if TYPE_CHECKING:
+# Stage 6 - After the course, imported on first use
+with _lazy_imports(globals()):
     from minitorch.core.dtypes import bfloat16 as bfloat16
-else:
-    from minitorch.core.dtypes import __getattr__ as __getattr__
+    from minitorch.core.number_formats import bits, finfo, iinfo
+    from minitorch.optim.grad_scaler import GradScaler
+    from minitorch import models as models
+    from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
+    from minitorch import autograd as autograd
+    from minitorch.autograd.engine import grad
+    from minitorch import distributed as distributed
 
 __all__ = [
     "SGD",

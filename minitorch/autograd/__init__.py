@@ -5,16 +5,18 @@
 # Stage 1 - Scalar autodiff
 from minitorch.autograd import forward_mode as forward_mode
 from minitorch.autograd import trace as trace
+from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6 - After the course
-from minitorch.autograd import double_backward as double_backward
-from minitorch.autograd.engine import grad
-from minitorch.autograd.functional import hessian, jacobian, jvp, vjp
-from minitorch.autograd.checkpoints import checkpoint
-from minitorch.autograd import observer as observer
-from minitorch.autograd.profiler import profile
-from minitorch.autograd.memory import ledger
-from minitorch.autograd import rules as rules
+# Stage 6 - After the course, imported on first use
+with _lazy_imports(globals()):
+    from minitorch.autograd import double_backward as double_backward
+    from minitorch.autograd.engine import grad
+    from minitorch.autograd.functional import hessian, jacobian, jvp, vjp
+    from minitorch.autograd.checkpoints import checkpoint
+    from minitorch.autograd import observer as observer
+    from minitorch.autograd.profiler import profile
+    from minitorch.autograd.memory import ledger
+    from minitorch.autograd import rules as rules
 
 __all__ = [
     "checkpoint",

@@ -60,7 +60,7 @@ else:
 
     def __getattr__(name: str) -> Any:
         if name != "bfloat16":
-            raise AttributeError(f"minitorch has no {name}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return load_bfloat16()
 
 

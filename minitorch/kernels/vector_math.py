@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ fast_equivalents: dict[Any, Callable[..., float]] = {
 """Scalar functions with a faster form that the optimized kernels compile instead."""
 
 
+@cache
 def vectorizable_functions(dtype: Any) -> dict[Callable[[float], float], Callable[[Any], Any]]:
     """Make the implementations of exp, sigmoid and tanh for one dtype, float32 or float64.
 
@@ -144,16 +146,13 @@ def vectorizable_functions(dtype: Any) -> dict[Callable[[float], float], Callabl
     return {exp: fast_exp, sigmoid: fast_sigmoid, tanh: fast_tanh}
 
 
-IMPLEMENTATIONS = {types.float32: vectorizable_functions(np.float32), types.float64: vectorizable_functions(np.float64)}
-
-
 def _overload(fn: Callable[[float], float]) -> None:
     """Make numba compile the polynomial for fn of a float; an integer argument is converted to float64."""
 
     def choose(x):
-        if x in IMPLEMENTATIONS:
-            return IMPLEMENTATIONS[x][fn]
-        of_float64 = jitable(IMPLEMENTATIONS[types.float64][fn])
+        if x in (types.float32, types.float64):
+            return vectorizable_functions(np.float32 if x is types.float32 else np.float64)[fn]
+        of_float64 = jitable(vectorizable_functions(np.float64)[fn])
         return lambda x: of_float64(np.float64(x))
 
     overload(fn)(choose)

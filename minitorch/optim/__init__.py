@@ -7,16 +7,18 @@ from minitorch.optim import arithmetic as arithmetic
 from minitorch.optim.optimizer import Optimizer
 from minitorch.optim.sgd import SGD
 from minitorch.optim.adam import Adam
+from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6 - After the course: this loads the modules of the stages between, before the package's own table of contents comes to them
-from minitorch.optim.adamw import AdamW
-from minitorch.optim.rmsprop import RMSprop
-from minitorch.optim.grad_scaler import GradScaler
-from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
-from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
-from minitorch.optim.adadelta import Adadelta, Adagrad
-from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
-from minitorch.optim.signs_and_averages import ASGD, Rprop
+# Stage 6 - After the course, imported on first use
+with _lazy_imports(globals()):
+    from minitorch.optim.adamw import AdamW
+    from minitorch.optim.rmsprop import RMSprop
+    from minitorch.optim.grad_scaler import GradScaler
+    from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
+    from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
+    from minitorch.optim.adadelta import Adadelta, Adagrad
+    from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
+    from minitorch.optim.signs_and_averages import ASGD, Rprop
 
 __all__ = [
     "ASGD",

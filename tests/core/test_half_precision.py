@@ -70,7 +70,7 @@ def test_a_missing_package_and_a_missing_name_are_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with raises(ImportError, "bfloat16 expected the package ml_dtypes, which is not installed; pip install ml_dtypes"):
         minitorch.core.dtypes.load_bfloat16()
-    with raises(AttributeError, "minitorch has no bfloat61"):
+    with raises(AttributeError, "module 'minitorch' has no attribute 'bfloat61'"):
         _ = minitorch.bfloat61
 
 

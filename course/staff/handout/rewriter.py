@@ -201,6 +201,9 @@ class _Importer(cst.CSTTransformer):
         kept[-1] = kept[-1].with_changes(comma=updated_node.names[-1].comma)  # a trailing comma is kept as it was
         return updated_node.with_changes(names=kept)
 
+    def leave_With(self, original_node: cst.With, updated_node: cst.With) -> cst.With | cst.RemovalSentinel:
+        return updated_node if updated_node.body.body else cst.RemoveFromParent()
+
 
 def _rewrite(source: str, names: Mapping[str, object], change: Change) -> str:
     """The source after `change` of the named functions, each of which must occur in it once."""

@@ -7,12 +7,16 @@ GPU thread as a Python thread: slow, but without a GPU.
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property, update_wrapper
+from importlib import import_module
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
+import numba
 import numpy as np
 
 from minitorch.tensor_ops import ieee
@@ -20,20 +24,30 @@ from minitorch.tensor_ops import ieee
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 calls it, NumPy 2.5 no longer has it
     np.row_stack = np.vstack  # type: ignore[attr-defined]  # removed from the stubs too
 
+
+def _find_cuda() -> Any:
+    """The module numba.cuda, which loads when one of its attributes is first read: few programs need it, and it takes a while."""
+    spec = None if "numba.cuda" in sys.modules else find_spec("numba.cuda")
+    if spec is None or spec.loader is None:
+        return import_module("numba.cuda")
+    spec.loader = LazyLoader(spec.loader)
+    sys.modules["numba.cuda"] = module = module_from_spec(spec)
+    numba.cuda = module  # type: ignore[attr-defined]  # as an import statement does
+    spec.loader.exec_module(module)
+    return module
+
+
 cuda: Any = None
-config: Any = None
 _problem: Exception | None = None
 try:
-    import numba.cuda
+    cuda = _find_cuda()
 except Exception as error:  # numba-cuda may raise anything where the CUDA libraries are missing
     _problem = error
-else:
-    cuda, config = numba.cuda, numba.config  # type: ignore[attr-defined]  # its stubs lack config
 
-if config is not None:
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # the tensors of a course are small; numba would warn for each launch
+config: Any = vars(numba)["config"]  # set from the environment, which type checkers cannot see
+config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # the tensors of a course are small; numba would warn for each launch
 
-SIMULATED = bool(config is not None and config.ENABLE_CUDASIM)
+SIMULATED = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in numba's simulator."""
 
 _launching = threading.Lock() if SIMULATED else None
@@ -41,12 +55,21 @@ _launching = threading.Lock() if SIMULATED else None
 
 def available() -> bool:
     """Whether kernels can run here, on a GPU or in the simulator."""
-    if cuda is None:
-        return False
+    _load()
     try:
-        return bool(cuda.is_available())
+        return cuda is not None and bool(cuda.is_available())
     except Exception:  # a driver that does not load
         return False
+
+
+@cache
+def _load() -> None:
+    """Load numba.cuda. If that fails, `_problem` says why."""
+    global cuda, _problem
+    try:
+        getattr(cuda, "jit", None)
+    except Exception as error:
+        cuda, _problem = None, error
 
 
 def problem() -> str:
@@ -93,14 +116,39 @@ def jit(kernel: Callable[..., None], **options: Any) -> Any:
 
 def _cuda() -> Any:
     """numba.cuda, which can also compile without a GPU."""
+    _load()
     if cuda is None:
         require_cuda()
     return cuda
 
 
+class DeviceFunction:
+    """A function that kernels call. It is compiled with the first of them.
+
+    Attributes:
+        py_func: The Python function.
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.py_func = fn
+        update_wrapper(self, fn)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What numba.cuda makes of it."""
+        return cuda.jit(device=True)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self.compiled(*args)
+
+
 def device_jit(fn: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call; where numba.cuda cannot be imported, return the function itself."""
-    return fn if cuda is None else cuda.jit(device=True)(fn)
+    """Allow kernels to call a function; where numba.cuda cannot be imported, return the function itself."""
+    return fn if cuda is None else DeviceFunction(fn)
 
 
 _source: dict[Any, Callable[..., float]] = {}
