@@ -10,6 +10,17 @@ DEV_SET := $(APP_SET) requirements.dev.txt
 # How many processes test: as many as there are processors, from 2 (some tests wait) to 8 (each takes up to 1 GB of memory).
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(max(os.cpu_count() or 2, 2), 8))')
 
+# Compiled modules are shared by all processes of a run, whatever the caller's environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
+PYTEST := $(PY) -m pytest -n $(PROCESSES) --dist worksteal
+
+# What computes the same without the compiler: make test need not wait for kernels there, and make test-all runs it compiled as well.
+INTERPRETED := tests/autograd tests/core tests/models tests/nn tests/optim
+
+# What make test measures and make check compares with the budget.
+RECORD := .pytest_cache/processor_time.json
+
 .PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
@@ -19,18 +30,25 @@ app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
 test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; with TESTS=tests/test_scalar.py a part
-	$(PY) -m pytest -n $(PROCESSES) --dist worksteal $(TESTS)
+ifdef TESTS
+	$(PYTEST) $(TESTS)
+else
+	@rm -f $(RECORD)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -p tests.processor_time --processor-time $(RECORD) $(INTERPRETED)
+	$(PYTEST) -p tests.processor_time --processor-time $(RECORD) $(addprefix --ignore=,$(INTERPRETED))
+endif
 
 test-all: test  ## Run the exhaustive tests as well: every dtype and layout, attacks, every stub, the browser; the proofs
-	$(PY) -m pytest -n $(PROCESSES) --dist worksteal tests/exhaustive
+	$(PYTEST) $(if $(TESTS),$(TESTS:tests/%=tests/exhaustive/%),tests/exhaustive $(INTERPRETED))
 	$(PY) -m course.staff prove --check
 
-check: $(VENV)/.dev  ## Check style, types and the layers of the package
+check: $(VENV)/.dev  ## Check style, types, the layers of the package, and the processor time that the last make test took
 	@status=0; \
 	$(VENV)/bin/ruff check . || status=1; \
 	$(VENV)/bin/ruff format --check . || status=1; \
 	$(VENV)/bin/pyright || status=1; \
 	$(PY) -m pytest -q tests/test_structure.py || status=1; \
+	$(PY) -m tests.processor_time $(RECORD) || status=1; \
 	exit $$status
 
 test-cuda-sim: $(VENV)/.dev  ## Run the tests of the GPU's backend in numba's simulator
