@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sphinx.cmd import build as sphinx_build
 
 import minitorch
 from course.manifest import ROOT, ManifestError, course
+
+from .errors import raises
 
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -48,9 +51,38 @@ def questions(page: Path) -> list[re.Match[str]]:
     return found
 
 
-def run_extension(code: str) -> subprocess.CompletedProcess[str]:
-    """Run code that imports the book's extensions in a separate process; they are not part of the package."""
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+def run_extension(code: str) -> str:
+    """What code prints that imports the book's extensions, which are not part of the package; each call imports them anew."""
+    printed = io.StringIO()
+    extensions = {path.stem for path in (DOCS / "_ext").glob("*.py")}
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+        patch.chdir(ROOT)
+        try:
+            exec(compile(code, "extension", "exec"), {"__name__": "__main__"})
+        finally:
+            for name in extensions:
+                sys.modules.pop(name, None)
+    return printed.getvalue()
+
+
+def texts_of(drawn: str) -> list[str]:
+    """The texts in a picture, in their order."""
+    return re.findall(r">([^<>]+)</text>", drawn)
+
+
+def build(folder: Path, extension: str, page: str) -> tuple[int, str, str]:
+    """The status, the messages and the HTML of a book with one page, in which warnings are errors."""
+    (folder / "conf.py").write_text(
+        f"extensions = ['myst_parser', 'sphinx_design', '{extension}']\nmyst_enable_extensions = ['colon_fence']\n"
+    )
+    (folder / "index.md").write_text(page)
+    messages, html = io.StringIO(), folder / "out" / "index.html"
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(messages):
+        patch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+        status = sphinx_build.main(["-W", "-q", "-b", "html", str(folder), str(folder / "out")])
+        sys.modules.pop(extension, None)
+    return status, messages.getvalue(), html.read_text(encoding="utf-8") if html.exists() else ""
 
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
@@ -100,8 +132,8 @@ def test_every_chapter_ends_its_text_with_questions(page) -> None:
     assert any(question["question"].startswith("What does this print?") for question in found)
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
-def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
+def check_answers(page: Path) -> None:
+    """Fail unless the answers of a page's questions are what their code prints."""
     for question in questions(page):
         code = "".join(body for _, kind, body in FENCE.findall(question["question"]) if kind == "python")
         shown = re.match(r"\s*```text\n(.*?)^```$", question["answer"], re.MULTILINE | re.DOTALL)
@@ -112,6 +144,11 @@ def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
         assert printed.getvalue() == (shown[1] if shown else ""), question["question"]
         if question["check"]:
             assert eval(question["check"], names), f"{question['question']}\n{question['check']} does not hold"
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
+def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
+    check_answers(page)
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
@@ -188,9 +225,11 @@ def test_nothing_is_loaded_from_another_host() -> None:
         assert hosts == [], f"{source.name} would load from another host"
 
 
+TASK_BOX = "import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))"
+
+
 def test_a_task_box_agrees_with_the_manifest() -> None:
-    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
-    box = result.stdout
+    box = run_extension(TASK_BOX)
     task = course().task("1.4")
     assert "Task 1.4 · Backpropagation (30 points)" in box
     assert "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`" in box
@@ -201,9 +240,9 @@ def test_a_task_box_agrees_with_the_manifest() -> None:
 
 
 def test_each_hint_is_nested_in_the_previous_one() -> None:
-    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))")
-    fences = [line.split("{")[0] for line in result.stdout.splitlines() if "{dropdown}" in line]
-    closing = [line for line in result.stdout.splitlines() if re.fullmatch(":+", line)]
+    lines = run_extension(TASK_BOX).splitlines()
+    fences = [line.split("{")[0] for line in lines if "{dropdown}" in line]
+    closing = [line for line in lines if re.fullmatch(":+", line)]
     count = len(course().task("1.4").hints)
     assert count > 5  # more than there were fences for once
     assert fences == [":" * length for length in range(count + 2, 2, -1)]
@@ -213,31 +252,19 @@ def test_each_hint_is_nested_in_the_previous_one() -> None:
 def test_an_unknown_task_is_refused_with_the_ids_that_exist() -> None:
     with pytest.raises(ManifestError, match=r"there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
         course().task("9.9")
-    result = run_extension("import task_box\nfrom course.manifest import course\nprint(task_box.task_box('9.9', course()))")
-    assert result.returncode == 1
-    assert "ManifestError: there is no task '9.9'; the tasks are 0.1, 0.2, " in result.stderr
+    with pytest.raises(ManifestError, match=r"^there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
+        run_extension(TASK_BOX.replace("1.4", "9.9"))
 
 
 def test_an_unknown_task_fails_the_build(tmp_path) -> None:
-    (tmp_path / "conf.py").write_text(
-        "extensions = ['myst_parser', 'sphinx_design', 'task_box']\nmyst_enable_extensions = ['colon_fence']\n"
-    )
-    (tmp_path / "index.md").write_text("# Book\n\n```{task} 9.9\n```\n")
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "pseudoxml", str(tmp_path), str(tmp_path / "out")]
-    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert result.returncode != 0
-    assert "{task}: there is no task '9.9'; the tasks are 0.1" in result.stderr
+    status, messages, _ = build(tmp_path, "task_box", "# Book\n\n```{task} 9.9\n```\n")
+    assert status != 0
+    assert "{task}: there is no task '9.9'; the tasks are 0.1" in messages
 
 
 def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
-    (tmp_path / "conf.py").write_text(
-        "extensions = ['myst_parser', 'sphinx_design', 'task_box']\nmyst_enable_extensions = ['colon_fence']\n"
-    )
-    (tmp_path / "index.md").write_text("# Book\n\n```{task} 0.1\n```\n")
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
-    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
-    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    status, messages, html = build(tmp_path, "task_box", "# Book\n\n```{task} 0.1\n```\n")
+    assert status == 0, messages
     assert html.count("<details") == len(course().task("0.1").hints)
     assert html.index("</details>") > html.rindex("<details")  # the last opens before the first closes
 
@@ -257,7 +284,7 @@ print(head(200, "1", []))
 print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4")]))
 """
     tasks = course().task("1.3"), course().task("1.4")
-    assert run_extension(code).stdout.splitlines() == [
+    assert run_extension(code).splitlines() == [
         "Estimated time: 1 minute of reading · Difficulty: easy",
         f"Estimated time: 2 minutes of reading, {tasks[0].time} for Task 1.3, {tasks[1].time} for Task 1.4 · Difficulty: hard",
     ]
@@ -270,33 +297,23 @@ from docutils.nodes import container, literal_block, paragraph, section
 output = container("", paragraph("", "7"), classes=["cell_output"])
 print(words(section("", paragraph("", "One two three."), literal_block("", "x = a + b + c"), output)))
 """
-    assert run_extension(code).stdout == "6.5\n"
+    assert run_extension(code) == "6.5\n"
 
 
 @pytest.mark.parametrize(("difficulty", "message"), [("2", ""), ("4", "index: expected a difficulty of 1, 2 or 3, got 4")])
 def test_the_head_stands_below_the_title(tmp_path, difficulty, message) -> None:
-    (tmp_path / "conf.py").write_text("extensions = ['myst_parser', 'chapter_head']\n")
-    (tmp_path / "index.md").write_text(f"---\ndifficulty: {difficulty}\n---\n\n# Book\n\nText.\n")
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
-    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert (result.returncode == 0) == (message == "")
-    assert message in result.stderr
+    status, messages, html = build(tmp_path, "chapter_head", f"---\ndifficulty: {difficulty}\n---\n\n# Book\n\nText.\n")
+    assert (status == 0) == (message == "")
+    assert message in messages
     if not message:
-        html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
         line = "Estimated time: 1 minute of reading · Difficulty: medium"
         assert re.search(rf'</h1>\s*<p class="chapter-head">{line}</p>\s*<p>Text.</p>', html)
 
 
 def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
-    (tmp_path / "conf.py").write_text(
-        "extensions = ['myst_parser', 'sphinx_design', 'check_yourself']\nmyst_enable_extensions = ['colon_fence']\n"
-    )
     one = ":::{check}\n:check: [2, 3][0] == 2\n\nWhat?\n\n```python\nprint(2)\n```\n\n**Answer.**\n\n```text\n2\n```\n\nFirst.\n:::\n\n"
-    (tmp_path / "index.md").write_text("# Book\n\n" + one + ":::{check}\nWhy?\n\n**Answer.** Because.\n:::\n")
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(tmp_path), str(tmp_path / "out")]
-    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
-    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    status, messages, html = build(tmp_path, "check_yourself", "# Book\n\n" + one + ":::{check}\nWhy?\n\n**Answer.** Because.\n:::\n")
+    assert status == 0, messages
     before, first, second = re.split("<details[^>]*check-answer[^>]*>", html)
     assert "<strong>1.</strong> What?" in before
     assert re.search("Because", second.partition("</details>")[0])
@@ -305,21 +322,16 @@ def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
 
 
 def test_a_question_without_an_answer_fails_the_build(tmp_path) -> None:
-    (tmp_path / "conf.py").write_text(
-        "extensions = ['myst_parser', 'sphinx_design', 'check_yourself']\nmyst_enable_extensions = ['colon_fence']\n"
-    )
-    (tmp_path / "index.md").write_text("# Book\n\n:::{check}\nWhy?\n\n**Answer.**\n:::\n")
-    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "pseudoxml", str(tmp_path), str(tmp_path / "out")]
-    result = subprocess.run(build, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert result.returncode != 0
-    assert "{check}: expected a question, then **Answer.** and the answer; got 'Why?'" in result.stderr
+    status, messages, _ = build(tmp_path, "check_yourself", "# Book\n\n:::{check}\nWhy?\n\n**Answer.**\n:::\n")
+    assert status != 0
+    assert "{check}: expected a question, then **Answer.** and the answer; got 'Why?'" in messages
 
 
 def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
-    result = run_extension(r"""import mathml; print(mathml.mathml(r"f'(x) = \ln x_1", "inline"))""")
-    assert result.stdout.startswith("<math ")
-    assert '<mi>f</mi><mo lspace="0" rspace="0">&#x02032;</mo>' in result.stdout
-    assert '<mi>ln</mi><mspace width="0.17em"></mspace><msub>' in result.stdout
+    drawn = run_extension(r"""import mathml; print(mathml.mathml(r"f'(x) = \ln x_1", "inline"))""")
+    assert drawn.startswith("<math ")
+    assert '<mi>f</mi><mo lspace="0" rspace="0">&#x02032;</mo>' in drawn
+    assert '<mi>ln</mi><mspace width="0.17em"></mspace><msub>' in drawn
 
 
 def test_a_figure_carries_its_caption_and_takes_the_color_of_the_page() -> None:
@@ -328,7 +340,7 @@ from figures import lines, graph
 for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), graph({"y": ["x", "x"]}, "Twice")):
     print(figure._repr_html_())
 """
-    line_chart, box_graph = run_extension(code).stdout.split("</figure>")[:2]
+    line_chart, box_graph = run_extension(code).split("</figure>")[:2]
     assert "<figcaption>One &lt; two</figcaption>" in line_chart
     assert "currentColor" in line_chart
     assert "#010203" not in line_chart
@@ -338,8 +350,8 @@ for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), g
 
 
 def test_a_figure_needs_a_caption() -> None:
-    result = run_extension("from figures import graph\ngraph({'y': ['x']}, ' ')._repr_html_()")
-    assert "ValueError: a figure needs a caption, which says in words what it shows" in result.stderr
+    with raises(ValueError, "a figure needs a caption, which says in words what it shows"):
+        run_extension("from figures import graph\ngraph({'y': ['x']}, ' ')._repr_html_()")
 
 
 def test_a_layout_figure_shows_every_view_over_one_storage() -> None:
@@ -348,32 +360,16 @@ def test_a_layout_figure_shows_every_view_over_one_storage() -> None:
 from tensor_figures import layout
 print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,), (2,), 1)}, "C", marked={"t": [(2, 0)]})._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
-    assert texts[:14] == [
-        "t",
-        "strides (1, 3)",
-        "10",
-        "40",
-        "20",
-        "50",
-        "30",
-        "60",
-        "part",
-        "strides (2,), offset 1",
-        "20",
-        "40",
-        "storage",
-        "10",
-    ]
+    drawn = run_extension(code)
+    cells = ["10", "40", "20", "50", "30", "60"]
+    assert texts_of(drawn)[:14] == ["t", "strides (1, 3)", *cells, "part", "strides (2,), offset 1", "20", "40", "storage", "10"]
     assert drawn.count('class="graph-node marked"') == 2  # the cell and its position
     assert re.findall(r'class="graph-edge" d="M23 .* 75 [\d.]+"', drawn), "no arrow from the first column to the middle of place 2"
 
 
 def test_steps_show_the_positions_and_one_arrow_for_each_dimension() -> None:
-    drawn = run_extension("from tensor_figures import steps\nprint(steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
-    assert texts == ["m", "strides (3, 1)", *"012345", "+1", "+3", "c", "strides (2, 2, 1)", *"0123", "+1", "+2", "+2"]
+    drawn = run_extension("from tensor_figures import steps\nprint(steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')._repr_html_())")
+    assert texts_of(drawn) == ["m", "strides (3, 1)", *"012345", "+1", "+3", "c", "strides (2, 2, 1)", *"0123", "+1", "+2", "+2"]
     assert drawn.count('class="graph-edge"') == 5
 
 
@@ -382,7 +378,7 @@ def test_cells_with_the_same_column_and_position_share_an_arrow() -> None:
 from tensor_figures import layout
 print(layout([7, 8], {"e": ((2, 2), (0, 1), 0)}, "C", marked={"e": [(0, 1), (1, 1)]})._repr_html_())
 """
-    drawn = run_extension(code).stdout
+    drawn = run_extension(code)
     assert drawn.count('class="graph-edge"') == 1
     assert drawn.count('class="graph-node marked"') == 3
 
@@ -394,11 +390,11 @@ print(alignment({"a": (2, 3, 1), "b": (3, 4)}, "C")._repr_html_())
 print(alignment({"a": (2, 3), "b": (2,)}, "C")._repr_html_())
 print(alignment({"a": (0, 1), "b": (1, 1)}, "C")._repr_html_())
 """
-    fits, clash, empty = run_extension(code).stdout.split("</figure>")[:3]
-    assert re.findall(r">([^<>]+)</text>", fits) == ["a", "2", "3", "1", "b", "1", "missing", "3", "4", "together", "2", "3", "4"]
+    fits, clash, empty = run_extension(code).split("</figure>")[:3]
+    assert texts_of(fits) == ["a", "2", "3", "1", "b", "1", "missing", "3", "4", "together", "2", "3", "4"]
     assert fits.count("stroke-dasharray") == 2
-    assert re.findall(r">([^<>]+)</text>", clash)[-2:] == ["2", "≠"]
-    assert re.findall(r">([^<>]+)</text>", empty)[-2:] == ["0", "1"]
+    assert texts_of(clash)[-2:] == ["2", "≠"]
+    assert texts_of(empty)[-2:] == ["0", "1"]
     assert empty.count("stroke-dasharray") == 1  # 1 next to 1 is not stretched
 
 
@@ -407,46 +403,44 @@ def test_an_equation_figure_draws_grids_signs_and_dashed_cells() -> None:
 from tensor_figures import equation
 print(equation([("x", [[1, 2.5]]), "<", ("y", [[3], [4]], [(1, 0)])], "One < two")._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "2.5", "&lt;", "y", "3", "4"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["x", "1", "2.5", "&lt;", "y", "3", "4"]
     assert drawn.count("stroke-dasharray") == 1
     assert "<figcaption>One &lt; two</figcaption>" in drawn
 
 
 def test_threads_are_numbered_across_blocks_and_dashed_past_the_last_element() -> None:
     # 5 elements, blocks of 3: the second block's threads are 3, 4 and one without an element.
-    drawn = run_extension("from cuda_figures import threads\nprint(threads(5, 3, 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
-    assert texts == ["thread", "i", "block 0", "0", "0", "1", "1", "2", "2", "block 1", "0", "3", "1", "4", "2", "5"]
+    drawn = run_extension("from cuda_figures import threads\nprint(threads(5, 3, 'C')._repr_html_())")
+    assert texts_of(drawn) == ["thread", "i", "block 0", "0", "0", "1", "1", "2", "2", "block 1", "0", "3", "1", "4", "2", "5"]
     assert drawn.count("stroke-dasharray") == 1
 
 
 def test_a_tree_figure_halves_its_row_in_every_round() -> None:
-    drawn = run_extension("from cuda_figures import tree\nprint(tree([1, 2, 3, 4], 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
-    assert texts == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
+    drawn = run_extension("from cuda_figures import tree\nprint(tree([1, 2, 3, 4], 'C')._repr_html_())")
+    assert texts_of(drawn) == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
     assert drawn.count('class="graph-edge"') == 6  # four numbers go in, then two
     assert drawn.count('class="graph-node marked"') == 1
 
 
 def test_banks_are_numbered_row_by_row_and_begin_one_further_with_a_spare_column() -> None:
     # 2 rows of 4 numbers on 3 banks: 0 1 2 0 | 1 2 0 1.
-    drawn = run_extension("from cuda_figures import banks\nprint(banks(2, 4, 3, 1, 'C')._repr_html_())").stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["0", "1", "2", "0", "1", "2", "0", "1"]
+    drawn = run_extension("from cuda_figures import banks\nprint(banks(2, 4, 3, 1, 'C')._repr_html_())")
+    assert texts_of(drawn) == ["0", "1", "2", "0", "1", "2", "0", "1"]
     assert drawn.count('class="graph-node marked"') == 2
 
 
 def test_memories_belong_to_threads_to_blocks_and_to_the_whole_gpu() -> None:
-    drawn = run_extension("from cuda_figures import memories\nprint(memories(2, 3, 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
+    drawn = run_extension("from cuda_figures import memories\nprint(memories(2, 3, 'C')._repr_html_())")
+    texts = texts_of(drawn)
     found = [texts.count(text) for text in ("grid", "block 1", "thread 2", "registers", "shared memory", "global memory")]
     assert found == [1, 1, 2, 6, 2, 1]
 
 
 def test_tiles_are_numbered_in_the_order_in_which_a_block_loads_them() -> None:
     # The block in the second row of a (3, 3) needs row 2; it needs both columns of b (3, 2); the third inner index has its own tile.
-    drawn = run_extension("from cuda_figures import tiles\nprint(tiles(3, 2, 3, 2, (1, 0), 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
+    drawn = run_extension("from cuda_figures import tiles\nprint(tiles(3, 2, 3, 2, (1, 0), 'C')._repr_html_())")
+    texts = texts_of(drawn)
     assert texts[:3] == ["a (3, 3)", "b (3, 2)", "out (3, 2)"]
     assert [text for text in texts[3:] if text in "12"] == ["1", "1", "2", "1", "1", "1", "1", "2", "2"]
     assert texts.count("·") == 2
@@ -458,8 +452,8 @@ def test_a_timeline_draws_boxes_along_time_in_stacked_lanes() -> None:
 from machine_figures import timeline
 print(timeline({"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}, "C", unit=10, marked=[("b", 0)])._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["a", "read", "b", "wait", "time"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["a", "read", "b", "wait", "time"]
     boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', drawn)
     (_, left, top, _), *_ = boxes
     # A box is drawn 1 pixel smaller than its slot on each side, and a lane is 40 below the previous one.
@@ -472,8 +466,8 @@ def test_matrices_show_their_parts_in_place() -> None:
 from machine_figures import matrices
 print(matrices([("out", 4, 6, [(1, 2, 2, 3, "tile")]), "+=", ("a", 4, 4, [])], "C", unit=10)._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["out", "tile", "+=", "a"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["out", "tile", "+=", "a"]
     (whole,) = re.findall(r'class="graph-node" x="([\d.]+)" y="([\d.]+)" width="60" height="40"', drawn)
     (part,) = re.findall(r'class="graph-node marked" x="([\d.]+)" y="([\d.]+)" width="28" height="18"', drawn)
     assert [float(b) - float(a) for a, b in zip(whole, part, strict=True)] == [2 * 10 + 1, 1 * 10 + 1]
@@ -486,18 +480,18 @@ machine_figures.chart = lambda spec, caption: print([(v["step"], v["work"], v["g
 steps = [{"idea": "old", "seconds": {"add": [8.0, 7, 9], "exp": [6.0, 5, 7]}}, {"idea": "new", "seconds": {"exp": [1.5, 1, 2]}}]
 machine_figures.gains({"operations": {"add": 0, "exp": 0}, "steps": steps}, "C")
 """
-    assert run_extension(code).stdout == "[('old', 'add', 1.0), ('old', 'exp', 1.0), ('new', 'exp', 4.0)] C\n"
+    assert run_extension(code) == "[('old', 'add', 1.0), ('old', 'exp', 1.0), ('new', 'exp', 4.0)] C\n"
 
 
 def test_a_table_escapes_its_cells() -> None:
     code = "from machine_figures import Table\nprint(Table([['step', 'µs'], ['a < b', '1']])._repr_html_())"
-    html = run_extension(code).stdout
+    html = run_extension(code)
     assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
 
 
 def test_a_table_shows_text_between_backticks_as_code() -> None:
     code = "from machine_figures import Table\nprint(Table([['call'], ['`a < b`'], ['a `b`']])._repr_html_())"
-    html = run_extension(code).stdout
+    html = run_extension(code)
     assert "<td><code>a &lt; b</code></td>" in html
     assert "<td>a `b`</td>" in html
 
@@ -509,9 +503,9 @@ from window_figures import slides
 for reverse in (False, True):
     print(slides([5, 7], [1, 2, 3], "C", reverse)._repr_html_())
 """
-    ahead, back = run_extension(code).stdout.split("</figure>")[:2]
-    assert re.findall(r">([^<>]+)</text>", ahead) == ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"]
-    assert re.findall(r">([^<>]+)</text>", back) == ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"]
+    ahead, back = run_extension(code).split("</figure>")[:2]
+    assert texts_of(ahead) == ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"]
+    assert texts_of(back) == ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"]
     for drawn, first, dashed in ((ahead, [0, 1, 2], [2, 3]), (back, [0, 1, 2], [0, 1])):
         cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
         places = [(int(x) - 11) // 26 for _, x, _ in cells]
@@ -525,8 +519,8 @@ from window_figures import Grid, grids
 x = Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2))
 print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "2", "3", "4", "5", "6", "7", "8", "→", "y", "9"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["x", "1", "2", "3", "4", "5", "6", "7", "8", "→", "y", "9"]
     boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)"', drawn)
     lefts = [float(x) - float(boxes[0][1]) for _, x, _ in boxes[:4]]
     assert lefts == [0, 26, 26 * 2 + 8, 26 * 3 + 8]
@@ -536,8 +530,8 @@ print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
 
 
 def test_bars_are_as_high_as_their_numbers() -> None:
-    drawn = run_extension("from window_figures import bars\nprint(bars({'x': [1, 4, 0], 'max': [4]}, 'C')._repr_html_())").stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["x", "1", "4", "0", "max", "4"]
+    drawn = run_extension("from window_figures import bars\nprint(bars({'x': [1, 4, 0], 'max': [4]}, 'C')._repr_html_())")
+    assert texts_of(drawn) == ["x", "1", "4", "0", "max", "4"]
     heights = [float(height) for height in re.findall(r'<rect[^>]* height="([\d.]+)"', drawn)]
     assert [height / heights[1] for height in heights] == [0.25, 1, 0, 1]
     assert drawn.count('class="graph-node marked"') == 2
@@ -549,7 +543,7 @@ from figures import graph
 from learning_figures import row
 print(row([graph({"y": ["x"]}, "A"), graph({"y": ["x"]}, "B")], "C < D")._repr_html_())
 """
-    drawn = run_extension(code).stdout
+    drawn = run_extension(code)
     assert drawn.count("<svg aria-hidden") == 2
     assert re.findall("<figcaption>([^<]*)</figcaption>", drawn) == ["C &lt; D"]
     ids = re.findall(r' id="([^"]+)"', drawn)
@@ -563,8 +557,8 @@ step = Step("b passes on", "b", {"a": ["8", "9"]}, {"b": "1", "a": "17"}, ["L"])
 at = {"L": (0, 0), "b": (0, 1), "a": (0, 2)}
 print(backward_steps({"L": ["b"], "b": ["a", "a"]}, at, [step], "C")._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["1. b passes on", "8", "9", "L", "b", "1", "a", "17"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["1. b passes on", "8", "9", "L", "b", "1", "a", "17"]
     assert re.findall(r'<circle class="([^"]+)"', drawn) == ["graph-node done", "graph-node marked", "graph-node"]
     assert drawn.count('class="graph-edge active"') == 2
     assert drawn.count('class="graph-edge"') == 1
@@ -575,8 +569,8 @@ def test_a_stack_marks_the_upper_copy_of_a_node_that_was_entered() -> None:
 from learning_figures import Stack, stacks
 print(stacks([Stack("yaba", "leave a", "yba"), Stack("ya", "pop a", "yba", "ab")], "C")._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["y", "a", "b", "a", "1", "leave a", "y", "a", "2", "pop a"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["y", "a", "b", "a", "1", "leave a", "y", "a", "2", "pop a"]
     kinds = re.findall(r'<rect class="(graph-node[^"]*)"', drawn)
     assert ["marked" in kind for kind in kinds] == [True, False, True, True, True, False]
     assert drawn.count("stroke-dasharray") == 1
@@ -587,8 +581,8 @@ def test_layers_show_a_square_for_each_channel_and_a_column_for_units() -> None:
 from learning_figures import Layer, layers
 print(layers([Layer([], (1, 8, 8)), Layer(["convolution", "relu"], (3, 8, 8)), Layer(["view"], (192,))], "C")._repr_html_())
 """
-    drawn = run_extension(code).stdout
-    assert re.findall(r">([^<>]+)</text>", drawn) == ["1 × 8 × 8", "relu", "convolution", "3 × 8 × 8", "view", "192"]
+    drawn = run_extension(code)
+    assert texts_of(drawn) == ["1 × 8 × 8", "relu", "convolution", "3 × 8 × 8", "view", "192"]
     sizes = re.findall(r'<rect class="graph-node" .*? width="(\d+)" height="(\d+)"', drawn)
     assert sizes == [("30", "30")] * 4 + [("12", "68")]
     assert drawn.count('class="graph-edge"') == 2
@@ -601,7 +595,7 @@ learning_figures.chart = lambda spec, caption: print(spec["title"], [(v["x"], v[
 learning_figures.Row = lambda panels, caption: print(caption)
 learning_figures.descent(lambda w: w * w, {"good": [2.0, 0.5], "bad": [2.0, -3.0]}, (-3, 3), 9, "C")
 """
-    assert run_extension(code).stdout == "good [(2.0, 4.0), (0.5, 0.25)]\nbad [(2.0, 4.0), (-3.0, 9.0)]\nC\n"
+    assert run_extension(code) == "good [(2.0, 4.0), (0.5, 0.25)]\nbad [(2.0, 4.0), (-3.0, 9.0)]\nC\n"
 
 
 def test_secants_pass_through_both_of_their_points() -> None:
@@ -611,7 +605,7 @@ learning_figures.chart = lambda spec, caption: print([(v["x"], v["y"], v["line"]
 learning_figures.secants(lambda x: x * x, 1.0, 2.0, [1.0], (0.0, 2.0), "C")
 """
     steep, tangent = "'ε = 1: slope 3'", "'tangent: slope 2'"
-    assert run_extension(code).stdout == f"[(0.0, -2.0, {steep}), (2.0, 4.0, {steep}), (0.0, -1.0, {tangent}), (2.0, 3.0, {tangent})]\n"
+    assert run_extension(code) == f"[(0.0, -2.0, {steep}), (2.0, 4.0, {steep}), (0.0, -1.0, {tangent}), (2.0, 3.0, {tangent})]\n"
 
 
 def test_a_plane_has_a_color_and_a_shape_for_each_label_and_curves_share_their_axis() -> None:
@@ -620,7 +614,7 @@ from learning_figures import plane, stacked
 print(plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))]).svg)
 print(stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5])._repr_html_())
 """
-    points, curves = run_extension(code).stdout.split("</svg>")[:2]
+    points, curves = run_extension(code).split("</svg>")[:2]
     assert "#3b82c4" in points
     assert "#e07b1a" in points
     assert "#010203" not in points + curves
@@ -629,14 +623,14 @@ print(stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5]).
 
 def test_an_image_is_transparent_at_its_minimum_and_opaque_at_its_maximum() -> None:
     code = "from window_figures import shades\nprint(shades([('a', [[-1, 1], [3, 0]])], 'C', pixel=10)._repr_html_())"
-    drawn = run_extension(code).stdout
+    drawn = run_extension(code)
     pixels = re.findall(r'fill="currentColor" fill-opacity="([\d.]+)" x="(\d+)" y="(\d+)"', drawn)
     assert pixels == [("0.50", "20", "26"), ("1.00", "10", "36"), ("0.25", "20", "36")]
 
 
 def test_channels_meet_in_a_window_of_weights_for_each_pair() -> None:
-    drawn = run_extension("from window_figures import channels\nprint(channels(2, 3, 4, 2, 'C')._repr_html_())").stdout
-    texts = re.findall(r">([^<>]+)</text>", drawn)
+    drawn = run_extension("from window_figures import channels\nprint(channels(2, 3, 4, 2, 'C')._repr_html_())")
+    texts = texts_of(drawn)
     assert [text for text in texts if "(" in text] == ["input (2, 4, 4)", "weight (3, 2, 2, 2)", "out (3, 4, 4)"]
     assert [texts.count(text) for text in ("*", "+", "=", "channel 1", "channel 2")] == [2, 3, 3, 2, 1]
     assert drawn.count("<rect") == (2 + 3) * 16 + 2 * 3 * 4
@@ -650,7 +644,7 @@ run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
 show_diff("a\nb\nc\nd", "a\nb\nC\nd", "letters.txt")
 """
     lines = ["took 2 lines", "--- a/letters.txt", "+++ b/letters.txt", "@@ -2,3 +2,3 @@", " b", "-c", "+C", " d"]
-    assert run_extension(code).stdout.splitlines() == lines
+    assert run_extension(code).splitlines() == lines
 
 
 def test_unwritten_code_leaves_a_note_in_place_of_its_output(tmp_path) -> None:

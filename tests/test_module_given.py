@@ -7,6 +7,8 @@ import pytest
 
 from minitorch import Module, Parameter
 
+from .errors import raises
+
 
 class Leaf(Module):
     def __init__(self) -> None:
@@ -96,9 +98,8 @@ def test_a_parameter_can_be_replaced_by_a_parameter() -> None:
 
 def test_replacing_a_parameter_by_a_plain_value_is_an_error() -> None:
     leaf = Leaf()
-    with pytest.raises(TypeError) as caught:
+    with raises(TypeError, "Leaf.weight is a parameter, got float; change its value with weight.update(value), or assign a Parameter"):
         leaf.weight = 0.5
-    assert str(caught.value) == ("Leaf.weight is a parameter, got float; change its value with weight.update(value), or assign a Parameter")
     assert leaf.weight.value == 1.0
 
 
@@ -153,12 +154,10 @@ def test_a_copy_is_independent() -> None:
 
 
 def test_a_missing_attribute_error_lists_the_existing_ones() -> None:
-    with pytest.raises(AttributeError) as caught:
+    with raises(AttributeError, "Leaf has no attribute 'wieght'; it has weight, bias, training"):
         _ = Leaf().wieght
-    assert str(caught.value) == "Leaf has no attribute 'wieght'; it has weight, bias, training"
-    with pytest.raises(AttributeError) as caught:
+    with raises(AttributeError, "Pair has no attribute 'third'; it has first, second, training, size"):
         _ = Pair().third
-    assert str(caught.value) == "Pair has no attribute 'third'; it has first, second, training, size"
     assert not hasattr(Leaf(), "wieght")
 
 
@@ -168,9 +167,8 @@ def test_a_missing_super_init_is_an_error_that_says_so(value: Any) -> None:
         def __init__(self) -> None:
             self.part = value
 
-    with pytest.raises(AttributeError) as caught:
+    with raises(AttributeError, "Hasty is used before Module.__init__ has run; call super().__init__() first"):
         Hasty()
-    assert str(caught.value) == "Hasty is used before Module.__init__ has run; call super().__init__() first"
 
 
 def test_a_module_without_super_init_says_so_when_it_is_used() -> None:
@@ -179,9 +177,8 @@ def test_a_module_without_super_init_says_so_when_it_is_used() -> None:
             self.size = 3
 
     for use in (Hasty().train, Hasty().parameters):
-        with pytest.raises(AttributeError) as caught:
+        with raises(AttributeError, "Hasty is used before Module.__init__ has run; call super().__init__() first"):
             use()
-        assert str(caught.value) == "Hasty is used before Module.__init__ has run; call super().__init__() first"
 
 
 def test_a_replaced_parameter_keeps_its_position() -> None:
@@ -196,15 +193,13 @@ def test_a_missing_attribute_before_super_init_does_not_recurse_endlessly() -> N
         def __init__(self) -> None:
             _ = self.part
 
-    with pytest.raises(AttributeError) as caught:
+    with raises(AttributeError, "Hasty has no attribute 'part'; it has none"):
         Hasty()
-    assert str(caught.value) == "Hasty has no attribute 'part'; it has none"
 
 
 def test_a_module_without_forward_says_so_when_called() -> None:
-    with pytest.raises(NotImplementedError) as caught:
+    with raises(NotImplementedError, "Pair has no forward; define forward(self, ...) in the class"):
         Pair()(1.0)
-    assert str(caught.value) == "Pair has no forward; define forward(self, ...) in the class"
 
 
 def test_calling_a_module_runs_forward_with_all_arguments() -> None:

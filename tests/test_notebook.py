@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import nbformat
-import pytest
 
 from course.manifest import ROOT
 
@@ -53,14 +52,6 @@ def test_it_names_only_files_and_marks_that_exist():
         assert (ROOT / path).is_file(), f"the notebook names {path}"
 
 
-@pytest.mark.parametrize(("program", "cell"), [("project/timing.py", "timing"), ("project/run_fast_tensor.py", "training-gpu")])
-def test_the_programs_that_it_runs_know_its_flags(program, cell):
-    flags = [word for word in "".join(CELLS[cell]["source"]).replace('"', " ").replace(",", " ").split() if word.startswith("--")]
-    told = subprocess.run([sys.executable, program, "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert flags
-    assert [flag for flag in flags if flag not in told] == []
-
-
 def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     for name in ("course", "requirements.txt"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -73,30 +64,3 @@ def test_without_a_gpu_every_step_says_not_run_and_why(tmp_path):
     report = (tmp_path / "reports" / "gpu" / "report.md").read_text()
     assert report.count("NOT RUN: no NVIDIA GPU with a driver here") == len(ON_A_GPU)
     assert outputs["report"].endswith("NOT RUN: this is not Colab, and there is nothing to download\n")
-
-
-COLAB = """
-import subprocess, sys, types, zipfile
-asked = []
-def upload():
-    with zipfile.ZipFile("sent.zip", "w") as archive:
-        archive.writestr("mine/course/tasks.toml", "")
-        archive.writestr("mine/course/__init__.py", "")
-        archive.writestr("mine/course/runner/__init__.py", "")
-        archive.writestr("mine/course/runner/gpu.py", "def has_gpu():\\n    return False\\n")
-    return {"sent.zip": b""}
-files = types.SimpleNamespace(upload=upload, download=lambda path: print("downloaded", path))
-sys.modules["google.colab"] = types.SimpleNamespace(files=files)
-subprocess.run = lambda command, **options: print("ran", command[1:], options["cwd"])
-"""
-
-
-def test_on_colab_it_unpacks_installs_and_downloads(tmp_path):
-    outputs = execute(tmp_path, COLAB)
-    root = tmp_path / "workspace" / "mine"
-    assert outputs["repository"] == f"The repository is in {root}\n"
-    lists = ["requirements.txt", "requirements.extra.txt", "requirements.cuda.txt"]
-    command = ["-m", "pip", "install", "--quiet", *[word for name in lists for word in ("-r", name)], "-e", "."]
-    assert outputs["install"] == f"ran {command} {root}\ninstalled: {', '.join(lists)}\n"
-    assert outputs["gpu"] == "NOT RUN: no NVIDIA GPU with a driver here\n"
-    assert outputs["report"].endswith(f"downloaded {root / 'reports' / 'gpu.zip'}\n")

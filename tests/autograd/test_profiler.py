@@ -10,6 +10,7 @@ from minitorch import FastBackend, Function, SimpleBackend, conv1d, nn, no_grad,
 from minitorch.autograd import checkpoint, grad, ledger, observer, profile
 from minitorch.autograd.profiler import format_bytes, format_seconds
 from tests.errors import raises
+from tests.marks import needs_compiler
 
 
 def leaf(shape, backend=SimpleBackend):
@@ -210,6 +211,7 @@ def test_results_are_alive_until_they_are_freed_and_views_count_once():
     assert (book.peak, book.at_peak, book.holder) == (176, {("Mul", "results"): 80, ("Add", "results"): 96}, "Add")
 
 
+@needs_compiler
 def test_what_is_saved_for_backward_alone_is_told_apart():
     x = leaf((6, 4), FastBackend)
     target = tensor([0, 1, 2, 3, 0, 1], FastBackend, dtype="int64")

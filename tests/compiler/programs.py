@@ -5,8 +5,27 @@ import random
 import minitorch
 from minitorch import FastBackend, Module
 
-UNARY = ("relu", "sigmoid", "tanh", "exp", "neg", "square", "sum0", "mean1", "permute", "view", "copy")
-BINARY = ("add", "mul", "sub", "row", "column", "matmul", "twice")
+OPS = {
+    "relu": lambda net, v: v.relu(),
+    "sigmoid": lambda net, v: v.sigmoid(),
+    "tanh": lambda net, v: v.tanh(),
+    "exp": lambda net, v: v.exp(),
+    "neg": lambda net, v: -v,
+    "square": lambda net, v: v * v,
+    "sum0": lambda net, v: net.other.value + v.sum(0),
+    "mean1": lambda net, v: net.other.value * v.mean(1),
+    "permute": lambda net, v: (v.permute(1, 0) * net.row.value.view(4, 1)).permute(1, 0),
+    "view": lambda net, v: (v.contiguous().view(2, 6) * 2.0).view(3, 4),
+    "copy": lambda net, v: v.clone(),
+    "add": lambda net, v: v + net.other.value,
+    "mul": lambda net, v: v * net.other.value,
+    "sub": lambda net, v: net.other.value - v,
+    "row": lambda net, v: v * net.row.value,
+    "column": lambda net, v: v + net.column.value,
+    "matmul": lambda net, v: v @ net.weight.value,
+    "twice": lambda net, v: v * (net.row.value + net.column.value) + v * (net.row.value + net.column.value),
+}
+"""Operations on a tensor of shape (3, 4) with the parameters of a network; the results have that shape, too."""
 
 
 class RandomNetwork(Module):
@@ -22,7 +41,7 @@ class RandomNetwork(Module):
         super().__init__()
         minitorch.manual_seed(seed)
         draw = random.Random(seed)
-        self.ops = tuple([draw.choice(UNARY + BINARY) for _ in range(length)])
+        self.ops = tuple([draw.choice(list(OPS)) for _ in range(length)])
         for name, shape in (("weight", (4, 4)), ("other", (3, 4)), ("row", (4,)), ("column", (3, 1))):
             self.add_parameter(name, minitorch.rand(shape, backend=FastBackend, dtype=dtype) - 0.5)
 
@@ -30,47 +49,12 @@ class RandomNetwork(Module):
         """The mean of all that the operations lead to; the values stay small."""
         value, seen = x, []
         for op in self.ops:
-            value = self.apply(op, value) * 0.5
+            value = OPS[op](self, value) * 0.5
             seen.append(value.sum())
         total = value.mean()
         for each in seen[::2]:
             total = total + each * 0.1
         return total
-
-    def apply(self, op, v):
-        """One operation on a tensor of shape (3, 4); its result has that shape, too."""
-        match op:
-            case "relu" | "sigmoid" | "tanh" | "exp":
-                return getattr(v, op)()
-            case "neg":
-                return -v
-            case "square":
-                return v * v
-            case "sum0":
-                return self.other.value + v.sum(0)
-            case "mean1":
-                return self.other.value * v.mean(1)
-            case "permute":
-                return (v.permute(1, 0) * self.row.value.view(4, 1)).permute(1, 0)
-            case "view":
-                return (v.contiguous().view(2, 6) * 2.0).view(3, 4)
-            case "copy":
-                return v.clone()
-            case "add":
-                return v + self.other.value
-            case "mul":
-                return v * self.other.value
-            case "sub":
-                return self.other.value - v
-            case "row":
-                return v * self.row.value
-            case "column":
-                return v + self.column.value
-            case "matmul":
-                return v @ self.weight.value
-            case "twice":
-                return v * (self.row.value + self.column.value) + v * (self.row.value + self.column.value)
-        raise AssertionError(op)
 
 
 def train(seed, length, dtype, steps, compiled):

@@ -62,34 +62,23 @@ def make_step(make, backend=FAST, clear="begin"):
 
 def state_of(model, optimizer):
     """All numbers of a model and its optimizer."""
-    saved = optimizer.state_dict()
-    states = [(number, name, np.asarray(entry)) for number, state in saved["state"].items() for name, entry in state.items()]
-    return [p.value.to_numpy() for p in model.parameters()], states
-
-
-def assert_same(a, b):
-    for x, y in zip(a[0], b[0], strict=True):
-        np.testing.assert_array_equal(x, y)
-    assert [each[:2] for each in a[1]] == [each[:2] for each in b[1]]
-    for x, y in zip(a[1], b[1], strict=True):
-        np.testing.assert_array_equal(x[2], y[2])
+    states = optimizer.state_dict()["state"]
+    saved = {number: {name: np.asarray(entry).tolist() for name, entry in state.items()} for number, state in states.items()}
+    return [p.value.tolist() for p in model.parameters()], saved
 
 
 def train_both(make, backend=FAST, during=lambda number, model, optimizer: None, steps=10, clear="begin", **options):
     """Train eagerly and compiled: the same losses, parameters and state, bit for bit. Returns the compiled step."""
-    found, compiled = [], None
-    for is_compiled in (False, True):
+    found = []
+    for compile in (lambda fn, **options: fn, minitorch.compile):
         model, optimizer, step = make_step(make, backend, clear)
-        if is_compiled:
-            step = compiled = minitorch.compile(step, **options)
-        losses = []
+        step, losses = compile(step, **options), []
         for number in range(steps):
             losses.append(step(tensor(np.add(X, number % 4).tolist(), backend=backend)).item())
             during(number, model, optimizer)
         found.append((losses, state_of(model, optimizer)))
-    assert found[0][0] == found[1][0]
-    assert_same(found[0][1], found[1][1])
-    return compiled
+    assert found[0] == found[1]
+    return step
 
 
 OPTIMIZERS = {
@@ -208,12 +197,9 @@ def test_gradients_are_cleared_where_the_step_says(clear):
 def compare_gradients(make, calls=5, between=lambda parameters: None, **options):
     """Call a function of a parameter and compare its gradients with those of the function itself after each call."""
     found = []
-    for is_compiled in (False, True):
+    for compile in (lambda fn, **options: fn, minitorch.compile):
         weight = nn.Parameter(tensor([1.0, 2.0, 3.0]))
-        fn = make(weight)
-        if is_compiled:
-            fn = minitorch.compile(fn, **options)
-        gradients = []
+        fn, gradients = compile(make(weight), **options), []
         for number in range(calls):
             fn(tensor([number + 1.0, 1.0, 2.0]))
             gradients.append(None if weight.value.grad is None else weight.value.grad.to_numpy().tolist())
@@ -342,15 +328,14 @@ def test_a_result_is_differentiated_outside():
 def test_two_results_wait_for_their_backward_pass_at_once():
     model = Weighted()
     compiled = minitorch.compile(model)
+    found = []
     for fn in (compiled, compiled, model):
         a, b = tensor([X[0]], True), tensor([X[1]], True)
         first, second = fn(a), fn(b)
         second.sum().backward()
         first.sum().backward()
-        found = [a.grad.to_numpy().tolist(), b.grad.to_numpy().tolist(), first.to_numpy().tolist(), second.to_numpy().tolist()]
-        if fn is compiled:
-            expected = found
-    assert found == expected
+        found.append([each.tolist() for each in (a.grad, b.grad, first.detach(), second.detach())])
+    assert found[0] == found[1] == found[2]
 
 
 def test_many_results_that_wait_reach_the_limit_with_the_reason():
@@ -499,19 +484,15 @@ def test_random_numbers_are_the_functions_own_stream():
 
 def test_two_compiled_functions_share_a_model():
     found = []
-    for is_compiled in (False, True):
-        model, optimizer, step = make_step(OPTIMIZERS["adam"])
-        evaluate = model
-        if is_compiled:
-            step, evaluate = minitorch.compile(step), minitorch.compile(model)
-        numbers = []
+    for compile in (lambda fn: fn, minitorch.compile):
+        model, _, step = make_step(OPTIMIZERS["adam"])
+        step, evaluate, numbers = compile(step), compile(model), []
         for number in range(5):
             numbers.append(step(tensor(np.add(X, number).tolist())).item())
             with minitorch.no_grad():
                 numbers.append(evaluate(tensor(X)).to_numpy().tolist())
-        found.append((numbers, state_of(model, optimizer)))
-    assert found[0][0] == found[1][0]
-    assert_same(found[0][1], found[1][1])
+        found.append(numbers)
+    assert found[0] == found[1]
 
 
 def test_a_compiled_function_within_another_is_a_part_of_it():

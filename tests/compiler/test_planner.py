@@ -135,5 +135,6 @@ def test_a_replay_makes_no_array_but_its_result(step, monkeypatch):
     for _ in range(3):
         step(x)
     assert len(made) <= 3
-    peak, unshared = step.memory
-    assert 0 < peak < unshared
+    plan = step._latest.plan
+    assert step.memory == (plan.peak, plan.unshared)
+    assert 0 < plan.peak < plan.unshared

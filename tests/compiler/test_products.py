@@ -1,14 +1,16 @@
 """Matrix products that are written as a multiplication and a sum: which are found, and that they compute the same."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import minitorch
 from minitorch import FastBackend
 from minitorch.compiler.products import find_products
-from minitorch.kernels.jit import compiler_is_off
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 A, B = np.arange(12.0).reshape(3, 4) / 7 - 0.5, np.arange(20.0).reshape(4, 5) / 9 - 1.0
 """Factors of shapes (3, 4) and (4, 5)."""
@@ -81,43 +83,27 @@ def test_a_factor_that_is_written_in_between_is_no_factor():
     np.testing.assert_allclose(compiled(tensor(A), tensor(B)).to_numpy().reshape(3, 5), A @ B, rtol=1e-12, atol=1e-12)
 
 
-LAYOUTS = {
-    "as they are": lambda a, b: (a, b),
-    "first transposed": lambda a, b: (a.permute(1, 0), b),
-    "second transposed": lambda a, b: (a, b.permute(1, 0)),
-    "both transposed": lambda a, b: (a.permute(1, 0), b.permute(1, 0)),
-}
-
-
 def check_products(sizes, dtype, tolerance):
-    """Compile one program of products of all these sizes, (rows, inner, columns), with each factor in each layout; compare with NumPy."""
+    """Compile one program of products of all these sizes, (rows, inner, columns), with each factor stored transposed or not."""
     random = np.random.default_rng(0)
     pairs = []
-    for rows, inner, columns in sizes:
-        for layout in LAYOUTS:
-            a, b = random.standard_normal((rows, inner)), random.standard_normal((inner, columns))
-            stored = (
-                (a.T if layout in ("first transposed", "both transposed") else a),
-                (b.T if "second" in layout or "both" in layout else b),
-            )
-            pairs.append((layout, *[minitorch.tensor(np.ascontiguousarray(x).tolist(), FastBackend, dtype=dtype) for x in stored], a, b))
+    for (rows, inner, columns), *transposed in itertools.product(sizes, (False, True), (False, True)):
+        factors = random.standard_normal((rows, inner)), random.standard_normal((inner, columns))
+        stored = [np.ascontiguousarray(x.T if swap else x) for x, swap in zip(factors, transposed, strict=True)]
+        pairs.append((transposed, [minitorch.tensor(x.tolist(), FastBackend, dtype=dtype) for x in stored], factors[0] @ factors[1]))
 
     def fn(*tensors):
-        results = []
-        for (layout, *_), a, b in zip(pairs, tensors[::2], tensors[1::2], strict=True):
-            a, b = LAYOUTS[layout](a, b)
-            results.append(a @ b)
-        return tuple(results)
+        swaps = [swap for transposed, *_ in pairs for swap in transposed]
+        factors = [x.permute(1, 0) if swap else x for x, swap in zip(tensors, swaps, strict=True)]
+        return tuple([a @ b for a, b in zip(factors[::2], factors[1::2], strict=True)])
 
     compiled = minitorch.compile(fn)
     for call in range(3):
         factor = 1.0 + call
-        results = compiled(*[x * factor for _, a, b, *_ in pairs for x in (a, b)])
-        for (layout, _, _, a, b), result in zip(pairs, results, strict=True):
-            want = a @ b * factor**2
-            np.testing.assert_allclose(
-                result.to_numpy(), want, rtol=0, atol=tolerance * np.abs(want).max(), err_msg=f"{layout} {want.shape}"
-            )
+        results = compiled(*[x * factor for _, stored, _ in pairs for x in stored])
+        for (transposed, _, product), result in zip(pairs, results, strict=True):
+            want, what = product * factor**2, f"{transposed} {product.shape}"
+            np.testing.assert_allclose(result.to_numpy(), want, rtol=0, atol=tolerance * np.abs(want).max(), err_msg=what)
         if call == 1:
             assert compiled.fuse().count("# ") > len(pairs)  # each product, and copies of factors
     assert compiled._latest.program is not None

@@ -3,16 +3,15 @@
 import re
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pytest
 
 import minitorch
 from minitorch import FastBackend, nn, optim
-from minitorch.compiler import planner, trace_figure
-from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer
-from minitorch.kernels.jit import compiler_is_off
+from minitorch.compiler import trace_figure
+from minitorch.compiler.trace import TEMPORARY
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
@@ -74,31 +73,6 @@ def test_a_picture_has_a_row_for_each_operation_and_a_bar_for_each_temporary_buf
     assert re.fullmatch(
         r"The program train: \d+ operations, \d+ in the forward pass, \d+ in the backward pass, 2 of the optimizer, .*", str(title.text)
     )
-
-
-# Memory
-
-
-def buffer(name, size, role=TEMPORARY):
-    return Buffer(name, np.zeros(size, np.uint8), role)
-
-
-def test_buffers_that_are_never_needed_at_once_share_memory():
-    a, b, c, w = buffer("a", 100), buffer("b", 64), buffer("c", 100), buffer("w", 500, EXTERNAL)
-    plan = planner.plan_memory([[a, w], [a, b], [b, c]], {c})
-    assert {each.name: (life.first, life.last) for each, life in plan.lifetimes.items()} == {"a": (0, 1), "b": (1, 2), "c": (2, 3)}
-    assert plan.positions == {a: 0, c: 0, b: 128}
-    assert (plan.peak, plan.unshared) == (192, 320)
-
-
-def test_no_two_living_buffers_overlap_in_memory(step):
-    plan = step._latest.plan
-    spans = [(plan.positions[each], plan.positions[each] + each.array.nbytes, life) for each, life in plan.lifetimes.items()]
-    for i, (start, end, life) in enumerate(spans):
-        for other_start, other_end, other in spans[:i]:
-            assert not life.overlaps(other) or end <= other_start or other_end <= start
-    assert step.memory == (plan.peak, plan.unshared)
-    assert plan.peak < plan.unshared
 
 
 def test_a_step_allocates_nothing_but_its_result(step, monkeypatch):

@@ -1,7 +1,5 @@
 """The journal of grading keeps every result, and workers finish all jobs even if some are killed."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -11,9 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,35 +18,34 @@ from course.staff import RequestError, StaffError
 from course.staff.grading.journal import Journal
 from course.staff.grading.results import Result, read_result
 from course.staff.grading.submissions import Submission
-from course.staff.grading.workers import Job, JobResult, run_jobs
+from course.staff.grading.workers import Job, run_jobs
+from tests.errors import raises
 
 # The journal
 
 
-def result(name: str = "ann", hash: str = "1") -> Result:
+def result(name="ann", hash="1"):
     return Result(name, hash, "", (), (), "bubblewrap", 7, 1.0)
 
 
-def test_the_random_number_is_drawn_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+def test_the_random_number_is_drawn_once_and_only_its_owner_can_read_it(tmp_path):
     number = Journal(tmp_path / "out").number()
     assert Journal(tmp_path / "out").number() == number
     assert Journal(tmp_path / "other").number() != number
     assert (tmp_path / "out" / "number").stat().st_mode & 0o077 == 0
 
 
-def test_one_class_uses_one_random_number(tmp_path: Path) -> None:
+def test_one_class_uses_one_random_number(tmp_path):
     assert Journal(tmp_path).number(5) == 5
     assert Journal(tmp_path).number(5) == 5
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, f"{tmp_path} was started with --seed 5, got 6; omit --seed, or choose another --out"):
         Journal(tmp_path).number(6)
-    assert str(error.value) == f"{tmp_path} was started with --seed 5, got 6; omit --seed, or choose another --out"
     (tmp_path / "number").write_text("five")
-    with pytest.raises(StaffError) as broken:
+    with raises(StaffError, f"{tmp_path / 'number'} does not contain a number; delete it to grade all submissions again with a new one"):
         Journal(tmp_path).number()
-    assert str(broken.value) == f"{tmp_path / 'number'} does not contain a number; delete it to grade all submissions again with a new one"
 
 
-def test_a_result_is_reused_only_under_the_same_conditions(tmp_path: Path) -> None:
+def test_a_result_is_reused_only_under_the_same_conditions(tmp_path):
     journal = Journal(tmp_path)
     ann = Submission("ann", {"a.py": b"1"})
     path = journal.path(ann, ["course", "7"])
@@ -64,7 +59,7 @@ def test_a_result_is_reused_only_under_the_same_conditions(tmp_path: Path) -> No
     assert journal.find(journal.path(ann, ["course", "8"])) is None
 
 
-def test_the_old_result_of_a_changed_submission_is_archived(tmp_path: Path) -> None:
+def test_the_old_result_of_a_changed_submission_is_archived(tmp_path):
     journal = Journal(tmp_path)
     old, new, other = (tmp_path / "results" / f"{name}.json" for name in ("ann-1", "ann-2", "ann-b-1"))
     journal.save(old, result())
@@ -74,65 +69,67 @@ def test_the_old_result_of_a_changed_submission_is_archived(tmp_path: Path) -> N
     assert read_result(new.parent / "earlier" / "ann-1.json") == result()
 
 
-def test_an_unreadable_result_counts_as_none(tmp_path: Path) -> None:
+def test_an_unreadable_result_counts_as_none(tmp_path):
     path = tmp_path / "ann-1.json"
     for text in ("{", "[]", json.dumps({"schema": 0})):
         path.write_text(text)
         assert Journal(tmp_path).find(path) is None
 
 
-def test_names_may_contain_any_character(tmp_path: Path) -> None:
+def test_names_may_contain_any_character(tmp_path):
     path = Journal(tmp_path).path(Submission("../<b>Jürgen\n/x" * 40), [])
     assert path.parent == tmp_path / "results"
     assert path.name.startswith(".._b_Jürgen_x")
     assert len(path.name) < 120
 
 
-def test_only_one_run_at_a_time_grades_into_a_folder(tmp_path: Path) -> None:
-    with Journal(tmp_path).lock(), pytest.raises(RequestError) as error, Journal(tmp_path).lock():
+def test_only_one_run_at_a_time_grades_into_a_folder(tmp_path):
+    with (
+        Journal(tmp_path).lock(),
+        raises(RequestError, f"another run is writing to {tmp_path}; wait for it, or stop it"),
+        Journal(tmp_path).lock(),
+    ):
         pass
-    assert str(error.value) == f"another run is writing to {tmp_path}; wait for it, or stop it"
     with Journal(tmp_path).lock():
         pass
 
 
-def test_a_file_cannot_hold_results(tmp_path: Path) -> None:
+def test_a_file_cannot_hold_results(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, f"{tmp_path / 'file'} is not a folder; choose another --out"):
         Journal(tmp_path / "file")
-    assert str(error.value) == f"{tmp_path / 'file'} is not a folder; choose another --out"
 
 
 # Faults
 
 
-def test_a_full_disk_is_reported_and_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_loses_no_result(tmp_path, monkeypatch):
     journal, kept, lost = Journal(tmp_path), tmp_path / "results" / "ann-1.json", tmp_path / "results" / "ann-2.json"
     journal.save(kept, result())
 
-    def raise_disk_full(descriptor: int) -> None:
+    def raise_disk_full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", raise_disk_full)
-    with pytest.raises(StaffError) as error:
-        journal.save(lost, result(hash="2"))
-    assert str(error.value) == (
+    with raises(
+        StaffError,
         f"{lost} cannot be written (No space left on device); all earlier results are kept: "
-        "free some space, then run the same command again"
-    )
+        "free some space, then run the same command again",
+    ):
+        journal.save(lost, result(hash="2"))
     assert [path.name for path in kept.parent.iterdir()] == ["ann-1.json"]
     assert journal.find(kept) == result()
 
 
-def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[str] = []
+def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path, monkeypatch):
+    steps = []
     sync, rename = os.fsync, Path.replace
 
-    def record_sync(descriptor: int) -> None:
+    def record_sync(descriptor):
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         sync(descriptor)
 
-    def record_rename(path: Path, target: Path) -> Path:
+    def record_rename(path, target):
         steps.append("rename")
         return rename(path, target)
 
@@ -142,18 +139,17 @@ def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path: Path,
     assert steps == ["file", "rename", "folder"]
 
 
-def test_a_read_only_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse_mkdir(path: Path, *args: object, **options: object) -> None:
+def test_a_read_only_folder_is_refused(tmp_path, monkeypatch):
+    def refuse_mkdir(path, *args, **options):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(Path, "mkdir", refuse_mkdir)
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, f"{tmp_path / 'out' / 'results'} cannot be created (Read-only file system); choose another --out"):
         Journal(tmp_path / "out")
-    assert str(error.value) == f"{tmp_path / 'out' / 'results'} cannot be created (Read-only file system); choose another --out"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_truncated_result_is_computed_again(tmp_path: Path, share: float) -> None:
+def test_a_truncated_result_is_computed_again(tmp_path, share):
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
     journal.save(path, result())
     data = path.read_bytes()
@@ -163,14 +159,14 @@ def test_a_truncated_result_is_computed_again(tmp_path: Path, share: float) -> N
     assert journal.find(path) == result()
 
 
-def test_a_folder_deleted_during_a_run_is_created_again(tmp_path: Path) -> None:
+def test_a_folder_deleted_during_a_run_is_created_again(tmp_path):
     journal, path = Journal(tmp_path / "out"), tmp_path / "out" / "results" / "ann-1.json"
     shutil.rmtree(tmp_path / "out")
     journal.save(path, result())
     assert journal.find(path) == result()
 
 
-def test_setting_the_clock_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_the_clock_back_changes_nothing(tmp_path, monkeypatch):
     journal, path = Journal(tmp_path), tmp_path / "results" / "ann-1.json"
     journal.save(path, result())
     os.utime(path, (2**33, 2**33))  # a time in the future
@@ -180,7 +176,7 @@ def test_setting_the_clock_back_changes_nothing(tmp_path: Path, monkeypatch: pyt
     assert sorted(found.name for found in path.parent.glob("*.json")) == ["ann-2.json"]
 
 
-def test_names_with_invalid_unicode_have_separate_results(tmp_path: Path) -> None:
+def test_names_with_invalid_unicode_have_separate_results(tmp_path):
     journal = Journal(tmp_path)
     paths = {journal.path(Submission(name, refused=f"{name} is a link"), ["7"]) for name in ("a\udcff", "a\udcfe", "a")}
     assert len(paths) == 3
@@ -194,34 +190,34 @@ def test_names_with_invalid_unicode_have_separate_results(tmp_path: Path) -> Non
 class JobQueue:
     """A job queue whose workers do what each job says, in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
-        self.news: list[tuple[str, str]] = []
+        self.news = []
 
-    def job(self, name: str, *do: str) -> Job:
+    def job(self, name, *do):
         return Job(name, {"name": name, "do": do, "path": str(self.folder / f"{name}.result")})
 
-    def run(self, *jobs: Job, count: int = 2) -> dict[str, JobResult]:
-        def record_news(job: Job, news: Mapping[str, Any]) -> None:
+    def run(self, *jobs, count=2):
+        def record_news(job, news):
             self.news.append((job.name, news["now"]))
 
-        def is_done(job: Job) -> bool:
+        def is_done(job):
             return Path(job.data["path"]).is_file()
 
         worker, settings = "tests.course.scripted_worker:ScriptedWorker", {"folder": str(self.folder)}
         ended = run_jobs(iter(jobs), count, worker, settings, is_done, record_news, self.folder)
         return {end.job.name: end for end in ended}
 
-    def times(self, name: str) -> int:
+    def times(self, name):
         return len((self.folder / f"{name}.times").read_text())
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> JobQueue:
+def queue(tmp_path):
     return JobQueue(tmp_path)
 
 
-def test_every_job_runs_once_and_reports_progress(queue: JobQueue) -> None:
+def test_every_job_runs_once_and_reports_progress(queue):
     names = ["a", "b", "c", "d", "e"]
     ended = queue.run(*(queue.job(name, "print") for name in names))
     assert sorted(ended) == names
@@ -230,13 +226,13 @@ def test_every_job_runs_once_and_reports_progress(queue: JobQueue) -> None:
     assert sorted(queue.news) == [(name, "print") for name in names]
 
 
-def test_the_job_of_a_killed_worker_runs_again(queue: JobQueue) -> None:
+def test_the_job_of_a_killed_worker_runs_again(queue):
     ended = queue.run(queue.job("a", "die", "write"), queue.job("b", "die", "die", "write"), queue.job("c", "write"))
     assert {name: end.killed for name, end in ended.items()} == {"a": None, "b": None, "c": None}
     assert [queue.times(name) for name in "abc"] == [2, 3, 1]
 
 
-def test_a_job_that_kills_three_workers_is_abandoned_and_the_others_continue(queue: JobQueue) -> None:
+def test_a_job_that_kills_three_workers_is_abandoned_and_the_others_continue(queue):
     ended = queue.run(queue.job("a", "die"), queue.job("b", "raise"), queue.job("c", "write"))
     assert ended["a"].killed == "it ended with status -9"
     assert ended["b"].killed == "ZeroDivisionError: it is 0"
@@ -244,24 +240,23 @@ def test_a_job_that_kills_three_workers_is_abandoned_and_the_others_continue(que
     assert (queue.times("a"), queue.times("b")) == (3, 3)
 
 
-def test_a_job_whose_worker_died_after_finishing_it_does_not_run_again(queue: JobQueue) -> None:
+def test_a_job_whose_worker_died_after_finishing_it_does_not_run_again(queue):
     assert queue.run(queue.job("a", "write and die"))["a"].killed is None
     assert queue.times("a") == 1
 
 
-def test_a_failing_sandbox_is_tried_three_times(queue: JobQueue) -> None:
+def test_a_failing_sandbox_is_tried_three_times(queue):
     ended = queue.run(queue.job("a", "sandbox", "sandbox", "write"), queue.job("b", "sandbox"))
     assert (ended["a"].trouble, ended["b"].trouble) == ("", "there is no sandbox today")
     assert (queue.times("a"), queue.times("b")) == (3, 3)
 
 
-def test_an_inconsistent_repository_ends_the_run(queue: JobQueue) -> None:
-    with pytest.raises(StaffError) as error:
+def test_an_inconsistent_repository_ends_the_run(queue):
+    with raises(StaffError, "it does not fit"):
         queue.run(queue.job("a", "error"), queue.job("b", "wait"))
-    assert str(error.value) == "it does not fit"
 
 
-def test_workers_end_when_their_parent_process_ends(queue: JobQueue) -> None:
+def test_workers_end_when_their_parent_process_ends(queue):
     code = (
         "import pathlib\nfrom course.staff.grading.workers import Job, run_jobs\n"
         f"job = Job('a', {{'name': 'a', 'do': ['wait'], 'path': 'none'}})\nfolder = pathlib.Path({str(queue.folder)!r})\n"
@@ -271,7 +266,6 @@ def test_workers_end_when_their_parent_process_ends(queue: JobQueue) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
-    assert parent.stdout is not None
     assert parent.stdout.readline() == b"wait\n"
     worker = int(subprocess.run(["pgrep", "-P", str(parent.pid)], capture_output=True, text=True, check=True).stdout)
     parent.send_signal(signal.SIGKILL)
@@ -283,7 +277,7 @@ def test_workers_end_when_their_parent_process_ends(queue: JobQueue) -> None:
     assert not is_running(worker)
 
 
-def is_running(pid: int) -> bool:
+def is_running(pid):
     """Whether a process runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

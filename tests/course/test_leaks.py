@@ -1,7 +1,5 @@
 """The detection of solutions that a workspace still shows: `course.staff.handout.leaks`."""
 
-from __future__ import annotations
-
 import pytest
 
 from course.staff.handout.leaks import find_leaks, find_orphans
@@ -13,7 +11,7 @@ return z / (1.0 + z)
 """
 
 
-def leaks(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, int]]:
+def leaks(files, body=BODY):
     return [(leak.path, leak.line) for leak in find_leaks({"minitorch.operators:sigmoid": body}, files)]
 
 
@@ -31,26 +29,26 @@ def leaks(files: dict[str, str | bytes], body: str = BODY) -> list[tuple[str, in
     ],
     ids=["page", "test", "other function", "with a comment", "commented out", "docstring", "docstring of one line", "code fence"],
 )
-def test_a_planted_solution_is_found_with_its_location(path: str, text: str, line: int) -> None:
+def test_a_planted_solution_is_found_with_its_location(path, text, line):
     assert leaks({path: text}) == [(path, line)]
 
 
-def test_a_leak_names_both_places() -> None:
+def test_a_leak_names_both_places():
     (leak,) = find_leaks({"minitorch.operators:sigmoid": BODY}, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
     assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ( 1.0 +"
 
 
-def test_prose_about_a_solution_is_not_a_leak() -> None:
+def test_prose_about_a_solution_is_not_a_leak():
     page = "The sigmoid is 1 / (1 + e^-x). If x >= 0, e is raised to -x, which never overflows; else z = e^x, and z / (1 + z) is the same."
     assert leaks({"docs/a.md": page}) == []
 
 
-def test_a_given_function_with_the_same_pattern_is_not_a_leak() -> None:
+def test_a_given_function_with_the_same_pattern_is_not_a_leak():
     body = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
     assert leaks({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
 
 
-def test_code_that_two_different_solutions_share_is_not_a_leak() -> None:
+def test_code_that_two_different_solutions_share_is_not_a_leak():
     pattern = "ctx.save_for_backward(a.shape, b.shape)\nreturn a.f.zip("
     removed = {"minitorch.a:LT.forward": f"{pattern}lt)(a, b)\n", "minitorch.a:EQ.forward": f"{pattern}eq)(a, b)\n"}
     assert find_leaks(removed, {"minitorch/a.py": f"{pattern}le)(a, b)\n"}) == []
@@ -58,35 +56,35 @@ def test_code_that_two_different_solutions_share_is_not_a_leak() -> None:
     assert leak.name == "minitorch.a:EQ.forward"
 
 
-def test_a_solution_shared_by_two_functions_is_a_leak_of_both() -> None:
+def test_a_solution_shared_by_two_functions_is_a_leak_of_both():
     removed = {"minitorch.operators:sigmoid": BODY, "minitorch.operators:logistic": BODY + "# the same\n"}
     leaks = find_leaks(removed, {"docs/a.md": "z = math.exp(x)\nreturn z / (1.0 + z)"})
     assert [leak.name for leak in leaks] == ["minitorch.operators:logistic", "minitorch.operators:sigmoid"]
 
 
-def test_type_hints_of_an_inner_function_are_not_a_leak() -> None:
+def test_type_hints_of_an_inner_function_are_not_a_leak():
     body = "def apply(ls: Iterable[float]) -> list[float]:\n    return [fn(x) for x in ls]\nreturn apply\n"
     assert leaks({"minitorch/a.py": "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n"}, body) == []
     assert leaks({"minitorch/a.py": "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n"}, body) != []
 
 
-def test_error_messages_are_not_a_leak() -> None:
+def test_error_messages_are_not_a_leak():
     body = 'raise ValueError("expected a number of at least one, such as 2, 3 or 4, and got something else, see there")\n'
     test = 'match = "expected a number of at least one, such as 2, 3 or 4, and got something else, see there"\n'
     assert leaks({"tests/test_a.py": test}, body) == []
 
 
-def test_a_short_body_is_a_leak_only_as_a_whole() -> None:
+def test_a_short_body_is_a_leak_only_as_a_whole():
     body = "return d if x > 0 else 0.0\n"
     assert leaks({"docs/a.md": "Write `return d if x > 0 else 0.0`."}, body) == [("docs/a.md", 1)]
     assert leaks({"docs/a.md": "relu_back is d if x > 0 else 0.0."}, body) == []
 
 
-def test_a_body_of_a_few_tokens_cannot_leak() -> None:
+def test_a_body_of_a_few_tokens_cannot_leak():
     assert leaks({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
 
 
-def test_only_long_pieces_of_longer_bodies_are_leaks() -> None:
+def test_only_long_pieces_of_longer_bodies_are_leaks():
     body = "".join(f"total = total + a[{i}] * b[{i}]\n" for i in range(9))  # lines of 13 tokens
     for lines, found in ((2, []), (3, [("docs/a.md", 1)])):
         page = "".join(body.splitlines(True)[:lines])
@@ -94,11 +92,11 @@ def test_only_long_pieces_of_longer_bodies_are_leaks() -> None:
         assert [(leak.path, leak.line) for leak in leaks] == found
 
 
-def test_images_are_not_searched() -> None:
+def test_images_are_not_searched():
     assert leaks({"docs/a.png": BODY.encode()}) == []
 
 
-def test_a_private_helper_that_only_solutions_used_is_an_orphan() -> None:
+def test_a_private_helper_that_only_solutions_used_is_an_orphan():
     before = "from a import _help, b\n"
     before += "\n\ndef _trick(x):\n    return x\n\n\n_shared = 1\n_unused = 2\n"
     before += "\n\ndef f(x):\n    return _trick(x) + _shared + _help + b\n\n\n"

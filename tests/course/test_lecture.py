@@ -1,32 +1,24 @@
 """Suggestions for the next lecture: `course.staff.lecture`, computed from records and results written by hand."""
 
-from __future__ import annotations
-
-import io
 import json
 import re
 import shutil
 import zipfile
-from collections.abc import Collection
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from course.manifest import course
-from course.staff import RequestError, cli
+from course.staff import RequestError
 from course.staff.grading.results import FAIL, PASS, Nearest, Result, TaskResult, write_result
 from course.staff.grading.submissions import read
 from course.staff.lecture.page import write_lecture
-from course.staff.lecture.records import Material, Record, read_material, read_record
+from course.staff.lecture.records import Material, read_material, read_record
 from course.staff.lecture.statistics import (
     FailingTest,
     Help,
     Mistake,
     Quartiles,
-    Report,
     first_pass,
     hidden,
     minutes_needed,
@@ -36,29 +28,31 @@ from course.staff.lecture.statistics import (
     tries_needed,
 )
 from course.workspace.activity import HANDED_IN, OpenedHint, TaskActivity, TestRun, encode
+from tests.errors import raises
 
+from .staff_commands import command_in_folder
 from .test_class_page import CHROMIUM, Page, browser, needs_chromium, open_page  # noqa: F401  # browser is a fixture
 
 RELU, SUM = "tests/test_operators.py::test_relu", "tests/test_operators.py::test_sum[2]"
 
 
-def run(after: int, *failed: str, total: int = 3) -> TestRun:
+def run(after, *failed, total=3):
     """A run in which these tests fail."""
     return TestRun(after, "failing" if failed else "passed", total - len(failed), total, list(failed))
 
 
-def work(*runs: TestRun, active: int | None = None, **more: Any) -> TaskActivity:
+def work(*runs, active=None, **more):
     """A student's activity on a task."""
     return TaskActivity("2026-10-05", active if active is not None else max((run.after for run in runs), default=0), list(runs), **more)
 
 
-def no_mistake(task: str, failed: Collection[str]) -> None:
+def no_mistake(task, failed):
     """Find no similar wrong answer."""
 
 
-def report_on(*activities: TaskActivity, task: str = "0.1", **options: Any) -> Report:
+def report_on(*activities, task="0.1", **options):
     """The report on a class in which each student has worked on one task."""
-    records: list[Record] = [{task: about} for about in activities]
+    records = [{task: about} for about in activities]
     return summarize(Material(records=records, submissions=len(records)), course(), **({"nearest": no_mistake} | options))
 
 
@@ -66,23 +60,23 @@ def report_on(*activities: TaskActivity, task: str = "0.1", **options: Any) -> R
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0, 0), (1, None), (4, None), (5, 5), (40, 40)])
-def test_groups_of_fewer_than_five_are_hidden(count: int, shown: int | None) -> None:
+def test_groups_of_fewer_than_five_are_hidden(count, shown):
     assert hidden(count) == shown
 
 
-def test_quartiles_are_those_of_the_sorted_values() -> None:
+def test_quartiles_are_those_of_the_sorted_values():
     assert quartiles([5, 1, 3, 2, 4]) == Quartiles(2, 3, 4)
     assert quartiles([1, 2, 3, 4]) is None
 
 
-def test_time_and_tries_count_until_the_first_pass() -> None:
+def test_time_and_tries_count_until_the_first_pass():
     passed = work(run(60, RELU), run(300), run(900, RELU), active=1200)
     assert (first_pass(passed), minutes_needed(passed), tries_needed(passed)) == (1, 5.0, 2)
     stuck = work(run(60, RELU), run(300, RELU), active=1200)
     assert (first_pass(stuck), minutes_needed(stuck), tries_needed(stuck)) == (None, 20.0, 2)
 
 
-def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class() -> None:
+def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class():
     report = report_on(*(work(*[run(60 * place, RELU) for place in range(1, number + 1)]) for number in range(1, 6)), *[work(run(600))] * 5)
     (task,) = report.tasks
     assert (task.id, task.title, task.page) == ("0.1", "Operators", course().task("0.1").page)
@@ -93,7 +87,7 @@ def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class
     assert task.not_passed == 0.5
 
 
-def test_four_records_give_no_statistics() -> None:
+def test_four_records_give_no_statistics():
     report = report_on(
         *[work(run(60, RELU), run(600), hints=[OpenedHint(60, 1, 1)])] * 4, nearest=lambda task, failed: Nearest("k", "m", 1.0)
     )
@@ -102,7 +96,7 @@ def test_four_records_give_no_statistics() -> None:
     assert (task.mistakes, task.tests, task.help, report.topics) == ((), (), (), ())
 
 
-def test_fewer_than_five_open_students_are_not_distinguished_from_none() -> None:
+def test_fewer_than_five_open_students_are_not_distinguished_from_none():
     report = report_on(*[work(run(60))] * 8, *[work(run(60, RELU))] * 4)
     (task,) = report.tasks
     assert task.standing == {"passed": 8, "not yet": None}
@@ -110,8 +104,8 @@ def test_fewer_than_five_open_students_are_not_distinguished_from_none() -> None
     assert "%" not in report.topics[0].reason
 
 
-def test_a_mistake_counts_once_per_student_and_only_in_runs_with_all_failing_tests() -> None:
-    def nearest(task: str, failed: Collection[str]) -> Nearest | None:
+def test_a_mistake_counts_once_per_student_and_only_in_runs_with_all_failing_tests():
+    def nearest(task, failed):
         return Nearest("0.1/relu", "Is wrong at 0.", 0.9) if RELU in failed else Nearest("0.1/sum", "Starts at 1.", 0.9)
 
     often = work(run(60, RELU), run(90, RELU), run(120, SUM))
@@ -120,7 +114,7 @@ def test_a_mistake_counts_once_per_student_and_only_in_runs_with_all_failing_tes
     assert report.tasks[0].mistakes == (Mistake("0.1/relu", "Is wrong at 0.", 6, 0), Mistake("0.1/sum", "Starts at 1.", 5, 0))
 
 
-def test_mistakes_in_submissions_are_counted_from_the_results() -> None:
+def test_mistakes_in_submissions_are_counted_from_the_results():
     near = Nearest("0.1/relu", "Is wrong at 0.", 0.9)
     failed = [Result(f"s{number}", "", "", (TaskResult("0.1", FAIL, 10, 0, nearest=near),), (), "", 1, 1.0) for number in range(6)]
     passed = [Result(f"t{number}", "", "", (TaskResult("0.1", PASS, 10, 10),), (), "", 1, 1.0) for number in range(6)]
@@ -133,7 +127,7 @@ def test_mistakes_in_submissions_are_counted_from_the_results() -> None:
     assert (few.tasks[0].graded, few.tasks[0].mistakes, few.topics) == ({}, (), ())
 
 
-def test_a_test_has_a_count_of_failures_and_a_median_time_until_it_passed() -> None:
+def test_a_test_has_a_count_of_failures_and_a_median_time_until_it_passed():
     students = [work(run(60, RELU, SUM), run(60 + 60 * minutes, SUM), run(1260)) for minutes in range(1, 6)]
     never = work(run(0, RELU), active=1200)
     assert report_on(*students, never).tasks[0].tests == (
@@ -144,8 +138,8 @@ def test_a_test_has_a_count_of_failures_and_a_median_time_until_it_passed() -> N
     assert four.tasks[0].tests == (), "four students are too few"
 
 
-def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it() -> None:
-    def student(before: int, after: int, passes: bool = True) -> TaskActivity:
+def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it():
+    def student(before, after, passes=True):
         runs = [run(60 * place, RELU) for place in range(before + after)] + ([run(3600)] if passes else [])
         return work(*runs, hints=[OpenedHint(0, 1, before)])
 
@@ -156,12 +150,12 @@ def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it() -> None:
     assert report_on(*helped[:4], *late[:2]).tasks[0].help == (Help("Hint 1", 6, None),)
 
 
-def test_the_first_use_of_explain_counts_like_a_hint() -> None:
+def test_the_first_use_of_explain_counts_like_a_hint():
     student = work(run(60, RELU), run(90, RELU), run(120), explains=[1, 2])
     assert report_on(*[student] * 5).tasks[0].help == (Help("course explain", 5, 5),)
 
 
-def test_topics_are_ranked_by_open_students_and_time() -> None:
+def test_topics_are_ranked_by_open_students_and_time():
     report = report_on(*[work(run(600, RELU))] * 5)
     (task,) = report.tasks
     slow = replace(task, id="1.4", not_passed=0.0, minutes=Quartiles(10, 40, 50))
@@ -177,11 +171,10 @@ def test_topics_are_ranked_by_open_students_and_time() -> None:
 
 # Reading records and results
 
-
 TASKS = {"0.1": work(run(60, RELU), run(120))}
 
 
-def hand_in(folder: Path, name: str, record: bytes | None, packed: bool = False) -> Path:
+def hand_in(folder, name, record, packed=False):
     """Write a submission with a record."""
     path = folder / name
     files = {"minitorch/operators.py": b"x = 1\n"} | ({} if record is None else {HANDED_IN: record})
@@ -197,7 +190,7 @@ def hand_in(folder: Path, name: str, record: bytes | None, packed: bool = False)
     return path
 
 
-def test_records_are_read_from_folders_and_archives_with_or_without_a_top_folder(tmp_path: Path) -> None:
+def test_records_are_read_from_folders_and_archives_with_or_without_a_top_folder(tmp_path):
     hand_in(tmp_path, "ada", encode(TASKS))
     hand_in(tmp_path / "bob", "workspace", encode(TASKS))
     hand_in(tmp_path, "cy.zip", encode(TASKS), packed=True)
@@ -209,7 +202,7 @@ def test_records_are_read_from_folders_and_archives_with_or_without_a_top_folder
     assert (material.submissions, material.warnings) == (5, [])
 
 
-def test_the_attempt_with_the_longest_record_counts(tmp_path: Path) -> None:
+def test_the_attempt_with_the_longest_record_counts(tmp_path):
     longer = {"0.1": work(run(60, RELU), run(600))}
     hand_in(tmp_path, "ada@2026-10-01T10.00", encode(TASKS))
     hand_in(tmp_path, "ada@2026-10-02T10.00", encode(longer))
@@ -229,7 +222,7 @@ def test_the_attempt_with_the_longest_record_counts(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_hostile_record_is_ignored_with_a_reason_and_the_others_count(tmp_path: Path, data: bytes, says: str, packed: bool) -> None:
+def test_a_hostile_record_is_ignored_with_a_reason_and_the_others_count(tmp_path, data, says, packed):
     hand_in(tmp_path, "ada", encode(TASKS))
     hand_in(tmp_path, "eve.zip" if packed else "eve", data, packed)
     material = read_material([tmp_path], course())
@@ -239,7 +232,7 @@ def test_a_hostile_record_is_ignored_with_a_reason_and_the_others_count(tmp_path
     assert says in warning
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "secret.json").write_bytes(encode(TASKS))
     path = hand_in(tmp_path / "class", "eve", b"")
     (path / HANDED_IN).unlink()
@@ -252,13 +245,13 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert read_record(path) == {}
 
 
-def test_an_archive_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+def test_an_archive_that_cannot_be_read_is_a_warning(tmp_path):
     hand_in(tmp_path, "ada", encode(TASKS))
     (tmp_path / "eve.zip").write_bytes(b"PK\x03\x04 and no more")
     assert "eve.zip is damaged or truncated" in read_material([tmp_path], course()).warnings[0]
 
 
-def test_a_graded_folder_gives_results_and_grading_ignores_records(tmp_path: Path) -> None:
+def test_a_graded_folder_gives_results_and_grading_ignores_records(tmp_path):
     path = hand_in(tmp_path / "class", "ada", encode(TASKS))
     with_record, without = read("ada", path, course()), read("ada", hand_in(tmp_path / "other", "ada", None), course())
     assert (with_record.files, with_record.left_out, with_record.hash) == (without.files, (), without.hash)
@@ -268,11 +261,10 @@ def test_a_graded_folder_gives_results_and_grading_ignores_records(tmp_path: Pat
     assert (material.records, material.results) == ([TASKS], [result])
 
 
-def test_without_records_and_results_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_records_and_results_the_error_says_what_to_do(tmp_path):
     hand_in(tmp_path, "ada", None)
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, "expected records or results, got none; students include theirs by course submit --with-record"):
         read_material([tmp_path], course())
-    assert str(error.value) == "expected records or results, got none; students include theirs by course submit --with-record"
 
 
 # The page
@@ -280,14 +272,14 @@ def test_without_records_and_results_the_error_says_what_to_do(tmp_path: Path) -
 EVIL = '<img src=x onerror="alert(1)">'
 
 
-def full_report() -> Report:
+def full_report():
     """A report with all of its parts, and with hostile names in it."""
     test = f"tests/test_operators.py::test_{EVIL.replace(' ', '_')}"
     students = [work(run(60, RELU, test), run(60 * n, test), run(600), hints=[OpenedHint(60, 1, 1)], explains=[1]) for n in range(2, 9)]
     return report_on(*students, nearest=lambda task, failed: Nearest("0.1/x", EVIL, 1.0))
 
 
-def test_the_page_lists_topics_with_chapter_and_reason(tmp_path: Path) -> None:
+def test_the_page_lists_topics_with_chapter_and_reason(tmp_path):
     page, data = write_lecture(full_report(), tmp_path / "lecture.html")
     text = page.read_text(encoding="utf-8")
     assert "<h3>0.1 Operators</h3>" in text
@@ -298,7 +290,7 @@ def test_the_page_lists_topics_with_chapter_and_reason(tmp_path: Path) -> None:
     assert not Page(text).open
 
 
-def test_the_page_escapes_names_and_loads_and_runs_nothing(tmp_path: Path) -> None:
+def test_the_page_escapes_names_and_loads_and_runs_nothing(tmp_path):
     text = write_lecture(full_report(), tmp_path / "lecture.html", title=EVIL)[0].read_text(encoding="utf-8")
     page = Page(text)
     assert {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "base", "form"} == set()
@@ -309,7 +301,7 @@ def test_the_page_escapes_names_and_loads_and_runs_nothing(tmp_path: Path) -> No
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path: Path) -> None:
+def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path):
     page = Page(write_lecture(full_report(), tmp_path / "lecture.html")[0].read_text(encoding="utf-8"))
     labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "svg"]
     assert labels == ["A quarter needed at most 10.0 minutes, half at most 10.0, three quarters at most 10.0", "0 % have not passed"]
@@ -319,13 +311,13 @@ def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path:
     assert all(attributes["aria-labelledby"] in ids for _, attributes in page.tags if "aria-labelledby" in attributes)
 
 
-def test_the_page_of_a_class_that_is_too_small_says_so(tmp_path: Path) -> None:
+def test_the_page_of_a_class_that_is_too_small_says_so(tmp_path):
     text = write_lecture(report_on(*[work(run(60))] * 4), tmp_path / "lecture.html")[0].read_text(encoding="utf-8")
     assert "No task has data from 5 or more students" in text
     assert "<dd>&lt; 5</dd>" in text
 
 
-def test_no_student_s_name_appears_in_the_page_or_the_data(tmp_path: Path) -> None:
+def test_no_student_s_name_appears_in_the_page_or_the_data(tmp_path):
     for number in range(6):
         hand_in(tmp_path / "class", f"lovelace{number}", encode(TASKS))
         task = TaskResult("0.1", FAIL, 10, 0, reason="lovelace", nearest=Nearest("0.1/x", "Is wrong.", 1.0))
@@ -337,27 +329,24 @@ def test_no_student_s_name_appears_in_the_page_or_the_data(tmp_path: Path) -> No
 # The command
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
-    """Run the command line; returns its exit code and its output."""
-    printed = io.StringIO()
-    monkeypatch.setattr("sys.argv", ["course-staff", "lecture", *arguments])
-    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as end:
-        cli.main()
-    return int(end.value.code or 0), printed.getvalue()
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Runs the command line in a temporary folder; returns its exit code and its output."""
+    return command_in_folder(tmp_path, monkeypatch, capsys)
 
 
-def test_the_command_writes_the_page_and_lists_the_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_the_page_and_lists_the_topics(command, tmp_path):
     for number in range(6):
         hand_in(tmp_path / "class", f"s{number}", encode(TASKS))
     hand_in(tmp_path / "class", "eve", b"{}")
-    code, printed = call(monkeypatch, str(tmp_path / "class"), "--out", str(tmp_path / "lecture.html"))
+    code, printed = command("lecture", "class", "--out", "lecture.html")
     assert code == 0
-    assert printed.splitlines() == [
-        "eve: its record was ignored: the record: expected an object with schema, tasks",
+    assert sorted(printed.splitlines()) == [
         "1. Task 0.1 Operators: Half of the students needed more than 2 min and 2 test runs. 6 students saw test_relu fail.",
         "6 records, 0 results",
-        str(tmp_path / "lecture.html"),
-        str(tmp_path / "lecture.json"),
+        "eve: its record was ignored: the record: expected an object with schema, tasks",
+        "lecture.html",
+        "lecture.json",
     ]
 
 
@@ -365,7 +354,6 @@ def test_the_command_writes_the_page_and_lists_the_topics(tmp_path: Path, monkey
     ("out", "says"),
     [("lecture.txt", "--out expected a name that ends with .html, got lecture.txt"), ("lecture.html", "there is no nowhere")],
 )
-def test_wrong_requests_are_refused(out: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, printed = call(monkeypatch, "nowhere", "--out", out)
-    assert code == 2
-    assert says in printed
+def test_wrong_requests_are_refused(out, says, command):
+    code, printed = command("lecture", "nowhere", "--out", out)
+    assert (code, says in printed) == (2, True)

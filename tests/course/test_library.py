@@ -1,34 +1,38 @@
 """The library after the course in a workspace: complete without optimized kernels, free of solutions, on the student's functions."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
-from pathlib import Path
+from functools import cache
 
 import pytest
 
 from course.manifest import ROOT, course, load
 from course.staff import StaffError
 from course.staff.handout.generate import handout_files, left_out_modules
-from course.staff.handout.library import SOURCE, library_files, pack
+from course.staff.handout.library import SOURCE, library_files
 from course.staff.handout.selection import _imports
-from course.workspace import library, pristine
+from course.workspace import library
 
 from . import miniature
-from .handouts import handout
+from .prepared import course_files
 
 LAST = course().tasks[-1].stage
 REQUIRED = max(course().required_stages)
 LEFT_OUT = left_out_modules(course(), LAST)
 
 
+@cache
+def library_of(last):
+    """The library in the workspace that ends with a stage."""
+    return library_files(ROOT, course(), last, LEFT_OUT)
+
+
 @pytest.fixture(scope="module")
-def files() -> dict[str, str]:
-    return library_files(ROOT, course(), LAST, LEFT_OUT)
+def files():
+    return library_of(LAST)
 
 
-def bound_names(source: str) -> set[str]:
+def bound_names(source):
     """The names that a module binds at its top level."""
     names = set()
     for node in ast.parse(source).body:
@@ -42,7 +46,7 @@ def bound_names(source: str) -> set[str]:
     return names
 
 
-def test_every_name_that_the_library_takes_from_an_absent_kernel_is_there(files: dict[str, str]) -> None:
+def test_every_name_that_the_library_takes_from_an_absent_kernel_is_there(files):
     missing = []
     for path, source in files.items():
         for name in _imports(path, source, True) if path.endswith(".py") else ():
@@ -55,45 +59,47 @@ def test_every_name_that_the_library_takes_from_an_absent_kernel_is_there(files:
     assert missing == []
 
 
-def test_no_optimized_kernel_is_in_the_library(files: dict[str, str]) -> None:
+def test_no_optimized_kernel_is_in_the_library(files):
     for module in LEFT_OUT:
         source = files.get(module.replace(".", "/") + ".py", "")
         assert "prange" not in source
         assert "register_kernel" not in source
 
 
-def test_the_library_comes_with_all_required_modules() -> None:
-    assert library_files(ROOT, course(), REQUIRED - 1, LEFT_OUT) == {}
-    assert library_files(ROOT, course(), REQUIRED, LEFT_OUT)
-    assert library.ZIP not in handout(2)
+def test_the_library_comes_with_all_required_modules():
+    assert library_of(REQUIRED - 1) == {}
+    assert library_of(REQUIRED)
+    assert library.ZIP not in course_files(0)
 
 
-def test_a_workspace_without_an_extra_module_has_it_in_the_library_with_stubs(files: dict[str, str]) -> None:
-    more = library_files(ROOT, course(), REQUIRED, LEFT_OUT)
+def test_a_workspace_without_an_extra_module_has_it_in_the_library_with_stubs(files):
+    more = library_of(REQUIRED)
     extra = [course().path(module) for stage in course().stages if REQUIRED < stage.number <= LAST for module in stage.modules]
     assert set(more) == {*files, *extra}
     assert more["minitorch/__init__.py"] == files["minitorch/__init__.py"]
     assert more["minitorch/compiler/program.py"].count('raise NotImplementedError("Need to implement for Task 5.1")') == 6
 
 
-@pytest.mark.parametrize("last", [REQUIRED, LAST])
-def test_every_module_that_the_library_imports_is_there_or_in_the_workspace(last: int) -> None:
-    library_of = library_files(ROOT, course(), last, LEFT_OUT)
+def test_every_module_that_the_library_imports_is_there_or_in_the_workspace():
+    check_imports(LAST)
+
+
+def check_imports(last):
     own = {course().path(module) for stage in course().stages if stage.number <= last for module in stage.modules}
     own -= {course().path(module.removeprefix("minitorch.")) for module in LEFT_OUT}
     missing = []
-    for path, source in library_of.items():
+    for path, source in library_of(last).items():
         for node in ast.walk(ast.parse(source)) if path.endswith(".py") else ():
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             for name in (name for name in names if name.startswith("minitorch.")):
                 place = name.replace(".", "/")
-                if not {f"{place}.py", f"{place}/__init__.py"} & {*library_of, *own}:
+                if not {f"{place}.py", f"{place}/__init__.py"} & {*library_of(last), *own}:
                     missing.append(f"{path} imports {name}")
     assert missing == []
 
 
-def test_every_program_states_the_tasks_that_it_needs(files: dict[str, str]) -> None:
+def test_every_program_states_the_tasks_that_it_needs(files):
     needs = tomllib.loads(files["programs/needs.toml"])
     assert sorted(needs) == sorted(path.stem for path in (ROOT / SOURCE).glob("*.py") if path.stem != "seeded")
     for tasks in needs.values():
@@ -101,13 +107,7 @@ def test_every_program_states_the_tasks_that_it_needs(files: dict[str, str]) -> 
         assert not any(course().task(task).gpu or course().task(task).extra for task in tasks)
 
 
-def test_the_handout_holds_the_library_and_notes_it_as_given(files: dict[str, str]) -> None:
-    given = handout(LAST)
-    assert given[library.ZIP] == pack(files)
-    assert library.ZIP in pristine.unpack(given[pristine.PATH]).hashes  # type: ignore[arg-type]  # it is bytes
-
-
-def test_a_solution_in_the_library_stops_the_handout(tmp_path: Path) -> None:
+def test_a_solution_in_the_library_stops_the_handout(tmp_path):
     root, _ = miniature.write(tmp_path / "reference")
     stage = '[[stage]]\nnumber = 2\ntitle = "After"\nmodules = ["after"]\n\n# The tasks.\n'
     manifest = root / "course/tasks.toml"
@@ -121,6 +121,3 @@ def test_a_solution_in_the_library_stops_the_handout(tmp_path: Path) -> None:
     after.write_text((root / "minitorch/scalar.py").read_text())
     with pytest.raises(StaffError, match=r"(?s)would give solutions away:.*minitorch/after\.py.* shows the solution of minitorch\.scalar"):
         handout_files(root, load(manifest), 1)
-
-
-# On a student's functions: the textbook solutions of the reference, in a workspace

@@ -1,12 +1,9 @@
 """The outputs of grading: `course.staff.outputs`, except the class page."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from course.staff import RequestError
-from course.staff.grading.results import PASS, HiddenProbe, Result, TaskResult, VisibleTest
+from course.staff.grading.results import PASS, HiddenProbe, Result, VisibleTest
 from course.staff.outputs import classroom, gradescope, junit, table
 from course.staff.outputs.feedback import feedback, write_feedback
 from course.staff.outputs.kinds import write_outputs
@@ -23,7 +20,7 @@ from course.staff.outputs.words import clean, file_names, number, truncate
 from .sample_results import ADA, BEN, CLASS, EVE, EVE_FILE, NOT_DONE, PARTLY, PASSED, SECRET
 
 
-def result_of(*tasks: TaskResult, name: str = "zoe") -> Result:
+def result_of(*tasks, name="zoe"):
     """A submission with only these tasks."""
     return Result(name, "z9", "", tasks, (), "bubblewrap", 7, 1.0)
 
@@ -31,7 +28,7 @@ def result_of(*tasks: TaskResult, name: str = "zoe") -> Result:
 # Names and words
 
 
-def test_file_names_are_safe_and_unique() -> None:
+def test_file_names_are_safe_and_unique():
     names = ["ada", "Ben Müller", "../../etc/passwd", "", ".hidden", "CON", "ada", "Zoe", "zoe", "a" * 300, "aux.txt", "x."]
     files = file_names([replace(result_of(name=name), hash=str(place)) for place, name in enumerate(names)])
     assert len({file.casefold() for file in files}) == len(names)
@@ -44,21 +41,21 @@ def test_file_names_are_safe_and_unique() -> None:
     assert file_names([ADA, BEN]) == ["ada", "ben"]
 
 
-def test_two_identical_submissions_get_two_names() -> None:
+def test_two_identical_submissions_get_two_names():
     assert len(set(file_names([ADA, ADA, ADA]))) == 3
 
 
 @pytest.mark.parametrize(("value", "words"), [(10, "10"), (7.5, "7.5"), (2 / 3, "0.67"), (0, "0"), (100.0, "100"), (9.999, "10")])
-def test_marks_are_written_without_superfluous_digits(value: float, words: str) -> None:
+def test_marks_are_written_without_superfluous_digits(value, words):
     assert number(value) == words
 
 
-def test_color_codes_and_characters_invalid_in_xml_are_removed() -> None:
+def test_color_codes_and_characters_invalid_in_xml_are_removed():
     assert clean("a\u202eb\u2066c") == "a\ufffdb\ufffdc"  # otherwise the following text would be displayed right to left
     assert clean("\x1b[1;31mred\x1b[0m\tand\x00 null \ud800\n\ufffe") == "red\tand\ufffd null \ufffd\n\ufffd"
 
 
-def test_a_long_message_is_truncated_with_a_note() -> None:
+def test_a_long_message_is_truncated_with_a_note():
     assert truncate("x" * 2000) == "x" * 2000
     assert truncate("x" * 2003) == "x" * 2000 + "\n… (3 more characters)"
 
@@ -66,16 +63,12 @@ def test_a_long_message_is_truncated_with_a_note() -> None:
 # Every output
 
 
-def gradescope_files(results: Sequence[Result], folder: Path) -> None:
-    gradescope.write_gradescope(results, folder)
-
-
-WRITERS: list[tuple[Callable[[Sequence[Result], Path], None], list[str]]] = [
-    (gradescope_files, [f"{EVE_FILE}/results.json", "ada/results.json", "ben/results.json"]),
+WRITERS = [
     (
-        classroom.write_classroom,
-        [f"{EVE_FILE}.md", f"{EVE_FILE}.output", "ada.md", "ada.output", "ben.md", "ben.output"],
+        lambda results, folder: gradescope.write_gradescope(results, folder),
+        [f"{EVE_FILE}/results.json", "ada/results.json", "ben/results.json"],
     ),
+    (classroom.write_classroom, [f"{EVE_FILE}.md", f"{EVE_FILE}.output", "ada.md", "ada.output", "ben.md", "ben.output"]),
     (lambda results, folder: junit.write_junit(results, folder / "junit.xml"), ["junit.xml"]),
     (lambda results, folder: table.write_table(results, folder / "class.csv"), ["class.csv"]),
     (write_feedback, [f"{EVE_FILE}.md", "ada.md", "ben.md"]),
@@ -83,9 +76,7 @@ WRITERS: list[tuple[Callable[[Sequence[Result], Path], None], list[str]]] = [
 
 
 @pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
-def test_an_output_is_reproducible_and_leaves_no_other_files(
-    write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path
-) -> None:
+def test_an_output_is_reproducible_and_leaves_no_other_files(write, names, tmp_path):
     contents = []
     for _ in range(2):
         write(CLASS, tmp_path)
@@ -97,13 +88,11 @@ def test_an_output_is_reproducible_and_leaves_no_other_files(
 
 
 @pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
-def test_a_failed_output_keeps_the_previous_one(
-    write: Callable[[Sequence[Result], Path], None], names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_output_keeps_the_previous_one(write, names, tmp_path, monkeypatch):
     write(CLASS, tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in names}
 
-    def raise_disk_full(*_: object) -> None:
+    def raise_disk_full(*_):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(Path, "replace", raise_disk_full)
@@ -116,7 +105,7 @@ def test_a_failed_output_keeps_the_previous_one(
 # Gradescope
 
 
-def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> None:
+def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score():
     document = gradescope.document(ADA)
     assert document["score"] == 37.5
     assert document["execution_time"] == 34
@@ -133,14 +122,14 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score() -> 
     assert document["tests"][4]["output"] == "Not graded: there is no GPU here"
 
 
-def test_gradescope_tests_are_visible_and_their_output_is_plain_text() -> None:
+def test_gradescope_tests_are_visible_and_their_output_is_plain_text():
     document = gradescope.document(ADA)
     assert {document["visibility"], *(test["visibility"] for test in document["tests"])} == {"visible"}
     assert {document["output_format"], *(test["output_format"] for test in document["tests"])} == {"text"}
     assert document["stdout_visibility"] == "hidden"
 
 
-def test_gradescope_says_why_a_submission_was_refused() -> None:
+def test_gradescope_says_why_a_submission_was_refused():
     document = gradescope.document(EVE)
     assert (document["score"], document["tests"]) == (0, [])
     assert document["output"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
@@ -149,7 +138,7 @@ def test_gradescope_says_why_a_submission_was_refused() -> None:
 # GitHub Classroom
 
 
-def test_the_classroom_output_has_a_score_for_each_task_on_one_line() -> None:
+def test_the_classroom_output_has_a_score_for_each_task_on_one_line():
     key, _, encoded = classroom.line_of_output(ADA).partition("=")
     assert key == "result"
     assert encoded.endswith("\n")
@@ -170,14 +159,14 @@ def test_the_classroom_output_has_a_score_for_each_task_on_one_line() -> None:
     assert part["line_no"] == 0
 
 
-def test_the_classroom_output_says_when_all_passed_and_when_nothing_could_be_graded() -> None:
+def test_the_classroom_output_says_when_all_passed_and_when_nothing_could_be_graded():
     assert classroom.document(BEN)["status"] == "pass"
     document = classroom.document(EVE)
     assert document["status"] == "error"
     assert document["tests"][0]["message"] == "This submission could not be graded: it holds a link, ../../etc/passwd"
 
 
-def test_no_text_breaks_the_table_of_the_summary() -> None:
+def test_no_text_breaks_the_table_of_the_summary():
     broken = replace(PARTLY, reason="A | b\n<b>c</b>", visible=(), probes=(), nearest=None)
     assert classroom.summary(result_of(PASSED, broken)) == (
         "## 17.5 of 20 points\n\n"
@@ -192,7 +181,7 @@ def test_no_text_breaks_the_table_of_the_summary() -> None:
 # JUnit
 
 
-def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path: Path) -> None:
+def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path):
     junit.write_junit(CLASS, tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     counts = ("tests", "failures", "errors", "skipped")
@@ -205,13 +194,12 @@ def test_junit_has_a_suite_for_each_submission_and_its_counts_are_right(tmp_path
     assert root[0].get("time") == "34.000"
 
 
-def test_junit_contains_the_output_of_a_test_with_any_characters(tmp_path: Path) -> None:
+def test_junit_contains_the_output_of_a_test_with_any_characters(tmp_path):
     noisy = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "]]> \x00 \x1b[31m & \ufffe <b>"),))
     junit.write_junit([result_of(noisy, name="a\x01b")], tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert root[0].get("name") == "a\ufffdb"
     failure = root[0].find("testcase/failure")
-    assert failure is not None
     assert failure.get("message") == "PART, 7.5 of 10"
     assert "]]> \ufffd  & \ufffd <b>" in (failure.text or "")
 
@@ -219,12 +207,12 @@ def test_junit_contains_the_output_of_a_test_with_any_characters(tmp_path: Path)
 # The table
 
 
-def read(path: Path) -> list[dict[str, str]]:
+def read(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_the_table_has_a_row_for_each_submission(tmp_path: Path) -> None:
+def test_the_table_has_a_row_for_each_submission(tmp_path):
     table.write_table(CLASS, tmp_path / "class.csv")
     ada, ben, eve = read(tmp_path / "class.csv")
     assert (ada["submission"], ada["mark"], ada["points"], ada["hash"]) == ("ada", "37.5", "45", "a1")
@@ -236,12 +224,12 @@ def test_the_table_has_a_row_for_each_submission(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
-def test_no_name_is_a_formula_in_a_spreadsheet(sign: str, tmp_path: Path) -> None:
+def test_no_name_is_a_formula_in_a_spreadsheet(sign, tmp_path):
     table.write_table([result_of(PASSED, name=f'{sign}HYPERLINK("http://x","y")')], tmp_path / "class.csv")
     assert read(tmp_path / "class.csv")[0]["submission"] == f'\'{sign}HYPERLINK("http://x","y")'
 
 
-def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path: Path) -> None:
+def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path):
     table.write_table([result_of(PASSED, name='a,"b"\n\t=c')], tmp_path / "class.csv")
     assert read(tmp_path / "class.csv")[0]["submission"] == 'a,"b" =c'
 
@@ -249,7 +237,7 @@ def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path: Path) -> 
 # Feedback
 
 
-def test_feedback_says_what_passed_and_quotes_the_first_failing_test() -> None:
+def test_feedback_says_what_passed_and_quotes_the_first_failing_test():
     assert feedback(result_of(PASSED, PARTLY)) == (
         "# zoe\n\n"
         "**17.5 of 20 points.**\n\n"
@@ -264,13 +252,13 @@ def test_feedback_says_what_passed_and_quotes_the_first_failing_test() -> None:
     )
 
 
-def test_extra_points_come_on_top_or_are_all_that_counts() -> None:
+def test_extra_points_come_on_top_or_are_all_that_counts():
     extra = replace(PASSED, task="5.1", extra=True)
     assert "**20 of 10 points.**" in feedback(result_of(PASSED, extra))
     assert "**10 of 10 points.**" in feedback(result_of(extra))
 
 
-def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
+def test_feedback_names_the_simulator_and_files_that_were_not_taken():
     text = feedback(ADA)
     assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests in your workspace and the hidden tests disagree" in text
     assert "## Task 4.4b: NOT RUN, 0 of 5 extra\n\nNot graded: there is no GPU here" in text
@@ -278,7 +266,7 @@ def test_feedback_names_the_simulator_and_files_that_were_not_taken() -> None:
     assert "all probes passed" not in text  # a note is for the teacher
 
 
-def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does() -> None:
+def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does():
     careless = replace(PARTLY, reason=f"a probe failed: {SECRET}")
     assert SECRET not in feedback(result_of(careless))
     assert SECRET not in json.dumps(gradescope.document(result_of(careless)))
@@ -294,17 +282,17 @@ def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does(
         ("_emphasis_ of my_name *", "\\_emphasis\\_ of my_name \\*"),
     ],
 )
-def test_a_reason_is_capitalized_unless_it_starts_with_code(reason: str, shown: str) -> None:
+def test_a_reason_is_capitalized_unless_it_starts_with_code(reason, shown):
     assert f"7.5 of 10\n\n{shown}\n" in feedback(result_of(replace(PARTLY, reason=reason)))
 
 
-def test_feedback_does_not_repeat_the_task_s_reason() -> None:
+def test_feedback_does_not_repeat_the_task_s_reason():
     text = feedback(result_of(replace(PARTLY, reason="these requirements are not met: sums lists of any length")))
     assert text.count("sums lists of any length") == 1
     assert "requirements of the hidden tests" not in text
 
 
-def test_feedback_on_a_refused_submission_is_the_reason() -> None:
+def test_feedback_on_a_refused_submission_is_the_reason():
     assert feedback(EVE) == (
         "# \\<script\\>alert('eve')\\</script\\>\n\n"
         "This submission could not be graded:\n\n"
@@ -312,7 +300,7 @@ def test_feedback_on_a_refused_submission_is_the_reason() -> None:
     )
 
 
-def test_one_error_in_many_tests_is_reported_once_with_their_number() -> None:
+def test_one_error_in_many_tests_is_reported_once_with_their_number():
     tests = [VisibleTest(f"t.py::t[{number}]", "failed", "NameError: q", "NameError: q, minitorch/a.py, line 3") for number in range(184)]
     page = feedback(replace(ADA, tasks=(replace(PARTLY, visible=tuple(tests)),)))
     assert "The same error ends 184 of these tests. Fix it first: NameError: q, minitorch/a.py, line 3" in page
@@ -321,33 +309,32 @@ def test_one_error_in_many_tests_is_reported_once_with_their_number() -> None:
     assert "The same error" not in alone
 
 
-def test_no_message_ends_its_block_of_code() -> None:
+def test_no_message_ends_its_block_of_code():
     loud = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
     assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(result_of(loud))
 
 
-def test_a_test_that_did_not_run_is_reported_as_missing() -> None:
+def test_a_test_that_did_not_run_is_reported_as_missing():
     silent = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
     assert "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run" in feedback(result_of(silent))
 
 
-def test_a_passed_task_with_another_outcome_in_the_second_run_is_not_listed_as_passed() -> None:
+def test_a_passed_task_with_another_outcome_in_the_second_run_is_not_listed_as_passed():
     text = feedback(result_of(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
     assert "Passed: 0.1.\n" in text
     assert "## Task 0.2: PASS, 10 of 10\n\nA second run had a different result;" in text
 
 
-def test_a_task_that_did_not_run_is_not_a_failure_in_junit(tmp_path: Path) -> None:
+def test_a_task_that_did_not_run_is_not_a_failure_in_junit(tmp_path):
     junit.write_junit([result_of(NOT_DONE)], tmp_path / "junit.xml")
     skipped = ElementTree.parse(tmp_path / "junit.xml").getroot()[0].find("testcase/skipped")
-    assert skipped is not None
     assert skipped.get("message") == "there is no GPU here"
 
 
 # All outputs
 
 
-def test_outputs_are_selected_by_name(tmp_path: Path) -> None:
+def test_outputs_are_selected_by_name(tmp_path):
     assert write_outputs(CLASS, tmp_path) == {
         "feedback": tmp_path / "feedback",
         "page": tmp_path / "class.html",
@@ -362,7 +349,7 @@ def test_outputs_are_selected_by_name(tmp_path: Path) -> None:
     assert "feedback/" not in page
 
 
-def test_rewriting_the_class_page_keeps_its_links_to_feedback_and_report(tmp_path: Path) -> None:
+def test_rewriting_the_class_page_keeps_its_links_to_feedback_and_report(tmp_path):
     write_outputs(CLASS, tmp_path)
     (tmp_path / "similarity.json").write_text('{"schema": 1, "threshold": 0.5, "pairs": []}')
     write_outputs(CLASS, tmp_path, ["page"])
@@ -371,7 +358,7 @@ def test_rewriting_the_class_page_keeps_its_links_to_feedback_and_report(tmp_pat
     assert 'href="similarity.html"' in page
 
 
-def test_an_unknown_output_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_an_unknown_output_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(RequestError) as error:
         write_outputs(CLASS, tmp_path, ["page", "pdf"])
     assert str(error.value) == "there is no output pdf; the outputs are feedback, page, table, junit, gradescope, classroom"

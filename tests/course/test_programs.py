@@ -1,11 +1,7 @@
 """`course programs`: the list of programs, and running one on the student's functions; with a library of two modules."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +9,8 @@ from course.manifest import load
 from course.workspace.library import FOLDER, ZIP, build
 from course.workspace.pristine import make_zip
 
-from .conftest import Workspace
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 LIBRARY = {
     "minitorch/torch.py": "from minitorch.sums import add, square\n\n__all__ = ['add', 'square']\n",
@@ -25,12 +22,12 @@ LIBRARY = {
 }
 
 
-def add_library(workspace: Workspace, files: dict[str, str] = LIBRARY) -> None:
+def add_library(workspace, files=LIBRARY):
     (workspace.root / ZIP).write_bytes(make_zip({path: content.encode() for path, content in files.items()}))
 
 
 @pytest.fixture(scope="module")
-def shared_workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
+def shared_workspace(new_workspace):
     """A workspace with a library, whose states are known; tests must not edit it."""
     workspace = new_workspace()
     add_library(workspace)
@@ -38,7 +35,7 @@ def shared_workspace(new_workspace: Callable[[], Workspace]) -> Workspace:
     return workspace
 
 
-def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_workspace: Workspace) -> None:
+def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_workspace):
     done = shared_workspace.course("programs")
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.rstrip() for line in done.stdout.splitlines()] == [
@@ -53,23 +50,23 @@ def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_w
     ]
 
 
-def test_as_json_the_list_names_all_tasks(shared_workspace: Workspace) -> None:
+def test_as_json_the_list_names_all_tasks(shared_workspace):
     rows = json.loads(shared_workspace.course("programs", "--json").stdout)
     assert rows[1] == {"name": "squaring", "about": "Square a number.", "needs": ["0.1", "0.2", "0.3"], "missing": ["0.2", "0.3"]}
 
 
-def test_status_ends_with_the_number_of_programs_that_run(shared_workspace: Workspace) -> None:
+def test_status_ends_with_the_number_of_programs_that_run(shared_workspace):
     assert shared_workspace.course("status").stdout.splitlines()[-1] == "Your code runs 1 of 3 PyTorch programs: course programs"
 
 
-def test_status_mentions_no_programs_where_none_runs_or_there_is_no_library(workspace: Workspace) -> None:
+def test_status_mentions_no_programs_where_none_runs_or_there_is_no_library(workspace):
     assert "PyTorch" not in workspace.course("status").stdout
     add_library(workspace, LIBRARY | {"programs/needs.toml": 'squaring = ["0.3"]\n'})
     assert "PyTorch" not in workspace.course("status").stdout
     assert workspace.course("programs").stdout.splitlines()[0] == "1 PyTorch programs wait for your code."
 
 
-def test_a_workspace_without_a_library_says_where_it_comes_from(workspace: Workspace) -> None:
+def test_a_workspace_without_a_library_says_where_it_comes_from(workspace):
     done = workspace.course("programs")
     assert done.returncode == 3
     assert done.stderr == (
@@ -78,7 +75,7 @@ def test_a_workspace_without_a_library_says_where_it_comes_from(workspace: Works
     )
 
 
-def test_a_damaged_library_is_an_error(workspace: Workspace) -> None:
+def test_a_damaged_library_is_an_error(workspace):
     (workspace.root / ZIP).write_bytes(b"zip")
     done = workspace.course("programs")
     assert done.returncode == 3
@@ -86,16 +83,14 @@ def test_a_damaged_library_is_an_error(workspace: Workspace) -> None:
     assert done.stderr.endswith("); run: git checkout -- course/library.zip\n")
 
 
-def test_a_program_runs_on_the_student_s_functions(shared_workspace: Workspace, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_runs_on_the_student_s_functions(shared_workspace, capfd):
     done = shared_workspace.course("programs", "adding", "--steps", "3")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ".course/library/programs/adding.py runs on your functions. Each is compiled when it is first used.\n"
     assert capfd.readouterr() == ("42 ['--steps', '3']\n", "")
 
 
-def test_a_program_of_the_student_runs_next_to_its_own_modules(
-    shared_workspace: Workspace, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_of_the_student_runs_next_to_its_own_modules(shared_workspace, tmp_path, capfd):
     source = "import minitorch\nimport torch\nfrom other import X\n\nprint(torch.add(X, 1), minitorch.IS_COMPLETE)\n"
     (tmp_path / "mine.py").write_text(source)
     (tmp_path / "other.py").write_text("X = 6\n")
@@ -103,7 +98,7 @@ def test_a_program_of_the_student_runs_next_to_its_own_modules(
     assert capfd.readouterr() == ("7 True\n", "")
 
 
-def test_a_program_reports_its_own_exit_code(shared_workspace: Workspace, tmp_path: Path) -> None:
+def test_a_program_reports_its_own_exit_code(shared_workspace, tmp_path):
     (tmp_path / "mine.py").write_text("raise SystemExit(7)\n")
     assert shared_workspace.course("programs", str(tmp_path / "mine.py")).returncode == 7
 
@@ -116,26 +111,26 @@ def test_a_program_reports_its_own_exit_code(shared_workspace: Workspace, tmp_pa
         ("none.py", "cannot run none.py: [Errno 2] No such file or directory: 'none.py'; run: course programs"),
     ],
 )
-def test_a_program_that_cannot_run_says_why(shared_workspace: Workspace, name: str, message: str) -> None:
+def test_a_program_that_cannot_run_says_why(shared_workspace, name, message):
     done = shared_workspace.course("programs", name)
     assert (done.returncode, done.stderr) == (2, f"{message}\n")
 
 
-def test_a_single_missing_task_is_named_alone(workspace: Workspace) -> None:
+def test_a_single_missing_task_is_named_alone(workspace):
     add_library(workspace, LIBRARY | {"programs/needs.toml": 'squaring = ["0.2"]\n'})
     workspace.course("status")
     done = workspace.course("programs", "squaring")
     assert done.stderr == "squaring needs Task 0.2, which is not done; run: course test 0.2\n"
 
 
-def test_an_import_that_cannot_be_replaced_is_named(shared_workspace: Workspace, tmp_path: Path) -> None:
+def test_an_import_that_cannot_be_replaced_is_named(shared_workspace, tmp_path):
     (tmp_path / "mine.py").write_text("import torch.nn\n")
     done = shared_workspace.course("programs", str(tmp_path / "mine.py"))
     expected = "expected `import torch`, `import torch.x as y` or `from torch.x import y`, got 'import torch.nn'; rewrite it"
     assert (done.returncode, done.stderr) == (2, f"cannot run {tmp_path / 'mine.py'}: {expected}; run: course programs\n")
 
 
-def test_the_library_follows_the_workspace_and_keeps_unchanged_files(workspace: Workspace) -> None:
+def test_the_library_follows_the_workspace_and_keeps_unchanged_files(workspace):
     """Files keep their time, by which compiled code is found again."""
     add_library(workspace)
     workspace.write("minitorch/mine.py", "X = 1\n")

@@ -3,20 +3,19 @@
 import pytest
 
 from course.cli.hints import Hint, HintClosed, open_hint
-from course.manifest import Task, load
+from course.manifest import load
 from course.runner.progress import run_tasks
 from course.workspace.activity import make_current
 from course.workspace.record import Record, code_of, note_tries, read_record
-
-from .conftest import Workspace
+from tests.errors import raises
 
 
 @pytest.fixture
-def task(workspace: Workspace) -> Task:
+def task(workspace):
     return load(workspace.root / "course" / "tasks.toml").task("0.1")
 
 
-def try_twice(workspace: Workspace, task: Task) -> None:
+def try_twice(workspace, task):
     note_tries(workspace.root, [task])
     workspace.edit("minitorch/sums.py", "    return x + y", "    return x - y")
     note_tries(workspace.root, [task])
@@ -31,31 +30,31 @@ def try_twice(workspace: Workspace, task: Task) -> None:
         ("    return x + y", "    return x +", False),  # not valid Python
     ],
 )
-def test_a_try_is_a_run_of_changed_code_of_the_task(workspace: Workspace, task: Task, old: str, new: str, same: bool) -> None:
+def test_a_try_is_a_run_of_changed_code_of_the_task(workspace, task, old, new, same):
     before = code_of(task, workspace.root)
     workspace.edit("minitorch/sums.py", old, new)
     assert (code_of(task, workspace.root) == before) == same
 
 
-def test_running_the_same_code_again_is_one_try(workspace: Workspace, task: Task) -> None:
+def test_running_the_same_code_again_is_one_try(workspace, task):
     for _ in range(3):
         note_tries(workspace.root, [task])
     assert len(read_record(workspace.root).tries["0.1"]) == 1
 
 
 @pytest.mark.usefixtures("clean_process_environment")
-def test_a_run_counts_as_a_try_unless_nothing_was_written(workspace: Workspace) -> None:
+def test_a_run_counts_as_a_try_unless_nothing_was_written(workspace):
     run_tasks(["0.1", "0.3"], workspace.root)  # Task 0.3 is a stub
     assert {id: len(tries) for id, tries in read_record(workspace.root).tries.items()} == {"0.1": 1}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 99}', '{"schema": 1, "colour": 1}', '{"schema": 1, "tries": {"0.1": 5}}'])
-def test_a_damaged_record_counts_as_none(workspace: Workspace, text: str) -> None:
+def test_a_damaged_record_counts_as_none(workspace, text):
     workspace.write(".course/record.json", text)
     assert read_record(workspace.root) == Record()
 
 
-def test_a_read_only_workspace_remembers_nothing(workspace: Workspace, task: Task) -> None:
+def test_a_read_only_workspace_remembers_nothing(workspace, task):
     workspace.write(".course", "a file where the folder should be")
     make_current(workspace.root, task)
     assert read_record(workspace.root) == Record()
@@ -68,7 +67,7 @@ def test_a_read_only_workspace_remembers_nothing(workspace: Workspace, task: Tas
         (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, with different code; run: course test 0.1"),
     ],
 )
-def test_no_hint_is_available_before_two_tries(workspace: Workspace, task: Task, tries: int, message: str) -> None:
+def test_no_hint_is_available_before_two_tries(workspace, task, tries, message):
     for _ in range(tries):
         note_tries(workspace.root, [task])
     with pytest.raises(HintClosed) as closed:
@@ -76,17 +75,16 @@ def test_no_hint_is_available_before_two_tries(workspace: Workspace, task: Task,
     assert (str(closed.value), closed.value.missing_tries) == (message, 2 - tries)
 
 
-def test_hints_become_available_one_by_one_and_stay_available(workspace: Workspace, task: Task) -> None:
+def test_hints_become_available_one_by_one_and_stay_available(workspace, task):
     try_twice(workspace, task)
-    with pytest.raises(HintClosed) as closed:
+    with raises(HintClosed, "hint 2 of task 0.1 opens after hint 1; run: course hint 0.1 1"):
         open_hint(workspace.root, task, 2)
-    assert str(closed.value) == "hint 2 of task 0.1 opens after hint 1; run: course hint 0.1 1"
     assert open_hint(workspace.root, task) == Hint("0.1", 1, 2, "A nudge for 0.1.")
     assert open_hint(workspace.root, task, 1).level == 1
     assert [open_hint(workspace.root, task).level for _ in range(3)] == [2, 2, 2]
 
 
-def test_hints_start_over_when_the_record_is_deleted(workspace: Workspace, task: Task) -> None:
+def test_hints_start_over_when_the_record_is_deleted(workspace, task):
     try_twice(workspace, task)
     open_hint(workspace.root, task)
     (workspace.root / ".course" / "record.json").unlink()

@@ -1,7 +1,6 @@
 """The reports of the training tasks: each is written once, can be resumed, and is never left incomplete."""
 
 import importlib
-from pathlib import Path
 
 import pytest
 
@@ -9,6 +8,7 @@ from course.cli import report
 from course.cli.problem import Problem
 from course.manifest import ROOT, course
 from course.workspace import backups
+from tests.errors import raises
 
 from .releases import Student, write
 from .test_reset import ADD, DOUBLE
@@ -35,7 +35,7 @@ HAND_INS = (report.HandIn("0.1", "one", ("run_one.py", "--set", "Xor")), report.
 
 
 @pytest.fixture
-def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
+def student(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "HAND_INS", HAND_INS)
     student = Student(tmp_path / "mein Ördner")
     student.edit("minitorch/sums.py", (ADD, "    return x + y\n"))
@@ -43,11 +43,11 @@ def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
     return student
 
 
-def run(student: Student, id: str = "", again: bool = False) -> int:
+def run(student, id="", again=False):
     return report.run(student.root, student.manifest, student.console, id, again)
 
 
-def test_written_programs_run_and_unwritten_ones_are_skipped(student: Student) -> None:
+def test_written_programs_run_and_unwritten_ones_are_skipped(student):
     assert run(student) == 0
     lines = student.output.splitlines()
     assert lines[0] == "1 of 2  Task 0.1  reports/one  python project/run_one.py --set Xor --report reports/one"
@@ -63,7 +63,7 @@ def test_written_programs_run_and_unwritten_ones_are_skipped(student: Student) -
     )
 
 
-def test_an_existing_report_is_kept_unless_again_is_requested(student: Student) -> None:
+def test_an_existing_report_is_kept_unless_again_is_requested(student):
     run(student, "0.1")
     write(student.root, {"reports/one/notes.txt": b"mine"})
     student.output  # noqa: B018  # what was printed before
@@ -75,7 +75,7 @@ def test_an_existing_report_is_kept_unless_again_is_requested(student: Student) 
     assert backups.read(student.root, backups.names(student.root)[0]).files["reports/one/notes.txt"] == b"mine"
 
 
-def test_an_interrupted_run_is_resumed(student: Student) -> None:
+def test_an_interrupted_run_is_resumed(student):
     student.edit("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
     student.edit("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
     assert run(student) == 1
@@ -88,7 +88,7 @@ def test_an_interrupted_run_is_resumed(student: Student) -> None:
     assert list((student.root / report.UNFINISHED).iterdir()) == []
 
 
-def test_stopping_a_program_stops_the_command(student: Student) -> None:
+def test_stopping_a_program_stops_the_command(student):
     student.edit("minitorch/sums.py", (DOUBLE, "        return 2 * x\n\n    def half"))
     student.edit("minitorch/sums.py", ('raise NotImplementedError("Need to implement for Task 0.2")', "return x / 2"))
     write(student.root, {"status": b"130"})
@@ -97,24 +97,22 @@ def test_stopping_a_program_stops_the_command(student: Student) -> None:
     assert not (student.root / "reports/two").exists()
 
 
-def test_two_report_commands_cannot_run_at_once(student: Student) -> None:
+def test_two_report_commands_cannot_run_at_once(student):
     with backups.exclusive_access(student.root, report.LOCK), pytest.raises(Problem, match=r"^another command is changing files"):
         run(student, "0.1")
     with backups.exclusive_access(student.root):  # a long report does not block a reset, and a reset does not block a report
         assert run(student, "0.1") == 0
 
 
-def test_a_task_without_a_report_names_those_that_have_one(student: Student) -> None:
-    with pytest.raises(Problem) as error:
+def test_a_task_without_a_report_names_those_that_have_one(student):
+    with raises(Problem, "Task 0.3 has no report; those with one are 0.1, 0.2; run: course report"):
         run(student, "0.3")
-    assert str(error.value) == "Task 0.3 has no report; those with one are 0.1, 0.2; run: course report"
-    with pytest.raises(Problem) as error:
+    with raises(Problem, "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"):
         run(student, "0.9")
-    assert str(error.value) == "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"
 
 
 @pytest.mark.parametrize("hand_in", report.HAND_INS, ids=lambda hand_in: hand_in.name)
-def test_the_programs_accept_the_flags_of_the_report(hand_in: report.HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_accept_the_flags_of_the_report(hand_in, tmp_path, capsys):
     """Each program rejects only the last flag, so it knows the others; without the last flag the program runs."""
     assert hand_in.task in [task.id for task in course().tasks]
     program, *flags = hand_in.command

@@ -1,11 +1,10 @@
 """Resetting a task: its stubs replace the student's code, and everything else stays."""
 
-from pathlib import Path
-
 import pytest
 
 from course.cli.problem import Problem
 from course.workspace import backups, given_tests, pristine, reset
+from tests.errors import raises
 
 from .releases import SUMS, TESTS, Student
 
@@ -14,14 +13,14 @@ DOUBLE = '        raise NotImplementedError("Need to implement for Task 0.2")\n\
 
 
 @pytest.fixture
-def student(tmp_path: Path) -> Student:
+def student(tmp_path):
     student = Student(tmp_path / "mein Ördner")
     student.edit("minitorch/sums.py", (ADD, "    return x + y  # mine\n"), (DOUBLE, "        return helper(x)\n\n    def half"))
     student.edit("minitorch/sums.py", ("def given", "def helper(x):\n    return 2 * x\n\n\ndef given"))
     return student
 
 
-def test_a_reset_restores_the_stubs_and_can_be_undone(student: Student) -> None:
+def test_a_reset_restores_the_stubs_and_can_be_undone(student):
     mine = student.snapshot()
     assert reset.run(student.root, student.manifest, student.console, "0.1") == 0
     name = backups.names(student.root)[0]
@@ -37,13 +36,13 @@ def test_a_reset_restores_the_stubs_and_can_be_undone(student: Student) -> None:
     assert student.output == f"All files match the backup {name}.\n"
 
 
-def test_an_unchanged_task_is_reported_as_such(student: Student) -> None:
+def test_an_unchanged_task_is_reported_as_such(student):
     assert reset.run(student.root, student.manifest, student.console, "0.3") == 0
     assert student.output == "Task 0.3 is as it was handed out; nothing to reset.\n"
     assert backups.names(student.root) == []
 
 
-def test_the_signature_is_restored_and_line_endings_byte_order_mark_and_tabs_are_kept(student: Student) -> None:
+def test_the_signature_is_restored_and_line_endings_byte_order_mark_and_tabs_are_kept(student):
     text = SUMS.replace("def add(x, y):", "def add(x):").replace(ADD, "\treturn x\n# below\n")
     data = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
     (student.root / "minitorch/sums.py").write_bytes(data)
@@ -52,13 +51,13 @@ def test_the_signature_is_restored_and_line_endings_byte_order_mark_and_tabs_are
     assert (student.root / "minitorch/sums.py").read_bytes() == b"\xef\xbb\xbf" + stubs.replace("\n", "\r\n").encode()
 
 
-def test_a_reset_test_loses_the_student_s_decorators_and_arguments(student: Student) -> None:
+def test_a_reset_test_loses_the_student_s_decorators_and_arguments(student):
     student.edit("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
     reset.reset(student.root, student.manifest, "0.3")
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student) -> None:
+def test_given_tests_are_restored_and_the_student_s_tests_stay(student):
     assert given_tests.warning(student.root, student.manifest) == ""
     student.edit("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")', "    assert add(2, 2) == 4"))
     student.edit("tests/test_sums.py", ("@pytest.mark.task0_3", "def test_more():\n    assert add(1, 1) == 2\n\n\n@pytest.mark.task0_3"))
@@ -77,7 +76,7 @@ def test_given_tests_are_restored_and_the_student_s_tests_stay(student: Student)
 
 
 @pytest.mark.parametrize("now", [None, b"def test_add(:\n", b"", TESTS.replace("@pytest.mark.task0_1\n", "").encode()])
-def test_given_tests_that_are_missing_broken_or_unmarked_are_restored(now: bytes | None, student: Student) -> None:
+def test_given_tests_that_are_missing_broken_or_unmarked_are_restored(now, student):
     path = student.root / "tests/test_sums.py"
     path.unlink() if now is None else path.write_bytes(now)
     assert given_tests.changed_files(student.root, student.manifest) == ["tests/test_sums.py"]
@@ -85,14 +84,14 @@ def test_given_tests_that_are_missing_broken_or_unmarked_are_restored(now: bytes
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_a_deleted_file_is_restored(student: Student) -> None:
+def test_a_deleted_file_is_restored(student):
     (student.root / "minitorch/sums.py").unlink()
     name = reset.reset(student.root, student.manifest, "0.2")
     assert student.text("minitorch/sums.py") == SUMS
     assert backups.read(student.root, str(name)).files == {"minitorch/sums.py": None}
 
 
-def test_an_invalid_python_body_is_replaced_and_the_rest_stays(student: Student) -> None:
+def test_an_invalid_python_body_is_replaced_and_the_rest_stays(student):
     before = student.text("minitorch/sums.py")
     student.edit("minitorch/sums.py", ("    return x + y  # mine\n", "    return x + (\n"))
     reset.reset(student.root, student.manifest, "0.1")
@@ -106,7 +105,7 @@ def test_an_invalid_python_body_is_replaced_and_the_rest_stays(student: Student)
         ("def add(x, y):", "def plus(x, y):", "minitorch/sums.py has no function add, which Task 0.1 has you write"),
     ],
 )
-def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(student: Student, old: str, new: str, why: str) -> None:
+def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(student, old, new, why):
     student.edit("minitorch/sums.py", (old, new))
     before = student.snapshot()
     with pytest.raises(Problem) as error:
@@ -118,33 +117,28 @@ def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(stude
     assert student.text("minitorch/sums.py") == SUMS
 
 
-def test_undecodable_bytes_are_reported(student: Student) -> None:
+def test_undecodable_bytes_are_reported(student):
     (student.root / "minitorch/sums.py").write_bytes(SUMS.encode() + b"# \xe4\n")
-    with pytest.raises(Problem) as error:
-        reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == (
+    with raises(
+        Problem,
         "minitorch/sums.py, line 28: expected text in utf-8, got the byte 0xe4; "
-        "fix it, or reset the whole file: course reset 0.1 --whole-files"
-    )
+        "fix it, or reset the whole file: course reset 0.1 --whole-files",
+    ):
+        reset.reset(student.root, student.manifest, "0.1")
 
 
-def test_an_unknown_task_and_missing_original_files_are_reported_with_the_next_command(student: Student) -> None:
-    with pytest.raises(Problem) as error:
+def test_an_unknown_task_and_missing_original_files_are_reported_with_the_next_command(student):
+    with raises(Problem, "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"):
         reset.reset(student.root, student.manifest, "0.9")
-    assert str(error.value) == "there is no task '0.9'; the tasks are 0.1, 0.2, 0.3; run: course list"
     (student.root / pristine.PATH).write_bytes(b"PK")
-    with pytest.raises(Problem) as error:
+    with raises(Problem, "course/pristine.zip is damaged (File is not a zip file); run: git checkout -- course/pristine.zip"):
         reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == ("course/pristine.zip is damaged (File is not a zip file); run: git checkout -- course/pristine.zip")
     (student.root / pristine.PATH).unlink()
-    with pytest.raises(Problem) as error:
+    with raises(Problem, "course/pristine.zip is missing, which records what was handed out; run: git checkout -- course/pristine.zip"):
         reset.reset(student.root, student.manifest, "0.1")
-    assert str(error.value) == (
-        "course/pristine.zip is missing, which records what was handed out; run: git checkout -- course/pristine.zip"
-    )
 
 
-def test_backups_are_listed(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+def test_backups_are_listed(student, capsys):
     assert reset.list_all(student.root, student.console) == 0
     assert student.output == "There are no backups yet.\n"
     name = reset.reset(student.root, student.manifest, "0.1")

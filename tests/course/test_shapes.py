@@ -1,38 +1,33 @@
 """Near copies of solutions are found despite other names, another order or another kind of loop: `course.staff.handout.shapes`."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Mapping
 from functools import cache
 
 import pytest
 
-from course.manifest import ROOT, course
+from course.manifest import course
 from course.staff.handout import shapes
-from course.staff.handout.generate import left_out_modules, left_out_names, write_names
+from course.staff.handout.generate import left_out_names, write_names
 from course.staff.handout.leaks import removed_bodies
-from course.staff.handout.library import library_files
-from course.staff.handout.selection import select
 from course.staff.handout.shapes import ENOUGH, expressions_of, find_near_copies
 
-from .handouts import handout
+from .prepared import course_files, selection
 
 LAST = 5
 PLANTED = "course/oracles/planted.py"
 
 
 @cache
-def solutions() -> Mapping[str, str]:
+def solutions():
     """The solutions that the handout of all modules does not show."""
     names, left_out = write_names(course(), LAST), left_out_names(course(), LAST)
     removed = {path: {**names.get(path, {}), **left_out.get(path, {})} for path in [*names, *left_out]}
-    return removed_bodies(select(ROOT, course(), LAST), removed)
+    return removed_bodies(selection(), removed)
 
 
-def near_copies_in(code: str, name: str) -> list[str]:
+def near_copies_in(code, name):
     """The functions that would show a solution if a file with this code were part of the handout."""
-    files = {**handout(LAST), PLANTED: code}
+    files = {**course_files(3), PLANTED: code}
     return [copy.shape.name for copy in find_near_copies({name: solutions()[name]}, files) if copy.shape.path == PLANTED]
 
 
@@ -76,14 +71,6 @@ def copy(data, axes):
     assert sorted(axes) == list(range(data.dims))
     return data.as_view(tuple(sizes), tuple(hops), data.offset)
 """,
-    "minitorch.autodiff:central_difference": """
-def copy(g, *point, which=0, h=1e-4):
-    low, high = list(point), list(point)
-    low[which] = point[which] - h
-    high[which] = point[which] + h
-    difference = g(*high) - g(*low)
-    return difference / (2 * h)
-""",
     "minitorch.autodiff:backpropagate": """
 def copy(root, start):
     table = {root: start}
@@ -122,15 +109,6 @@ def copy(t):
     power = math.exp(t)
     return 1.0 / (math.exp(-t) + 1.0) if not t < 0 else power / (power + 1.0)
 """,
-    "minitorch.nn.functional:tile": """
-def copy(x, window):
-    b, c, h, w = x.shape
-    a, d = check_windows(x, window)
-    down, across = h // a, w // d
-    pieces = x.contiguous().view(b, c, down, a, across, d)
-    moved = pieces.permute(0, 1, 2, 4, 3, 5)
-    return moved.contiguous().view(b, c, down, across, d * a), down, across
-""",
     "minitorch.nn.functional:softmax": """
 def copy(x, axis):
     lowered = x - max(x, axis)
@@ -165,23 +143,23 @@ def copy(g):
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_a_rewritten_solution_is_found(name: str) -> None:
+def test_a_rewritten_solution_is_found(name):
     assert "copy" in near_copies_in(COPIES[name], name)
 
 
 class Rename(ast.NodeTransformer):
     """Renames all variables and functions and changes constants."""
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
+    def visit_Name(self, node):
         if node.id in shapes.KEPT or node.id in shapes.LOOPS or node.id in shapes.CONVERSIONS:
             return node
         return ast.Name(f"other_{node.id[::-1]}", node.ctx)
 
-    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+    def visit_Constant(self, node):
         return ast.Constant(node.value + 17) if type(node.value) in (int, float) else node
 
 
-def test_every_renamed_solution_is_found() -> None:
+def test_every_renamed_solution_is_found():
     """This holds for solutions with enough expressions; their number is pinned, so a change that recognizes fewer fails."""
     large = {name: body for name, body in solutions().items() if expressions_of(ast.parse(body).body).total() >= ENOUGH}
     assert len(large) > 40
@@ -189,7 +167,7 @@ def test_every_renamed_solution_is_found() -> None:
     for number, body in enumerate(large.values()):
         tree = ast.parse(f"def planted_{number}():\n" + "\n".join(f"    {line}" for line in body.splitlines()))
         code.append(ast.unparse(ast.fix_missing_locations(Rename().visit(tree))))
-    copies = find_near_copies(large, {**handout(LAST), PLANTED: "\n\n".join(code)})
+    copies = find_near_copies(large, {**course_files(3), PLANTED: "\n\n".join(code)})
     found = {(copy.name, copy.shape.name) for copy in copies if copy.shape.path == PLANTED}
     missed = [name for number, name in enumerate(large) if (name, f"planted_{number}") not in found]
     assert missed == []
@@ -203,31 +181,21 @@ def test_every_renamed_solution_is_found() -> None:
         "def other(a, b):\n    return [x + y for x, y in zip(a, b)]\n",
     ],
 )
-def test_another_algorithm_is_not_a_copy(code: str) -> None:
+def test_another_algorithm_is_not_a_copy(code):
     assert near_copies_in(code, "minitorch.tensor_data:index_to_position") == []
 
 
-def test_a_copy_on_a_page_of_the_book_is_found_with_its_line() -> None:
+def test_a_copy_on_a_page_of_the_book_is_found_with_its_line():
     page = f"# Title\n\n```{{code-cell}}\n:tags: [hide-input]\n{COPIES['minitorch.tensor_data:index_to_position'].strip()}\n```\n"
     name = "minitorch.tensor_data:index_to_position"
-    copies = find_near_copies({name: solutions()[name]}, {**handout(LAST), "docs/planted.md": page})
+    copies = find_near_copies({name: solutions()[name]}, {**course_files(3), "docs/planted.md": page})
     assert ("docs/planted.md", 5) in [(copy.shape.path, copy.shape.line) for copy in copies]
 
 
-def test_the_error_about_a_near_copy_names_both_functions_and_the_remedy() -> None:
+def test_the_error_about_a_near_copy_names_both_functions_and_the_remedy():
     name = "minitorch.tensor_data:index_to_position"
-    (copy,) = find_near_copies({name: solutions()[name]}, {**handout(LAST), PLANTED: COPIES[name].lstrip()})
+    (copy,) = find_near_copies({name: solutions()[name]}, {**course_files(3), PLANTED: COPIES[name].lstrip()})
     assert str(copy) == (
         f"{PLANTED}:1 copy shows the solution of {name}: it evaluates 100% of its expressions; "
         "compute the same in another way, or enter the two in REVIEWED of course.staff.handout.shapes with a reason"
     )
-
-
-def test_the_handout_shows_no_solution_and_every_exception_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = library_files(ROOT, course(), LAST, left_out_modules(course(), LAST))  # in the handout it is one zip file
-    searched = {**library, **handout(LAST)}
-    assert find_near_copies(solutions(), searched) == []
-    reviewed = dict(shapes.REVIEWED)
-    monkeypatch.setattr(shapes, "REVIEWED", {})
-    found = {(copy.name, copy.shape.path, copy.shape.name) for copy in find_near_copies(solutions(), searched)}
-    assert found == set(reviewed)

@@ -1,30 +1,28 @@
 """Slides: the decks of the modules, what their blocks may contain, and the command."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
-from pathlib import Path
 
 import pytest
 
-from course.manifest import ROOT, course
-from course.staff import StaffError, cli
-from course.staff.handout.selection import select
+from course.manifest import course
+from course.staff import StaffError
 from course.staff.slides.deck import SOURCES, quote_source, read_deck, write_deck
 
+from .prepared import selection
+from .staff_commands import command_in_folder
 from .test_class_page import Page, browser, needs_chromium, open_page  # noqa: F401  # browser is a fixture
 
 DECKS = sorted(SOURCES.glob("*.md"))
 
 
-def test_every_module_but_those_of_extra_tasks_has_a_deck() -> None:
+def test_every_module_but_those_of_extra_tasks_has_a_deck():
     assert [path.stem for path in DECKS] == [f"module{stage}" for stage in course().required_stages]
 
 
 @pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
-def test_a_deck_has_slides_with_titles_notes_and_figures_and_its_page_loads_nothing(path: Path, tmp_path: Path) -> None:
+def test_a_deck_has_slides_with_titles_notes_and_figures_and_its_page_loads_nothing(path, tmp_path):
     slides = read_deck(path)
     module = next(stage for stage in course().stages if f"module{stage.number}" == path.stem)
     assert slides[0].title == f"Module {module.number}: {module.title}"
@@ -48,7 +46,7 @@ def test_a_deck_has_slides_with_titles_notes_and_figures_and_its_page_loads_noth
     assert text.count('<section class="slide"') == len(slides)
 
 
-def test_a_page_of_the_app_that_a_deck_names_exists() -> None:
+def test_a_page_of_the_app_that_a_deck_names_exists():
     from project.lab.registry import VIEWS
 
     named = {page for path in DECKS for page in re.findall(r"`(m\d_\w+)`", path.read_text(encoding="utf-8"))}
@@ -56,13 +54,13 @@ def test_a_page_of_the_app_that_a_deck_names_exists() -> None:
     assert named <= {view.name for view in VIEWS}
 
 
-def deck(folder: Path, text: str) -> Path:
+def deck(folder, text):
     """A deck with this text."""
     (folder / "deck.md").write_text(text, encoding="utf-8")
     return folder / "deck.md"
 
 
-def test_notes_and_slides_are_separated_and_markup_is_text(tmp_path: Path) -> None:
+def test_notes_and_slides_are_separated_and_markup_is_text(tmp_path):
     first, second = read_deck(deck(tmp_path, "# One\n\n<b>x</b>\n\nNotes:\n\nSay *this*.\n\n---\n\n## Two\n\n| a |\n|---|\n| 1 |\n"))
     assert (first.title, second.title, second.notes) == ("One", "Two", "")
     assert "&lt;b&gt;x&lt;/b&gt;" in first.body
@@ -70,7 +68,7 @@ def test_notes_and_slides_are_separated_and_markup_is_text(tmp_path: Path) -> No
     assert "<td>1</td>" in second.body
 
 
-def test_code_comes_from_the_file(tmp_path: Path) -> None:
+def test_code_comes_from_the_file(tmp_path):
     (slide,) = read_deck(deck(tmp_path, "# One\n\n```{source} minitorch/scalar_functions.py Log.backward\n```\n"))
     assert "operators.log_back(a, d_output)" in slide.body
     assert quote_source(["minitorch/scalar_functions.py", "Log.backward"], "").startswith("@staticmethod\ndef backward(")
@@ -99,29 +97,19 @@ def test_code_comes_from_the_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_block_that_cannot_be_filled_names_the_slide(tmp_path: Path, block: str, says: str) -> None:
+def test_a_block_that_cannot_be_filled_names_the_slide(tmp_path, block, says):
     path = deck(tmp_path, f"# One\n\n---\n\n## Two\n\n{block}\n")
     with pytest.raises(StaffError) as error:
         read_deck(path)
     assert str(error.value).startswith(f"{path}, slide 2: {says}")
 
 
-def test_the_command_makes_the_decks_of_some_modules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["course-staff", "slides", "--out", str(tmp_path), "--modules", "1,2"])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert not end.value.code
-    assert capsys.readouterr().out.splitlines() == [f"{tmp_path}/module1.html", f"{tmp_path}/module2.html"]
-    monkeypatch.setattr("sys.argv", ["course-staff", "slides", "--out", str(tmp_path), "--modules", "5"])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert (end.value.code, capsys.readouterr().err.splitlines()) == (
-        2,
-        ["error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got '5'", "next: course-staff slides --help"],
-    )
+def test_the_command_makes_the_decks_of_some_modules(tmp_path, monkeypatch, capsys):
+    run = command_in_folder(tmp_path, monkeypatch, capsys)
+    assert run("slides", "--out", "decks", "--modules", "1,2") == (0, "decks/module1.html\ndecks/module2.html\n")
+    error = "error: --modules expected modules from 0 to 4, such as 0,1 or 0-2, got '5'\nnext: course-staff slides --help\n"
+    assert run("slides", "--out", "decks", "--modules", "5") == (2, error)
 
 
-def test_no_workspace_holds_slides() -> None:
-    assert [path for path in select(ROOT, course(), course().stages[-1].number) if "slides" in path] == []
+def test_no_workspace_holds_slides():
+    assert [path for path in selection() if "slides" in path] == []

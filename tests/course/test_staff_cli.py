@@ -1,8 +1,5 @@
 """The teacher's command line: its calls of grading and its output; grading itself is tested elsewhere."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +27,7 @@ class Grader:
     asked: dict[str, Any] = field(default_factory=dict)
     error: Exception | None = None
 
-    def grade(self, submissions: Sequence[Path], out: Path, progress: Callable[[Any], object], **asked: Any) -> list[Result]:
+    def grade(self, submissions, out, progress, **asked):
         self.asked = asked | {"submissions": submissions, "out": out}
         progress(SimpleNamespace(done=0, total=2, left=None, now="", warning="no sandbox [here]"))
         progress(SimpleNamespace(done=1, total=2, left=100.0, now="ann: Task 0.1", warning=""))
@@ -40,17 +37,17 @@ class Grader:
 
 
 @pytest.fixture
-def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
+def grader(monkeypatch):
     grader = Grader()
     replace_grading(monkeypatch, grader.grade)
     return grader
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[str], list[str]]]:
+def run(monkeypatch, capsys):
     """Runs the command line; returns its exit code and its output."""
 
-    def run(*arguments: str) -> tuple[int, list[str], list[str]]:
+    def run(*arguments):
         monkeypatch.setattr("sys.argv", ["course-staff", *arguments])
         with pytest.raises(SystemExit) as end:
             cli.main()
@@ -60,14 +57,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return run
 
 
-def result(name: str, refused: str = "", **flags: Any) -> Result:
+def result(name, refused="", **flags):
     tasks = () if refused else (TaskResult("0.1", PASS, 10, 10), TaskResult("0.2", FAIL, 10, 0, **flags))
     return Result(name, "0" * 64, refused, tasks, (), "bubblewrap", 1, 1.0)
 
 
-def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(
-    grader: Grader, run: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(grader, run, tmp_path):
     grader.results = [result("ann"), result("ben", disagrees=True), result("cem", flaky=True), result("dan", "not a zip file")]
     code, printed, errors = run("grade", "a", "b", "--out", str(tmp_path), "--task", "0", "--task", "1.1", "--seed", "5", "--workers", "1")
     assert code == 0
@@ -93,15 +88,15 @@ def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(
     assert (tmp_path / "class.csv").is_file()
 
 
-def test_outputs_are_rewritten_from_the_results(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_outputs_are_rewritten_from_the_results(run, tmp_path):
     write_result(tmp_path / "results" / "ann.json", result("ann"))
     assert run("outputs", str(tmp_path), "--format", "junit") == (0, [f"junit       {tmp_path}/junit.xml"], [])
     assert "ann" in (tmp_path / "junit.xml").read_text(encoding="utf-8")
 
 
-def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_stopped_run_names_the_command_that_continues(grader, run, tmp_path):
     grader.error = StaffError("stopped; 1 of 2 are graded, and their results are kept")
-    grader.error.code, grader.error.next = 130, "course-staff grade a --out b"  # type: ignore[attr-defined]  # as its subclass has
+    grader.error.code, grader.error.next = 130, "course-staff grade a --out b"
     code, printed, errors = run("grade", "a", "--out", str(tmp_path))
     assert (code, printed) == (130, [])
     assert errors[-2:] == ["error: stopped; 1 of 2 are graded, and their results are kept", "next: course-staff grade a --out b"]
@@ -123,6 +118,16 @@ def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Cal
         ),
         (["outputs", "OUT"], ["error: OUT holds no results", "next: course-staff grade SUBMISSIONS --out OUT"]),
         (["classroom", "OUT", "--github"], ["error: OUT is not a handout; create one first", "next: course-staff handout OUT"]),
+        (["prove", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff prove"]),
+        (
+            ["handout", "--modules", "1-2", "OUT"],
+            ["error: --modules expected a range from 0, such as 0-1, got '1-2'", "next: course-staff handout --modules 0-1 DIR"],
+        ),
+        (
+            ["handout", "--modules", "1", "OUT"],
+            ["error: --modules expected a range from 0, such as 0-1, got '1'", "next: course-staff handout --modules 0-1 DIR"],
+        ),
+        (["handout", "--modules", "0-9", "OUT"], ["error: there is no stage 9; the stages are 0, 1", "next: course-staff --help"]),
         (["patterns", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff patterns"]),
         (
             ["handout", "OUT", "--modules", "0", "--staff", "1"],
@@ -130,9 +135,7 @@ def test_a_stopped_run_names_the_command_that_continues(grader: Grader, run: Cal
         ),
     ],
 )
-def test_an_impossible_request_ends_with_one_line_and_the_next_command(
-    grader: Grader, run: Callable[..., Any], tmp_path: Path, arguments: list[str], lines: list[str]
-) -> None:
+def test_an_impossible_request_ends_with_one_line_and_the_next_command(grader, run, tmp_path, arguments, lines):
     code, printed, errors = run(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments))
     assert (code, printed) == (2, [])
     expected = [line.replace("OUT", str(tmp_path / "out")) for line in lines]

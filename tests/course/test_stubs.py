@@ -1,23 +1,23 @@
 """Proofs about the course: unwritten code fails as such and breaks nothing else, and with all solutions restored every test passes."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
 
 from course.manifest import ROOT, course
 from course.runner.gpu import environment
-from course.staff.handout.generate import BARE, GUIDED
+from course.staff.handout.generate import BARE
 from course.staff.proofs.answers import graded_files
-from course.staff.proofs.prove import COMPILED, PLAIN, needed_files
+from course.staff.proofs.prove import COMPILED, PLAIN
 from course.staff.proofs.runs import copy, run_tests
 
 from .handouts import handout
+from .prepared import course_files, reference_files
+
+pytest_plugins = "tests.course.forks"
 
 STAGES = sorted({task.stage for task in course().tasks})
 
@@ -52,10 +52,10 @@ class Result:
 
     states: dict[str, dict[tuple[str, str | None], int]]
 
-    def tasks_in(self, state: str) -> set[str]:
+    def tasks_in(self, state):
         return {task for task, states in self.states.items() for found, _ in states if found == state}
 
-    def needs(self, task: str) -> set[str | None]:
+    def needs(self, task):
         return {needed for state, needed in self.states[task] if state != "passed"}
 
 
@@ -63,12 +63,12 @@ SIMULATED = {name: value for task in course().tasks for name, value in environme
 """Environment variables that make tests for the GPU run in the simulator."""
 
 
-def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = False) -> Result:
+def run(files, *arguments, compiled=False):
     """The states of the tests; with the compiler off, tests that need it are left out."""
     with copy({**files, "conftest.py": FEW_EXAMPLES}) as folder:
         rows = run_tests(folder, arguments, limit=300, environment=SIMULATED | (COMPILED if compiled else PLAIN)).rows
     assert rows
-    states: dict[str, dict[tuple[str, str | None], int]] = {}
+    states = {}
     for row in rows:
         if row["state"] == "skipped" and not compiled:
             continue
@@ -78,12 +78,19 @@ def run(files: Mapping[str, str | bytes], *arguments: str, compiled: bool = Fals
     return Result(states)
 
 
-@pytest.mark.parametrize("last", [STAGES[0], STAGES[-1]])
-def test_a_handout_imports_passes_the_linter_and_collects_by_itself(last: int) -> None:
-    check_handout(last, GUIDED)
+@pytest.mark.usefixtures("forked_processes")
+def test_the_tests_of_a_handout_are_collected_by_themselves():
+    with copy(course_files(STAGES[0])) as folder:
+        check_collection(folder)
 
 
-def check_handout(last: int, style: str) -> None:
+def check_collection(folder):
+    collected = run_tests(folder, ["--collect-only"])
+    assert collected.rows == [], collected.output
+    assert " tests collected" in collected.output
+
+
+def check_handout(last, style):
     asked = ["--extend-ignore=D102,D103"] if style == BARE else []  # students write the docstrings
     with copy(handout(last, style)) as folder:
         imported = subprocess.run([sys.executable, "-c", IMPORT_ALL], cwd=folder, capture_output=True, text=True, check=False)
@@ -91,13 +98,11 @@ def check_handout(last: int, style: str) -> None:
         for command in (["check", "--no-cache", *asked], ["format", "--check", "--no-cache"]):
             styled = subprocess.run([sys.executable, "-m", "ruff", *command, "."], cwd=folder, capture_output=True, text=True, check=False)
             assert styled.returncode == 0, styled.stdout
-        collected = run_tests(folder, ["--collect-only"])
-    assert collected.rows == [], collected.output
-    assert " tests collected" in collected.output
+        check_collection(folder)
 
 
-def test_every_graded_test_has_one_task_mark() -> None:
-    files = needed_files(ROOT, course())
+def test_every_graded_test_has_one_task_mark():
+    files = reference_files()
     known = {task.mark for task in course().tasks}
     for path in sorted({path for task in course().tasks for path in graded_files(task, files)}):
         tree = ast.parse(str(files[path]))
@@ -108,8 +113,8 @@ def test_every_graded_test_has_one_task_mark() -> None:
                 assert len(marks) == 1, f"{path}:{node.lineno} {node.name}"
 
 
-def test_every_task_with_code_lists_its_functions_and_has_tests() -> None:
-    files = needed_files(ROOT, course())
+def test_every_task_with_code_lists_its_functions_and_has_tests():
+    files = reference_files()
     for task in course().tasks:
         assert graded_files(task, files), task.id
         assert set(task.files) <= set(files), task.id

@@ -3,20 +3,20 @@
 import hashlib
 import json
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from course.cli import report, submit
 from course.cli.problem import Problem
 from course.workspace.activity import OpenedHint, TaskActivity, TestRun, decode, encode
+from tests.errors import raises
 
 from .releases import Student, write
 from .test_reset import ADD
 
 
 @pytest.fixture
-def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
+def student(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "HAND_INS", (report.HandIn("0.2", "scalar", ("run_scalar.py",)),))
     student = Student(tmp_path / "mein Ördner")
     student.edit("minitorch/sums.py", (ADD, "    return x + y\n"))
@@ -25,12 +25,12 @@ def student(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Student:
     return student
 
 
-def archive_entries(student: Student) -> dict[str, bytes]:
+def archive_entries(student):
     with zipfile.ZipFile(student.root / "submission.zip") as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_archive_contains_exactly_the_tasks_files_and_reports(student: Student) -> None:
+def test_the_archive_contains_exactly_the_tasks_files_and_reports(student):
     assert submit.run(student.root, student.manifest, student.console) == 0
     paths = ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
     assert archive_entries(student) == {path: (student.root / path).read_bytes() for path in paths}
@@ -44,7 +44,7 @@ def test_the_archive_contains_exactly_the_tasks_files_and_reports(student: Stude
     )
 
 
-def test_the_same_files_give_the_same_bytes(student: Student) -> None:
+def test_the_same_files_give_the_same_bytes(student):
     hashes = set()
     for _ in range(2):
         submit.run(student.root, student.manifest, student.console)
@@ -56,7 +56,7 @@ def test_the_same_files_give_the_same_bytes(student: Student) -> None:
     assert [path.name for path in student.root.iterdir() if "submission" in path.name] == ["submission.zip"]
 
 
-def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> None:
+def test_files_that_are_left_out_are_named_with_the_reason(student):
     student.edit("minitorch/other.py", ("OTHER = 1", "OTHER = 2"))
     student.edit("minitorch/sums.py", ("import math\n", "import math\nfrom minitorch.mine import MINE\n"))
     write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes.txt": b"notes"})
@@ -76,14 +76,14 @@ def test_files_that_are_left_out_are_named_with_the_reason(student: Student) -> 
     assert "notes.txt" not in output
 
 
-def test_an_incompatible_signature_is_named(student: Student) -> None:
+def test_an_incompatible_signature_is_named(student):
     student.edit("minitorch/sums.py", ("def double(self, x):", "def double(self):"))
     submit.run(student.root, student.manifest, student.console)
     message = "  minitorch/sums.py, line 21: the course calls double(self, x), which your double(self) does not accept; change it back, or"
     assert message in student.output
 
 
-def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student: Student, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student, monkeypatch):
     secret = student.root.parent / "secret.py"
     secret.write_text("x = 1\n", encoding="utf-8")
     (student.root / "tests/test_sums.py").unlink()
@@ -105,18 +105,17 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student: Stude
         (b"\n" * 2 + b"x = '\xe4'\n", "line 3: expected text in utf-8, got the byte 0xe4"),
     ],
 )
-def test_invalid_python_is_refused_unless_forced(student: Student, data: bytes, why: str) -> None:
+def test_invalid_python_is_refused_unless_forced(student, data, why):
     write(student.root, {"minitorch/sums.py": data})
-    with pytest.raises(Problem) as error:
+    with raises(Problem, f"minitorch/sums.py, {why}; such a file cannot be graded: fix it, or run: course submit --anyway"):
         submit.run(student.root, student.manifest, student.console)
-    assert str(error.value) == (f"minitorch/sums.py, {why}; such a file cannot be graded: fix it, or run: course submit --anyway")
     assert not (student.root / "submission.zip").exists()
     assert submit.run(student.root, student.manifest, student.console, anyway=True) == 0
     assert archive_entries(student)["minitorch/sums.py"] == data
     assert f"Warning:\n  minitorch/sums.py, {why}\n" in student.output
 
 
-def test_a_file_that_is_not_a_zip_file_is_not_overwritten(student: Student) -> None:
+def test_a_file_that_is_not_a_zip_file_is_not_overwritten(student):
     before = student.snapshot()
     for out, message in (
         (
@@ -126,13 +125,12 @@ def test_a_file_that_is_not_a_zip_file_is_not_overwritten(student: Student) -> N
         ("minitorch", f"{student.root / 'minitorch'} is a folder; choose another file: course submit --out FILE"),
         ("a/b.zip", f"the folder {student.root / 'a'} does not exist; choose a file in an existing folder: course submit --out FILE"),
     ):
-        with pytest.raises(Problem) as error:
+        with raises(Problem, message):
             submit.run(student.root, student.manifest, student.console, out)
-        assert str(error.value) == message
     assert student.snapshot() == before
 
 
-def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_get_json(student, capsys):
     submit.run(student.root, student.manifest, student.console, as_json=True)
     output = json.loads(capsys.readouterr().out)
     assert output["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
@@ -140,7 +138,7 @@ def test_programs_get_json(student: Student, capsys: pytest.CaptureFixture[str])
     assert (output["left_out"], output["broken"], output["warnings"]) == ({}, [], [])
 
 
-def test_an_empty_workspace_has_nothing_to_submit(student: Student) -> None:
+def test_an_empty_workspace_has_nothing_to_submit(student):
     manifest = student.manifest
     for path in ("minitorch/sums.py", "tests/test_sums.py", "reports/scalar/report.md"):
         (student.root / path).unlink()
@@ -161,12 +159,12 @@ ACTIVITY = {
 }
 
 
-def write_record(student: Student) -> None:
+def write_record(student):
     """Write a record into the workspace, as the commands do."""
     write(student.root, {".course/activity.json": encode(ACTIVITY, last={"task": "0.1", "time": 1.0, "codes": {"0.1": "f00d"}})})
 
 
-def test_the_record_is_left_out_unless_requested_and_one_line_says_so(student: Student) -> None:
+def test_the_record_is_left_out_unless_requested_and_one_line_says_so(student):
     write_record(student)
     submit.run(student.root, student.manifest, student.console)
     assert "reports/activity.json" not in archive_entries(student)
@@ -175,12 +173,12 @@ def test_the_record_is_left_out_unless_requested_and_one_line_says_so(student: S
     ) in student.output
 
 
-def test_without_a_record_the_command_does_not_mention_it(student: Student) -> None:
+def test_without_a_record_the_command_does_not_mention_it(student):
     submit.run(student.root, student.manifest, student.console)
     assert "--with-record" not in student.output
 
 
-def test_with_record_the_archive_has_the_record_without_times_of_day_and_hashes(student: Student) -> None:
+def test_with_record_the_archive_has_the_record_without_times_of_day_and_hashes(student):
     write_record(student)
     submit.run(student.root, student.manifest, student.console, with_record=True)
     data = archive_entries(student)["reports/activity.json"]
@@ -190,7 +188,7 @@ def test_with_record_the_archive_has_the_record_without_times_of_day_and_hashes(
     assert "stays on this machine" not in student.output
 
 
-def test_show_record_shows_everything_that_would_be_submitted(student: Student) -> None:
+def test_show_record_shows_everything_that_would_be_submitted(student):
     write_record(student)
     assert submit.show_record(student.root, student.console) == 0
     assert student.output == (
@@ -206,7 +204,7 @@ def test_show_record_shows_everything_that_would_be_submitted(student: Student) 
     assert not (student.root / "submission.zip").exists()
 
 
-def test_show_record_as_json_prints_exactly_the_file(student: Student, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_record_as_json_prints_exactly_the_file(student, capsys):
     write_record(student)
     submit.show_record(student.root, student.console, as_json=True)
     shown = capsys.readouterr().out
@@ -214,7 +212,7 @@ def test_show_record_as_json_prints_exactly_the_file(student: Student, capsys: p
     assert archive_entries(student)["reports/activity.json"] == shown.encode()
 
 
-def test_show_record_handles_an_empty_or_damaged_record(student: Student) -> None:
+def test_show_record_handles_an_empty_or_damaged_record(student):
     submit.show_record(student.root, student.console)
     assert student.output == "Nothing is recorded yet.\n"
     write(student.root, {".course/activity.json": b"{"})

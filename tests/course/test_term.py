@@ -1,17 +1,13 @@
 """A term: its policy and roster, which attempt counts, penalties for lateness, and reasons for changed marks."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ from course.staff.grading.submissions import read
 from course.staff.term import roster
 from course.staff.term.attempts import choose, days_late, find_attempts, free_days
 from course.staff.term.history import History
-from course.staff.term.policy import FILE, Policy, parse_policy
+from course.staff.term.policy import FILE, parse_policy
 from course.staff.term.term import mark
 
 from .staff_commands import assert_policy_refused, command_in_folder, replace_grading
@@ -64,14 +60,14 @@ First = 2
 """
 
 
-def policy(text: str = TERM) -> Policy:
+def policy(text=TERM):
     return parse_policy(text, Path(FILE), course())
 
 
 # The policy
 
 
-def test_a_policy_has_the_values_of_its_file() -> None:
+def test_a_policy_has_the_values_of_its_file():
     found = policy()
     first, second = found.deadlines
     assert (first.name, first.tasks, first.attempts, first.due.isoformat()) == ("First", ("0.1",), 3, "2026-10-05T18:00:00+02:00")
@@ -81,7 +77,7 @@ def test_a_policy_has_the_values_of_its_file() -> None:
     assert (found.late.days, found.late.percent, found.late.most, found.late.grace) == (2, 10.0, 4, 10)
 
 
-def test_a_module_is_expanded_to_its_tasks() -> None:
+def test_a_module_is_expanded_to_its_tasks():
     tasks = policy(TERM.replace('["0.3", "0.4"]', '["1"]')).deadlines[1].tasks
     assert tasks == tuple(task.id for task in course().tasks if task.stage == 1)
 
@@ -116,11 +112,11 @@ def test_a_module_is_expanded_to_its_tasks() -> None:
         ("[late]", "[[late]]", "term.toml: late expected a table, got"),
     ],
 )
-def test_an_invalid_policy_is_refused_with_the_entry(old: str, new: str, says: str) -> None:
+def test_an_invalid_policy_is_refused_with_the_entry(old, new, says):
     assert_policy_refused(TERM, old, new, says)
 
 
-def test_unknown_names_are_reported_with_the_closest_match() -> None:
+def test_unknown_names_are_reported_with_the_closest_match():
     with pytest.raises(RequestError, match="no student 'adda'; did you mean 'ada'"):
         policy().student("adda")
     with pytest.raises(RequestError, match="no deadline 'Frst'; did you mean 'First'"):
@@ -142,7 +138,7 @@ LISTS = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """The folder of a term, without submissions."""
     (tmp_path / FILE).write_text(TERM)
     for name in ("first", "second"):
@@ -151,7 +147,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("source", LISTS)
-def test_student_lists_of_every_lms_are_accepted(source: str, folder: Path) -> None:
+def test_student_lists_of_every_lms_are_accepted(source, folder):
     table = folder / "list.csv"
     table.write_text(LISTS[source], encoding="utf-8")
     assert roster.import_roster(folder, table, course()) == roster.ImportResult(2, 0, ())
@@ -172,7 +168,7 @@ def test_student_lists_of_every_lms_are_accepted(source: str, folder: Path) -> N
         ("", "got: no heading"),
     ],
 )
-def test_an_invalid_list_changes_nothing(text: str, says: str, folder: Path) -> None:
+def test_an_invalid_list_changes_nothing(text, says, folder):
     table = folder / "list.csv"
     table.write_text(text)
     with pytest.raises(RequestError) as error:
@@ -181,7 +177,7 @@ def test_an_invalid_list_changes_nothing(text: str, says: str, folder: Path) -> 
     assert (folder / FILE).read_text() == TERM
 
 
-def test_a_list_in_an_unknown_encoding_and_a_missing_one_are_refused(folder: Path) -> None:
+def test_a_list_in_an_unknown_encoding_and_a_missing_one_are_refused(folder):
     (folder / "list.csv").write_bytes(b"id,name\ns1,G\x81del\n")  # not a letter in Windows-1252 either
     with pytest.raises(RequestError, match="expected a CSV table in UTF-8, got another encoding; save it as UTF-8"):
         roster.import_roster(folder, folder / "list.csv", course())
@@ -189,7 +185,7 @@ def test_a_list_in_an_unknown_encoding_and_a_missing_one_are_refused(folder: Pat
         roster.import_roster(folder, folder / "other.csv", course())
 
 
-def test_a_new_term_has_a_deadline_for_every_module_and_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_new_term_has_a_deadline_for_every_module_and_is_not_overwritten(tmp_path):
     path = roster.create_term(tmp_path / "term", course(), "2027-01-31")
     made = parse_policy(path.read_text(), path, course())
     assert [deadline.tasks for deadline in made.deadlines] == [
@@ -205,11 +201,8 @@ def test_a_new_term_has_a_deadline_for_every_module_and_is_not_overwritten(tmp_p
 DUE = datetime(2026, 10, 5, 16, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("minutes", "days"),
-    [(-1000, 0), (0, 0), (10, 0), (11, 1), (10 + 24 * 60, 1), (11 + 24 * 60, 2)],
-)
-def test_each_started_day_counts_after_the_grace_period(minutes: int, days: int) -> None:
+@pytest.mark.parametrize(("minutes", "days"), [(-1000, 0), (0, 0), (10, 0), (11, 1), (10 + 24 * 60, 1), (11 + 24 * 60, 2)])
+def test_each_started_day_counts_after_the_grace_period(minutes, days):
     assert days_late(DUE + timedelta(minutes=minutes), DUE, 10) == days
 
 
@@ -217,11 +210,11 @@ def test_each_started_day_counts_after_the_grace_period(minutes: int, days: int)
     ("late", "free"),
     [({"First": 1, "Second": 3}, {"First": 1, "Second": 1}), ({"First": 4}, {"First": 2, "Second": 0}), ({}, {"First": 0, "Second": 0})],
 )
-def test_free_days_are_used_in_the_order_of_the_deadlines(late: dict[str, int], free: dict[str, int]) -> None:
+def test_free_days_are_used_in_the_order_of_the_deadlines(late, free):
     assert free_days(late, policy()) == free
 
 
-def submit(folder: Path, name: str, deadline: str = "first", code: str = "x = 1") -> Path:
+def submit(folder, name, deadline="first", code="x = 1"):
     """Write a submission."""
     path = folder / "submissions" / deadline / name / "minitorch"
     path.mkdir(parents=True)
@@ -229,7 +222,7 @@ def submit(folder: Path, name: str, deadline: str = "first", code: str = "x = 1"
     return path.parent
 
 
-def test_the_name_of_a_submission_gives_its_student_and_time(folder: Path) -> None:
+def test_the_name_of_a_submission_gives_its_student_and_time(folder):
     for name in ("ada@2026-10-05T17.00.00", "ADA@20261005T1900", "ada@2026-10-05T16.30.00Z", "lovelaceada_LATE_11_5_me", "eve", "bob@soon"):
         submit(folder, name)
     submit(folder, "=Bob_99_assignsubmission_file_")
@@ -249,7 +242,7 @@ def test_the_name_of_a_submission_gives_its_student_and_time(folder: Path) -> No
         find_attempts(folder / "submissions" / "third", policy())
 
 
-def test_the_last_accepted_attempt_counts_unless_it_is_too_late(folder: Path) -> None:
+def test_the_last_accepted_attempt_counts_unless_it_is_too_late(folder):
     times = ["10-01T10.00", "10-02T10.00", "10-06T10.00", "10-07T10.00"]
     for time in times:
         submit(folder, f"ada@2026-{time}")
@@ -278,11 +271,11 @@ class Grader:
         bonus: Points that the current probes add to every mark.
     """
 
-    def __init__(self) -> None:
-        self.graded: list[str] = []
+    def __init__(self):
+        self.graded = []
         self.bonus = 0.0
 
-    def grade(self, submissions: Mapping[str, Path], out: Path, tasks: Sequence[str], profile: str, **options: Any) -> list[Result]:
+    def grade(self, submissions, out, tasks, profile, **options):
         results = []
         for name, path in submissions.items():
             self.graded.append(name)
@@ -296,19 +289,19 @@ class Grader:
 
 
 @pytest.fixture
-def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
+def grader(monkeypatch):
     grader = Grader()
     replace_grading(monkeypatch, grader.grade)
     return grader
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> Callable[..., tuple[int, str]]:
+def run(monkeypatch, capsys, folder):
     """Runs the command line in the term's folder; returns its exit code and all of its output."""
     return command_in_folder(folder, monkeypatch, capsys)
 
 
-def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
+def scores(folder):
     """From the table: mark, days late and percent lost, by student and deadline."""
     with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -319,7 +312,7 @@ def scores(folder: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
     }
 
 
-def test_marks_follow_from_the_counted_attempt_and_the_lateness_penalty(folder: Path, grader: Grader) -> None:
+def test_marks_follow_from_the_counted_attempt_and_the_lateness_penalty(folder, grader):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     submit(folder, "ada@2026-10-08T10.00", code="x = 10")  # 3 days late, 2 of them free
     submit(folder, "bob@2026-10-07T10.00", code="x = 10")  # extended
@@ -337,13 +330,13 @@ def test_marks_follow_from_the_counted_attempt_and_the_lateness_penalty(folder: 
     assert len(grader.graded) == 3, "once"
 
 
-def test_the_final_mark_weighs_deadlines_and_missed_ones_count_as_zero(folder: Path, grader: Grader) -> None:
+def test_the_final_mark_weighs_deadlines_and_missed_ones_count_as_zero(folder, grader):
     text = TERM.replace("2026-10-19", "2096-10-19").replace("due = 2026-10-05T18:00:00", "due = 2026-10-05T18:00:00\nweight = 20")
     (folder / FILE).write_text(text)
     points = {"First": course().task("0.1").points, "Second": course().task("0.3").points + course().task("0.4").points}
     submit(folder, "ada@2026-10-01T10.00", code="x = 5")
 
-    def final() -> list[str]:
+    def final():
         mark(folder)
         with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
             return [row["final percent"] for row in csv.DictReader(file)]
@@ -353,14 +346,14 @@ def test_the_final_mark_weighs_deadlines_and_missed_ones_count_as_zero(folder: P
     assert final()[0] == f"{round(100 * (20 * 5 / points['First'] + 60 * 20 / points['Second']) / 80, 2):g}"
 
 
-def test_a_mark_cannot_become_negative(folder: Path, grader: Grader) -> None:
+def test_a_mark_cannot_become_negative(folder, grader):
     (folder / FILE).write_text(TERM.replace("percent = 10", "percent = 60"))
     submit(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late, 2 of them free
     mark(folder)
     assert scores(folder)["ada", "First"] == ("0", "4", "100")
 
 
-def test_another_submission_with_the_same_mark_is_recorded(folder: Path, grader: Grader) -> None:
+def test_another_submission_with_the_same_mark_is_recorded(folder, grader):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     submit(folder, "ada@2026-10-02T10.00", code="x = 4")
@@ -368,7 +361,7 @@ def test_another_submission_with_the_same_mark_is_recorded(folder: Path, grader:
     assert (event.score, event.why) == (4.0, ("another submission counts: ada@2026-10-02T10.00.00",))
 
 
-def test_a_regrade_records_each_change_with_its_cause_and_unchanged_marks_stay(folder: Path, grader: Grader) -> None:
+def test_a_regrade_records_each_change_with_its_cause_and_unchanged_marks_stay(folder, grader):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     grader.bonus = 2.0
@@ -377,7 +370,7 @@ def test_a_regrade_records_each_change_with_its_cause_and_unchanged_marks_stay(f
     assert (event.score, event.why) == (6.0, ("Task 0.1: 4 → 6, regraded with other probes, tasks or versions",))
 
 
-def test_every_cause_of_a_change_is_recorded(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+def test_every_cause_of_a_change_is_recorded(folder, grader, run):
     submit(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late
     run("mark")
     submit(folder, "ada@2026-10-09T12.00", code="x = 8")
@@ -409,7 +402,7 @@ def test_every_cause_of_a_change_is_recorded(folder: Path, grader: Grader, run: 
     assert "Task 0.1: 9 → 8, no longer by hand" in lines[7]
 
 
-def test_an_override_survives_a_regrade_and_needs_no_submission(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+def test_an_override_survives_a_regrade_and_needs_no_submission(folder, grader, run):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     run("override", "ada", "0.1", "9", "--reason", "its idea is right")
@@ -423,7 +416,7 @@ def test_an_override_survives_a_regrade_and_needs_no_submission(folder: Path, gr
     assert "Task 0.1, by hand: its idea is right" in page
 
 
-def test_a_comment_appears_on_the_student_s_page(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+def test_a_comment_appears_on_the_student_s_page(folder, grader, run):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     assert run("comment", "ada", "See <me> on Monday")[0] == 0
@@ -450,14 +443,14 @@ def test_a_comment_appears_on_the_student_s_page(folder: Path, grader: Grader, r
         (("term", "."), "term.toml already exists"),
     ],
 )
-def test_wrong_requests_are_reported(arguments: tuple[str, ...], says: str, run: Callable[..., tuple[int, str]], folder: Path) -> None:
+def test_wrong_requests_are_reported(arguments, says, run, folder):
     code, printed = run(*arguments)
     assert code == 2
     assert says in " ".join(printed.split())
     assert not (folder / "history.jsonl").exists()
 
 
-def test_unknown_students_and_names_without_a_time_are_reported(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+def test_unknown_students_and_names_without_a_time_are_reported(folder, grader, run):
     submit(folder, "eve@2026-10-01T10.00")
     submit(folder, "ada")
     code, printed = run("mark")
@@ -466,7 +459,7 @@ def test_unknown_students_and_names_without_a_time_are_reported(folder: Path, gr
     assert "1 submission has no time in its name (ada): the modification time of the file was used" in printed
 
 
-def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder: Path, grader: Grader) -> None:
+def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder, grader):
     (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true"))
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
@@ -481,7 +474,7 @@ def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder: Pat
     assert mark(folder).changed == (), "the names stay the same"
 
 
-def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder, monkeypatch):
     """Submissions are read as grading reads them; a stub gives the verdicts."""
     (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
     place = folder / "submissions" / "first"
@@ -492,7 +485,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
     (inside / "minitorch" / "operators.py").write_text("x = 1\n")
     (inside / "setup.py").write_text("x = 1\n")
 
-    def grade(submissions: Mapping[str, Path], out: Path, tasks: Sequence[str], profile: str, **options: Any) -> list[Result]:
+    def grade(submissions, out, tasks, profile, **options):
         results = []
         for name, path in submissions.items():
             taken = read(name, path, course())
@@ -501,7 +494,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
             write_result(out / "results" / f"{name}.json", results[-1])
         return results
 
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))  # type: ignore[arg-type]  # all it needs
+    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))
     marked = mark(folder)
     files = [path for path in (folder / "graded").rglob("*") if path.is_file()]
     shown = "\n".join(f"{path.relative_to(folder)}\n{path.read_text(encoding='utf-8')}" for path in files)
@@ -516,12 +509,12 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder: Path
 # For the LMS
 
 
-def read_rows(path: Path) -> list[list[str]]:
+def read_rows(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 
-def test_the_canvas_file_has_the_columns_of_canvas_s_own_export(folder: Path, grader: Grader) -> None:
+def test_the_canvas_file_has_the_columns_of_canvas_s_own_export(folder, grader):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     head, points, ada, bob = read_rows(folder / "marks" / "canvas.csv")
@@ -531,7 +524,7 @@ def test_the_canvas_file_has_the_columns_of_canvas_s_own_export(folder: Path, gr
     assert bob[0] == "'=Bob", "no formula"
 
 
-def test_the_moodle_file_has_the_student_and_a_mark_and_feedback_for_each_deadline(folder: Path, grader: Grader) -> None:
+def test_the_moodle_file_has_the_student_and_a_mark_and_feedback_for_each_deadline(folder, grader):
     submit(folder, "ada@2026-10-06T10.00", code="x = 4")
     mark(folder)
     head, ada, _ = read_rows(folder / "marks" / "moodle.csv")
@@ -539,9 +532,7 @@ def test_the_moodle_file_has_the_student_and_a_mark_and_feedback_for_each_deadli
     assert ada == ["ada", "ada@example.org", "Ada Lovelace", "4", "1 day late (1 free): 0 % penalty", "", ""]
 
 
-def test_the_worksheet_command_fills_in_marks_and_names_unknown_students(
-    folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]
-) -> None:
+def test_the_worksheet_command_fills_in_marks_and_names_unknown_students(folder, grader, run):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     sheet = "Identifier,Full name,Grade,Last modified (grade)\nParticipant 1,Ada Lovelace,,-\nParticipant 2,Eve [red],,-\n"
@@ -557,7 +548,7 @@ def test_the_worksheet_command_fills_in_marks_and_names_unknown_students(
     assert len(grader.graded) == 1
 
 
-def test_the_roster_command_warns_about_a_guessed_encoding(folder: Path, run: Callable[..., tuple[int, str]]) -> None:
+def test_the_roster_command_warns_about_a_guessed_encoding(folder, run):
     (folder / "list.csv").write_bytes("id,name\ns1,Gödel\n".encode("cp1252"))
     code, printed = run("roster", "list.csv")
     assert code == 0
@@ -568,7 +559,7 @@ def test_the_roster_command_warns_about_a_guessed_encoding(folder: Path, run: Ca
 # What goes wrong
 
 
-def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder: Path, grader: Grader, run: Callable[..., tuple[int, str]]) -> None:
+def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder, grader, run):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     run("mark")
     path = folder / "history.jsonl"
@@ -583,12 +574,12 @@ def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder: Path, gr
     assert [event.student for event in History(folder).events] == ["ada", "bob"]
 
 
-def test_a_full_disk_loses_nothing_and_is_reported(folder: Path, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_nothing_and_is_reported(folder, grader, monkeypatch):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
 
     sync = os.fsync
 
-    def raise_disk_full(number: int) -> None:
+    def raise_disk_full(number):
         if os.readlink(f"/proc/self/fd/{number}").endswith("history.jsonl"):
             raise OSError(28, "No space left on device")
         sync(number)
@@ -602,14 +593,14 @@ def test_a_full_disk_loses_nothing_and_is_reported(folder: Path, grader: Grader,
     assert len(grader.graded) == 1, "what was graded is kept"
 
 
-def test_concurrent_commands_are_reported(folder: Path, grader: Grader) -> None:
+def test_concurrent_commands_are_reported(folder, grader):
     from course.staff.grading.journal import Journal
 
     with Journal(folder / "graded").lock(), pytest.raises(RequestError, match="another run is writing to"):
         mark(folder)
 
 
-def test_the_history_prints_one_json_object_per_line(folder: Path, grader: Grader) -> None:
+def test_the_history_prints_one_json_object_per_line(folder, grader):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
     mark(folder)
     (entry,) = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]

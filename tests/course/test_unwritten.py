@@ -1,8 +1,6 @@
 """Tasks that are known to be todo without running tests: the shortcut agrees with a run."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +11,10 @@ from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 
 from .conftest import PYPROJECT, TASK, Workspace
 
-pytestmark = pytest.mark.usefixtures("clean_process_environment")
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("clean_process_environment", "forked_processes")
 
-WRITE = {
-    "0.1": ["one:f", "one:g"],
-    "0.2": ["two:h"],
-    "0.3": ["one:j", "three:k"],
-    "1.1": ["three:m"],
-}
+WRITE = {"0.1": ["one:f", "one:g"], "0.2": ["two:h"], "0.3": ["one:j", "three:k"], "1.1": ["three:m"]}
 FUNCTIONS = [(task, name) for task, names in WRITE.items() for name in names]
 STUB = 'def {name}(x):\n    """2 x."""\n    raise NotImplementedError("Need to implement for Task {task}")\n'
 WRITTEN = 'def {name}(x):\n    """2 x."""\n    return 2 * x\n'
@@ -30,12 +24,10 @@ from minitorch.one import f, g, j
 from minitorch.three import k, m
 from minitorch.two import h
 
-
 @pytest.mark.parametrize("function", [pytest.param(each, marks=getattr(pytest.mark, mark)) for each, mark in (
     (f, "task0_1"), (g, "task0_1"), (j, "task0_3"), (k, "task0_3"), (m, "task1_1"))])
 def test_twice(function):
     assert function(2) == 4
-
 
 @pytest.mark.task0_2
 def test_four_times():
@@ -43,19 +35,19 @@ def test_four_times():
 """
 
 
-def source(module: str, written: set[str]) -> str:
+def source(module, written):
     """A file of the course in which some functions are written."""
     mine = [(task, name) for task, name in FUNCTIONS if name.startswith(f"{module}:")]
     return "\n\n".join((WRITTEN if name in written else STUB).format(name=name.partition(":")[2], task=task) for task, name in mine)
 
 
-def write(workspace: Workspace, written: set[str]) -> None:
+def write(workspace, written):
     for module in ("one", "two", "three"):
         workspace.write(f"minitorch/{module}.py", source(module, written))
 
 
 @pytest.fixture
-def new_handout(tmp_path: Path) -> Workspace:
+def new_handout(tmp_path):
     """A workspace as handed out: four tasks with six functions in three files."""
     workspace = Workspace(tmp_path)
     manifest = '[course]\ntitle = "Tiny"\npackage = "minitorch"\n'
@@ -77,25 +69,25 @@ def new_handout(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def states_of(states: dict[str, TaskState]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def states_of(states):
     return {id: (state.state, state.blocked_by) for id, state in states.items()}
 
 
-def states_by_running(root: Path, tasks: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskState]:
+def states_by_running(root, tasks, monkeypatch):
     """The states without the shortcut."""
     with monkeypatch.context() as patch:
         patch.setattr(progress, "untouched_tasks", lambda root, manifest: set())
         return run_tasks(tasks, root)
 
 
-def test_a_new_workspace_is_todo_without_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_workspace_is_todo_without_a_run(new_handout, monkeypatch):
     monkeypatch.setattr(progress, "launch", None)
     todo = {id: TaskState(id, "todo") for id in WRITE}
     assert cached_states(new_handout.root) == todo
     assert run_tasks(WRITE, new_handout.root) == todo
 
 
-def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def check_subset(workspace, written, monkeypatch):
     write(workspace, written)
     assert states_of(run_tasks(WRITE, workspace.root)) == states_of(states_by_running(workspace.root, list(WRITE), monkeypatch))
     untouched = {
@@ -104,16 +96,16 @@ def check_subset(workspace: Workspace, written: set[str], monkeypatch: pytest.Mo
     assert untouched_tasks(workspace.root, progress._manifest(workspace.root)) == untouched
 
 
-def test_the_shortcut_agrees_with_a_run(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shortcut_agrees_with_a_run(new_handout, monkeypatch):
     check_random_subset(new_handout, monkeypatch, 3)
 
 
-def check_random_subset(new_handout: Workspace, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def check_random_subset(new_handout, monkeypatch, seed):
     choice = random.Random(seed)
     check_subset(new_handout, {name for _, name in FUNCTIONS if choice.random() < 0.4}, monkeypatch)
 
 
-def test_a_task_with_one_written_function_runs(new_handout: Workspace) -> None:
+def test_a_task_with_one_written_function_runs(new_handout):
     write(new_handout, {"one:f"})
     assert states_of(run_tasks(WRITE, new_handout.root)) == {
         "0.1": ("todo", ()),
@@ -125,30 +117,30 @@ def test_a_task_with_one_written_function_runs(new_handout: Workspace) -> None:
 
 
 @pytest.mark.parametrize("line", ["import nothing_of_that_name\n", "def broken(:\n", "# a comment\n"])
-def test_any_change_in_a_file_makes_its_tasks_run(new_handout: Workspace, line: str) -> None:
+def test_any_change_in_a_file_makes_its_tasks_run(new_handout, line):
     new_handout.write("minitorch/one.py", line + source("one", set()))
     assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == {"0.2", "1.1"}
 
 
-def test_line_endings_do_not_count_as_a_change(new_handout: Workspace) -> None:
+def test_line_endings_do_not_count_as_a_change(new_handout):
     path = new_handout.root / "minitorch" / "one.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == set(WRITE)
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PK")])
-def test_without_the_record_of_original_files_tasks_run(new_handout: Workspace, damage: Callable[[Path], object]) -> None:
+def test_without_the_record_of_original_files_tasks_run(new_handout, damage):
     damage(new_handout.root / pristine.PATH)
     assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == set()
     assert cached_states(new_handout.root)["0.1"] == TaskState("0.1")
 
 
-def test_a_task_whose_file_is_missing_runs(new_handout: Workspace) -> None:
+def test_a_task_whose_file_is_missing_runs(new_handout):
     (new_handout.root / "minitorch" / "two.py").unlink()
     assert untouched_tasks(new_handout.root, progress._manifest(new_handout.root)) == {"0.1", "0.3", "1.1"}
 
 
-def test_a_task_is_started_once_one_of_its_functions_differs_from_the_handout(new_handout: Workspace) -> None:
+def test_a_task_is_started_once_one_of_its_functions_differs_from_the_handout(new_handout):
     task = progress._manifest(new_handout.root).task("0.1")
     write(new_handout, {"one:j"})  # of another task
     assert unbegun_tasks(new_handout.root, [task]) == {"0.1"}
@@ -158,14 +150,14 @@ def test_a_task_is_started_once_one_of_its_functions_differs_from_the_handout(ne
         assert unbegun_tasks(new_handout.root, [task]) == set()
 
 
-def test_a_function_with_code_above_the_stub_is_judged_by_its_tests(new_handout: Workspace) -> None:
+def test_a_function_with_code_above_the_stub_is_judged_by_its_tests(new_handout):
     new_handout.write("minitorch/two.py", source("two", set()).replace("    raise", "    return 7\n    raise"))
     write_one = source("one", {"one:f", "one:g"})
     new_handout.write("minitorch/one.py", write_one)
     assert run_tasks(["0.2"], new_handout.root)["0.2"].state == "failing"
 
 
-def test_an_unstarted_task_is_todo_although_its_tests_fail_in_another_task(new_handout: Workspace) -> None:
+def test_an_unstarted_task_is_todo_although_its_tests_fail_in_another_task(new_handout):
     write(new_handout, {"one:g"})
     new_handout.write(
         "minitorch/one.py", source("one", {"one:g"}).replace('raise NotImplementedError("Need to implement for Task 0.1")', "1 / 0")

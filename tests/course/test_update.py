@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from course.cli.problem import Problem
 from course.manifest import ROOT, course
 from course.staff.handout import rewriter
 from course.workspace import backups, merge, pristine, release, update
+from tests.errors import raises
 
 from .releases import FILES, SUMS, TESTS, Student, tasks_toml, write
 from .releases import release as make_release
@@ -22,11 +22,7 @@ NEWER_SUMS = (
     .replace("import math\n", "import math\nimport os\n")
     .replace("def given(x):", "def given(x, z=0):")
 )
-NEWER = FILES | {
-    "minitorch/sums.py": NEWER_SUMS,
-    "minitorch/new.py": "NEW = 1\n",
-    "README.md": "# Read me again\n",
-}
+NEWER = FILES | {"minitorch/sums.py": NEWER_SUMS, "minitorch/new.py": "NEW = 1\n", "README.md": "# Read me again\n"}
 del NEWER["minitorch/other.py"]
 
 MINE = """\
@@ -40,7 +36,7 @@ def helper(x):
 
 
 @pytest.fixture
-def student(tmp_path: Path) -> Student:
+def student(tmp_path):
     student = Student(tmp_path / "work space")
     student.edit(
         "minitorch/sums.py",
@@ -55,7 +51,7 @@ def student(tmp_path: Path) -> Student:
     return student
 
 
-def test_a_signature_changed_by_the_student_is_kept_and_one_changed_by_the_release_is_updated(tmp_path: Path) -> None:
+def test_a_signature_changed_by_the_student_is_kept_and_one_changed_by_the_release_is_updated(tmp_path):
     old = 'def f(x):\n    """f."""\n    pass\n\n\ndef g(x):\n    pass\n'
     yours = "def f(x, seen=None):\n    return seen\n\n\ndef g(x):\n    return 1\n"
     new = old.replace("def g(x):", "def g(x, y=0):")
@@ -64,7 +60,7 @@ def test_a_signature_changed_by_the_student_is_kept_and_one_changed_by_the_relea
     assert (merged.taken, merged.lost) == (["f", "g"], [])
 
 
-def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
+def run(student, tmp_path, files=NEWER):
     """Update to a release in a folder; returns the output."""
     shutil.rmtree(tmp_path / "release", ignore_errors=True)
     write(tmp_path / "release", make_release(files))
@@ -72,7 +68,7 @@ def run(student: Student, tmp_path: Path, files: dict[str, str] = NEWER) -> str:
     return student.output
 
 
-def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, tmp_path: Path) -> None:
+def test_an_update_keeps_functions_helpers_imports_and_files(student, tmp_path):
     tests = student.text("tests/test_sums.py")
     output = run(student, tmp_path)
     name = backups.names(student.root)[0]
@@ -94,7 +90,7 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student: Student, t
     )
 
 
-def test_the_same_release_twice_changes_nothing(student: Student, tmp_path: Path) -> None:
+def test_the_same_release_twice_changes_nothing(student, tmp_path):
     run(student, tmp_path)
     after, made = student.snapshot(), backups.names(student.root)
     assert run(student, tmp_path) == "This workspace has this release already; nothing was changed.\n"
@@ -102,14 +98,14 @@ def test_the_same_release_twice_changes_nothing(student: Student, tmp_path: Path
     assert backups.names(student.root) == made
 
 
-def test_restoring_the_backup_undoes_an_update(student: Student, tmp_path: Path) -> None:
+def test_restoring_the_backup_undoes_an_update(student, tmp_path):
     before = student.snapshot()
     run(student, tmp_path)
     backups.restore(student.root, backups.names(student.root)[0])
     assert student.snapshot() == before
 
 
-def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student: Student, tmp_path: Path) -> None:
+def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student, tmp_path):
     student.edit("minitorch/sums.py", ("    return x\n", "    return x + 1\n"))
     student.edit("README.md", ("Read me", "My notes"))
     output = run(student, tmp_path)
@@ -123,21 +119,21 @@ def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student:
     assert kept["README.md"] == b"# My notes\n"
 
 
-def test_a_mistake_that_both_fixed_in_the_same_way_is_not_a_conflict(student: Student, tmp_path: Path) -> None:
+def test_a_mistake_that_both_fixed_in_the_same_way_is_not_a_conflict(student, tmp_path):
     student.edit("minitorch/sums.py", ("    return x\n", "    return float(x)\n"))
     output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("    return x\n", "    return float(x)\n")})
     assert "Changed by you" not in output
     assert student.text("minitorch/sums.py").count("return float(x)") == 1
 
 
-def test_a_removed_function_is_named(student: Student, tmp_path: Path) -> None:
+def test_a_removed_function_is_named(student, tmp_path):
     toml = tasks_toml(t0_1="minitorch.sums:plus", t0_2="minitorch.sums:Box.double minitorch.sums:Box.half", t0_3="tests.test_sums:test_own")
     output = run(student, tmp_path, NEWER | {"minitorch/sums.py": NEWER_SUMS.replace("def add", "def plus"), "course/tasks.toml": toml})
     assert "No longer in the course; yours is only in the backup: minitorch/sums.py:add\n" in output
     assert "return x + y" not in student.text("minitorch/sums.py")
 
 
-def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student: Student, tmp_path: Path) -> None:
+def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student, tmp_path):
     files = {path: text for path, text in NEWER.items() if path != "tests/test_sums.py"}
     output = run(student, tmp_path, files | {"course/tasks.toml": tasks_toml(t0_1="minitorch.sums:add")})
     assert "No longer in the course; kept because you changed it: tests/test_sums.py\n" in output
@@ -145,19 +141,19 @@ def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student: Student, tmp
     assert "assert x" in student.text("tests/test_sums.py")
 
 
-def test_a_file_that_the_student_deleted_is_restored(student: Student, tmp_path: Path) -> None:
+def test_a_file_that_the_student_deleted_is_restored(student, tmp_path):
     (student.root / "tests/test_sums.py").unlink()
     assert "Deleted by you, and restored: tests/test_sums.py\n" in run(student, tmp_path)
     assert student.text("tests/test_sums.py") == TESTS
 
 
-def test_a_student_s_file_at_the_path_of_a_new_one_is_named(student: Student, tmp_path: Path) -> None:
+def test_a_student_s_file_at_the_path_of_a_new_one_is_named(student, tmp_path):
     write(student.root, {"minitorch/new.py": b"MY = 1\n"})
     assert "yours is in the backup: minitorch/new.py\n" in run(student, tmp_path)
     assert backups.read(student.root, backups.names(student.root)[0]).files["minitorch/new.py"] == b"MY = 1\n"
 
 
-def test_windows_line_endings_and_a_byte_order_mark_are_kept(student: Student, tmp_path: Path) -> None:
+def test_windows_line_endings_and_a_byte_order_mark_are_kept(student, tmp_path):
     for path in FILES:
         file = student.root / path
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
@@ -171,21 +167,21 @@ def test_windows_line_endings_and_a_byte_order_mark_are_kept(student: Student, t
     assert b"    return x + y\r\n" in data
 
 
-def test_an_invalid_python_file_stops_the_update(student: Student, tmp_path: Path) -> None:
+def test_an_invalid_python_file_stops_the_update(student, tmp_path):
     student.edit("minitorch/sums.py", ("    return x + y\n", "    return (\n"))
     before = student.snapshot()
     write(tmp_path / "release", make_release(NEWER))
-    with pytest.raises(Problem) as error:
-        update.run(student.root, student.manifest, student.console, tmp_path / "release")
-    assert str(error.value) == (
+    with raises(
+        Problem,
         "minitorch/sums.py, line 15: not valid Python: '(' was never closed; "
-        "the release changes this file and needs your functions in it: fix it, and run course update again"
-    )
+        "the release changes this file and needs your functions in it: fix it, and run course update again",
+    ):
+        update.run(student.root, student.manifest, student.console, tmp_path / "release")
     assert student.snapshot() == before
     assert backups.names(student.root) == []
 
 
-def test_additions_to_given_code_are_kept_or_named(student: Student, tmp_path: Path) -> None:
+def test_additions_to_given_code_are_kept_or_named(student, tmp_path):
     student.edit(
         "minitorch/sums.py",
         ("from os import path\n", "from os import path, sep\nfrom math import (\n    pi,\n)\n"),
@@ -209,7 +205,7 @@ def test_additions_to_given_code_are_kept_or_named(student: Student, tmp_path: P
 
 
 @pytest.mark.parametrize("path", ["minitorch/operators.py", "minitorch/tensor_ops.py", "tests/test_operators.py", "project/run_scalar.py"])
-def test_a_newer_release_of_every_course_file_keeps_the_written_functions(path: str) -> None:
+def test_a_newer_release_of_every_course_file_keeps_the_written_functions(path):
     tasks = pristine.task_functions(course())[path]
     reference, is_test = (ROOT / path).read_text(encoding="utf-8"), path.startswith("tests/")
     first, rest = rewriter.stub(reference, tasks, is_test).split("\n", 1)
@@ -220,7 +216,7 @@ def test_a_newer_release_of_every_course_file_keeps_the_written_functions(path: 
     assert merged.gone == merged.lost == []
 
 
-def test_a_release_may_be_a_zip_file(student: Student, tmp_path: Path) -> None:
+def test_a_release_may_be_a_zip_file(student, tmp_path):
     with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
         for path, data in make_release(NEWER).items():
             archive.writestr(f"release-2/{path}", data)
@@ -230,7 +226,7 @@ def test_a_release_may_be_a_zip_file(student: Student, tmp_path: Path) -> None:
     assert not (student.root / "notes.txt").exists()
 
 
-def test_a_release_may_be_a_git_bundle(student: Student, tmp_path: Path) -> None:
+def test_a_release_may_be_a_git_bundle(student, tmp_path):
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     folder = write(tmp_path / "release", make_release(NEWER))
@@ -245,8 +241,8 @@ def test_a_release_may_be_a_git_bundle(student: Student, tmp_path: Path) -> None
     assert student.text("minitorch/new.py") == "NEW = 1\n"
 
 
-def test_anything_but_a_release_is_refused(student: Student, tmp_path: Path) -> None:
-    def message(source: Path) -> str:
+def test_anything_but_a_release_is_refused(student, tmp_path):
+    def message(source):
         with pytest.raises(Problem) as error:
             release.read(source)
         return str(error.value)

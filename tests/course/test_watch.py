@@ -7,15 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from course.manifest import load
-from course.runner import watch
+from course.runner import prefork, watch
 from course.runner.failure_report import Card
 from course.runner.progress import TaskState
 from course.runner.watch import Watcher, progress_line
@@ -24,9 +22,10 @@ from course.workspace.atomic_files import write_json
 from course.workspace.file_changes import Changes
 from course.workspace.record import read_record
 
-from .conftest import Workspace, clean_environment
+from .conftest import clean_environment, tasks_toml
 
-pytestmark = pytest.mark.usefixtures("clean_process_environment")
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("clean_process_environment", "forked_processes", "single_process")
 
 PATIENCE = 120
 
@@ -40,37 +39,37 @@ class Terminal:
         width: The width of the terminal in columns.
     """
 
-    def __init__(self, root: Path, task: str, width: int = 80) -> None:
+    def __init__(self, root, task, width=80):
         options = {"force_terminal": True, "no_color": True, "highlight": False, "emoji": False}
         self.console = Console(file=io.StringIO(), record=True, width=width, **options)
         manifest = load(root / "course" / "tasks.toml")
         self.watcher = Watcher(root, manifest, self.console, manifest.task(task), 30)
 
-    def settle(self) -> str:
-        """Wait until no test run is active; returns the screen."""
+    def wait(self, happened, what):
+        """Step until something has happened."""
         end = time.monotonic() + PATIENCE
-        while self.watcher.running is not None:
-            assert time.monotonic() < end, "the run does not end"
+        while not happened():
+            assert time.monotonic() < end, what
             self.watcher.step("")
             time.sleep(0.02)
+
+    def settle(self):
+        """Wait until no test run is active; returns the screen."""
+        self.wait(lambda: self.watcher.running is None, "the run does not end")
         return self.screen()
 
-    def press(self, *keys: str) -> str:
+    def press(self, *keys):
         """Press keys, and wait for what they start."""
         for key in keys:
             assert self.watcher.step(key)
         return self.settle()
 
-    def wait_for_save(self) -> str:
+    def wait_for_save(self):
         """Wait until a save is noticed and its run has ended."""
-        end = time.monotonic() + PATIENCE
-        while self.watcher.running is None:
-            assert time.monotonic() < end, "the save was not noticed"
-            self.watcher.step("")
-            time.sleep(0.02)
+        self.wait(lambda: self.watcher.running is not None, "the save was not noticed")
         return self.settle()
 
-    def screen(self) -> str:
+    def screen(self):
         """The current screen."""
         self.watcher._draw()
         self.console.export_text()
@@ -79,11 +78,17 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(workspace: Workspace) -> Iterator[Callable[..., Terminal]]:
+def single_process(monkeypatch):
+    """A run is not divided among several processes."""
+    monkeypatch.setattr(prefork, "MAX_PROCESSES", 1)
+
+
+@pytest.fixture
+def terminal(workspace):
     """Opens the watcher in a simulated terminal."""
     opened = []
 
-    def open_it(task: str, width: int = 80) -> Terminal:
+    def open_it(task, width=80):
         opened.append(Terminal(workspace.root, task, width))
         return opened[-1]
 
@@ -92,7 +97,7 @@ def terminal(workspace: Workspace) -> Iterator[Callable[..., Terminal]]:
         each.watcher.close()
 
 
-def test_a_save_runs_the_current_task_and_does_not_move_on(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_save_runs_the_current_task_and_does_not_move_on(workspace, terminal):
     seen = terminal("0.2")
     screen = seen.settle()
     assert "Smallest input  x = 7\n" in screen
@@ -118,7 +123,7 @@ def test_a_save_runs_the_current_task_and_does_not_move_on(workspace: Workspace,
     assert not seen.watcher.step("q")
 
 
-def test_only_changes_in_dependencies_run_the_task_again(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_only_changes_in_dependencies_run_the_task_again(workspace, terminal):
     seen = terminal("0.1")
     seen.settle()
     for name in ("minitorch/module1.py", "tests/test_signs.py", "notes.py", "tests/.hidden"):
@@ -130,22 +135,15 @@ def test_only_changes_in_dependencies_run_the_task_again(workspace: Workspace, t
     assert seen.watcher.running is not None
 
 
-def test_the_next_save_cancels_a_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_the_next_save_cancels_a_run(workspace, terminal):
     endless = "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
     workspace.edit("minitorch/sums.py", "    return x + y", endless)
     seen = terminal("0.1")
     pid = workspace.root / "pid"
-    end = time.monotonic() + PATIENCE
-    while not (pid.exists() and pid.read_text()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    seen.wait(lambda: pid.exists() and pid.read_text(), "the test does not begin")
     first = seen.watcher.running
-    assert first is not None
     workspace.edit("minitorch/sums.py", endless, "    return y + x")
-    while seen.watcher.running is first:
-        assert time.monotonic() < end, "the save was not noticed"
-        seen.watcher.step("")
-        time.sleep(0.02)
+    seen.wait(lambda: seen.watcher.running is not first, "the save was not noticed")
     assert seen.settle().startswith("✓ Task 0.1 Sums: passed.")
     first.join()
     assert first.states == {}
@@ -153,9 +151,7 @@ def test_the_next_save_cancels_a_run(workspace: Workspace, terminal: Callable[..
         os.kill(int(pid.read_text()), 0)
 
 
-def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(
-    workspace: Workspace, terminal: Callable[..., Terminal]
-) -> None:
+def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(workspace, terminal):
     seen = terminal("0.1")
     seen.settle()
     run = watch.Run(workspace.root, [seen.watcher.task], None, watch.launch)
@@ -166,14 +162,13 @@ def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(
         run.early.append(path)
     run.early.append(workspace.root / "2.json.first")  # nothing has failed in this process
     card = run.simplest_failure()
-    assert card is not None
     assert card.nodeid == "test_3"
 
 
 # In the background
 
 
-def test_no_background_run_starts_while_the_student_is_active(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_no_background_run_starts_while_the_student_is_active(workspace, terminal):
     workspace.course("test", "0.1")
     workspace.edit("minitorch/sums.py", "    return x + y", "    return y + x")
     seen = terminal("0.3")
@@ -185,7 +180,7 @@ def test_no_background_run_starts_while_the_student_is_active(workspace: Workspa
     assert seen.watcher.background is not None
 
 
-def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_keys_show_hints_the_list_and_all_states(workspace, terminal):
     seen = terminal("0.1")
     seen.settle()
     assert "open after 2 tries, got 1: 1 more try" in " ".join(seen.press("h").split())
@@ -198,7 +193,7 @@ def test_keys_show_hints_the_list_and_all_states(workspace: Workspace, terminal:
     assert "‖ blocked by 0.3" in seen.press("c")
 
 
-def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace, terminal):
     seen = terminal("0.1")
     seen.settle()
     workspace.write("course/tasks.toml", "[[task]\n")
@@ -208,19 +203,40 @@ def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace: Workspa
     assert "is not valid TOML" in " ".join(seen.press("c").split())
 
 
-def test_the_watcher_fits_a_narrow_terminal(terminal: Callable[..., Terminal]) -> None:
+def test_the_watcher_fits_a_narrow_terminal(terminal):
     seen = terminal("0.2", width=40)
     screen = seen.settle()
     assert "░" * 18 + "  0 of 5 tasks passed" in screen
     assert "h hint" in screen.splitlines()[-2]
 
 
+def test_reset_asks_for_confirmation_and_any_other_key_cancels(workspace, terminal, monkeypatch):
+    done = []
+    monkeypatch.setattr(watch.reset, "reset", lambda root, manifest, id: done.append(id) or "NAME")
+    seen = terminal("0.1")
+    seen.settle()
+    assert "y: yes" in seen.press("x")
+    assert "Nothing was reset." in seen.press("n")
+    assert done == []
+    assert "course reset --restore NAME" in " ".join(seen.press("x", "y").split())
+    assert done == ["0.1"]
+
+
+def test_an_update_may_add_tasks_while_the_watcher_runs(workspace, terminal):
+    seen = terminal("0.1")
+    seen.settle()
+    more = (workspace.root / "course" / "tasks.toml").read_text(encoding="utf-8").rpartition("[[task]]")[2].replace("1.2", "1.3")
+    workspace.write("course/tasks.toml", tasks_toml() + "[[task]]" + more.replace("task1_2", "task1_3"))
+    seen.watcher._notice()
+    assert "1 of 6 tasks passed" in seen.settle()
+
+
 @pytest.mark.parametrize(("width", "line"), [(80, "█" * 20 + "░" * 20 + "  1 of 2 tasks passed"), (10, "1 of 2 tasks passed")])
-def test_the_progress_bar_fills_the_available_width(width: int, line: str) -> None:
+def test_the_progress_bar_fills_the_available_width(width, line):
     assert progress_line({"0.1": TaskState("0.1", "passed"), "0.2": TaskState("0.2")}, width).plain == line
 
 
-def test_a_saved_file_is_noticed_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_saved_file_is_noticed_once(workspace, monkeypatch):
     monkeypatch.setitem(sys.modules, "watchfiles", None)  # as if watchdog were not installed
     changes = Changes(workspace.root)
     changes.pause = 0
@@ -230,7 +246,7 @@ def test_a_saved_file_is_noticed_once(workspace: Workspace, monkeypatch: pytest.
     assert not changes.happened()
 
 
-def test_file_system_events_report_a_save(workspace: Workspace) -> None:
+def test_file_system_events_report_a_save(workspace):
     pytest.importorskip("watchfiles", reason="watchfiles is not installed, so that files are only looked at")
     changes = Changes(workspace.root)
     changes.pause = 1e9
@@ -244,27 +260,16 @@ def test_file_system_events_report_a_save(workspace: Workspace) -> None:
     changes.close()
 
 
-def test_the_waiting_process_has_imported_pytest_and_no_student_code(workspace: Workspace) -> None:
-    for name in ("minitorch/__init__.py", "tests/conftest.py"):
-        workspace.write(name, f"import pathlib\npathlib.Path({name!r} + '.loaded').write_text('')\n")
-    command = [sys.executable, "-X", "importtime", "-m", "course.runner.prefork"]
-    done = subprocess.run(
-        command, cwd=workspace.root, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
-    )
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert {"pytest", "hypothesis", "hypothesis.internal.conjecture.engine"} <= loaded
-    assert done.stdout == ""
-    assert not list(workspace.root.rglob("*.loaded"))
-    workspace.python("pytest", "-q")
-    assert len(list(workspace.root.rglob("*.loaded"))) == 2
-
-
 # In a real terminal
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)])
-def test_the_terminal_is_restored(workspace: Workspace, number: int | None, code: int) -> None:
+def test_the_terminal_is_restored(workspace):
+    check_terminal(workspace, signal.SIGINT, 130)
+
+
+def check_terminal(workspace, number, code):
+    """Start the watcher in a new process, end it by a signal or a key, and look at the terminal."""
     import pty
     import termios
 

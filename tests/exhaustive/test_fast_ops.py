@@ -7,16 +7,94 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch import FastBackend, FastOps, SimpleBackend, operators
 from minitorch.core.dtypes import accumulator_dtype
-from tests.test_fast_ops import MAPS, QUICK, ZIPS, arrays, numbers, smaller_shape, tensor, thread_setting
+from minitorch.kernels import elementwise
+from tests.test_fast_ops import (
+    MAPS,
+    ZIPS,
+    check,
+    check_extremes,
+    check_last_digits,
+    check_pairs,
+    check_power,
+    numbers,
+    tensor,
+    thread_setting,
+    values,
+)
+
+QUICK = settings(max_examples=60, deadline=None, database=None)
+
+
+@st.composite
+def arrays(draw: st.DrawFn, shape: tuple[int, ...] | None = None, dtype: str = "float64") -> np.ndarray:
+    """An array of any layout: elements in another order, with gaps, after an offset, or repeated."""
+    if shape is None:
+        shape = tuple(draw(st.lists(st.integers(0, 40) if draw(st.booleans()) else st.integers(1, 4), max_size=4)))
+        if math.prod(shape) > 5000:
+            shape = shape[:2]
+    order = draw(st.permutations(range(len(shape))))
+    steps = [draw(st.sampled_from([1, 1, 1, 2])) for _ in shape]
+    starts = [draw(st.sampled_from([0, 0, 3])) for _ in shape]
+    stretched = [draw(st.sampled_from([False, False, False, True])) for _ in shape]
+    sizes = [1 if once else start + length * step for length, step, start, once in zip(shape, steps, starts, stretched, strict=True)]
+    base = numbers(tuple(sizes[dim] for dim in order), dtype, draw(st.integers(0, 99)))
+    view = base.transpose(np.argsort(order)) if shape else base
+    cut = [
+        slice(None) if once else slice(start, start + length * step, step)
+        for length, step, start, once in zip(shape, steps, starts, stretched, strict=True)
+    ]
+    return np.broadcast_to(view[tuple(cut)], shape) if shape else base
+
+
+def smaller_shape(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that broadcasts to another."""
+    kept = tuple(1 if draw(st.integers(0, 3)) == 0 else size for size in shape)
+    return kept[draw(st.integers(0, len(kept))) :] if draw(st.booleans()) else kept
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of any layout whose shapes broadcast."""
+    a = draw(arrays())
+    b = draw(arrays(smaller_shape(draw, a.shape)))
+    return (a, b) if draw(st.booleans()) else (b, a)
 
 
 @pytest.mark.usefixtures("thread_setting")
 class TestLayouts:
+    @QUICK
+    @given(arrays())
+    def test_a_map_equals_numpy(self, a: np.ndarray) -> None:
+        np.testing.assert_array_equal(FastBackend.neg_map(tensor(a)).to_numpy(), -a)
+
+    @QUICK
+    @given(pairs())
+    def test_a_zip_equals_numpy(self, pair: tuple[np.ndarray, np.ndarray]) -> None:
+        a, b = pair
+        np.testing.assert_array_equal(FastBackend.add_zip(tensor(a), tensor(b)).to_numpy(), a + b)
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_a_map_writes_into_any_layout(self, a: np.ndarray, data: st.DataObject) -> None:
+        order = data.draw(st.permutations(range(a.ndim)))
+        out = np.zeros([2 * a.shape[dim] for dim in order])
+        view = out[(slice(None, None, 2),) * a.ndim].transpose(np.argsort(order)) if a.ndim else out
+        FastBackend.id_map(tensor(a), tensor(view))
+        np.testing.assert_array_equal(view, a)
+        assert np.count_nonzero(out) == np.count_nonzero(a)  # and nowhere else
+
+    @QUICK
+    @given(arrays(), st.data())
+    def test_a_sum_equals_numpy(self, a: np.ndarray, data: st.DataObject) -> None:
+        if a.ndim:
+            dim = data.draw(st.integers(0, a.ndim - 1))
+            np.testing.assert_allclose(FastBackend.add_reduce(tensor(a), dim).to_numpy(), a.sum(dim, keepdims=True), rtol=1e-12, atol=1e-12)
+
     @QUICK
     @given(arrays(), st.data())
     def test_several_dimensions_are_reduced_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
@@ -139,3 +217,37 @@ def test_products_at_tile_edges_equal_numpy(dtype: str) -> None:
             a, b = numbers((n, k), dtype, 1), numbers((k, m), dtype, 2)
             tolerance = 1e-11 if dtype == "float64" else 2e-4
             np.testing.assert_allclose((tensor(a) @ tensor(b)).to_numpy(), a @ b, rtol=tolerance, atol=tolerance, err_msg=f"{n, k, m}")
+
+
+# Functions in other dtypes
+
+
+OTHER_DTYPES = ["float32", "int64", "int32", "bool"]
+
+
+@pytest.mark.parametrize("dtype", OTHER_DTYPES)
+@pytest.mark.parametrize(("fn", "result"), MAPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_function_of_one_number_equals_simple_ops_in_other_dtypes(fn: Any, result: Any, dtype: str) -> None:
+    check(fn, result, values(dtype))
+
+
+@pytest.mark.parametrize("dtype", OTHER_DTYPES)
+@pytest.mark.parametrize(("fn", "result"), ZIPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_function_of_two_numbers_equals_simple_ops_in_other_dtypes(fn: Any, result: Any, dtype: str) -> None:
+    check_pairs(fn, result, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_a_power_equals_numpy_in_other_dtypes(dtype: str) -> None:
+    check_power(dtype)
+
+
+def test_exp_sigmoid_and_tanh_of_float32() -> None:
+    check_last_digits("float32", 2.5e-7)
+    check_extremes("float32", 88.722, 88.723)
+
+
+def test_a_large_contiguous_product_is_divided_among_threads() -> None:
+    a, b = numbers((600, 500), seed=1), numbers((600, 500), seed=2)
+    assert a.size >= elementwise.PARALLEL_THRESHOLD
+    np.testing.assert_array_equal(FastBackend.mul_zip(tensor(a), tensor(b)).to_numpy(), a * b)

@@ -10,7 +10,7 @@ import pytest
 from minitorch import FastBackend, float32, manual_seed, no_grad, rand, tensor
 from minitorch.kernels import pool
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
-from tests.test_nn_functional import backend, check, gradient_of, logsoftmax_of, numbers, softmax_of, windows_of
+from tests.test_nn_functional import backend, check, check_extremes, gradient_of, logsoftmax_of, numbers, softmax_of, windows_of
 
 
 @pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
@@ -123,3 +123,8 @@ def test_dropout_draws_a_number_for_every_element_unless_it_is_ignored(rate, ign
     manual_seed(11)
     dropout(tensor(np.ones((2, 3)), backend=backend), rate, ignore)
     assert rand((4,)).tolist() == expected
+
+
+@pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
+def test_logsoftmax_of_float32_is_exact_for_extreme_inputs(backend):
+    check_extremes(float32, backend)

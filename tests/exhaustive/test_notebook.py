@@ -1,8 +1,16 @@
 """The notebook that takes a repository to a GPU: its cells run without a GPU, and in a miniature with all around them faked."""
 
+import json
+import os
+import subprocess
+import sys
 import zipfile
 
-from tests.test_notebook import execute
+import nbformat
+import pytest
+
+from course.manifest import ROOT
+from tests.test_notebook import CELLS, execute
 
 
 def miniature(folder):
@@ -42,3 +50,38 @@ def test_with_a_gpu_the_report_holds_what_every_step_printed_and_what_failed(tmp
     assert sections["Training on the GPU"].endswith("\nFAIL: the command ended with status 1\n```\n")
     assert "--backend cpu" in sections["Training on the processor"]
     assert "FAIL" not in sections["Training on the processor"]
+
+
+@pytest.mark.parametrize(("program", "cell"), [("project/timing.py", "timing"), ("project/run_fast_tensor.py", "training-gpu")])
+def test_the_programs_that_it_runs_know_its_flags(program, cell):
+    flags = [word for word in "".join(CELLS[cell]["source"]).replace('"', " ").replace(",", " ").split() if word.startswith("--")]
+    told = subprocess.run([sys.executable, program, "--help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert flags
+    assert [flag for flag in flags if flag not in told] == []
+
+
+COLAB = """
+import subprocess, sys, types, zipfile
+asked = []
+def upload():
+    with zipfile.ZipFile("sent.zip", "w") as archive:
+        archive.writestr("mine/course/tasks.toml", "")
+        archive.writestr("mine/course/__init__.py", "")
+        archive.writestr("mine/course/runner/__init__.py", "")
+        archive.writestr("mine/course/runner/gpu.py", "def has_gpu():\\n    return False\\n")
+    return {"sent.zip": b""}
+files = types.SimpleNamespace(upload=upload, download=lambda path: print("downloaded", path))
+sys.modules["google.colab"] = types.SimpleNamespace(files=files)
+subprocess.run = lambda command, **options: print("ran", command[1:], options["cwd"])
+"""
+
+
+def test_on_colab_it_unpacks_installs_and_downloads(tmp_path):
+    outputs = execute(tmp_path, COLAB)
+    root = tmp_path / "workspace" / "mine"
+    assert outputs["repository"] == f"The repository is in {root}\n"
+    lists = ["requirements.txt", "requirements.extra.txt", "requirements.cuda.txt"]
+    command = ["-m", "pip", "install", "--quiet", *[word for name in lists for word in ("-r", name)], "-e", "."]
+    assert outputs["install"] == f"ran {command} {root}\ninstalled: {', '.join(lists)}\n"
+    assert outputs["gpu"] == "NOT RUN: no NVIDIA GPU with a driver here\n"
+    assert outputs["report"].endswith(f"downloaded {root / 'reports' / 'gpu.zip'}\n")

@@ -18,6 +18,7 @@ from minitorch.kernels import conv_matmul as conv_products
 from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
 from minitorch.nn.transposed import conv_transpose1d
+from tests.marks import needs_compiler
 
 QUICK = settings(max_examples=80, deadline=None, database=None)
 
@@ -106,6 +107,7 @@ def check(given_case: tuple[Any, ...], orders: Any = ((0, 1, 2, 3), (0, 1, 2, 3)
     np.testing.assert_array_equal(grads["x"], sums.reshape(image.shape))
 
 
+@needs_compiler
 @pytest.mark.parametrize(("channels", "size", "taps", "times"), [(57, 8, 3, 1), (56, 8, 3, 0), (57, 9, 3, 0), (64, 8, 1, 1), (63, 8, 1, 0)])
 def test_a_narrow_result_of_a_long_window_is_one_product(
     monkeypatch: pytest.MonkeyPatch, channels: int, size: int, taps: int, times: int
@@ -183,6 +185,7 @@ def test_non_finite_values_affect_only_their_windows(value: float) -> None:
             assert (out[0, 0][met] == value).all()
 
 
+@needs_compiler
 @pytest.mark.parametrize("shape", [(0, 2, 4, 4), (2, 0, 4, 4)], ids=str)
 def test_gradients_are_zeros_without_images_or_channels(shape: tuple[int, ...]) -> None:
     x, w = zeros(shape, FastBackend, requires_grad=True), zeros((3, shape[1], 2, 2), FastBackend, requires_grad=True)
@@ -193,6 +196,7 @@ def test_gradients_are_zeros_without_images_or_channels(shape: tuple[int, ...]) 
             assert not leaf.grad.to_numpy().any()
 
 
+@needs_compiler
 def test_only_gradients_that_are_needed_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     for name in ("correlate", "accumulate_weight_gradient"):

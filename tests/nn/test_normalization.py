@@ -10,6 +10,7 @@ from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from tests.autograd.test_double_backward import assert_second_derivatives
 from tests.errors import raises
+from tests.marks import needs_compiler
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 
@@ -75,6 +76,7 @@ def test_the_last_dimensions_are_normalized(backend, shape):
         np.testing.assert_allclose(rms_norm(x, last, w, 1e-5).to_numpy(), values / root * weight, atol=1e-12)
 
 
+@needs_compiler
 def test_rows_longer_than_a_block_keep_float32_precision():
     values = (1000 + random((3, 5000))).astype(np.float32)
     y = layer_norm(tensor(values, FastBackend), 5000)

@@ -10,6 +10,7 @@ from minitorch.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn.recurrent import KINDS, recurrence
 from tests.autograd.test_double_backward import assert_second_derivatives
 from tests.errors import raises
+from tests.marks import needs_compiler
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 EACH = pytest.mark.parametrize("kind", KINDS)
@@ -88,6 +89,7 @@ def test_gradients_have_gradients(kind):
     assert_second_derivatives(lambda g, w, b, *s: recurrence(g, w, b, kind, s), arrays, FastBackend, 1e-5)
 
 
+@needs_compiler
 def test_a_write_into_the_result_is_detected_in_the_backward_pass():
     weight = tensor(random((2, 2)), FastBackend, requires_grad=True)
     out = recurrence(tensor(random((3, 1, 2)), FastBackend), weight, None, "tanh", (tensor(random((1, 2)), FastBackend),))

@@ -12,6 +12,7 @@ from minitorch.fast_ops import FastOps
 from minitorch.kernels import optimizers as fused
 from minitorch.nn import Linear
 from minitorch.optim import AdamW, RMSprop
+from tests.marks import needs_compiler
 
 BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 RULES = [
@@ -56,6 +57,7 @@ def expected(rule, settings, start=START, steps=GRADIENTS):
     return out
 
 
+@needs_compiler
 @EVERY_RULE
 def test_a_subclass_moves_by_its_own_rule_and_one_that_has_none_by_its_parents(rule, settings):
     class Same(rule):
@@ -208,6 +210,7 @@ def test_an_unchanging_derivative_leaves_a_variance_of_nothing_and_no_nan():
         optimizer.step()
 
 
+@needs_compiler
 def test_loops_leave_alone_what_they_cannot_take():
     value, gradient = tensor(START, FastBackend), tensor(GRADIENTS[0], FastBackend)
     assert fused.accepts(value, gradient, {"step": 1})

@@ -5,12 +5,12 @@ import itertools
 import pytest
 
 import minitorch
-from minitorch.kernels.jit import compiler_is_off
 from project.lab.explorers import compiled_step
+from tests.marks import needs_compiler
 
 from .pages import open_page
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 import minitorch
 from course.manifest import ROOT, course
-from minitorch.kernels.jit import compiler_is_off
 from project.lab.training import run_files
+from tests.marks import needs_compiler
 from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
 
 
@@ -77,7 +77,7 @@ def test_the_address_contains_the_setting():
     assert "--hidden 6" in app.code[0].value
 
 
-@pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+@needs_compiler
 def test_a_compiled_step_learns_the_same_and_tells_its_gain():
     losses = []
     for compiled in ("false", "true"):

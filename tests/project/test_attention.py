@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, tensor
+from minitorch import SimpleBackend, tensor
 from minitorch.io.formats import write_arrays
 from project.lab.explorers import attention, attention_training
 from project.lab.training import checkpoint, text_trainer
@@ -17,7 +17,22 @@ from project.lab.training.text_trainer import Setting
 from project.lab.typed.source import Refused
 
 TEXT = "the cat sat on the mat. " * 10
-TINY = Setting(steps=60, batch=4, context=8, layers=2, heads=2, width=8, rate=1e-2, seed=1)
+TINY = Setting(steps=20, batch=2, context=8, layers=2, heads=2, width=8, rate=1e-2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    """The simple backend, which compiles no kernels."""
+    return SimpleBackend
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_the_backend(backend):
+    """Train and show on this backend."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_trainer, "FastBackend", backend)
+        patch.setattr(attention, "FastBackend", backend)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +57,14 @@ def loaded(file):
     return attention.load(file)
 
 
+def given(numbers):
+    """A tensor on the backend of the model."""
+    return tensor(np.array(numbers), attention.FastBackend)
+
+
 def inputs(model, tokens):
     """The input of each layer for these tokens."""
-    x = model.tokens(tensor(np.array([tokens]), FastBackend)) + model.positions(tensor(np.arange(len(tokens)), FastBackend))
+    x = model.tokens(given([tokens])) + model.positions(given(range(len(tokens))))
     found = []
     for block in model.blocks:
         found.append(x)
@@ -68,9 +88,6 @@ def by_hand(layer, x):
     return mixed @ np.asarray(out.weight.value.to_numpy(), float).T + out.bias.value.to_numpy(), weights
 
 
-# Attention
-
-
 def test_the_weights_are_those_of_the_formula(loaded):
     tokens = attention.encode(loaded, "the cat ")
     found = attention.forward(loaded.model, tokens).weights
@@ -79,18 +96,12 @@ def test_the_weights_are_those_of_the_formula(loaded):
         out, expected = by_hand(block.self_attn, np.asarray(block.norm1(x).to_numpy()[0], float))
         assert np.allclose(weights, expected, atol=1e-6)
         assert np.allclose(attention.attend(block, x)[0][0], out, atol=1e-6)
-
-
-def test_the_output_of_attention_is_that_which_the_model_uses(loaded):
-    tokens = attention.encode(loaded, "sat on t")
-    for block, x in zip(loaded.model.blocks, inputs(loaded.model, tokens), strict=True):
-        used = block._self_attention(block.norm1(x), None, None).to_numpy()
-        assert np.allclose(attention.attend(block, x)[0], used, atol=1e-6)
+        assert np.allclose(block._self_attention(block.norm1(x), None, None).to_numpy()[0], out, atol=1e-6)  # the model uses that
 
 
 def test_the_logits_are_those_of_the_model(loaded):
     tokens = attention.encode(loaded, "the mat.")
-    expected = loaded.model(tensor(np.array([tokens]), FastBackend)).to_numpy()[0]
+    expected = loaded.model(given([tokens])).to_numpy()[0]
     assert np.allclose(attention.forward(loaded.model, tokens).logits, expected, atol=1e-6)
 
 
@@ -110,49 +121,44 @@ def test_a_later_character_changes_nothing_before_it(loaded):
     assert np.array_equal(first.logits[:4], second.logits[:4])
 
 
-# Checkpoints and texts
-
-
 def test_a_checkpoint_of_the_program_is_loaded(trained, loaded):
     assert loaded.characters == "".join(sorted(set(TEXT)))
-    assert loaded.step == 60
+    assert loaded.step == 20
     assert loaded.most == 8
     assert not loaded.model.training
-    pieces = tensor(np.array([[1, 2, 3]]), FastBackend)
+    pieces = given([[1, 2, 3]])
     assert np.array_equal(loaded.model(pieces).to_numpy(), trained.model(pieces).to_numpy())
 
 
 def test_other_files_are_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="expected a checkpoint at"):
-        attention.load(tmp_path / "none")
     (tmp_path / "text").write_text("no checkpoint")
-    with pytest.raises(CheckpointError, match="damaged, cut short or no checkpoint"):
-        attention.load(tmp_path / "text")
     write_arrays(tmp_path / "weights", {"x": np.zeros(2)}, {})
-    with pytest.raises(CheckpointError, match="safetensors file of another program"):
-        attention.load(tmp_path / "weights")
     checkpoint.save(tmp_path / "other", checkpoint.Checkpoint({"program": "run_sentiment"}, {}))
-    with pytest.raises(CheckpointError, match=r"other expected a checkpoint of run_gpt.py, got one of run_sentiment.py; name another file"):
-        attention.load(tmp_path / "other")
+    for name, message in {
+        "none": "expected a checkpoint at",
+        "text": "damaged, cut short or no checkpoint",
+        "weights": "safetensors file of another program",
+        "other": r"other expected a checkpoint of run_gpt.py, got one of run_sentiment.py; name another file",
+    }.items():
+        with pytest.raises(CheckpointError, match=message):
+            attention.load(tmp_path / name)
 
 
-def test_unknown_characters_are_named(loaded):
-    with pytest.raises(Refused, match=r"expected characters of the text that the model was trained on, got 'B', 'ü' as well"):
-        attention.encode(loaded, "üt B")
-
-
-@pytest.mark.parametrize("text", ["", "t" * 9])
-def test_a_text_has_a_length_that_the_model_can_read(loaded, text):
-    with pytest.raises(Refused, match=rf"expected 1 to 8 characters, got {len(text)}"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *[(text, f"expected 1 to 8 characters, got {len(text)}") for text in ("", "t" * 9)],
+        ("üt B", "expected characters of the text that the model was trained on, got 'B', 'ü' as well"),
+    ],
+)
+def test_a_text_has_known_characters_and_a_length_that_the_model_can_read(loaded, text, message):
+    with pytest.raises(Refused, match=message):
         attention.encode(loaded, text)
 
 
 def test_a_suggested_text_has_only_known_characters(loaded):
     assert attention.known(loaded, "a big cat sat") == "a  cat s"
     assert attention.known(loaded, "xyz") == " "
-
-
-# The next character
 
 
 def test_the_temperature_divides_the_logits():
@@ -174,7 +180,7 @@ def test_text_is_generated_as_by_the_program(trained, loaded):
 
 def test_at_temperature_0_the_most_likely_character_is_taken(loaded):
     (character,) = attention.generate(loaded, "the c", 1, 0.0, 0)
-    logits = loaded.model(tensor(np.array([attention.encode(loaded, "the c")]), FastBackend)).to_numpy()[0, -1]
+    logits = loaded.model(given([attention.encode(loaded, "the c")])).to_numpy()[0, -1]
     assert loaded.characters[logits.argmax()] == character
 
 
@@ -186,26 +192,16 @@ WEIGHTS = np.array([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.2, 0.3]])
 def test_the_heat_map_has_a_cell_for_each_visible_pair_and_a_mask_for_the_others():
     spec = attention.heat_map(WEIGHTS, "a b", 1, "head 1")
     masked, seen, frame, names = (layer["data"]["values"] for layer in spec["layer"])
-    assert [(cell["y"], cell["x"], cell["weight"]) for cell in seen] == [
-        (0, 0, 1.0),
-        (1, 0, 0.25),
-        (1, 1, 0.75),
-        (2, 0, 0.5),
-        (2, 1, 0.2),
-        (2, 2, 0.3),
-    ]
+    found = [(cell["y"], cell["x"], cell["weight"]) for cell in seen]
+    assert found == [(0, 0, 1.0), (1, 0, 0.25), (1, 1, 0.75), (2, 0, 0.5), (2, 1, 0.2), (2, 2, 0.3)]
     assert seen[1] | {"query": "1 ␣", "key": "0 a"} == seen[1]
     assert [(box["y"], box["x"], box["x2"]) for box in masked] == [(0, 1, 3), (1, 2, 3)]
     assert [(box["y"], box["x"], box["x2"]) for box in frame] == [(1, 0, 3)]
     assert [name["name"] for name in names] == ["a", "␣", "b"] * 2
     assert spec["layer"][1]["encoding"]["y"]["scale"]["reverse"] is True
     assert "The query 1 '␣' attends: head 1 most to itself (weight 0.75)." in spec["description"]
-
-
-def test_a_heat_map_of_one_character_has_no_mask():
     masked, seen, *_ = (layer["data"]["values"] for layer in attention.heat_map(WEIGHTS[:1, :1], "a", 0, "")["layer"])
-    assert masked == []
-    assert len(seen) == 1
+    assert (masked, len(seen)) == ([], 1)
 
 
 def test_the_strip_shades_the_text_and_marks_what_is_masked():
@@ -226,20 +222,13 @@ def test_each_head_is_described():
 def test_the_bars_are_sorted_and_always_contain_the_sampled_character():
     shares = np.array([0.1, 0.6, 0.0, 0.3])
     spec = attention.bars(shares, "ab\nd", "a")
-    assert [(row["character"], row["probability"], row["is"]) for row in spec["data"]["values"]] == [
-        ("b", 0.6, "other"),
-        ("d", 0.3, "other"),
-        ("a", 0.1, "sampled"),
-        ("⏎", 0.0, "other"),
-    ]
+    rows = [(row["character"], row["probability"], row["is"]) for row in spec["data"]["values"]]
+    assert rows == [("b", 0.6, "other"), ("d", 0.3, "other"), ("a", 0.1, "sampled"), ("⏎", 0.0, "other")]
     assert spec["description"] == "Most likely next: 'b' 60.0%, 'd' 30.0%, 'a' 10.0%. All 4 characters together have probability 1."
     many = "abcdefghijklmnopqrst"
     rows = attention.bars(np.linspace(0.1, 0, 20), many, "t")["data"]["values"]
     assert "".join(row["character"] for row in rows) == "abcdefghijkt"
     assert {row["is"] for row in attention.bars(shares, "abcd")["data"]["values"]} == {"other"}
-
-
-# Training
 
 
 def test_repeated_words_are_lines_of_a_word_several_times():
@@ -257,19 +246,19 @@ def test_every_text_has_a_beginning_in_its_characters():
 
 
 def test_training_reports_and_saves(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(attention_training, "EVERY", 4)
+    monkeypatch.setattr(attention_training, "EVERY", 2)
     monkeypatch.setitem(attention_training.TEXTS, "short", lambda: TEXT)
-    setting = replace(TINY, steps=6)
+    setting = replace(TINY, steps=3)
     attention_training.train("short", setting, tmp_path / "gpt.safetensors")
     first, *reports = map(json.loads, capsys.readouterr().out.splitlines())
     assert first == {"parameters": sum(p.value.size for p in attention.load(tmp_path / "gpt.safetensors").model.parameters())}
-    assert [report["step"] for report in reports] == [4, 6]
+    assert [report["step"] for report in reports] == [2, 3]
     run = text_trainer.Run(setting, TEXT)
-    losses = [run.advance() for _ in range(6)]
-    assert [report["loss"] for report in reports] == pytest.approx([np.mean(losses[:4]), np.mean(losses[4:])])
+    losses = [run.advance() for _ in range(3)]
+    assert [report["loss"] for report in reports] == pytest.approx([np.mean(losses[:2]), losses[2]])
     assert reports[1]["valid"] == pytest.approx(run.validation_loss())
     assert all(report["seconds"] > 0 for report in reports)
-    assert attention.load(tmp_path / "gpt.safetensors").step == 6
+    assert attention.load(tmp_path / "gpt.safetensors").step == 3
 
 
 def test_training_ends_if_the_loss_is_not_a_number(monkeypatch, tmp_path):
@@ -307,19 +296,15 @@ def test_a_run_follows_the_reports_of_its_process(monkeypatch):
     assert "compiles the kernels" in run.status()
     job.lines += [{"parameters": 1234}, {"step": 2, "loss": 2.0, "valid": 2.5, "seconds": 0.25}]
     assert run.read()
-    assert run.progress == pytest.approx(1 / 30)
-    assert run.status() == "Step 2 of 60; about 14 s left"  # 58 · 0.25 s, rounded to even
+    assert run.progress == pytest.approx(1 / 10)
+    assert run.status() == "Step 2 of 20; about 4 s left"  # 18 · 0.25 s, rounded to even
     job.lines.append({"step": 6, "loss": 1.0, "valid": np.log(3.0), "seconds": 3.0})
     assert run.in_words() == (
-        "1,234 parameters. After 6 of 60 steps, the loss on text that was not trained on is 1.10 (after 2 steps: 2.50). A loss of 1.10 "
+        "1,234 parameters. After 6 of 20 steps, the loss on text that was not trained on is 1.10 (after 2 steps: 2.50). A loss of 1.10 "
         "means that the model is as uncertain as between 3.0 equally likely characters."
     )
-    assert [(row["step"], row["loss"], row["text"]) for row in run.chart()["data"]["values"]] == [
-        (2, 2.0, "training"),
-        (6, 1.0, "training"),
-        (2, 2.5, "validation"),
-        (6, np.log(3.0), "validation"),
-    ]
+    points = [(row["step"], row["loss"], row["text"]) for row in run.chart()["data"]["values"]]
+    assert points == [(2, 2.0, "training"), (6, 1.0, "training"), (2, 2.5, "validation"), (6, np.log(3.0), "validation")]
     run.stop()
     assert not run.running
     folder = run.checkpoint.parent

@@ -13,11 +13,15 @@ def product_of_a_sum():
     return (x + y) * x
 
 
-def test_a_product_saves_its_factors_until_its_visit():
+def test_a_product_saves_its_factors_until_its_visit_and_a_sum_nothing():
     recording = graph.record(product_of_a_sum())
     before, after = buffers.table(recording, 0), buffers.table(recording, 1)
     assert before == [{"variable": "v2 = v1 · x", "saved for its backward": "3, 2", "now": "saved"}]
     assert after == [{"variable": "v2 = v1 · x", "saved for its backward": "3, 2", "now": "freed"}]
+    assert [row["now"] for row in buffers.table(graph.forward_only(product_of_a_sum()), 0)] == ["saved"]
+    sums = graph.record(Scalar(1.0, name="x") + 2.0)
+    assert buffers.table(sums, 0) == []
+    assert buffers.in_words(sums, 0) == "No function of this graph has saved a number for the backward pass."
 
 
 def test_the_numbers_that_are_needed_and_freed_are_counted():
@@ -37,18 +41,6 @@ def test_a_recursion_needs_the_values_until_its_last_visit():
     recording = orders.record_in(orders.RECURSION, shared + shared)  # visits: sum, product, x, x, product, x, x
     states = [buffers.alive(recording, moment) for moment in range(len(recording.frames))]
     assert [list(state.values()) for state in states] == [[True], [True], [True], [True], [True], [False], [False], [False]]
-
-
-def test_a_graph_of_sums_saves_nothing():
-    x = Scalar(2.0, name="x")
-    recording = graph.record(x + x)
-    assert buffers.table(recording, 0) == []
-    assert buffers.in_words(recording, 0) == "No function of this graph has saved a number for the backward pass."
-
-
-def test_without_a_backward_pass_nothing_is_freed():
-    recording = graph.forward_only(product_of_a_sum())
-    assert [row["now"] for row in buffers.table(recording, 0)] == ["saved"]
 
 
 def test_a_saved_tensor_is_shown_with_its_shape_and_counts_its_elements():

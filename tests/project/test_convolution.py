@@ -8,6 +8,7 @@ import pytest
 from project.lab.explorers import pictures
 from project.lab.explorers.convolution import Convolution, Walk, arithmetic, name, panels, remark, rule, sentence
 from project.lab.typed.source import Refused
+from tests.errors import raises
 
 
 def line(image, weight, **walk):
@@ -31,25 +32,19 @@ def labels(markup):
     return re.findall(r'aria-label="([^"]*)" (?:role|data-pick)', markup)
 
 
-# The numbers: by hand, and by NumPy
-
-
-def test_a_window_starts_at_its_position_and_reads_zeros_past_the_right_edge():
-    assert line([0, 1, 2, 3], [1, 2, 3]).expected.tolist() == [[[8, 14, 8, 3]]]
-
-
-def test_a_reversed_window_ends_at_its_position_and_reads_zeros_past_the_left_edge():
-    # 1·0, 1·1 + 2·0, 1·2 + 2·1 + 3·0, 1·3 + 2·2 + 3·1
-    assert line([0, 1, 2, 3], [1, 2, 3], reverse=True).expected.tolist() == [[[0, 1, 4, 10]]]
-
-
-def test_the_channels_of_a_window_are_summed():
-    assert line([[1, 2], [3, 4]], [[1, 1], [10, 0]]).expected.tolist() == [[[33, 42]]]
-
-
-def test_in_two_dimensions_the_window_starts_at_the_top_left():
-    assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]]).expected.tolist() == [[[4321, 402], [43, 4]]]
-    assert plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]], reverse=True).expected.tolist() == [[[1, 12], [103, 1234]]]
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (line([0, 1, 2, 3], [1, 2, 3]), [[[8, 14, 8, 3]]]),  # starts at its position and reads zeros past the right edge
+        (line([0, 1, 2, 3], [1, 2, 3], reverse=True), [[[0, 1, 4, 10]]]),  # 1·0, 1·1 + 2·0, 1·2 + 2·1 + 3·0, 1·3 + 2·2 + 3·1
+        (line([[1, 2], [3, 4]], [[1, 1], [10, 0]]), [[[33, 42]]]),  # the channels are summed
+        (line([1, 2, 3], [1, 1], padding=1, stride=2), [[[1, 5]]]),  # padding only left and right
+        (plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]]), [[[4321, 402], [43, 4]]]),
+        (plane([[1, 2], [3, 4]], [[1, 10], [100, 1000]], reverse=True), [[[1, 12], [103, 1234]]]),
+    ],
+)
+def test_a_window_starts_at_its_position_and_a_reversed_one_ends_there(found, expected):
+    assert found.expected.tolist() == expected
 
 
 @pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 0, 1), (1, 2, 1), (2, 1, 2), (3, 3, 1)])
@@ -63,17 +58,10 @@ def test_the_general_form_slides_over_the_padded_image(stride, padding, dilation
     assert np.array_equal(Convolution(image, weight, Walk(False, stride, padding, dilation)).expected, expected)
 
 
-def test_in_one_dimension_padding_is_added_only_left_and_right():
-    assert line([1, 2, 3], [1, 1], padding=1, stride=2).expected.tolist() == [[[1, 5]]]
-
-
 def test_the_cells_are_numbered_row_by_row_and_output_channel_by_output_channel():
     shown = Convolution(np.ones((1, 2, 3)), np.ones((2, 1, 1, 1)), Walk())
     assert [shown.index(number) for number in (0, 2, 3, 6, 11)] == [(0, 0, 0), (0, 0, 2), (0, 1, 0), (1, 0, 0), (1, 1, 2)]
     assert all(shown.number(shown.index(number)) == number for number in range(shown.size))
-
-
-# Descriptions
 
 
 def test_a_cell_is_written_out_as_arithmetic():
@@ -118,23 +106,15 @@ def test_elements_that_no_window_covers_are_named():
     assert remark(plane(np.ones((4, 4)), np.ones((2, 2)))) == ""
 
 
-# Incompatible inputs
-
-
 def test_a_mismatch_of_channels_is_refused():
-    with pytest.raises(Refused) as refusal:
+    with raises(Refused, "expected a weight with 3 input channels, as in the image, got 2 (weight of shape (1, 2, 2))"):
         Convolution(np.ones((3, 1, 4)), np.ones((1, 2, 1, 2)), Walk(), 1)
-    assert str(refusal.value) == "expected a weight with 3 input channels, as in the image, got 2 (weight of shape (1, 2, 2))"
 
 
 def test_a_window_larger_than_the_padded_image_is_refused():
-    with pytest.raises(Refused) as refusal:
+    with raises(Refused, "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"):
         plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
-    assert str(refusal.value) == "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"
     assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the course's convolution pads with zeros, so any kernel fits
-
-
-# The drawing
 
 
 def test_the_window_and_its_part_past_the_edge_are_highlighted():
@@ -173,15 +153,7 @@ def test_only_computed_cells_of_the_result_are_filled_and_wrong_ones_show_the_ex
         "out[0, 1, 0], not computed yet; not read",
         "out[0, 1, 1], not computed yet; not read",
     ]
-
-
-def test_an_image_with_nan_is_drawn():
-    shown = plane([[1, 2], [3, 4]], [[1]])
-    found = np.full(shown.shape, np.nan)
-    assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, found, np.ones(shown.shape, bool))[2])[0]
-
-
-# The images and kernels of the app
+    assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, np.full(shown.shape, np.nan), wrong)[2])[0]
 
 
 @pytest.mark.parametrize("dims", [1, 2])

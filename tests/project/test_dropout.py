@@ -39,7 +39,4 @@ def test_every_mask_is_counted_once_in_the_histogram():
         spec = histogram(sums, 7.0, "in words")
         assert sum(bar["masks"] for bar in spec["layer"][0]["data"]["values"]) == len(sums)
     assert spec["layer"][1]["data"]["values"][0] == {"sum": 7.0, "line": "without dropout"}
-
-
-def test_all_zero_inputs_have_a_histogram():
     assert histogram(np.zeros(4), 0.0, "")["layer"][0]["data"]["values"][0]["masks"] == 4

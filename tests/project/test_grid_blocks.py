@@ -38,19 +38,18 @@ def test_in_a_product_every_element_has_one_thread_and_the_others_are_idle(rows,
     assert (across - 1) * side < columns <= across * side
 
 
-def test_a_sentence_describes_the_launch():
-    assert (
-        Map((4, 5), 8).launch()
-        == "20 elements need 3 blocks of 8 threads, one thread per element; 4 threads of the last block have no element."
-    )
-    assert (
-        Map((7,), 8).launch() == "7 elements need 1 block of 8 threads, one thread per element; 1 thread of the last block has no element."
-    )
-    assert Map((8,), 8).launch() == "8 elements need 1 block of 8 threads, one thread per element."
-    assert Product(7, 6, 4, "columns").launch() == (
-        "7 × 6 elements need 2 × 2 blocks of 4 × 4 threads, one thread per element; 22 threads have no element."
-    )
-    assert Product(4, 4, 4, "columns").launch() == "4 × 4 elements need 1 × 1 blocks of 4 × 4 threads, one thread per element."
+@pytest.mark.parametrize(
+    ("launched", "says"),
+    [
+        (Map((4, 5), 8), "20 elements need 3 blocks of 8 threads, one thread per element; 4 threads of the last block have no element."),
+        (Map((7,), 8), "7 elements need 1 block of 8 threads, one thread per element; 1 thread of the last block has no element."),
+        (Map((8,), 8), "8 elements need 1 block of 8 threads, one thread per element."),
+        (Product(7, 6, 4, ""), "7 × 6 elements need 2 × 2 blocks of 4 × 4 threads, one thread per element; 22 threads have no element."),
+        (Product(4, 4, 4, ""), "4 × 4 elements need 1 × 1 blocks of 4 × 4 threads, one thread per element."),
+    ],
+)
+def test_a_sentence_describes_the_launch(launched, says):
+    assert launched.launch() == says
 
 
 def test_the_formula_of_a_map_contains_the_thread_s_numbers():
@@ -86,10 +85,7 @@ def test_without_the_guard_a_product_writes_into_the_next_row_and_past_the_end()
     launched = Product(2, 3, 2, "columns")  # one thread column past the edge: [0, 3] is at position 3, [1, 3] at 6
     assert launched.overwritten() == {(0, 3): (1, 0)}
     assert launched.formula((0, 1), (1, 0), False).splitlines()[2:] == ["storage position = 0 · 3 + 3 = 3", "which belongs to out[1, 0]"]
-    assert launched.formula((0, 1), (1, 1), False).splitlines()[2:] == [
-        "storage position = 1 · 3 + 3 = 6",
-        "which is past the end of out",
-    ]
+    assert launched.formula((0, 1), (1, 1), False).splitlines()[2:] == ["storage position = 1 · 3 + 3 = 6", "which is past the end of out"]
     says = launched.unguarded()
     assert "The thread for [0, 3] writes position 0 · 3 + 3 = 3, which belongs to out[1, 0]" in says
     assert "1 thread would write past the end of out." in says

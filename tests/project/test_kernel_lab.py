@@ -47,19 +47,16 @@ VERDICTS = [  # sectors that would do / sectors, degree of the worst conflict, k
 ]
 
 
-def test_the_threads_of_a_warp_that_diverge_wait_in_turns():
-    """Two of four lines are executed by half of the threads."""
-    assert kernel_lab.run(LAUNCHES["signs: divergent"], (0, 0, 0)).warp_efficiency == 0.75
-
-
 @pytest.mark.parametrize(("name", "coalescing", "degree", "finding"), VERDICTS)
 def test_each_example_shows_what_its_title_says(name, coalescing, degree, finding):
     report = kernel_lab.run(LAUNCHES[name], (0, 0, 0))
     assert (report.coalescing, report.bank_conflict_degree) == (pytest.approx(coalescing), degree)
     assert [type(found).__name__ for found in report.findings[:1]] == ([finding] if finding else [])
+    if name == "signs: divergent":
+        assert report.warp_efficiency == 0.75  # two of four lines are executed by half of the threads
 
 
-def test_all_examples_are_listed_with_their_verdicts():
+def test_all_examples_have_a_verdict():
     assert [name for name, launch in LAUNCHES.items() if not launch.task] == [row[0] for row in VERDICTS]
 
 
@@ -118,18 +115,6 @@ def test_a_single_thread_is_described_in_the_singular():
     assert said == "1 thread of the warp is active. 1 thread reads a: 1 sector of 32 bytes. 1 thread writes out: 1 sector of 32 bytes."
 
 
-def test_a_stub_is_unwritten_code_and_not_a_broken_kernel(monkeypatch):
-    def stub(out, a, size):
-        raise NotImplementedError("Need to implement for Task 3.7")
-
-    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", stub)
-    with pytest.raises(NotImplementedError, match=r"Task 3\.7"):
-        kernel_lab.run(LAUNCHES["Task 3.7: sum"], (0, 0, 0))
-
-
-# Figures
-
-
 def access(name, step, which=0):
     return kernel_lab.warp_steps(kernel_lab.run(LAUNCHES[name], (0, 0, 0)), 0, 1000)[step].accesses[which]
 
@@ -141,19 +126,17 @@ def test_the_elements_of_a_sector_that_nobody_uses_are_marked():
     assert 'title="a[248]: thread 31"' in drawn
 
 
-def test_elements_in_one_bank_have_a_border():
-    shown = access("sums of rows: bank conflicts", -1, 1)
-    assert shown.conflicts == 32
-    assert kernel_figures.memory(shown).count('class="conflict"') == 32
-    assert kernel_figures.rows_note(shown) == "32 of 32 rows of 128 bytes are touched."
-
-
-def test_elements_without_a_conflict_have_none_and_rows_that_are_not_touched_are_left_out():
-    shown = access("transpose without a tile: uncoalesced", 1, 0)
+@pytest.mark.parametrize(
+    ("name", "step", "which", "conflicts", "rows"),
+    [("sums of rows: bank conflicts", -1, 1, 32, "32 of 32"), ("transpose without a tile: uncoalesced", 1, 0, 0, "1 of 128")],
+)
+def test_elements_in_one_bank_have_a_border_and_rows_that_are_not_touched_are_left_out(name, step, which, conflicts, rows):
+    shown = access(name, step, which)
     drawn = kernel_figures.memory(shown)
-    assert 'class="conflict"' not in drawn
-    assert drawn.count("<i") == 32  # one row of 128
-    assert kernel_figures.rows_note(shown) == "1 of 128 rows of 128 bytes are touched."
+    assert shown.conflicts == conflicts or not conflicts
+    assert drawn.count('class="conflict"') == conflicts
+    assert drawn.count("<i") == 32 * int(rows.split()[0])  # 32 elements a row
+    assert kernel_figures.rows_note(shown) == f"{rows} rows of 128 bytes are touched."
 
 
 def test_several_threads_on_one_element_are_counted_in_its_title():
@@ -168,18 +151,12 @@ def test_the_source_has_its_counts_the_current_line_and_lines_with_a_mistake():
     markup = kernel_figures.source(report, place.line, place.file)
     rows = re.findall(r'<tr class="([^"]*)">(.*?)</tr>', markup)
     assert [look for look, _ in rows].count("now") == 1
+    assert 'aria-label="2 of 32 threads are active"' in kernel_figures.lanes(np.arange(32) < 2)
     wrong = [re.sub("<[^>]*>", " ", row).strip() for look, row in rows if look == "wrong"]
     assert [line.split("  ")[-1].strip() for line in wrong] == [
         "numbers[thread] = a[thread]",
         "out[thread] = numbers[2 * WARP - 1 - thread]",
     ]
-
-
-def test_the_active_threads_are_named_for_screen_readers():
-    assert 'aria-label="2 of 32 threads are active"' in kernel_figures.lanes(np.arange(32) < 2)
-
-
-# Roofline and occupancy
 
 
 def test_memory_limits_a_kernel_below_the_ridge_of_a_card():
@@ -196,18 +173,12 @@ def test_the_occupancy_of_each_card_is_a_row():
     rows = kernel_roofline.occupancies(1024, 64, 0)  # 64 registers · 1024 threads = all 65,536
     assert rows[0] == {"card": "T4 (7.5)", "warps": "32 of 32 (100%)", "limited by": "warps and registers"}
     assert rows[1] == {"card": "A100 (8.0)", "warps": "32 of 64 (50%)", "limited by": "registers"}
-
-
-def test_a_block_that_does_not_fit_says_why():
-    rows = kernel_roofline.occupancies(1024, 128, 0)
+    rows = kernel_roofline.occupancies(1024, 128, 0)  # a block does not fit
     assert rows[0] == {"card": "T4 (7.5)", "warps": "0", "limited by": "registers: a block does not fit"}
     assert "expected shared_bytes from 0 to" in kernel_roofline.occupancies(32, 32, 200_000)[0]["limited by"]
 
 
-# The page
-
-
-def test_the_page_steps_a_warp_and_shows_its_memory():
+def test_the_page_steps_a_warp_and_shows_its_memory_its_mistakes_and_the_students_code():
     app = open_page("m3_kernels", kernel_name="sums of rows: bank conflicts")
     assert [metric.value for metric in app.metric][:4] == ["none", "100%", "32-way", "100%"]
     app.slider(key="kernel_step").set_value(app.slider(key="kernel_step").max).run()
@@ -216,23 +187,17 @@ def test_the_page_steps_a_warp_and_shows_its_memory():
     app.selectbox(key="kernel_name").set_value("transpose without a tile: uncoalesced").run()
     app.number_input(key="kernel_warp").set_value(31).run()
     assert not app.exception
-
-
-def test_the_page_shows_mistakes():
-    app = open_page("m3_kernels", kernel_name="copy without a guard: out of bounds")
+    app.selectbox(key="kernel_name").set_value("copy without a guard: out of bounds").run()
     assert app.metric[0].value == "2"
     assert "a[50], but a has 50 elements" in "".join(texts(app.error)).replace("\\", "")
+    app.selectbox(key="kernel_name").set_value("Task 3.6: transpose").run()
+    assert "python -m minitorch.cuda.inspect minitorch/cuda_kernels.py:transpose_kernel" in page_text(app)
+    assert any("def transpose_kernel" in code.value for code in app.code)
 
 
-def test_the_page_refuses_what_the_interpreter_cannot_run(monkeypatch):
-    def strange(out, a, size):
-        with open("x") as file:
-            out[0] = file
-
-    open_page("m3_kernels")
-    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", strange)
-    app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
-    assert "This kernel cannot be run." in app.error[0].value
+def strange(out, a, size):
+    with open("x") as file:
+        out[0] = file
 
 
 def endless(out, a, size):
@@ -241,25 +206,26 @@ def endless(out, a, size):
         pass
 
 
-def test_a_kernel_that_does_not_end_is_stopped(monkeypatch):
+def stub(out, a, size):
+    raise NotImplementedError("Need to implement for Task 3.7")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (strange, "This kernel cannot be run."),
+        (endless, "has executed 20000 statements and has not ended"),
+        (stub, "Task 3.7 is not written yet: open minitorch/cuda_kernels.py"),
+    ],
+)
+def test_the_page_says_why_a_kernel_cannot_be_run(monkeypatch, kernel, message):
     open_page("m3_kernels")
-    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", endless)
+    monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", kernel)
     app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
-    assert "This kernel cannot be run." in app.error[0].value
-    assert "has executed 20000 statements and has not ended" in app.error[0].value.replace("\\", "")
+    assert message in (app.info if kernel is stub else app.error)[0].value.replace("\\", "")
 
 
-def test_an_unwritten_kernel_becomes_a_card(monkeypatch):
-    def stub(out, a, size):
-        raise NotImplementedError("Need to implement for Task 3.7")
-
-    open_page("m3_kernels")
+def test_a_stub_is_unwritten_code_and_not_a_broken_kernel(monkeypatch):
     monkeypatch.setattr("minitorch.cuda_kernels.sum_kernel", stub)
-    app = open_page("m3_kernels", kernel_name="Task 3.7: sum")
-    assert "Task 3.7 is not written yet: open minitorch/cuda_kernels.py" in app.info[0].value.replace("\\", "")
-
-
-def test_the_page_shows_the_students_code_and_the_command_for_other_inputs():
-    app = open_page("m3_kernels", kernel_name="Task 3.6: transpose")
-    assert "python -m minitorch.cuda.inspect minitorch/cuda_kernels.py:transpose_kernel" in page_text(app)
-    assert any("def transpose_kernel" in code.value for code in app.code)
+    with pytest.raises(NotImplementedError, match=r"Task 3\.7"):
+        kernel_lab.run(LAUNCHES["Task 3.7: sum"], (0, 0, 0))

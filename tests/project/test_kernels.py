@@ -9,9 +9,9 @@ import time
 import pytest
 
 from course.manifest import ROOT
-from minitorch.kernels.jit import compiler_is_off
 from project.lab import kernels
 from project.lab.training import compile_kernels, kernel_events
+from tests.marks import needs_compiler
 
 SMALL = """
 import sys
@@ -30,7 +30,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+@needs_compiler
 def test_a_program_reports_each_kernel_once_for_each_type(tmp_path, monkeypatch, capsys):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "small.py").write_text(SMALL)
@@ -55,9 +55,6 @@ def test_a_kernel_of_the_package_is_named_after_what_it_computes():
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
 
 
-# In the background
-
-
 @pytest.fixture
 def started(monkeypatch):
     """The commands that are started in the background."""
@@ -70,20 +67,14 @@ def started(monkeypatch):
     kernels.compile_in_background.clear()
 
 
-def test_missing_kernels_are_compiled_in_the_background_once(started, monkeypatch):
-    monkeypatch.setattr(kernels, "compiled", lambda: 3)
-    for _ in range(2):
-        kernels.compile_in_background()
-    assert started == [str(ROOT / "project" / "lab" / "training" / "compile_kernels.py")]
-
-
-@pytest.mark.parametrize(("count", "switch"), [(27, None), (3, "0")])
-def test_nothing_is_compiled_if_it_is_on_disk_or_switched_off(started, monkeypatch, count, switch):
+@pytest.mark.parametrize(("count", "switch", "times"), [(3, None, 1), (27, None, 0), (3, "0", 0)])
+def test_missing_kernels_are_compiled_in_the_background_once_unless_that_is_switched_off(started, monkeypatch, count, switch, times):
     monkeypatch.setattr(kernels, "compiled", lambda: count)
     if switch:
         monkeypatch.setenv(kernels.SWITCH, switch)
-    kernels.compile_in_background()
-    assert started == []
+    for _ in range(2):
+        kernels.compile_in_background()
+    assert started == [str(ROOT / "project" / "lab" / "training" / "compile_kernels.py")] * times
 
 
 def test_only_kernels_newer_than_the_package_count_as_compiled(tmp_path, monkeypatch):
@@ -98,20 +89,13 @@ def test_only_kernels_newer_than_the_package_count_as_compiled(tmp_path, monkeyp
 
 
 def test_the_background_process_ends_with_the_app():
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import threading, time\nfrom project.lab.training import compile_kernels as c\n"
-            "threading.Thread(target=c.end_with_input).start()\nprint(1, flush=True)\ntime.sleep(60)",
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+    script = (
+        "import threading, time\nfrom project.lab.training import compile_kernels as c\n"
+        "threading.Thread(target=c.end_with_input).start()\nprint(1, flush=True)\ntime.sleep(60)"
     )
-    assert process.stdin
-    assert process.stdout
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", script]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdout.readline()
     assert process.poll() is None
     process.stdin.close()

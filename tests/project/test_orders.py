@@ -62,20 +62,12 @@ def test_a_wrong_order_of_student_code_is_shown_in_the_costs(monkeypatch):
     assert orders.costs(3)[0][""] == "wrong, it is 5"
 
 
-# The page
-
-
-def test_the_page_steps_through_a_recursion():
+def test_the_page_steps_through_a_recursion_and_another_order_begins_at_the_first_step():
     app = open_page("m1_graph", f="x + x * y * y", order=orders.RECURSION)
     for _ in range(2):
         forward(app)
     assert "Visit 2, the first of x: it receives 1 and adds it up to 1." in texts(app.info)[0]
     assert orders.ORDERS[orders.RECURSION].replace("`", "") in page_text(app).replace("`", "")
-
-
-def test_another_order_begins_at_the_first_step():
-    app = open_page("m1_graph")
-    forward(app)
     app.selectbox(key="order").select(orders.FIRST_COME).run()
     assert app.session_state["moment"] == 0
 

@@ -1,7 +1,6 @@
 """Numba's diagnostics of a kernel's loops, for the textbook kernels and for faulty ones."""
 
 import json
-from typing import Any
 
 import numba
 import numpy as np
@@ -13,45 +12,39 @@ from project.lab.explorers import diagnostics
 from project.lab.explorers.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
 
 
-def lines_of(report: Report) -> list[tuple[str, str]]:
+def lines_of(report):
     """Source and status of every loop."""
     return [(loop.source, loop.fate) for each in report.compiled for loop in each.loops]
 
 
-# The kernels of the published files
-
-
-def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing() -> None:
+def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing():
     report = examine("matmul")
     assert report.parallel
     assert set(lines_of(report)) == {("for i in prange(out_shape[1]):", PARALLEL)}  # once for each dtype compiled so far
     assert not any(loop.allocations for each in report.compiled for loop in each.loops)
 
 
-# Other kernels
-
-
-def factory_of(kernel: Any) -> Any:
+def factory_of(kernel):
     """A function that returns this kernel, whatever it is given."""
     return lambda fn: kernel
 
 
-def _whole_arrays(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+def _whole_arrays(out, out_shape, out_strides, a, a_shape, a_strides):
     out[:] = -a
     out[:] = a * 2 + 1
 
 
-def _one_by_one(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+def _one_by_one(out, out_shape, out_strides, a, a_shape, a_strides):
     for i in range(len(out)):
         out[i] = a[i]
 
 
-def _with_a_factor(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+def _with_a_factor(out, out_shape, out_strides, a, a_shape, a_strides):
     for i in prange(len(out)):
         out[i] = a[i] + out_shape[0] * out_strides[0]
 
 
-def _rows(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_strides: Any) -> None:
+def _rows(out, out_shape, out_strides, a, a_shape, a_strides):
     for i in prange(out_shape[0]):
         for j in prange(out_shape[1]):
             buffer = np.empty(2)
@@ -59,7 +52,7 @@ def _rows(out: Any, out_shape: Any, out_strides: Any, a: Any, a_shape: Any, a_st
             out[i * out_strides[0] + j * out_strides[1]] = buffer[0]
 
 
-def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch):
     monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_rows, parallel=True)))
     report = examine("map")
     ((outer, inner),) = (each.loops for each in report.compiled)
@@ -69,7 +62,7 @@ def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch: 
     assert f"      serial: nested in the parallel loop at line {outer.line}" in in_words(report)
 
 
-def test_operations_on_whole_arrays_are_loops_that_can_be_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_on_whole_arrays_are_loops_that_can_be_fused(monkeypatch):
     monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_whole_arrays, parallel=True)))
     report = examine("map")
     fates = [fate for _, fate in lines_of(report)]
@@ -79,15 +72,19 @@ def test_operations_on_whole_arrays_are_loops_that_can_be_fused(monkeypatch: pyt
     assert any(line.startswith("      fused with the loop at line ") for line in in_words(report))
 
 
-def test_loop_invariant_code_is_hoisted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_with_a_factor, parallel=True)))
+def test_loop_invariant_code_is_hoisted_and_numba_s_output_is_restored_after_the_report(monkeypatch, capsys):
+    kernel = numba.njit(_with_a_factor, parallel=True)
+    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
     report = examine("map")
     ((loop,),) = (each.loops for each in report.compiled)
     assert loop.hoisted >= 1
     assert any("hoisted out of the loop" in line for line in in_words(report))
+    assert capsys.readouterr().out == ""
+    kernel.parallel_diagnostics(level=1)
+    assert "_with_a_factor" in capsys.readouterr().out
 
 
-def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_without_prange_is_not_parallel(monkeypatch):
     monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_one_by_one, parallel=True)))
     report = examine("map")
     assert not report.parallel
@@ -104,37 +101,25 @@ def test_a_loop_without_prange_is_not_parallel(monkeypatch: pytest.MonkeyPatch) 
         (_one_by_one, "the kernel is not compiled; return njit(…, parallel=True)"),
     ],
 )
-def test_a_kernel_without_the_compiler_or_its_flag_is_reported(monkeypatch: pytest.MonkeyPatch, kernel: Any, problem: str) -> None:
+def test_a_kernel_without_the_compiler_or_its_flag_is_reported(monkeypatch, kernel, problem):
     monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
     report = examine("map")
     assert (report.parallel, report.problem) == (False, problem)
     assert in_words(report) == [f"MAP: not parallel: {problem}"]
 
 
-def test_numba_s_output_is_restored_after_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = numba.njit(_with_a_factor, parallel=True)
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
-    examine("map")
-    assert capsys.readouterr().out == ""
-    kernel.parallel_diagnostics(level=1)
-    assert "_with_a_factor" in capsys.readouterr().out
-
-
-# The program
-
-
-def unwritten(*_: Any) -> Any:
+def unwritten(*_):
     raise NotImplementedError("Need to implement for Task 3.1")
 
 
-def simple_report(name: str, level: int) -> Report:
+def simple_report(name, level):
     """A report without compiling anything."""
     return Report(
         name, "", (diagnostics.Compiled("_f", "f.py", 1, (diagnostics.Loop(2, "for i in prange(n):", PARALLEL),)),), f"raw {level}"
     )
 
 
-def test_all_summaries_come_before_the_reports_from_numba(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_summaries_come_before_the_reports_from_numba(monkeypatch, capsys):
     monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main([]) == 0
     out, err = capsys.readouterr()
@@ -147,7 +132,7 @@ def test_all_summaries_come_before_the_reports_from_numba(monkeypatch: pytest.Mo
     assert err == ""
 
 
-def test_one_function_and_the_level_can_be_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_function_the_level_and_lines_of_json_can_be_chosen(monkeypatch, capsys):
     monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main(["--function", "zip", "--level", "0"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -156,26 +141,6 @@ def test_one_function_and_the_level_can_be_chosen(monkeypatch: pytest.MonkeyPatc
         "    line 2: for i in prange(n):",
         "      parallel",
     ]
-
-
-def test_an_unwritten_task_is_one_line_of_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(diagnostics, "examine", lambda name, level: unwritten() if name == "map" else simple_report(name, level))
-    assert parallel_check.main(["--level", "0"]) == 1
-    out = capsys.readouterr().out.splitlines()
-    assert out[:2] == ["MAP: Task 3.1 is not written yet", "ZIP: parallel, 1 loop"]
-
-
-def test_an_error_of_another_kind_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str, level: int) -> Report:
-        raise NotImplementedError("something else")
-
-    monkeypatch.setattr(diagnostics, "examine", fail)
-    with pytest.raises(NotImplementedError, match="something else"):
-        parallel_check.main([])
-
-
-def test_json_has_one_line_per_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(diagnostics, "examine", simple_report)
     assert parallel_check.main(["--json", "--function", "map"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     row = json.loads(line)
@@ -183,7 +148,23 @@ def test_json_has_one_line_per_kernel(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert row["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
 
 
-def test_a_long_line_is_shortened_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritten_task_is_one_line_of_the_report(monkeypatch, capsys):
+    monkeypatch.setattr(diagnostics, "examine", lambda name, level: unwritten() if name == "map" else simple_report(name, level))
+    assert parallel_check.main(["--level", "0"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[:2] == ["MAP: Task 3.1 is not written yet", "ZIP: parallel, 1 loop"]
+
+
+def test_an_error_of_another_kind_is_not_swallowed(monkeypatch):
+    def fail(name, level):
+        raise NotImplementedError("something else")
+
+    monkeypatch.setattr(diagnostics, "examine", fail)
+    with pytest.raises(NotImplementedError, match="something else"):
+        parallel_check.main([])
+
+
+def test_a_long_line_is_shortened_on_a_narrow_terminal(monkeypatch):
     monkeypatch.setattr(parallel_check, "width", lambda: 10)
     assert parallel_check.fitted("0123456789") == "0123456789"
     assert parallel_check.fitted("0123456789a") == "012345678…"

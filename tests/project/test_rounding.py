@@ -11,18 +11,12 @@ from project.lab.explorers import formats, rounding
 from project.lab.typed.source import Refused
 from tests.project.test_formats import NUMPY, WIDTHS, decode
 
-# Decimal numbers
-
 
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("0.1", Fraction(1, 10)),
-        ("-2.5", Fraction(-5, 2)),
-        (" 1e3 ", 1000),
-        (".5", Fraction(1, 2)),
-        ("3.", Fraction(3)),
-        ("0e9999", 0),
+        *[("0.1", Fraction(1, 10)), ("-2.5", Fraction(-5, 2)), (" 1e3 ", 1000)],
+        *[(".5", Fraction(1, 2)), ("3.", Fraction(3)), ("0e9999", 0)],
     ],
 )
 def test_decimal_numbers_are_read_exactly(text, number):
@@ -56,15 +50,8 @@ HARD = [
     *("1.00048828125", "1.0004882812500000000000000000000001", "1.0004882812499999999999999999999999", "1.00146484375"),
     *("-1.0004882812500000000000000000000001", "1.00390625", "1.00390625000000000000000000000001", "1.00390624999999999999999999999999"),
     *("16777217", "16777217.0000000000000000000001", "16777216.9999999999999999999999", "2.98023223876953125e-8"),
-    *(
-        "2.98023223876953125000000000000000001e-8",
-        "1e400",
-        "-1e-400",
-        "1.797693134862315807e308",
-        "1.797693134862315808e308",
-        "3e-324",
-        "2e-324",
-    ),
+    *("2.98023223876953125000000000000000001e-8", "1e400", "-1e-400", "1.797693134862315807e308", "1.797693134862315808e308"),
+    *("3e-324", "2e-324"),
 ]
 
 
@@ -134,9 +121,6 @@ def test_the_number_line_has_the_number_where_it_is():
     assert given["to"] == 0
     assert rounding.number_line(Fraction(10) ** 399, "float16")["layer"][3]["data"]["values"][0]["at"] == 1
     assert spec["description"] == rounding.rounding_in_words(Fraction(1, 10), "float16")
-
-
-# Sums
 
 
 @pytest.mark.parametrize("dtype", formats.FORMATS)

@@ -31,17 +31,13 @@ def log_probability(network, image, digit):
 def test_the_gradient_is_that_of_finite_differences(network, digit):
     found = saliency.gradient(network, IMAGE, digit)
     assert found.shape == (8, 8)
+    assert np.array_equal(saliency.gradient(network, IMAGE, digit), found)  # without the first gradient
     for pixel in PIXELS:
         step = np.zeros((8, 8))
         step[pixel] = 1e-6
         slope = (log_probability(network, IMAGE + step, digit) - log_probability(network, IMAGE - step, digit)) / 2e-6
         assert found[pixel] == pytest.approx(slope, rel=1e-4, abs=1e-8)
         assert abs(found[pixel]) > 1e-6  # the comparison is not of zeros
-
-
-def test_a_second_gradient_does_not_contain_the_first(network):
-    first = saliency.gradient(network, IMAGE, 3)
-    assert np.array_equal(saliency.gradient(network, IMAGE, 3), first)
 
 
 class Fixed(minitorch.Module):
@@ -59,10 +55,10 @@ class Fixed(minitorch.Module):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: 1.0, r"your Network expected to return shape \(1, 10\) for one image, got another type"),
-        (lambda x: x.sum(), r"your Network expected to return shape \(1, 10\) for one image, got shape \(.*\)"),
-        (lambda x: x.view(64), r"your Network expected to return shape \(1, 10\) for one image, got shape \(64,\)"),
-        (lambda x: minitorch.zeros((2, 10)), r"your Network expected to return shape \(1, 10\) for one image, got shape \(2, 10\)"),
+        (lambda x: 1.0, "got another type"),
+        (lambda x: x.sum(), r"got shape \(.*\)"),
+        (lambda x: x.view(64), r"got shape \(64,\)"),
+        (lambda x: minitorch.zeros((2, 10)), r"got shape \(2, 10\)"),
         (lambda x: minitorch.zeros((1, 10)).requires_grad_(True) * 2, "backward expected to give the image a gradient, got none"),
     ],
 )

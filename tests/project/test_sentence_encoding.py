@@ -1,6 +1,5 @@
 """The encoding of sentences, and the influence of each word on a prediction."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from project.lab.explorers.word_weights import word_weights
 from project.lab.training.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
+from tests.errors import raises
 
 
 class TwoWordVectors(dict):
@@ -19,17 +19,15 @@ class TwoWordVectors(dict):
 VECTORS = TwoWordVectors(good=np.array([1.0, 2]), bad=np.array([-3.0, 4]))
 
 
-def test_a_sentence_is_its_word_vectors_followed_by_zeros() -> None:
+def test_a_sentence_is_its_word_vectors_followed_by_zeros_or_truncated():
     encoded = encode_sentences(["bad", "good good bad"], VECTORS)
     assert encoded.dtype == np.float32
     assert encoded.tolist() == [[[-3, 4], [0, 0], [0, 0]], [[1, 2], [1, 2], [-3, 4]]]
-
-
-def test_sentences_longer_than_the_length_are_truncated() -> None:
     assert encode_sentences(["good bad good"], VECTORS, 2).tolist() == [[[1, 2], [-3, 4]]]
+    assert encode_sentences([], VECTORS).shape == (0, 0, 2)
 
 
-def test_words_without_a_vector_share_a_nonzero_one() -> None:
+def test_words_without_a_vector_share_a_nonzero_one():
     first, second, good = encode_sentences(["film plot good"], VECTORS)[0]
     assert first.tolist() == second.tolist()
     assert np.abs(first).max() > 0
@@ -37,11 +35,7 @@ def test_words_without_a_vector_share_a_nonzero_one() -> None:
     assert encode_sentences(["story"], VECTORS)[0, 0].tolist() == first.tolist()
 
 
-def test_an_empty_list_gives_no_rows() -> None:
-    assert encode_sentences([], VECTORS).shape == (0, 0, 2)
-
-
-def test_random_vectors_are_reproducible_and_differ_between_words() -> None:
+def test_random_vectors_are_reproducible_and_differ_between_words():
     vectors = DrawnVectors(50)
     assert "anything" in vectors
     assert vectors["film"].tolist() == DrawnVectors(50)["film"].tolist()
@@ -49,7 +43,7 @@ def test_random_vectors_are_reproducible_and_differ_between_words() -> None:
     assert (vectors["film"].shape, vectors["film"].dtype) == ((50,), np.float32)
 
 
-def test_the_first_sentences_are_used_and_the_longest_of_both_parts_fits() -> None:
+def test_the_first_sentences_are_used_and_the_longest_of_both_parts_fits():
     train = SimpleNamespace(sentences=["good", "bad", "good bad good bad"], labels=np.array([1, 0, 0]))
     valid = SimpleNamespace(sentences=["good bad bad", "bad"], labels=np.array([0, 0]))
     (x, y), (x_valid, y_valid) = encode_sentence_data({"train": train, "validation": valid}, VECTORS, 2, 1)
@@ -57,11 +51,11 @@ def test_the_first_sentences_are_used_and_the_longest_of_both_parts_fits() -> No
     assert (y.tolist(), y_valid.tolist()) == ([1, 0], [0])
 
 
-def test_the_influence_of_a_word_is_the_change_of_probability_without_it() -> None:
+def test_the_influence_of_a_word_is_the_change_of_probability_without_it():
     worth = {"not": -0.2, "dull": -0.1, "warm": 0.3}
     asked = []
 
-    def read(sentences: list[str]) -> np.ndarray:
+    def read(sentences):
         asked.extend(sentences)
         return np.array([0.5 + sum(worth.get(word, 0) for word in sentence.split()) for sentence in sentences])
 
@@ -73,7 +67,6 @@ def test_the_influence_of_a_word_is_the_change_of_probability_without_it() -> No
 
 
 @pytest.mark.parametrize("sentence", ["", "  "])
-def test_a_sentence_without_words_is_refused(sentence: str) -> None:
-    message = f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+def test_a_sentence_without_words_is_refused(sentence):
+    with raises(ValueError, f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces"):
         word_weights(sentence, lambda sentences: np.zeros(len(sentences)))

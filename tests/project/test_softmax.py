@@ -8,18 +8,12 @@ import pytest
 from project.lab.explorers import softmax
 
 
-def test_the_steps_are_exponentials_a_sum_and_quotients():
-    exponents, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", False)
-    assert np.allclose(exponents, np.log([1, 2, 5]))
-    assert np.allclose(powers, [1, 2, 5])
-    assert total == pytest.approx(8)
-    assert np.allclose(shares, [1 / 8, 2 / 8, 5 / 8])
-
-
-def test_shifting_keeps_the_probabilities_and_makes_the_largest_exponential_1():
-    _, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", True)
-    assert np.allclose(powers, [0.2, 0.4, 1])
-    assert total == pytest.approx(1.6)
+@pytest.mark.parametrize(("shift", "exponentials", "sum"), [(False, [1, 2, 5], 8), (True, [0.2, 0.4, 1], 1.6)])
+def test_the_steps_are_exponentials_a_sum_and_quotients_and_shifting_keeps_the_probabilities(shift, exponentials, sum):
+    exponents, powers, total, shares = softmax.steps(np.log([1.0, 2, 5]), "float64", shift)
+    assert np.allclose(exponents, np.log(exponentials))
+    assert np.allclose(powers, exponentials)
+    assert total == pytest.approx(sum)
     assert np.allclose(shares, [1 / 8, 2 / 8, 5 / 8])
 
 
@@ -30,27 +24,17 @@ def test_without_the_shift_large_numbers_overflow(dtype, limit):
     assert powers[0] == total == math.inf
     assert math.isnan(shares[0])
     assert softmax.verdict(x, dtype, False).startswith(f"The sum is inf: for x > {limit}, e^x overflows in {dtype}.")
+    assert math.isnan(softmax.steps(np.array([100.0, 0]), dtype, False)[3][0]) == (dtype == "float32")
     assert softmax.steps(x, dtype, True)[3].tolist() == [1, 0, 0]
     assert softmax.verdict(x, dtype, True).startswith("The sum is 1. The largest exponential is e^0 = 1")
-
-
-def test_between_the_limits_of_the_dtypes_only_the_smaller_one_overflows():
-    x = np.array([100.0, 0])
-    assert softmax.steps(x, "float64", False)[3][0] == pytest.approx(1)
-    assert math.isnan(softmax.steps(x, "float32", False)[3][0])
 
 
 def test_without_the_shift_small_numbers_sum_to_zero():
     x = np.array([-1000.0, -1001])
     assert softmax.verdict(x, "float64", False) == "The sum is 0: every e^x underflows in float64, and 0 / 0 is nan."
     assert np.allclose(softmax.steps(x, "float64", True)[3], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
-
-
-def test_probabilities_lost_to_underflow_are_counted():
-    assert (
-        softmax.verdict(np.array([0.0, -1000]), "float64", False)
-        == "The sum is 1. 1 of the probabilities underflow in float64 and become 0."
-    )
+    lost = "The sum is 1. 1 of the probabilities underflow in float64 and become 0."
+    assert softmax.verdict(np.array([0.0, -1000]), "float64", False) == lost
 
 
 def test_a_table_has_a_row_for_every_class():

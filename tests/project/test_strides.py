@@ -72,49 +72,32 @@ def test_steps_that_copy_are_named():
     assert run_steps((3, 4), "x").sharing([]) == "There are no operations: this is x itself."
 
 
+ONLY_ONES = "only sizes of 1 can be expanded, and dimensions added in front"
+
+
 @pytest.mark.parametrize(
-    ("shape", "text", "message"),
+    ("step", "reason"),
     [
-        ((2, 3), "x.permute(0, 0)", ".permute(0, 0) does not fit shape (2, 3): expected each dimension from 0 to 1 once, got (0, 0)"),
-        ((2, 3), "x.permute(0)", ".permute(0) does not fit shape (2, 3): expected each dimension from 0 to 1 once, got (0,)"),
-        ((2, 3), "x.transpose(0, 2)", ".transpose(0, 2) does not fit shape (2, 3): expected two dimensions from 0 to 1, got (0, 2)"),
-        ((2, 3), "x.transpose(-3, 0)", ".transpose(-3, 0) does not fit shape (2, 3): expected two dimensions from 0 to 1, got (-3, 0)"),
-        (
-            (2, 3),
-            "x.view(-2, 3)",
-            ".view(-2, 3) does not fit shape (2, 3): expected sizes of at least 0, and at most one -1, got (-2, 3)",
-        ),
-        (
-            (2, 3),
-            "x.expand(2, 4)",
-            ".expand(2, 4) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (2, 4)",
-        ),
-        (
-            (2, 3),
-            "x.expand(3)",
-            ".expand(3) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (3,)",
-        ),
-        (
-            (2, 3),
-            "x.expand(-1, 2, 3)",
-            ".expand(-1, 2, 3) does not fit shape (2, 3): only sizes of 1 can be expanded, and dimensions added in front, got (-1, 2, 3)",
-        ),
-        ((1,), "x.expand(121)", ".expand(121) does not fit shape (1,): expected at most 120 elements, got 121"),
-        (
-            (2, 3),
-            "x[1, 2]",
-            "[1, 2] does not fit shape (2, 3): it selects one element, which is a plain number; write a slice such as 1:2, "
-            "or select the cell below",
-        ),
-        (
-            (2,),
-            "x" + "[None]" * 6,
-            "[None] gives shape (1, 1, 1, 1, 1, 1, 2); at most 6 dimensions and 120 elements can be drawn",
-        ),
+        (".permute(0, 0)", "expected each dimension from 0 to 1 once, got (0, 0)"),
+        (".permute(0)", "expected each dimension from 0 to 1 once, got (0,)"),
+        (".transpose(0, 2)", "expected two dimensions from 0 to 1, got (0, 2)"),
+        (".transpose(-3, 0)", "expected two dimensions from 0 to 1, got (-3, 0)"),
+        (".view(-2, 3)", "expected sizes of at least 0, and at most one -1, got (-2, 3)"),
+        (".expand(2, 4)", f"{ONLY_ONES}, got (2, 4)"),
+        (".expand(3)", f"{ONLY_ONES}, got (3,)"),
+        (".expand(-1, 2, 3)", f"{ONLY_ONES}, got (-1, 2, 3)"),
+        ("[1, 2]", "it selects one element, which is a plain number; write a slice such as 1:2, or select the cell below"),
     ],
 )
-def test_an_invalid_step_is_refused_with_a_message(shape, text, message):
-    assert run_steps(shape, text).refusal == message
+def test_an_invalid_step_is_refused_with_a_message(step, reason):
+    assert run_steps((2, 3), f"x{step}").refusal == f"{step} does not fit shape (2, 3): {reason}"
+
+
+def test_a_result_that_is_too_large_to_draw_is_refused():
+    large = run_steps((1,), "x.expand(121)").refusal
+    assert large == ".expand(121) does not fit shape (1,): expected at most 120 elements, got 121"
+    deep = run_steps((2,), "x" + "[None]" * 6).refusal
+    assert deep == "[None] gives shape (1, 1, 1, 1, 1, 1, 2); at most 6 dimensions and 120 elements can be drawn"
 
 
 @pytest.mark.parametrize(
@@ -137,9 +120,6 @@ def test_the_steps_before_an_invalid_one_are_kept():
     chain = run_steps((2, 3), "x[1:].view(7).permute(1, 0)")
     assert [layout(stage) for stage in chain.stages] == [((2, 3), (3, 1), 0), ((1, 3), (3, 1), 3)]
     assert chain.refusal.startswith(".view(7) does not fit shape (1, 3)")
-
-
-# Cells and positions
 
 
 def test_every_cell_has_its_position():
@@ -169,9 +149,6 @@ def test_a_long_list_of_indices_ends_with_a_count():
     assert strides.listed([(i,) for i in range(10)]) == "[0], [1], [2], [3], [4], [5], [6], [7] and 2 more"
 
 
-# Wrong code
-
-
 def test_a_wrong_position_is_shown_next_to_the_right_one(monkeypatch):
     monkeypatch.setattr(strides, "index_to_position", lambda index, strides: sum(index))
     stage = run_steps((2, 3), "x").result
@@ -199,25 +176,23 @@ def test_the_offset_is_added_to_the_student_s_position(monkeypatch):
     assert "expected 1·1 = 1, got 0" in strides.complaint(stage, strides.places(stage))
 
 
-def test_right_positions_give_no_message():
+def test_right_positions_and_indices_give_no_message():
     stage = run_steps((2, 3), "x.permute(1, 0)").result
-    assert strides.complaint(stage, strides.places(stage)) == ""
-    assert strides.ordinal_complaint((2, 3)) == ""
-    assert strides.ordinal_complaint(()) == ""
+    assert (strides.complaint(stage, strides.places(stage)), *map(strides.ordinal_complaint, [(2, 3), ()])) == ("", "", "")
 
 
-def test_a_wrong_index_is_reported(monkeypatch):
-    def first_dimension_fastest(ordinal, shape, out_index):
-        for dim, length in enumerate(shape):
-            ordinal, out_index[dim] = divmod(ordinal, length)
-
-    monkeypatch.setattr(strides, "to_index", first_dimension_fastest)
-    assert strides.ordinal_complaint((2, 3)) == "to_index(1, (2, 3), out_index) expected to write (0, 1), wrote (1, 0)"
+def first_dimension_fastest(ordinal, shape, out_index):
+    for dim, length in enumerate(shape):
+        ordinal, out_index[dim] = divmod(ordinal, length)
 
 
-def test_an_index_that_is_returned_instead_of_written_is_reported(monkeypatch):
-    monkeypatch.setattr(strides, "to_index", lambda ordinal, shape, out_index: (0, 0))
-    assert strides.ordinal_complaint((2, 3)) == "to_index(0, (2, 3), out_index) expected to write (0, 0), wrote (None, None)"
+@pytest.mark.parametrize(
+    ("write", "ordinal", "right", "wrong"),
+    [(first_dimension_fastest, 1, (0, 1), (1, 0)), (lambda ordinal, shape, out_index: (0, 0), 0, (0, 0), (None, None))],
+)
+def test_a_wrong_index_and_one_that_is_returned_instead_of_written_are_reported(monkeypatch, write, ordinal, right, wrong):
+    monkeypatch.setattr(strides, "to_index", write)
+    assert strides.ordinal_complaint((2, 3)) == f"to_index({ordinal}, (2, 3), out_index) expected to write {right}, wrote {wrong}"
 
 
 def replace_permute(monkeypatch, permute):
@@ -235,36 +210,37 @@ def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkey
     assert strides.panels(chain.stages, found, None, None)[1].count("cell wrong") == 4
 
 
-def test_a_permute_that_forgets_the_offset_is_wrong(monkeypatch):
-    replace_permute(monkeypatch, lambda self, *order: self.as_view(self.shape[::-1], self.strides[::-1], 0))
-    assert "offset 3, got shape" in run_steps((2, 3), "x[1:].permute(1, 0)").result.wrong
+@pytest.mark.parametrize(
+    ("permute", "wrong"),
+    [
+        (lambda self, *order: self.as_view(self.shape[::-1], self.strides[::-1], 0), "offset 3, got shape (3, 1)"),
+        (
+            lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1], 3),
+            "to share the storage, got a copy",
+        ),
+    ],
+)
+def test_a_permute_that_forgets_the_offset_or_copies_is_wrong(monkeypatch, permute, wrong):
+    replace_permute(monkeypatch, permute)
+    assert wrong in run_steps((2, 3), "x[1:].permute(1, 0)").result.wrong
 
 
-def test_a_permute_that_copies_is_wrong(monkeypatch):
-    replace_permute(monkeypatch, lambda self, *order: TensorData(self._storage.copy(), self.shape[::-1], self.strides[::-1]))
-    wrong = run_steps((2, 3), "x.permute(1, 0)").result.wrong
-    assert wrong == "permute(1, 0) expected to share the storage, got a copy of it; pass on the storage itself"
+def permute_in_place(self, *order):
+    self.shape, self.strides = self.shape[::-1], self.strides[::-1]
+    return self
 
 
-def test_a_permute_with_another_shape_cannot_be_drawn(monkeypatch):
-    replace_permute(monkeypatch, lambda self, *order: self)
-    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (2, 3)")):
-        run_steps((2, 3), "x.permute(1, 0)")
-
-
-def test_a_permute_that_returns_nothing_is_reported(monkeypatch):
-    replace_permute(monkeypatch, lambda self, *order: None)
-    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to return TensorData, got None; is the return missing?")):
-        run_steps((2, 3), "x.permute(1, 0)")
-
-
-def test_a_permute_that_modifies_the_tensor_is_reported(monkeypatch):
-    def permute_in_place(self, *order):
-        self.shape, self.strides = self.shape[::-1], self.strides[::-1]
-        return self
-
-    replace_permute(monkeypatch, permute_in_place)
-    with pytest.raises(WrongResult, match=re.escape("permute(1, 0) expected to leave its own tensor unchanged")):
+@pytest.mark.parametrize(
+    ("permute", "message"),
+    [
+        (lambda self, *order: self, "expected shape (3, 2), strides (1, 3), offset 0, got shape (2, 3)"),
+        (lambda self, *order: None, "expected to return TensorData, got None; is the return missing?"),
+        (permute_in_place, "expected to leave its own tensor unchanged"),
+    ],
+)
+def test_a_permute_whose_result_cannot_be_drawn_is_reported(monkeypatch, permute, message):
+    replace_permute(monkeypatch, permute)
+    with pytest.raises(WrongResult, match=re.escape(f"permute(1, 0) {message}")):
         run_steps((2, 3), "x.permute(1, 0)")
 
 
@@ -276,9 +252,6 @@ def test_an_error_in_the_student_s_permute_is_not_taken_for_an_invalid_step(monk
     with pytest.raises(ValueError, match="mine") as caught:
         run_steps((2, 3), "x.permute(1, 0)")
     assert not isinstance(caught.value, Refused)
-
-
-# The drawing
 
 
 def labels_of(markup, look):
@@ -307,13 +280,10 @@ def test_a_copy_is_drawn_with_both_storages():
     assert "data-pick" not in x + first
 
 
-def test_positions_that_the_result_does_not_read_are_dimmed():
+def test_positions_that_are_not_read_are_dimmed_and_values_are_drawn_while_positions_are_unwritten():
     chain = run_steps((4,), "x[::2]")
     storage = strides.panels(chain.stages, strides.places(chain.result), None, None)[-1]
     assert labels_of(storage, "faint") == ["storage position 1 holds 1; not read", "storage position 3 holds 3; not read"]
-
-
-def test_the_values_are_drawn_while_positions_are_unwritten():
     chain = run_steps((2, 2), "x[1:]")
     _, result, storage = strides.panels(chain.stages, [], (0, 0), None)
     assert re.findall(r">(\d)</span>", result) == ["2", "3"]

@@ -11,6 +11,8 @@ from project.lab.sweeps import cluster, store
 from project.lab.sweeps.cluster import ClusterError
 from project.lab.sweeps.store import Outcome
 from project.lab.training import run_files
+from tests.errors import raises
+from tests.project.programs import refusal
 from tests.project.test_sweep_search import a_request
 from tests.project.test_sweeps import is_running, project, started  # noqa: F401  the fixture works by being here
 
@@ -76,6 +78,10 @@ def distributed(monkeypatch):
 GOOD = Outcome("", {"loss": 1.0}, 1.0, "a command")
 
 
+def failed(error):
+    return Outcome(f"its node failed: {error}", {}, 0.0, "")
+
+
 def outcomes(client, **changes):
     """The outcomes of both trials of a request by the rate."""
     request = a_request(**changes)
@@ -91,21 +97,18 @@ def test_every_trial_is_sent_with_its_options_and_the_digest_of_the_source(distr
     assert client.canceled == []
 
 
-def test_a_trial_whose_node_fails_is_sent_once_more(distributed):
-    client = Client(OSError("gone"), GOOD, GOOD)
-    assert outcomes(client) == {0.1: GOOD, 0.5: GOOD}
-    assert [words[1][1] for words in client.submitted] == ["0.1", "0.5", "0.1"]
-
-
-def test_a_trial_that_fails_on_two_nodes_is_recorded(distributed):
-    client = Client(OSError("gone"), GOOD, OSError("gone\nagain"))
-    assert outcomes(client) == {0.1: Outcome("its node failed: OSError: gone again", {}, 0.0, ""), 0.5: GOOD}
-
-
-def test_a_trial_that_kills_workers_is_not_sent_again(distributed):
-    client = Client(KilledWorker("tried 4 workers"), GOOD)
-    assert outcomes(client)[0.1].error == "its node failed: KilledWorker: tried 4 workers"
-    assert len(client.submitted) == 2
+@pytest.mark.parametrize(
+    ("answers", "outcome", "sent"),
+    [
+        ([OSError("gone"), GOOD, GOOD], GOOD, ["0.1", "0.5", "0.1"]),
+        ([OSError("gone"), GOOD, OSError("gone\nagain")], failed("OSError: gone again"), ["0.1", "0.5", "0.1"]),
+        ([KilledWorker("tried 4 workers"), GOOD], failed("KilledWorker: tried 4 workers"), ["0.1", "0.5"]),
+    ],
+)
+def test_a_trial_whose_node_fails_is_sent_once_more_unless_it_kills_workers(distributed, answers, outcome, sent):
+    client = Client(*answers)
+    assert outcomes(client) == {0.1: outcome, 0.5: GOOD}
+    assert [words[1][1] for words in client.submitted] == sent
 
 
 def test_other_source_code_on_a_node_ends_the_sweep(distributed, monkeypatch):
@@ -166,17 +169,14 @@ def test_a_missing_package_and_a_missing_scheduler_are_reported(distributed, mon
     with pytest.raises(ValueError, match=re.escape("no Dask scheduler answers at host:1 (timed out); start one: dask scheduler")):
         cluster.connect("dask://host:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(
-        ValueError, match=re.escape("--scale dask:// needs Dask, which is not installed here; run: pip install distributed")
-    ):
+    with raises(ValueError, "--scale dask:// needs Dask, which is not installed here; run: pip install distributed"):
         cluster.connect("dask://host:1")
 
 
 def test_jobs_are_not_for_a_cluster(capsys):
-    with pytest.raises(SystemExit):
-        sweep.main(["run_tensor", "--vary", "rate=1", "--scale", "dask://host:1", "--jobs", "2"])
-    message = "sweep.py: --jobs expected no --scale; a cluster runs as many trials as its workers have threads\n"
-    assert capsys.readouterr().err == message
+    words = ["run_tensor", "--vary", "rate=1", "--scale", "dask://host:1", "--jobs", "2"]
+    message = "--jobs expected no --scale; a cluster runs as many trials as its workers have threads"
+    assert refusal(sweep, capsys, *words) == message
 
 
 def test_a_lost_connection_is_reported_with_the_command_that_continues(project, capsys, monkeypatch):  # noqa: F811
@@ -199,9 +199,6 @@ def test_a_lost_connection_is_reported_with_the_command_that_continues(project, 
         f"sweep.py: stopped. The connection to the Dask scheduler was lost. 1 trial is kept in {out}. To continue: "
         f"python project/sweep.py fake --vary rate=1,2 --out {out} --scale dask://host:1\n"
     )
-
-
-# A real cluster
 
 
 @pytest.fixture

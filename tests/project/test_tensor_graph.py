@@ -36,65 +36,67 @@ def test_nodes_contain_the_elements_and_their_formula():
 def test_the_gradient_of_every_leaf_has_its_shape_and_the_summed_value():
     recording = record(row_times_matrix())
     gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
-    assert gradients == {
-        "v1": [[1, 1, 1], [1, 1, 1]],
-        "x": [[10, 20, 30], [10, 20, 30]],
-        "y": [5, 7, 9],
-    }
+    assert gradients == {"v1": [[1, 1, 1], [1, 1, 1]], "x": [[10, 20, 30], [10, 20, 30]], "y": [5, 7, 9]}
 
 
-def test_the_text_says_over_which_dimension_a_broadcast_gradient_is_summed():
-    sentence = record(row_times_matrix()).frames[1].sentence
-    assert sentence == (
+def test_the_text_and_the_drawing_say_over_which_dimension_a_broadcast_gradient_is_summed():
+    recording = record(row_times_matrix())
+    assert recording.frames[1].sentence == (
         "v1 = x · y is the output, so its derivative is [[1, 1, 1], [1, 1, 1]]. The chain rule passes [[10, 20, 30], [10, 20, 30]] to x "
         "and [5, 7, 9] to y (summed from shape (2, 3) over dimension 0)."
     )
-
-
-def test_the_sum_is_drawn_at_its_edge_in_its_step():
-    recording = record(row_times_matrix())
     label = 'label="summed from shape (2, 3)\\nover dimension 0"'
-    assert dot(recording, 1).count(label) == 1
-    assert label not in dot(recording, 0)
+    assert [dot(recording, step).count(label) for step in (0, 1)] == [0, 1]
 
 
-def test_gradients_that_arrive_twice_are_added():
-    x = leaf([1, 2], "x")
-    recording = record(x * x)
-    assert recording.frames[1].sentence.endswith("The chain rule passes [1, 2] to x and [1, 2] to x (added to [1, 2], the sum is [2, 4]).")
+class Forgot(Function):
+    """The negative, whose backward returns nothing."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a.f.neg_map(a)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        pass
 
 
-def test_constants_are_drawn_and_get_no_gradient():
+class Broken(Forgot):
+    """The negative, whose backward fails."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        raise ValueError("broken")
+
+
+@pytest.mark.parametrize(
+    ("build", "end"),
+    [
+        (lambda x, y: x * x, "passes [1, 3] to x and [1, 3] to x (added to [1, 3], the sum is [2, 6])."),
+        (lambda x, y: x * 0.5, "passes [0.5, 0.5] to x."),
+        (lambda x, y: x < y, "is the output, so its derivative is [1, 1]. The chain rule passes [0, 0] to x and [0, 0] to y."),
+        (lambda x, y: Forgot.apply(x), "passes [0, 0] to x (backward returned None, which means zeros)."),
+    ],
+)
+def test_the_sentence_says_what_is_passed_on(build, end):
+    """Gradients that arrive twice are added, a constant gets none, a comparison passes zeros."""
+    assert record(build(leaf([1, 3], "x"), leaf([2, 2], "y"))).frames[1].sentence.endswith(end)
+
+
+def test_constants_are_drawn_and_a_leaf_alone_is_a_graph_of_one_node():
     recording = record(leaf([1, 2], "x") * 0.5)
     assert [(node.name, node.kind) for node in recording.nodes if node.kind == "constant"] == [("0.5", "constant")]
-    assert recording.frames[1].sentence.endswith("The chain rule passes [0.5, 0.5] to x.")
+    assert len(record(leaf([1.0], "x")).frames) == 2
 
 
-def test_recording_keeps_the_graph_and_restores_the_mode():
+def test_recording_keeps_the_graph_and_restores_the_mode_even_after_an_error():
     out = row_times_matrix().sum()
     first, second = record(out), record(out)
     assert first.frames[-1].sentence == second.frames[-1].sentence
-    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
-    out.backward()  # the graph was not freed
-
-
-def test_the_mode_is_restored_after_an_error():
-    class Broken(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a.f.neg_map(a)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            raise ValueError("broken")
-
     with pytest.raises(ValueError, match="broken"):
         record(Broken.apply(leaf([1.0], "x")))
     assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
-
-
-def test_an_output_that_is_a_leaf_has_a_graph_of_one_node():
-    assert len(record(leaf([1.0], "x")).frames) == 2
+    out.backward()  # the graph was not freed
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1, 1, 1)])
@@ -103,13 +105,6 @@ def test_any_shape_can_be_recorded(shape):
     recording = record((x + 1.0) * x)
     gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
     assert gradients["x"] == np.full(shape, 3.0).tolist()
-
-
-def test_a_comparison_passes_zero_gradients():
-    recording = record(leaf([1, 3], "x") < leaf([2, 2], "y"))
-    assert recording.frames[1].sentence == (
-        "v1 = x < y is the output, so its derivative is [1, 1]. The chain rule passes [0, 0] to x and [0, 0] to y."
-    )
 
 
 def test_a_graph_can_be_drawn_without_its_gradients():
@@ -153,20 +148,6 @@ def test_a_tensor_in_a_sentence_is_short(values, text):
 )
 def test_the_remark_describes_the_change_of_shape(returned, shape, expected):
     assert remark(np.zeros(returned), np.zeros(shape)) == expected
-
-
-def test_a_backward_that_returns_nothing_gets_a_remark():
-    class Forgot(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a.f.neg_map(a)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            pass
-
-    sentence = record(Forgot.apply(leaf([1.0], "x"))).frames[1].sentence
-    assert sentence.endswith("passes [0] to x (backward returned None, which means zeros).")
 
 
 def test_a_typed_expression_of_tensors_is_evaluated_with_their_methods():

@@ -1,12 +1,6 @@
 """The timing program: measurements and estimates, the table, the chart, and what is not run."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,43 +12,49 @@ from project.lab.charts import speed_chart
 from project.lab.explorers import speed
 from project.lab.explorers.roofline import Roof
 from project.lab.explorers.speed import Measurement
-
-PROGRAM = Path(timing.__file__)
+from tests.project.programs import refusal
 
 
 class Clock:
     """A clock that advances only during timed calls; a call of a backend takes the time in `cost`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, cost: dict[tuple[str, int], float], first: dict[str, float]) -> None:
+    def __init__(self, monkeypatch, cost, first):
         self.now, self.calls = 0.0, []
         monkeypatch.setattr(speed.time, "sleep", lambda seconds: None)
         monkeypatch.setattr(speed.time, "perf_counter", lambda: self.now)
         monkeypatch.setattr(speed, "prepare", lambda op, size, backend, dtype: lambda: self.run(backend, size))
         self.cost, self.first = cost, dict(first)
 
-    def run(self, backend: str, size: int) -> None:
+    def run(self, backend, size):
         self.calls.append((backend, size))
         self.now += self.cost[backend, size] + self.first.pop(backend, 0.0)
 
 
-# Measuring
+def test_backends_alternate_and_the_first_call_is_timed_separately(monkeypatch):
+    clock = Clock(monkeypatch, {("a", 64): 0.5, ("b", 64): 0.25, ("b", 128): 0.5, ("a", 128): 1.0}, first={"b": 800.0})
+    found = list(speed.measure("matmul", [64, 128], ["a", "b"], "float32", budget=100))
+    first = [Measurement("matmul", 64, "a", 0.5, 5), Measurement("matmul", 64, "b", 0.25, 5, compiling=800.0)]
+    assert found == [*first, Measurement("matmul", 128, "a", 1.0, 5), Measurement("matmul", 128, "b", 0.5, 5)]  # not an estimate
+    assert clock.calls[:12] == [("a", 64), ("b", 64)] * 6
 
 
-def test_backends_alternate_and_the_first_call_is_timed_separately(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch, {("a", 64): 0.5, ("b", 64): 0.25}, first={"b": 8.0})
-    found = list(speed.measure("matmul", [64], ["a", "b"], "float32", budget=100))
-    assert found == [Measurement("matmul", 64, "a", 0.5, 5), Measurement("matmul", 64, "b", 0.25, 5, compiling=8.0)]
-    assert clock.calls == [("a", 64), ("b", 64)] * 6
-
-
-def test_the_median_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_median_is_reported(monkeypatch):
     clock = Clock(monkeypatch, {("a", 64): 1.0}, {})
     times = iter([9.0, 1.0, 7.0, 2.0, 3.0, 100.0])
     monkeypatch.setattr(clock, "run", lambda backend, size: setattr(clock, "now", clock.now + next(times)))
     assert next(speed.measure("matmul", [64], ["a"], "float32", budget=1000)).seconds == 3.0  # of 1, 7, 2, 3, 100
 
 
-def test_sizes_that_would_take_too_long_are_estimated_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_is_the_number_of_operations_of_both_products_or_of_elements():
+    assert speed.work("matmul", 64) == 1_048_576  # 2 · 2 · 64³
+    assert [speed.work(op, 1000) for op in ("map", "zip")] == [1000, 1000]
+
+
+def test_durations_have_a_suitable_unit():
+    assert [*map(speed.duration, [2e-6, 0.0123, 0.9999, 1.5, 243])] == ["2 µs", "12.3 ms", "1e+03 ms", "1.5 s", "243 s"]
+
+
+def test_sizes_that_would_take_too_long_are_estimated_and_not_run(monkeypatch):
     cost = {("slow", 64): 0.75, ("fast", 64): 0.125, ("fast", 128): 0.25, ("fast", 256): 0.5}
     clock = Clock(monkeypatch, cost, {})
     found = list(speed.measure("matmul", [64, 128, 256], ["slow", "fast"], "float32", budget=2))
@@ -67,19 +67,8 @@ def test_sizes_that_would_take_too_long_are_estimated_and_not_run(monkeypatch: p
     assert ("slow", 128) not in clock.calls
 
 
-def test_a_slow_first_call_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clock(monkeypatch, {("a", 64): 0.125, ("a", 128): 0.25}, first={"a": 30.0})
-    found = list(speed.measure("matmul", [64, 128], ["a"], "float32", budget=2))
-    assert [(each.seconds, each.runs) for each in found] == [(0.125, 5), (0.25, 5)]
-
-
-@pytest.mark.parametrize(("op", "size", "count"), [("matmul", 64, 1_048_576), ("map", 1000, 1000), ("zip", 10_000, 10_000)])
-def test_the_work_is_the_number_of_operations_of_both_products_or_of_elements(op: str, size: int, count: int) -> None:
-    assert speed.work(op, size) == count  # 2 · 2 · 64³
-
-
 @pytest.mark.parametrize("op", list(speed.SIZES))
-def test_all_backends_compute_the_same(op: str) -> None:
+def test_all_backends_compute_the_same(op):
     size = 8 if op == "matmul" else 600
     expected = speed.prepare(op, size, "numpy", "float64")()
     for backend in ("simple", "fast"):
@@ -89,17 +78,7 @@ def test_all_backends_compute_the_same(op: str) -> None:
         assert result.backend.name == backend
 
 
-@pytest.mark.parametrize("op", ["matmul", "reduce"])
-def test_the_textbook_kernels_compute_the_same(op: str) -> None:
-    size = 8 if op == "matmul" else 600
-    expected = speed.prepare(op, size, "numpy", "float64")()
-    np.testing.assert_allclose(speed.prepare(op, size, "textbook", "float64")().reshape(expected.shape), expected, atol=1e-9)
-
-
-# What cannot be measured
-
-
-def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeypatch):
     monkeypatch.setattr(cuda_device, "SIMULATED", False)
     monkeypatch.setattr(cuda_device, "available", lambda: False)
     assert speed.missing("cuda") == "numba found no GPU"
@@ -107,9 +86,6 @@ def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeyp
     assert speed.missing("cuda") == ""
     monkeypatch.setattr(cuda_device, "SIMULATED", True)
     assert speed.missing("cuda") == "the speed of the simulator says nothing about a GPU"
-
-
-# The chart
 
 
 FOUND = [
@@ -120,11 +96,7 @@ FOUND = [
 ]
 
 
-def test_speed_ups_are_ratios_to_the_first_backend_at_the_same_size() -> None:
-    assert speed_chart.speedups(FOUND) == {(64, "simple"): 1, (64, "fast"): 4, (128, "simple"): 1, (128, "fast"): 64}
-
-
-def test_the_chart_draws_every_measurement_and_marks_estimates() -> None:
+def test_the_chart_draws_every_measurement_and_marks_estimates():
     spec = speed_chart.speedup(FOUND)
     rows = spec["data"]["values"]
     assert [(row["size"], row["backend"], row["speed-up"], row["milliseconds"], row["measured"]) for row in rows] == [
@@ -135,24 +107,22 @@ def test_the_chart_draws_every_measurement_and_marks_estimates() -> None:
     ]
     assert spec["description"] == "At 128 rows and columns of each matrix, speed relative to simple: fast 64×."
     assert spec["width"] <= 320
+    assert speed_chart.speedups(FOUND) == {(64, "simple"): 1, (64, "fast"): 4, (128, "simple"): 1, (128, "fast"): 64}
 
 
-def test_notes_say_what_was_not_run_and_what_was_estimated() -> None:
+def test_notes_say_what_was_not_run_and_what_was_estimated():
     first, second = speed_chart.notes(FOUND, {"cuda": "there is none"})
     assert first == "cuda: NOT RUN, there is none."
     assert second.startswith("simple: hollow points and ≈ are estimates.")
     assert speed_chart.notes(FOUND[:2], {}) == []
 
 
-# The program
-
-
 @pytest.fixture
-def requested_measurements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def requested_measurements(monkeypatch):
     """Records the requested measurements and returns the numbers above."""
     asked = []
 
-    def measure(*args: Any) -> Iterator[Measurement]:
+    def measure(*args):
         asked.append(args)
         return iter(FOUND)
 
@@ -162,7 +132,7 @@ def requested_measurements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, .
     return asked
 
 
-def test_the_table_has_times_rates_and_speed_ups(requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_times_rates_and_speed_ups(requested_measurements, capsys):
     assert timing.main([]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -181,26 +151,18 @@ def test_the_table_has_times_rates_and_speed_ups(requested_measurements: list[tu
     assert requested_measurements == [("matmul", [64, 128, 256, 512, 1024], ["simple", "textbook", "fast", "numpy"], "float32")]
 
 
-def test_flags_select_what_is_measured(requested_measurements: list[tuple[Any, ...]]) -> None:
+def test_flags_select_what_is_measured_and_json_starts_with_the_plan(requested_measurements, capsys):
     timing.main(["--op", "zip", "--up-to", "99999", "--backends", "fast,simple", "--dtype", "float64"])
     assert requested_measurements == [("zip", [1000, 10_000], ["simple", "fast"], "float64")]
-
-
-def test_json_starts_with_the_plan(requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
     timing.main(["--json", "--backends", "simple,fast,cuda", "--up-to", "128"])
     plan, *rows = map(json.loads, capsys.readouterr().out.splitlines())
-    assert plan == {
-        "op": "matmul",
-        "dtype": "float32",
-        "sizes": [64, 128],
-        "backends": ["simple", "fast"],
-        "left_out": {"cuda": "there is none"},
-        "roof": {"bandwidth": 1e9, "peak": 1e10},
-    }
+    expected = {"op": "matmul", "dtype": "float32", "sizes": [64, 128], "backends": ["simple", "fast"]}
+    assert plan == expected | {"left_out": {"cuda": "there is none"}, "roof": {"bandwidth": 1e9, "peak": 1e10}}
     assert [Measurement(**row) for row in rows] == FOUND
 
 
-def test_a_report_contains_the_table_and_the_chart(requested_measurements: list[tuple[Any, ...]], tmp_path: Path) -> None:
+def test_a_report_contains_the_table_and_the_chart(requested_measurements, tmp_path):
     timing.main(["--report", str(tmp_path / "new")])
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["speedup.png", "timing.md"]
     text = (tmp_path / "new" / "timing.md").read_text(encoding="utf-8")
@@ -219,25 +181,8 @@ def test_a_report_contains_the_table_and_the_chart(requested_measurements: list[
         (["--backends", "cuda"], "backends expected one that runs here, got cuda (there is none)"),
     ],
 )
-def test_an_impossible_measurement_is_refused_in_one_line(
-    requested_measurements: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        timing.main(arguments)
-    assert (ended.value.code, *capsys.readouterr()) == (2, "", f"timing.py: {message}\n")
-
-
-def test_the_program_runs_as_a_file_from_any_directory(tmp_path: Path) -> None:
-    command = [sys.executable, str(PROGRAM), "--up-to", "64", "--backends", "simple,numpy"]
-    environment = os.environ | {"PYTHONPATH": str(PROGRAM.parent.parent)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "64  simple" in done.stdout
-
-
-@pytest.mark.parametrize(("seconds", "shown"), [(2e-6, "2 µs"), (0.0123, "12.3 ms"), (0.9999, "1e+03 ms"), (1.5, "1.5 s"), (243, "243 s")])
-def test_durations_have_a_suitable_unit(seconds: float, shown: str) -> None:
-    assert speed.duration(seconds) == shown
+def test_an_impossible_measurement_is_refused_in_one_line(requested_measurements, capsys, arguments, message):
+    assert refusal(timing, capsys, *arguments) == message
 
 
 def linear(backend, launch, rate, sizes=(1_000, 100_000), **more):
@@ -253,24 +198,17 @@ def test_a_call_is_split_into_launch_and_compute():
     assert speed.in_words(split) == "fast: compile 1.5 s, launch 50 µs, transfer 2 ms, compute 100 µs at size 100,000"
 
 
-def test_the_launch_is_never_negative_and_the_cpu_transfers_nothing():
+def test_the_launch_is_never_negative_and_only_a_compiler_compiles():
     """Where small inputs are faster per element, because they fit into a cache, the launch counts as 0."""
     (split,) = speed.parts([Measurement("map", 1_000, "numpy", 1e-6, 5), Measurement("map", 100_000, "numpy", 500e-6, 5)])
     assert (split.launch, split.compute) == (0.0, 500e-6)
     assert speed.in_words(split) == "numpy: launch 0 µs, compute 500 µs at size 100,000"
-
-
-def test_a_slow_first_call_of_a_backend_without_a_compiler_is_not_called_compiling():
     assert [split.compiling for split in speed.parts(linear("simple", 1e-5, 1e-9, compiling=0.5))] == [0.0]
 
 
 def test_estimates_and_single_sizes_are_not_split():
     simple = [Measurement("map", 1_000, "simple", 1.0, 5), Measurement("map", 100_000, "simple", 100.0, 0)]
     assert [split.backend for split in speed.parts([*simple, *linear("fast", 1e-5, 1e-9)])] == ["fast"]
-
-
-def test_only_a_gpu_needs_a_transfer():
-    assert [speed.transfer("map", 1_000, backend, "float32") for backend in ("simple", "textbook", "fast", "numpy")] == [0.0] * 4
 
 
 def test_the_transfer_copies_as_many_inputs_as_the_operation_has(monkeypatch):
@@ -286,6 +224,8 @@ def test_the_transfer_copies_as_many_inputs_as_the_operation_has(monkeypatch):
     monkeypatch.setattr(speed.minitorch, "cuda_backend", lambda: "gpu")
     monkeypatch.setattr(speed.minitorch, "from_numpy", Copied)
     monkeypatch.setattr(speed, "_synchronized", lambda run: run)
+    assert [speed.transfer("zip", 1_000, backend, "float32") for backend in ("simple", "textbook", "fast", "numpy")] == [0.0] * 4
+    assert copied == []
     assert speed.transfer("zip", 1_000, "cuda", "float32") > 0
     assert copied == [("gpu", (10, 100))] * 2 * speed.ROUNDS
     copied.clear()

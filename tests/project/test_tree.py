@@ -20,10 +20,15 @@ def adds(tree):
 
 
 @pytest.mark.parametrize(("size", "threads"), SIZES)
-def test_every_block_writes_the_sum_of_its_elements(size, threads):
+def test_every_block_writes_the_sum_of_its_elements_and_in_every_step_some_thread_acts(size, threads):
     tree = Tree(size, threads)
     assert list(tree.moments[-1].out) == tree.sums() == block_sums(size, threads)
     assert not any(moment.wrong for moment in tree.moments)
+    for missing in MISSING:
+        tree = Tree(size, threads, missing)
+        for number, moment in enumerate(tree.moments):
+            assert moment.kind == "begin" or moment.active
+            assert tree.sentence(number)
 
 
 @pytest.mark.parametrize(("size", "threads"), SIZES)
@@ -80,15 +85,6 @@ def test_a_block_of_one_warp_hides_a_missing_barrier(missing):
     tree = Tree(10, 4, missing)
     assert list(tree.moments[-1].out) == block_sums(10, 4)
     assert "only because the added cells belong to one warp" in tree.lesson()
-
-
-@pytest.mark.parametrize("missing", MISSING)
-@pytest.mark.parametrize(("size", "threads"), SIZES)
-def test_in_every_step_some_thread_acts_and_the_text_says_which(size, threads, missing):
-    tree = Tree(size, threads, missing)
-    for number, moment in enumerate(tree.moments):
-        assert moment.kind == "begin" or moment.active
-        assert tree.sentence(number)
 
 
 def test_a_sentence_describes_every_step():

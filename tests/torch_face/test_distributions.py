@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,40 +17,38 @@ from minitorch.torch.distributions import Bernoulli, Categorical, Independent, N
 ROWS = [[0.2, 0.3, 0.5], [1.0, 0.0, 3.0]]
 
 
-def distribution_of(lib: Any, name: str) -> tuple[Any, Any]:
-    """A distribution of a library with gradients for its parameter, and the parameter."""
-    d, x = lib.distributions, lib.tensor
-    parameter = {
-        "Normal": [[0.5, -1.0], [2.0, 0.0]], "Uniform": [0.0, 1.0], "Bernoulli": [0.2, 0.7], "Bernoulli, logits": [-3.0, 0.5],
-        "Categorical": ROWS, "Categorical, logits": [[0.1, -2.0, 1.0]], "Independent": [[0.5, -1.0], [2.0, 0.0]],
-    }[name]  # fmt: skip
-    p = x(parameter, dtype=lib.float64, requires_grad=True)
-    scale = x([1.0, 0.5], dtype=lib.float64)
-    made: dict[str, Callable[[], Any]] = {
-        "Normal": lambda: d.Normal(p, scale),
-        "Uniform": lambda: d.Uniform(p, p + x([2.0, 5.0], dtype=lib.float64)),
-        "Bernoulli": lambda: d.Bernoulli(p),
-        "Bernoulli, logits": lambda: d.Bernoulli(logits=p),
-        "Categorical": lambda: d.Categorical(p),
-        "Categorical, logits": lambda: d.Categorical(logits=p),
-        "Independent": lambda: d.Independent(d.Normal(p, scale), 1),
-    }
-    return made[name](), p
-
-
-VALUES = {
-    "Normal": [[[0.1, -0.3], [2.5, 1.0]]], "Uniform": [[0.5, 1.5], [1.9, 5.5]], "Bernoulli": [[0.0, 1.0], [1.0, 1.0]],
-    "Bernoulli, logits": [1.0, 0.0], "Categorical": [[2, 0], [1, 1]], "Categorical, logits": [[2], [0]], "Independent": [[0.1, -0.3]],
+DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Any, Any, Callable[..., Any] | None]] = {
+    "Normal": (
+        lambda d, p, x: d.Normal(p, x([1.0, 0.5])), [[0.5, -1.0], [2.0, 0.0]], [[[0.1, -0.3], [2.5, 1.0]]], lambda d, x: d.Normal(1.0, 2.0)
+    ),
+    "Uniform": (lambda d, p, x: d.Uniform(p, p + x([2.0, 5.0])), [0.0, 1.0], [[0.5, 1.5], [1.9, 5.5]], None),
+    "Bernoulli": (lambda d, p, x: d.Bernoulli(p), [0.2, 0.7], [[0.0, 1.0], [1.0, 1.0]], lambda d, x: d.Bernoulli(0.4)),
+    "Bernoulli, logits": (lambda d, p, x: d.Bernoulli(logits=p), [-3.0, 0.5], [1.0, 0.0], lambda d, x: d.Bernoulli(0.4)),
+    "Categorical": (lambda d, p, x: d.Categorical(p), ROWS, [[2, 0], [1, 1]], lambda d, x: d.Categorical(x([0.5, 0.25, 0.25]))),
+    "Categorical, logits": (
+        lambda d, p, x: d.Categorical(logits=p), [[0.1, -2.0, 1.0]], [[2], [0]], lambda d, x: d.Categorical(x([0.5, 0.25, 0.25]))
+    ),
+    "Independent": (
+        lambda d, p, x: d.Independent(d.Normal(p, x([1.0, 0.5])), 1), [[0.5, -1.0], [2.0, 0.0]], [[0.1, -0.3]],
+        lambda d, x: d.Independent(d.Normal(x([[0.0, 0.0]] * 2), 1.0), 1),
+    ),
 }  # fmt: skip
+"""For each: what makes it from its parameter, the parameter, values, and what makes another one to diverge from."""
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_numbers_and_gradients_are_pytorchs(name: str) -> None:
+def libraries() -> list[tuple[Any, Callable[..., Any]]]:
+    """Ours and PyTorch, and what makes a tensor of float64."""
     pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    return [(lib, partial(lib.tensor, dtype=lib.float64)) for lib in (torch, pytorch)]
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_numbers_and_gradients_are_pytorchs(name: str) -> None:
     found: list[list[Any]] = []
-    for lib in (torch, pytorch):
-        d, p = distribution_of(lib, name)
-        value = lib.tensor(VALUES[name], dtype=lib.int64 if "Cat" in name else lib.float64)
+    make, parameter, values, _ = DISTRIBUTIONS[name]
+    for lib, tensor in libraries():
+        p = tensor(parameter, requires_grad=True)
+        d, value = make(lib.distributions, p, tensor), lib.tensor(values, dtype=lib.int64 if "Cat" in name else lib.float64)
         parts = [d.log_prob(value), d.entropy()] + ([d.mean, d.stddev, d.variance] if "Cat" not in name else [d.probs, d.logits])
         if name in ("Normal", "Uniform"):
             parts.append(d.cdf(value))
@@ -60,18 +59,15 @@ def test_numbers_and_gradients_are_pytorchs(name: str) -> None:
         np.testing.assert_allclose(mine, theirs, 1e-12, 1e-12)
 
 
-@pytest.mark.parametrize("name", ["Normal", "Bernoulli", "Bernoulli, logits", "Categorical", "Categorical, logits", "Independent"])
+@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS.keys() - {"Uniform"}))
 def test_divergences_and_their_gradients_are_pytorchs(name: str) -> None:
-    pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     found = []
-    for lib in (torch, pytorch):
-        (p, parameter), d = distribution_of(lib, name), lib.distributions
-        q = {"Normal": lambda d=d: d.Normal(1.0, 2.0), "Bernoulli": lambda d=d: d.Bernoulli(0.4),
-             "Categorical": lambda d=d, lib=lib: d.Categorical(lib.tensor([0.5, 0.25, 0.25], dtype=lib.float64)),
-             "Independent": lambda d=d, lib=lib: d.Independent(d.Normal(lib.zeros(2, 2), 1.0), 1)}[name.partition(",")[0]]()  # fmt: skip
-        out = d.kl_divergence(p, q)
+    make, parameter, _, other = DISTRIBUTIONS[name]
+    for lib, tensor in libraries():
+        p = tensor(parameter, requires_grad=True)
+        out = lib.distributions.kl_divergence(make(lib.distributions, p, tensor), other(lib.distributions, tensor))
         out.sum().backward()
-        found.append((out.detach().numpy(), parameter.grad.numpy()))
+        found.append((out.detach().numpy(), p.grad.numpy()))
     for mine, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(mine, theirs, 1e-6, 1e-12)
 
@@ -97,17 +93,16 @@ def test_draws_have_the_frequencies_of_the_distribution() -> None:
     np.testing.assert_allclose(frequencies, [[0.2, 0.3, 0.5], [0.25, 0, 0.75]], atol=0.03)
 
 
-DISTRIBUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {  # made in the test: compiling their kernels takes seconds
-    "Normal": (lambda: Normal(torch.zeros(2, 3), 1), (2, 3)),
-    "Uniform": (lambda: Uniform(0, torch.ones(3)), (3,)),
-    "Bernoulli": (lambda: Bernoulli(0.5), ()),
-    "Categorical": (lambda: Categorical(torch.ones(2, 3, 4)), (2, 3)),
-}
-
-
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_draws_have_the_shape_of_the_sample_and_of_the_batch(name: str) -> None:
-    make, batch = DISTRIBUTIONS[name]
+@pytest.mark.parametrize(
+    ("make", "batch"),
+    [
+        (lambda: Normal(torch.zeros(2, 3), 1), (2, 3)),
+        (lambda: Uniform(0, torch.ones(3)), (3,)),
+        (lambda: Bernoulli(0.5), ()),
+        (lambda: Categorical(torch.ones(2, 3, 4)), (2, 3)),
+    ],
+)
+def test_draws_have_the_shape_of_the_sample_and_of_the_batch(make: Callable[[], Any], batch: tuple[int, ...]) -> None:
     d = make()
     for shape in ((), (5,), (2, 2), (0,)):
         assert tuple(d.sample(shape).shape) == (*shape, *batch)

@@ -28,6 +28,7 @@ def indices(count: int, *shape: int) -> np.ndarray:
 
 IMAGES, SEQUENCES, ROWS, VOLUMES = floats(2, 4, 6, 5), floats(3, 4, 7), floats(5, 4), floats(2, 4, 5, 6, 7)
 
+WITHOUT_ARGUMENTS = ("ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "SELU", "Softsign", "Mish", "LogSigmoid", "PReLU", "Tanhshrink", "Identity")
 LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Linear", (4, 3), {}, (ROWS,)),
     ("Linear", (4, 3), {"bias": False}, (floats(2, 3, 4),)),
@@ -36,7 +37,6 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Embedding", (7, 3), {"padding_idx": 2}, (indices(7, 2, 5),)),
     ("Flatten", (), {}, (IMAGES,)),
     ("Unflatten", (1, (2, 2)), {}, (ROWS,)),
-    ("Identity", (), {}, (ROWS,)),
     ("Conv1d", (4, 6, 3), {"stride": 2, "padding": 1, "groups": 2}, (SEQUENCES,)),
     ("Conv2d", (4, 6, 3), {"padding": 1}, (IMAGES,)),
     ("Conv2d", (4, 6, (3, 2)), {"stride": (2, 1), "dilation": (1, 2), "bias": False}, (IMAGES,)),
@@ -98,34 +98,27 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("AlphaDropout", (0.0,), {}, (ROWS,)),
     ("UpsamplingNearest2d", (), {"scale_factor": 2}, (IMAGES,)),
     ("UpsamplingBilinear2d", ((9, 4),), {}, (IMAGES,)),
-    ("ReLU", (), {}, (ROWS,)),
+    *[
+        (name, (), {}, (ROWS,))
+        for name in ["ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "SELU", "Softsign", "Mish", "LogSigmoid", "PReLU", "Tanhshrink", "Identity"]
+    ],
     ("LeakyReLU", (0.2,), {}, (ROWS,)),
-    ("GELU", (), {}, (ROWS,)),
     ("GELU", (), {"approximate": "tanh"}, (ROWS,)),
-    ("SiLU", (), {}, (ROWS,)),
-    ("Sigmoid", (), {}, (ROWS,)),
-    ("Tanh", (), {}, (ROWS,)),
     ("Softmax", (1,), {}, (ROWS,)),
     ("LogSoftmax", (), {"dim": -1}, (ROWS,)),
     ("Softmin", (0,), {}, (ROWS,)),
     ("Softmax2d", (), {}, (IMAGES,)),
     ("ELU", (0.5,), {}, (ROWS,)),
-    ("SELU", (), {}, (ROWS,)),
     ("CELU", (0.7,), {}, (ROWS,)),
     ("Softplus", (), {"beta": 2.0}, (ROWS,)),
-    ("Softsign", (), {}, (ROWS,)),
     ("Hardtanh", (-0.5, 0.7), {}, (ROWS,)),
     ("ReLU6", (), {}, (ROWS * 5,)),
     ("Hardswish", (), {}, (ROWS * 3,)),
     ("Hardsigmoid", (), {}, (ROWS * 3,)),
-    ("Mish", (), {}, (ROWS,)),
-    ("LogSigmoid", (), {}, (ROWS,)),
     ("PReLU", (4,), {}, (IMAGES,)),
-    ("PReLU", (), {}, (ROWS,)),
     ("Threshold", (0.1, 20.0), {}, (ROWS,)),
     ("Hardshrink", (0.4,), {}, (ROWS,)),
     ("Softshrink", (0.4,), {}, (ROWS,)),
-    ("Tanhshrink", (), {}, (ROWS,)),
     ("RReLU", (0.25, 0.25), {}, (ROWS,)),
     ("GLU", (), {"dim": 1}, (IMAGES,)),
     ("Dropout", (0.0,), {}, (ROWS,)),

@@ -40,6 +40,8 @@ def test_a_parameter_is_one_of_both_libraries() -> None:
     assert not nn.Parameter(torch.ones(1), requires_grad=False).requires_grad
     x.update(minitorch.tensor([3.0]))
     assert x.tolist() == [3.0]
+    with pytest.raises(TypeError, match=r"Parameter expected a Tensor, got list; make one with torch\.tensor"):
+        nn.Parameter([1.0])
 
 
 def test_a_parameter_shares_the_memory_of_its_tensor() -> None:
@@ -47,11 +49,6 @@ def test_a_parameter_shares_the_memory_of_its_tensor() -> None:
     x = nn.Parameter(data)
     data[0] = 5.0
     assert x.tolist() == [5.0, 0.0]
-
-
-def test_a_parameter_expects_a_tensor() -> None:
-    with pytest.raises(TypeError, match=r"Parameter expected a Tensor, got list; make one with torch\.tensor"):
-        nn.Parameter([1.0])
 
 
 def test_the_engine_s_optimizer_updates_parameters() -> None:
@@ -263,6 +260,7 @@ def test_copies_are_independent() -> None:
         assert net.first.weight.abs().sum().item() > 0
 
 
+@pytest.mark.usefixtures("fast_backend")
 def test_layers_are_in_float32_on_the_compiled_backend() -> None:
     layer = nn.Linear(2, 3)
     assert layer.weight.dtype == torch.float32
@@ -274,7 +272,8 @@ def test_modules_of_the_engine_are_adapted() -> None:
     class Outer(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = minitorch.nn.Sequential(minitorch.nn.Linear(2, 1, backend=minitorch.FastBackend, dtype="float32"))
+            backend = torch.ones(1)._engine.backend
+            self.inner = minitorch.nn.Sequential(minitorch.nn.Linear(2, 1, backend=backend, dtype="float32"))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.inner(x)
@@ -417,15 +416,15 @@ def test_initial_values_are_written_in_place() -> None:
     init.xavier_uniform_(x, gain=init.calculate_gain("relu"))
     assert x.abs().max().item() == pytest.approx(2**0.5 * (6 / 70) ** 0.5, rel=0.02)
     init.orthogonal_(x, gain=3.0)
-    np.testing.assert_allclose((x @ x.T).detach().numpy(), 9 * np.eye(30), atol=1e-4)
+    rows = x.detach().numpy()
+    np.testing.assert_allclose(rows @ rows.T, 9 * np.eye(30), atol=1e-4)
     init.trunc_normal_(x, std=2.0, a=-1.0, b=3.0)
     assert x.min().item() >= -1
     assert x.max().item() <= 3
     init.eye_(x)
     assert x.sum().item() == 30
-    kernel = init.dirac_(torch.empty(3, 2, 3, 3))
-    image = torch.randn(1, 2, 5, 5)
-    np.testing.assert_allclose(F.conv2d(image, kernel, padding=1)[:, :2].numpy(), image.numpy())
+    kernel = init.dirac_(torch.empty(3, 2, 3, 3)).numpy()
+    assert (kernel[0, 0, 1, 1], kernel[1, 1, 1, 1], np.abs(kernel).sum()) == (1, 1, 2)
 
 
 def test_gradients_are_clipped() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from minitorch.torch.nn.utils.rnn import (
     pad_packed_sequence,
     unpack_sequence,
 )
+from tests.errors import raises
 
 LENGTHS = [3, 6, 1, 6]
 
@@ -52,38 +52,23 @@ def test_a_permutation_is_inverted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "call", "message"),
+    ("lengths", "error", "expected"),
     [
-        (
-            RuntimeError,
-            lambda: pack_padded_sequence(ours.zeros(3, 2), [1, 3]),
-            "pack_padded_sequence expected lengths in descending order, got [1, 3]; sort them or pass enforce_sorted=False",
-        ),
-        (
-            ValueError,
-            lambda: pack_padded_sequence(ours.zeros(3, 2), [4, 3]),
-            "pack_padded_sequence expected 2 lengths from 1 to 3, got [4, 3] for input (3, 2)",
-        ),
-        (
-            ValueError,
-            lambda: pack_padded_sequence(ours.zeros(3, 2), [3, 0]),
-            "pack_padded_sequence expected 2 lengths from 1 to 3, got [3, 0] for input (3, 2)",
-        ),
-        (
-            ValueError,
-            lambda: pad_packed_sequence(pack_sequence([ours.zeros(3)]), total_length=2),
-            "pad_packed_sequence expected total_length of at least 3, the longest sequence, got 2",
-        ),
-        (
-            ValueError,
-            lambda: nn.GRU(2, 3)(pack_sequence([ours.zeros(3, 2)]), ours.zeros(1, 2, 3)),
-            "GRU expected hx of shape (1, 1, 3), got (1, 2, 3)",
-        ),
+        ([1, 3], RuntimeError, "lengths in descending order, got [1, 3]; sort them or pass enforce_sorted=False"),
+        ([4, 3], ValueError, "2 lengths from 1 to 3, got [4, 3] for input (3, 2)"),
+        ([3, 0], ValueError, "2 lengths from 1 to 3, got [3, 0] for input (3, 2)"),
     ],
 )
-def test_what_does_not_fit_is_refused(error: type[Exception], call: Any, message: str) -> None:
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        call()
+def test_lengths_that_do_not_fit_are_refused(lengths: list[int], error: type[Exception], expected: str) -> None:
+    with raises(error, f"pack_padded_sequence expected {expected}"):
+        pack_padded_sequence(ours.zeros(3, 2), lengths)
+
+
+def test_what_does_not_fit_packed_sequences_is_refused() -> None:
+    with raises(ValueError, "pad_packed_sequence expected total_length of at least 3, the longest sequence, got 2"):
+        pad_packed_sequence(pack_sequence([ours.zeros(3)]), total_length=2)
+    with raises(ValueError, "GRU expected hx of shape (1, 1, 3), got (1, 2, 3)"):
+        nn.GRU(2, 3)(pack_sequence([ours.zeros(3, 2)]), ours.zeros(1, 2, 3))
 
 
 def test_each_sequence_runs_as_if_it_were_alone() -> None:

@@ -46,7 +46,7 @@ def kinds(picture: np.ndarray) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _empty_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library's data directory has no files."""
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path / "home"))
 
@@ -89,10 +89,10 @@ def test_digits_and_clothes_are_read(tmp_path: Path, name: str, last: str, compr
 
 def test_a_loader_makes_batches_of_transformed_images(tmp_path: Path) -> None:
     write_mnist(tmp_path / "MNIST" / "raw", "train", True)
-    transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.25,))])
+    transform = transforms.Compose([transforms.ToTensor(), transforms.Lambda(lambda image: image * 4 - 2)])
     images, labels = next(iter(DataLoader(datasets.MNIST(tmp_path, transform=transform), batch_size=4)))
     assert (images.shape, images.dtype, labels.tolist()) == ((4, 1, 28, 28), torch.float32, LABELS[:4].tolist())
-    np.testing.assert_allclose(images.numpy()[:, 0], (IMAGES[:4] / 255 - 0.5) / 0.25, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(images.numpy()[:, 0], IMAGES[:4] / 255 * 4 - 2, rtol=1e-5, atol=1e-6)
 
 
 def test_files_of_the_data_directory_are_found(tmp_path: Path) -> None:
@@ -187,8 +187,9 @@ def test_dtypes_are_converted_with_their_ranges() -> None:
         F.convert_image_dtype(torch.ones(1), torch.int32)
 
 
+@pytest.mark.usefixtures("fast_backend")
 def test_channels_are_normalized() -> None:
-    x = torch.arange(12).float().reshape(1, 3, 2, 2)
+    x = torch.tensor(np.arange(12.0).reshape(1, 3, 2, 2))
     expected = (x.numpy() - np.array([0, 1, 2]).reshape(3, 1, 1)) / np.array([1, 2, 4]).reshape(3, 1, 1)
     np.testing.assert_allclose(transforms.Normalize([0, 1, 2], [1, 2, 4])(x).numpy(), expected)
     same = F.normalize(x, [0, 1, 2], [1, 2, 4], inplace=True)
@@ -338,14 +339,3 @@ def test_networks_have_torchvision_s_entries(name: str, entries: int, parameters
     assert repr(network.maxpool) == "MaxPool2d(kernel_size=3, stride=2, padding=1, dilation=1, ceil_mode=False)"
     with raises(NotImplementedError, f"{name} supports weights=None only, got 'DEFAULT'; load a file into model.load_state_dict"):
         getattr(models, name)(weights="DEFAULT")
-
-
-def test_a_network_is_trained_with_another_last_layer() -> None:
-    network = models.resnet18(dtype=torch.float64, num_classes=3)
-    network.fc = torch.nn.Linear(512, 2, dtype=torch.float64)
-    out = network(torch.zeros(2, 3, 16, 16, dtype=torch.float64))
-    assert out.shape == (2, 2)
-    out.sum().backward()
-    assert network.conv1.weight.grad.shape == (64, 3, 7, 7)
-    assert network.fc.bias.grad.tolist() == [2.0, 2.0]
-    assert network.bn1.num_batches_tracked.item() == 1

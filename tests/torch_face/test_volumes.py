@@ -83,11 +83,11 @@ def test_of_equal_numbers_the_first_one_receives_the_gradient() -> None:
 
 
 def test_a_layer_has_pytorch_s_parameters_and_text() -> None:
-    layer = nn.Conv3d(4, 6, (3, 1, 2), padding=(1, 0, 0), groups=2)
+    layer = nn.Conv3d(4, 6, (3, 1, 2), padding=(1, 0, 0), groups=2, dtype=torch.float64)
     assert {name: tuple(x.shape) for name, x in layer.named_parameters()} == {"weight": (6, 2, 3, 1, 2), "bias": (6,)}
     assert layer.weight.abs().max() <= 12**-0.5
     assert repr(layer) == "Conv3d(4, 6, kernel_size=(3, 1, 2), stride=(1, 1, 1), padding=(1, 0, 0), groups=2)"
-    assert layer(torch.tensor(VOLUMES).float()).shape == (2, 6, 5, 6, 6)
+    assert layer(torch.tensor(VOLUMES)).shape == (2, 6, 5, 6, 6)
 
 
 def test_every_channel_of_a_batch_is_normalized() -> None:
@@ -123,4 +123,5 @@ def test_options_that_are_not_supported_are_refused(call: Callable[[], object]) 
 
 def test_sizes_may_be_empty() -> None:
     for batch, depth in itertools.product((0, 1), (2, 3)):
-        assert F.conv3d(torch.ones(batch, 4, depth, 3, 3), torch.ones(2, 4, 2, 2, 2)).shape == (batch, 2, depth - 1, 2, 2)
+        x, weight = (torch.ones(shape, dtype=torch.float64) for shape in ((batch, 4, depth, 3, 3), (2, 4, 2, 2, 2)))
+        assert F.conv3d(x, weight).shape == (batch, 2, depth - 1, 2, 2)

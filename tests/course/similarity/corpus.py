@@ -1,34 +1,31 @@
 """The typical answers as the submissions of a class."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from functools import cache
 
 from course.manifest import ROOT, course
 from course.staff.grading.submissions import Submission
 from course.staff.similarity.compare import Scores
 from course.staff.similarity.typical import ordinary_runs, typical_answers
-from course.staff.similarity.works import CLASS, Reader, Work
+from course.staff.similarity.works import CLASS, Reader
 
 
 @cache
-def reader() -> Reader:
+def reader():
     """A reader for submissions of this course."""
     return Reader(ROOT, course())
 
 
-def work(name: str, files: Mapping[str, str], kind: str = CLASS) -> Work:
+def work(name, files, kind=CLASS):
     """A submission with these files."""
     return reader().work(Submission(name, {path: text.encode() for path, text in files.items()}), kind)
 
 
-def honest_class() -> list[Work]:
+def honest_class():
     """The twenty typical answers as a class."""
     return [work(name, files) for name, files in typical_answers().items()]
 
 
-def score(first: Work, second: Work, *authors: str) -> float:
+def score(first, second, *authors):
     """The similarity of two works in a class of only these two.
 
     Args:

@@ -1,9 +1,6 @@
 """Rewrites with which students hide a copy. None of them changes what the code computes."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from course.staff.similarity.syntax import DEFINITIONS, bound_names
@@ -16,7 +13,7 @@ GIVEN = {name.rpartition(".")[2] for names in reader().given_names.values() for 
 """Names that a student cannot change."""
 
 
-def rename(tree: ast.Module) -> ast.Module:
+def rename(tree):
     """Rename variables and helpers."""
     helpers = {node.name for node in ast.walk(tree) if isinstance(node, (*DEFINITIONS, ast.ClassDef))} - GIVEN
     own = {name for node in tree.body if isinstance(node, (*DEFINITIONS, ast.ClassDef)) for name in bound_names(node)} - GIVEN
@@ -35,7 +32,7 @@ def rename(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def reorder(tree: ast.Module) -> ast.Module:
+def reorder(tree):
     """Reorder the functions of a file; what must exist at import time stays first."""
     first = [node for node in tree.body if not isinstance(node, DEFINITIONS)]
     return ast.Module([*first, *[node for node in tree.body if isinstance(node, DEFINITIONS)][::-1]], [])
@@ -44,10 +41,10 @@ def reorder(tree: ast.Module) -> ast.Module:
 class _Loops(ast.NodeTransformer):
     """Rewrites `for` loops as `while` loops with a counter."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.count = 0
 
-    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+    def visit_For(self, node):
         self.generic_visit(node)
         grows = any(
             isinstance(inner, ast.Attribute) and ast.unparse(inner) == f"{ast.unparse(node.iter)}.append" for inner in ast.walk(node)
@@ -71,7 +68,7 @@ class _Loops(ast.NodeTransformer):
         return [*start, *loop] if taken else loop
 
 
-def loops(tree: ast.Module) -> ast.Module:
+def loops(tree):
     """Replace `for` loops by `while` loops."""
     return _Loops().visit(tree)
 
@@ -79,13 +76,13 @@ def loops(tree: ast.Module) -> ast.Module:
 class _DeadCode(ast.NodeTransformer):
     """Inserts statements without effect before every third statement."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.count = 0
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
+    def generic_visit(self, node):
         super().generic_visit(node)
         if isinstance(node, (*DEFINITIONS, ast.For, ast.While, ast.If)):
-            body: list[ast.stmt] = []
+            body = []
             for statement in node.body:
                 self.count += 1
                 if self.count % 3 == 0:
@@ -96,14 +93,14 @@ class _DeadCode(ast.NodeTransformer):
         return node
 
 
-def dead_code(tree: ast.Module) -> ast.Module:
+def dead_code(tree):
     """Insert code without effect."""
     return _DeadCode().visit(tree)
 
 
-def split(tree: ast.Module) -> ast.Module:
+def split(tree):
     """Move the second half of every longer function into a helper."""
-    helpers: list[ast.stmt] = []
+    helpers = []
     for outer, node in list(_functions(tree, ())):
         half = len(node.body) // 2
         inner = [one for statement in node.body for one in ast.walk(statement)]
@@ -122,13 +119,13 @@ def split(tree: ast.Module) -> ast.Module:
         helper = ast.parse(f"def {name}({names}):\n    pass").body[0]
         assert isinstance(helper, ast.FunctionDef)
         helper.body = node.body[half:]
-        node.body = [*node.body[:half], *ast.parse(f"def f():\n    return {name}({names})").body[0].body]  # type: ignore[attr-defined]
+        node.body = [*node.body[:half], *ast.parse(f"def f():\n    return {name}({names})").body[0].body]
         helpers.append(helper)
     tree.body += helpers
     return tree
 
 
-def _functions(node: ast.AST, outer: tuple[ast.FunctionDef, ...]) -> Iterator[tuple[tuple[ast.FunctionDef, ...], ast.FunctionDef]]:
+def _functions(node, outer):
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             yield outer, child
@@ -137,7 +134,7 @@ def _functions(node: ast.AST, outer: tuple[ast.FunctionDef, ...]) -> Iterator[tu
             yield from _functions(child, outer)
 
 
-def comments(tree: ast.Module) -> ast.Module:
+def comments(tree):
     """Replace comments and docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS):
@@ -148,7 +145,7 @@ def comments(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def reformat(tree: ast.Module) -> ast.Module:
+def reformat(tree):
     """Reformat the code as `ast.unparse` does."""
     return tree
 
@@ -158,7 +155,7 @@ class _Swap(ast.NodeTransformer):
 
     FLIPPED: ClassVar = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+    def visit_BinOp(self, node):
         self.generic_visit(node)
         sequences = (ast.List, ast.ListComp, ast.Tuple, ast.Call, ast.JoinedStr)
         lists = isinstance(node.op, ast.Add) and any(isinstance(inner, sequences) for inner in ast.walk(node))
@@ -166,19 +163,19 @@ class _Swap(ast.NodeTransformer):
             node.left, node.right = node.right, node.left
         return node
 
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+    def visit_Compare(self, node):
         self.generic_visit(node)
         if len(node.ops) == 1 and (new := self.FLIPPED.get(type(node.ops[0]))):
             return ast.Compare(node.comparators[0], [new()], [node.left])
         return node
 
 
-def swap(tree: ast.Module) -> ast.Module:
+def swap(tree):
     """Swap operands where the result stays the same."""
     return _Swap().visit(tree)
 
 
-def hints(tree: ast.Module) -> ast.Module:
+def hints(tree):
     """Add type hints everywhere."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -191,12 +188,12 @@ def hints(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def everything(tree: ast.Module) -> ast.Module:
+def everything(tree):
     """Combine several rewrites: names, order, operands, comments, type hints and dead code."""
     return dead_code(hints(comments(swap(reorder(rename(tree))))))
 
 
-DISGUISES: Mapping[str, Callable[[ast.Module], ast.Module]] = {
+DISGUISES = {
     "rename": rename,
     "reorder": reorder,
     "loops": loops,
@@ -210,7 +207,7 @@ DISGUISES: Mapping[str, Callable[[ast.Module], ast.Module]] = {
 }
 
 
-def disguise(files: Mapping[str, str], name: str) -> dict[str, str]:
+def disguise(files, name):
     """The files after a rewrite."""
     return {
         path: ast.unparse(ast.fix_missing_locations(DISGUISES[name](ast.parse(text)))) if name else text for path, text in files.items()

@@ -1,7 +1,5 @@
 """Similarity scores, computed by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,7 @@ from course.staff.similarity.works import CLASS, EARLIER, PUBLIC, Function, Work
 NONE = np.empty(0, np.uint64)
 
 
-def make_work(
-    name: str, *runs: int, kind: str = CLASS, task: str = "1.4", texts: tuple[tuple[str, str], ...] = (), size: int = 100
-) -> Work:
+def make_work(name, *runs, kind=CLASS, task="1.4", texts=(), size=100):
     """A work with one function for each run, so that winnowing keeps every run."""
     tokens = np.zeros(size, np.uint64)
     places = np.zeros(size, np.int32)
@@ -25,22 +21,22 @@ def make_work(
     return Work(name, kind, tuple(functions))
 
 
-def test_the_score_is_the_share_of_the_smaller_work() -> None:
+def test_the_score_is_the_share_of_the_smaller_work():
     first, second = make_work("a", *range(40)), make_work("b", *range(20, 100))
     assert Scores([first, second], NONE).total[0, 1] == pytest.approx(20 / 40)
 
 
-def test_a_small_work_cannot_reach_a_high_score() -> None:
+def test_a_small_work_cannot_reach_a_high_score():
     first, second = make_work("a", *range(5)), make_work("b", *range(5))
     assert Scores([first, second], NONE).total[0, 1] == pytest.approx(5 / FLOOR)
 
 
-def test_short_functions_do_not_count() -> None:
+def test_short_functions_do_not_count():
     first, second = (make_work(name, *range(40), size=29) for name in "ab")
     assert Scores([first, second], NONE).total[0, 1] == 0
 
 
-def test_code_weighs_less_the_more_works_share_it_and_nothing_if_all_do() -> None:
+def test_code_weighs_less_the_more_works_share_it_and_nothing_if_all_do():
     rare, spread, common = range(10), range(100, 130), range(200, 230)
     works = []
     for i in range(20):
@@ -51,24 +47,24 @@ def test_code_weighs_less_the_more_works_share_it_and_nothing_if_all_do() -> Non
     assert Scores(works, NONE).total[0, 1] == pytest.approx(shared / size, rel=1e-5)
 
 
-def test_given_code_and_typical_code_do_not_count() -> None:
+def test_given_code_and_typical_code_do_not_count():
     first, second = make_work("a", *range(40)), make_work("b", *range(40))
     assert Scores([first, second], np.arange(40, dtype=np.uint64)).total[0, 1] == 0
 
 
-def test_public_code_counts_only_in_pairs_with_the_public_work_however_many_share_it() -> None:
+def test_public_code_counts_only_in_pairs_with_the_public_work_however_many_share_it():
     works = [make_work(str(i), *range(40)) for i in range(20)] + [make_work("web", *range(40), kind=PUBLIC)]
     pairs = Scores(works, NONE).pairs()
     assert [(pair.first, pair.second, pair.score) for pair in pairs] == [(i, 20, 1.0) for i in range(20)]
 
 
-def test_works_of_earlier_years_are_compared_with_the_class_but_not_with_each_other() -> None:
+def test_works_of_earlier_years_are_compared_with_the_class_but_not_with_each_other():
     works = [make_work(str(i), *range(40), kind=EARLIER if i else CLASS) for i in range(3)]
     assert [(pair.first, pair.second) for pair in Scores(works, NONE).pairs()] == [(0, 1), (0, 2)]
 
 
-def test_a_pair_names_the_tasks_that_reach_the_threshold_largest_first() -> None:
-    def of(name: str, *shared: int) -> Work:
+def test_a_pair_names_the_tasks_that_reach_the_threshold_largest_first():
+    def of(name, *shared):
         parts = [make_work(name, *range(1000 * i, 1000 * i + n), task=f"1.{i}") for i, n in enumerate(shared)]
         return Work(name, CLASS, tuple(function for part in parts for function in part.functions))
 
@@ -77,7 +73,7 @@ def test_a_pair_names_the_tasks_that_reach_the_threshold_largest_first() -> None
     assert pair.score == 1.0
 
 
-def test_shared_comments_and_strings_raise_a_score_and_shared_names_do_not() -> None:
+def test_shared_comments_and_strings_raise_a_score_and_shared_names_do_not():
     texts = (("comment", "wie im Skript"), ("string", "something odd"), ("name", "accumulatd"))
     works = [make_work("a", *range(8), texts=texts), make_work("b", *range(8), texts=texts), make_work("c", 99, texts=texts[:1])]
     (pair,) = Scores(works, NONE).pairs(0.5)
@@ -85,21 +81,21 @@ def test_shared_comments_and_strings_raise_a_score_and_shared_names_do_not() -> 
     assert pair.texts == (("name", "accumulatd"), ("string", "something odd"))
 
 
-def test_texts_of_public_works_and_typical_answers_do_not_count() -> None:
+def test_texts_of_public_works_and_typical_answers_do_not_count():
     texts = (("comment", "from the web"), ("comment", "from the book"))
     works = [make_work("a", 1, texts=texts), make_work("b", 1, texts=texts), make_work("web", 1, texts=texts[:1], kind=PUBLIC)]
     assert rare_texts(works, [texts[1]]) == {}
     assert rare_texts(works) == {(0, 1): [texts[1]]}
 
 
-def test_a_group_is_three_or_more_connected_works_of_the_class() -> None:
+def test_a_group_is_three_or_more_connected_works_of_the_class():
     works = [make_work(str(i), 1) for i in range(7)] + [make_work("web", 1, kind=PUBLIC)]
     edges = [(0, 1), (2, 3), (3, 4), (4, 5), (5, 7), (6, 7)]
     pairs = [Pair(first, second, 1.0, {}, ()) for first, second in edges]
     assert groups(pairs, works) == [[2, 3, 4, 5]]
 
 
-def test_scores_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_do_not_depend_on_the_block_size(monkeypatch):
     works = [make_work(str(i), *range(i, 60 + i)) for i in range(5)]
     whole = Scores(works, NONE).total
     monkeypatch.setattr("course.staff.similarity.compare.BLOCK", 7)

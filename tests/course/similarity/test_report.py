@@ -1,12 +1,9 @@
 """The report on similar submissions: matching regions, the document, the page, and the command."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -62,20 +59,20 @@ def backpropagate(variable, deriv):
 """
 
 
-def rename_variables(text: str) -> str:
+def rename_variables(text):
     for old, new in (("remaining_parents", "left"), ("queue", "todo"), ("depth", "i"), ("table", "d"), ("scaled", "values")):
         text = text.replace(old, new)
     return text
 
 
-def hand_in(folder: Path, name: str, text: str, file: str = AUTODIFF) -> None:
+def hand_in(folder, name, text, file=AUTODIFF):
     path = folder / name / file
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture
-def submissions(tmp_path: Path) -> Path:
+def submissions(tmp_path):
     """Ada, Ben, who copied from her, Cy, who did not, and Eve, whose archive is broken."""
     folder = tmp_path / "submissions"
     hand_in(folder, "ada", ODD)
@@ -86,14 +83,14 @@ def submissions(tmp_path: Path) -> Path:
     return folder
 
 
-def compare_paths(*paths: Path, **options: Any) -> Report:
+def compare_paths(*paths, **options):
     return make_report(paths, manifest=course(), **options)
 
 
 # Regions
 
 
-def test_regions_name_the_lines_in_both_works() -> None:
+def test_regions_name_the_lines_in_both_works():
     first = work("a", {AUTODIFF: ODD})
     second = work(
         "b", {AUTODIFF: "# moved down\n" + rename_variables(ODD).replace("    for i in", "    # another comment\n    for i in", 1)}
@@ -104,20 +101,20 @@ def test_regions_name_the_lines_in_both_works() -> None:
     assert [found[0].second.first + line for line in found[0].second_lines] == [5, 7, 8, 9, 10, 11, 12, 13, 14]
 
 
-def test_a_region_ends_where_the_code_differs() -> None:
+def test_a_region_ends_where_the_code_differs():
     changed = ODD.replace("divmod(queue.pop(), len(queue) + 1)", "queue.index")
     found = regions(work("a", {AUTODIFF: ODD}), work("b", {AUTODIFF: changed}), ["1.4"], NONE)
     lines = [(region.first.first + region.first_lines[0], region.first.first + region.first_lines[-1]) for region in found]
     assert lines == [(4, 11), (12, 12), (16, 21)]  # line 11 begins in the same way
 
 
-def test_no_token_belongs_to_two_regions() -> None:
+def test_no_token_belongs_to_two_regions():
     twice = ODD + ODD.replace("def topological_sort", "def sort_again").replace("def backpropagate", "def again")
     found = regions(work("a", {AUTODIFF: ODD}), work("b", {AUTODIFF: twice}), ["1.1", "1.4"], NONE)
     assert sorted(region.first.name for region in found) == ["backpropagate", "topological_sort"]
 
 
-def test_ordinary_code_alone_makes_no_region() -> None:
+def test_ordinary_code_alone_makes_no_region():
     first, second = (work(name, {AUTODIFF: ODD}) for name in "ab")
     ignored = np.concatenate([function.runs for function in first.functions])
     assert regions(first, second, ["1.4"], ignored) == []
@@ -126,7 +123,7 @@ def test_ordinary_code_alone_makes_no_region() -> None:
 # The report
 
 
-def test_a_copy_is_found_however_the_submission_is_packed(submissions: Path) -> None:
+def test_a_copy_is_found_however_the_submission_is_packed(submissions):
     found = document(compare_paths(submissions))
     (pair,) = found["pairs"]
     assert (pair["first"], pair["second"], pair["kind"], pair["score"], pair["tasks"]) == ("ada", "ben", "class", 1.0, {"1.4": 1.0})
@@ -138,7 +135,7 @@ def test_a_copy_is_found_however_the_submission_is_packed(submissions: Path) -> 
     assert (found["schema"], found["threshold"], found["limits"]) == (1, 0.5, LIMITS)
 
 
-def test_earlier_years_and_public_solutions_carry_the_name_of_their_folder(submissions: Path, tmp_path: Path) -> None:
+def test_earlier_years_and_public_solutions_carry_the_name_of_their_folder(submissions, tmp_path):
     hand_in(tmp_path / "2025", "zoe", ODD)
     hand_in(tmp_path / "web", "someone", OTHER)
     found = document(compare_paths(submissions, earlier=[tmp_path / "2025"], public=[tmp_path / "web"]))
@@ -150,37 +147,37 @@ def test_earlier_years_and_public_solutions_carry_the_name_of_their_folder(submi
     }
 
 
-def test_code_from_a_public_solution_does_not_count_between_students(submissions: Path, tmp_path: Path) -> None:
+def test_code_from_a_public_solution_does_not_count_between_students(submissions, tmp_path):
     hand_in(tmp_path / "web", "someone", rename_variables(ODD))
     found = document(compare_paths(submissions, public=[tmp_path / "web"]))
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("ada", "web/someone"), ("ben", "web/someone")]
 
 
-def test_released_bodies_are_matched_only_with_the_reference(submissions: Path) -> None:
+def test_released_bodies_are_matched_only_with_the_reference(submissions):
     for name in ("kim", "leo"):
         hand_in(submissions, name, (ROOT / AUTODIFF).read_text(encoding="utf-8"))
     found = document(compare_paths(submissions))
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [("ada", "ben"), ("kim", REFERENCE), ("leo", REFERENCE)]
 
 
-def test_three_copies_of_one_source_form_a_group(submissions: Path) -> None:
+def test_three_copies_of_one_source_form_a_group(submissions):
     hand_in(submissions, "dan", ODD)
     assert document(compare_paths(submissions))["groups"] == [["ada", "ben", "dan"]]
 
 
-def test_a_class_without_a_readable_submission_is_an_error(tmp_path: Path) -> None:
+def test_a_class_without_a_readable_submission_is_an_error(tmp_path):
     (tmp_path / "eve.zip").write_bytes(b"PK nothing")
     with pytest.raises(RequestError, match=r"none of 1 submissions can be read; eve: eve\.zip is damaged"):
         compare_paths(tmp_path)
 
 
-def test_a_folder_that_does_not_exist_is_an_error_with_the_right_next_step(submissions: Path) -> None:
+def test_a_folder_that_does_not_exist_is_an_error_with_the_right_next_step(submissions):
     with pytest.raises(RequestError, match="there is no nowhere") as error:
         compare_paths(submissions, earlier=[Path("nowhere")])
     assert error.value.next == "course-staff similarity --help"
 
 
-def test_the_same_submissions_give_the_same_files(submissions: Path, tmp_path: Path) -> None:
+def test_the_same_submissions_give_the_same_files(submissions, tmp_path):
     texts = []
     for name in ("one", "two"):
         files = write_report(compare_paths(submissions), tmp_path / name)
@@ -189,13 +186,13 @@ def test_the_same_submissions_give_the_same_files(submissions: Path, tmp_path: P
     assert texts[0] == texts[1]
 
 
-def test_a_failed_report_keeps_the_previous_one(submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_report_keeps_the_previous_one(submissions, tmp_path, monkeypatch):
     out = tmp_path / "out"
     report = compare_paths(submissions)
     write_report(report, out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", interrupted)
@@ -205,7 +202,7 @@ def test_a_failed_report_keeps_the_previous_one(submissions: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"schema": 0}'])
-def test_a_missing_report_and_one_of_another_version_are_read_as_none(text: str | None, tmp_path: Path) -> None:
+def test_a_missing_report_and_one_of_another_version_are_read_as_none(text, tmp_path):
     if text is not None:
         (tmp_path / "similarity.json").write_text(text)
     assert read_document(tmp_path) is None
@@ -217,25 +214,25 @@ def test_a_missing_report_and_one_of_another_version_are_read_as_none(text: str 
 class Page(HTMLParser):
     """Parses a page into its elements and its text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tags = []
         self.text = ""
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.text += data
 
 
-def render_page(report: Report) -> tuple[Page, str]:
+def render_page(report):
     text = similarity_page_module.similarity_page(report)
     return Page(text), text
 
 
-def test_the_page_gives_a_region_the_same_number_on_both_sides() -> None:
+def test_the_page_gives_a_region_the_same_number_on_both_sides():
     page, text = render_page(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: rename_variables(ODD)})], NONE))
     rows = re.findall(r'<tr class="match color(\d)"><td class="number">(\d+)</td><td class="region">([\d ]+)</td>', text)
     ada, ben = rows[: len(rows) // 2], rows[len(rows) // 2 :]
@@ -245,7 +242,7 @@ def test_the_page_gives_a_region_the_same_number_on_both_sides() -> None:
     assert LIMITS in page.text
 
 
-def test_student_text_is_escaped_in_the_page() -> None:
+def test_student_text_is_escaped_in_the_page():
     evil = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}\u202e"
     text = ODD.replace("erst die Blaetter zaehlen", evil)
     page, source = render_page(compare([work(evil, {AUTODIFF: text}), work(evil + "2", {AUTODIFF: text})], NONE))
@@ -257,7 +254,7 @@ def test_student_text_is_escaped_in_the_page() -> None:
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_screen_readers_find_headings_labels_and_scopes() -> None:
+def test_screen_readers_find_headings_labels_and_scopes():
     page, _ = render_page(compare([work("ada", {AUTODIFF: ODD}), work("ben", {AUTODIFF: ODD})], NONE))
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -267,7 +264,7 @@ def test_screen_readers_find_headings_labels_and_scopes() -> None:
         assert attributes.get("role") != "region" or attributes["tabindex"] == "0"
 
 
-def test_the_page_of_a_class_without_pairs_says_so() -> None:
+def test_the_page_of_a_class_without_pairs_says_so():
     page, _ = render_page(compare([work("ada", {AUTODIFF: ODD}), work("cy", {AUTODIFF: OTHER})], NONE))
     assert "No pair has a score of 0.5 or more." in page.text
 
@@ -275,13 +272,13 @@ def test_the_page_of_a_class_without_pairs_says_so() -> None:
 # The command
 
 
-def run(*arguments: str, **environment: str) -> str:
+def run(*arguments, **environment):
     done = CliRunner().invoke(app, ["similarity", *arguments], env={"NO_COLOR": "1", **environment}, catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 
 
-def test_the_command_prints_the_first_pairs_and_the_path_of_the_report(submissions: Path, tmp_path: Path) -> None:
+def test_the_command_prints_the_first_pairs_and_the_path_of_the_report(submissions, tmp_path):
     output = run(str(submissions), "--out", str(tmp_path / "out"))
     assert "3 submissions compared, 1 pair with a score of 0.5 or more" in output
     assert re.search(r"^1\.00 +ada +ben +1\.4 +1 comment *$", output, re.M)
@@ -292,7 +289,7 @@ def test_the_command_prints_the_first_pairs_and_the_path_of_the_report(submissio
     assert "class page" not in output
 
 
-def test_the_class_page_of_a_graded_class_links_to_the_report(submissions: Path, tmp_path: Path) -> None:
+def test_the_class_page_of_a_graded_class_links_to_the_report(submissions, tmp_path):
     out = tmp_path / "graded"
     (out / "results").mkdir(parents=True)
     (out / "class.html").write_text("old")
@@ -302,7 +299,7 @@ def test_the_class_page_of_a_graded_class_links_to_the_report(submissions: Path,
     assert "1 pair has a score of 0.5 or more." in text
 
 
-def test_a_threshold_that_is_not_a_score_is_refused(submissions: Path, tmp_path: Path) -> None:
+def test_a_threshold_that_is_not_a_score_is_refused(submissions, tmp_path):
     done = CliRunner().invoke(app, ["similarity", str(submissions), "--out", str(tmp_path / "out"), "--threshold", "80"])
     assert isinstance(done.exception, RequestError)
     assert str(done.exception) == "--threshold expected a score above 0 and up to 1, got 80"

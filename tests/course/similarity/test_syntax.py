@@ -1,7 +1,5 @@
 """Which rewrites of a function leave its tokens unchanged, and which do not."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
@@ -9,13 +7,13 @@ import pytest
 from course.staff.similarity import syntax
 
 
-def tokens(text: str) -> list[str]:
+def tokens(text):
     tree = ast.parse(text)
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return [token for token, _ in syntax.tokens(function, (), syntax.imported_names(tree))]
 
 
-def body(*lines: str) -> str:
+def body(*lines):
     return "def f(a, b, n):\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -47,11 +45,11 @@ def body(*lines: str) -> str:
         (body("return b(x=a, y=0)"), body("return b(y=0, x=a)")),
     ],
 )  # fmt: skip
-def test_a_rewrite_leaves_the_tokens_unchanged(one: str, other: str) -> None:
+def test_a_rewrite_leaves_the_tokens_unchanged(one, other):
     assert tokens(one) == tokens(other)
 
 
-def test_a_lambda_has_the_tokens_of_a_function_that_returns_its_value() -> None:
+def test_a_lambda_has_the_tokens_of_a_function_that_returns_its_value():
     inner = ["def", "Return", "Add", "1", "name"]
     assert tokens(body("return lambda x: x + 1")) == ["Return", *inner]
     assert tokens(body("def g(x):", "    return 1 + x", "return g")) == [*inner, "Return", "name"]
@@ -69,20 +67,20 @@ def test_a_lambda_has_the_tokens_of_a_function_that_returns_its_value() -> None:
         ("return None", "return False"),
     ],
 )
-def test_different_code_has_different_tokens(one: str, other: str) -> None:
+def test_different_code_has_different_tokens(one, other):
     assert tokens(body(one)) != tokens(body(other))
 
 
-def test_the_order_of_a_subtraction_counts_unless_names_hide_it() -> None:
+def test_the_order_of_a_subtraction_counts_unless_names_hide_it():
     assert tokens(body("return len(a) - 1")) != tokens(body("return 1 - len(a)"))
 
 
-def test_every_token_has_its_line() -> None:
+def test_every_token_has_its_line():
     function = ast.parse("def f(x):\n    # why\n    y = x\n\n    return y\n").body[0]
     assert isinstance(function, ast.FunctionDef)
     found = syntax.tokens(function, (), {})
     assert found == [("Assign", 3), ("name", 3), ("name", 3), ("Return", 5), ("name", 5)]
 
 
-def test_hashes_of_tokens_are_the_same_in_every_process() -> None:
+def test_hashes_of_tokens_are_the_same_in_every_process():
     assert syntax.token_hash("loop") == 0x1D2B504FE95B549D  # printf loop | b2sum -l 64

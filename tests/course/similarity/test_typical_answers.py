@@ -1,9 +1,6 @@
 """The typical answers are right, also after every rewrite: their results equal a formula, NumPy, or a count by hand."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +15,12 @@ from .disguises import disguise
 
 
 @pytest.fixture
-def form() -> str:
+def form():
     """The rewrite of an answer: none."""
     return ""
 
 
-def functions(name: str, form: str, file: str) -> dict[str, Any]:
+def functions(name, form, file):
     """The names that a file of an answer defines, together with those that the course's file provides."""
     module = {"tensor_data": minitorch.tensor_data, "tensor_ops": minitorch.tensor_ops, "fast_conv": minitorch.fast_conv}.get(file)
     namespace = dict(vars(module)) if module else {}
@@ -32,7 +29,7 @@ def functions(name: str, form: str, file: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", typical_answers())
-def test_typical_operators_are_right(name: str, form: str) -> None:
+def test_typical_operators_are_right(name, form):
     own = functions(name, form, "operators")
     for x in (-1000.0, -2.0, 0.0, 0.5, 3.0, 700.0):
         exact = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
@@ -46,7 +43,7 @@ def test_typical_operators_are_right(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", typical_answers())
-def test_typical_backpropagation_is_right(name: str, form: str) -> None:
+def test_typical_backpropagation_is_right(name, form):
     own = functions(name, form, "autodiff")
     x, y = minitorch.Scalar(2.0), minitorch.Scalar(3.0)
     a = x * y
@@ -64,7 +61,7 @@ def test_typical_backpropagation_is_right(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", typical_answers())
-def test_typical_broadcasting_is_right(name: str, form: str) -> None:
+def test_typical_broadcasting_is_right(name, form):
     own = functions(name, form, "tensor_data")
     cases = [
         ((2, 3, 1), (3, 4), (2, 3, 4)),
@@ -86,16 +83,16 @@ def test_typical_broadcasting_is_right(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", typical_answers())
-def test_typical_operations_are_right(name: str, form: str) -> None:
+def test_typical_operations_are_right(name, form):
     own = functions(name, form, "tensor_ops")
     a = np.arange(1.0, 7.0).reshape(2, 3)
     column = np.array([[10.0], [20.0]])
 
-    def arguments(array: np.ndarray) -> tuple[Any, ...]:
+    def arguments(array):
         shape, strides = (np.array(some, np.int32) for some in (array.shape, [s // 8 for s in array.strides]))
         return array.ravel(order="K"), shape, strides
 
-    def result(array: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
+    def result(array):
         return array, (array.reshape(-1), *arguments(array)[1:])
 
     out, given = result(np.zeros((3, 2)))
@@ -117,7 +114,7 @@ def test_typical_operations_are_right(name: str, form: str) -> None:
 
 @pytest.mark.parametrize("name", typical_answers())
 @pytest.mark.parametrize("reverse", [False, True])
-def test_typical_convolutions_are_right(name: str, form: str, reverse: bool) -> None:
+def test_typical_convolutions_are_right(name, form, reverse):
     kernel = functions(name, form, "fast_conv")["_tensor_conv1d"]
     random = np.random.default_rng(1)
     for width, taps in ((5, 3), (2, 3), (6, 1)):

@@ -1,22 +1,17 @@
 """What is compared of a submission: the code that the student wrote, by task, and no given code."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-
 from course.manifest import ROOT
-from course.staff.similarity.works import Function, Work
 
 from .corpus import work
 
 AUTODIFF = "minitorch/autodiff.py"
 
 
-def functions(files: Mapping[str, str]) -> dict[str, Function]:
+def functions(files):
     return {function.name: function for function in work("ada", files).functions}
 
 
-def test_functions_belong_to_their_task_and_helpers_to_the_task_that_calls_them() -> None:
+def test_functions_belong_to_their_task_and_helpers_to_the_task_that_calls_them():
     found = functions(
         {
             AUTODIFF: "def central_difference(f, *vals):\n    return _step(f)\n\n"
@@ -37,7 +32,7 @@ def test_functions_belong_to_their_task_and_helpers_to_the_task_that_calls_them(
     }
 
 
-def test_given_functions_and_stubs_are_left_out() -> None:
+def test_given_functions_and_stubs_are_left_out():
     given = (ROOT / AUTODIFF).read_text(encoding="utf-8")
     assert "class Context" in given
     assert set(functions({AUTODIFF: given})) == {"central_difference", "topological_sort", "backpropagate"}
@@ -45,7 +40,7 @@ def test_given_functions_and_stubs_are_left_out() -> None:
     assert functions({AUTODIFF: stub}) == {}
 
 
-def test_only_the_student_s_part_of_a_given_function_is_taken() -> None:
+def test_only_the_student_s_part_of_a_given_function_is_taken():
     inner = "    def _map(out, out_shape):\n        for i in range(len(out)):\n            out[i] = fn(i)\n"
     text = f"def tensor_map(fn):\n{inner}    return _map\n"
     (found,) = functions({"minitorch/tensor_ops.py": text}).values()
@@ -54,14 +49,14 @@ def test_only_the_student_s_part_of_a_given_function_is_taken() -> None:
     assert max(found.places) == 2
 
 
-def test_renaming_helpers_and_classes_changes_nothing() -> None:
+def test_renaming_helpers_and_classes_changes_nothing():
     text = "def backpropagate(variable, deriv):\n    return NAME(variable)\n\n"
     for helper in ("def NAME(v):\n    return v\n", "class NAME:\n    def go(self):\n        return self\n"):
         one, other = (functions({AUTODIFF: (text + helper).replace("NAME", name)})["backpropagate"] for name in ("_walk", "Walker"))
         assert (one.tokens == other.tokens).all()
 
 
-def test_texts_are_the_student_s_long_names_comments_and_strings() -> None:
+def test_texts_are_the_student_s_long_names_comments_and_strings():
     text = (
         "def backpropagate(variable, deriv):\n"
         "    accumulatd = deriv  # the derivitive so far\n"
@@ -75,14 +70,14 @@ def test_texts_are_the_student_s_long_names_comments_and_strings() -> None:
     }
 
 
-def test_given_docstrings_and_names_are_not_texts() -> None:
+def test_given_docstrings_and_names_are_not_texts():
     given = (ROOT / AUTODIFF).read_text(encoding="utf-8")
     assert functions({AUTODIFF: given})["backpropagate"].texts == frozenset()
 
 
-def test_an_unreadable_file_is_named_and_the_others_are_read() -> None:
+def test_an_unreadable_file_is_named_and_the_others_are_read():
     deep = f"def backpropagate(variable, deriv):\n    return {'-' * 3000}1\n"
-    found: Work = work("ada", {AUTODIFF: "def (:\n", "minitorch/scalar.py": deep, "minitorch/operators.py": "def relu(x):\n    return x\n"})
+    found = work("ada", {AUTODIFF: "def (:\n", "minitorch/scalar.py": deep, "minitorch/operators.py": "def relu(x):\n    return x\n"})
     assert [function.name for function in found.functions] == ["relu"]
     assert [trouble.split(",")[0] for trouble in found.troubles] == [AUTODIFF, "minitorch/scalar.py"]
     assert found.troubles[0].endswith("not valid Python: invalid syntax")

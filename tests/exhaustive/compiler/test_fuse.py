@@ -11,11 +11,11 @@ import minitorch
 from minitorch import FastBackend, float32, float64, operators
 from minitorch.compiler import fuse, fused, replayed
 from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
-from minitorch.kernels.jit import compiler_is_off
 from tests.compiler.programs import train
-from tests.compiler.test_fuse import TOLERANCES, check_fused
+from tests.compiler.test_fuse import check_fused, check_replayed
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 
 def test_a_second_process_loads_the_compiled_program_from_disk(tmp_path):
@@ -42,10 +42,15 @@ print(sum(hits for fn, _ in f._latest.forward_calls for hits in fn.stats.cache_h
     assert second[1] == "1"
 
 
-@pytest.mark.parametrize("seed", range(1, 8))
-@pytest.mark.parametrize(("dtype", "tolerance"), TOLERANCES, ids=["float64", "float32"])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("dtype", "tolerance"), [(float64, 1e-12), (float32, 1e-5)], ids=["float64", "float32"])
 def test_a_fused_program_trains_like_the_function(seed, dtype, tolerance):
-    check_fused(seed, dtype, tolerance)
+    check_fused(seed, dtype, tolerance, length=12)
+
+
+@pytest.mark.parametrize(("seed", "dtype"), [(seed, float64) for seed in range(6, 12)] + [(seed, float32) for seed in range(12)])
+def test_a_replayed_program_trains_exactly_like_the_function(seed, dtype):
+    check_replayed(seed, dtype)
 
 
 def test_large_operations_are_launched_as_they_are():

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import FastBackend, FastOps, float32
-from minitorch.kernels.jit import compiler_is_off
-from tests.compiler.test_ops import RECORDED, check_replay
+from minitorch import FastBackend, FastOps, float32, float64
+from tests.compiler.test_ops import OF_EACH_KIND, REFUSED, check_replay
+from tests.marks import needs_compiler
+from tests.op_table import OPS
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 
 def test_operations_of_textbook_kernels_replay_exactly(monkeypatch):
@@ -36,6 +37,11 @@ def test_operations_of_textbook_kernels_replay_exactly(monkeypatch):
     assert {(table.dtype.name, table.ndim) for table in tables} == {("int32", 1)}
 
 
-@pytest.mark.parametrize("op", RECORDED, ids=lambda op: op.name)
-def test_an_operation_replays_exactly_in_float32(op):
-    check_replay(op, float32)
+CASES = [
+    (op, dtype) for op in OPS if op.name not in REFUSED for dtype in (float64, float32) if op.name not in OF_EACH_KIND or dtype is float32
+]
+
+
+@pytest.mark.parametrize(("op", "dtype"), CASES, ids=lambda value: value.name)
+def test_an_operation_replays_exactly(op, dtype):
+    check_replay(op, dtype)

@@ -3,10 +3,10 @@
 import pytest
 
 import minitorch
-from minitorch.kernels.jit import compiler_is_off
 from tests.compiler.test_products import check_products
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+pytestmark = needs_compiler
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(minitorch.float64, 1e-14), (minitorch.float32, 1e-6)], ids=["float64", "float32"])

@@ -1,21 +1,22 @@
 """Which tests fail for which wrong answer, and which wrong answer a submission resembles most: `course.staff.grading`."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from course.manifest import ROOT, course
 from course.staff import RequestError
 from course.staff.grading import nearest, patterns
-from course.staff.grading.patterns import collect_patterns, read_patterns
+from course.staff.grading.patterns import collect_patterns, hash_of, hash_of_tests, read_patterns
+from course.staff.proofs.answers import FOLDER, load_answers
 from course.staff.proofs.prove import needed_files
-from tests.course.test_nearest import HERE, IDENTITY, IDS, TESTS, ZERO, GradingEnv, env, wrong_answer
+from tests.course.test_nearest import HERE, IDENTITY, IDS, TESTS, ZERO, env, wrong_answer
+from tests.errors import raises
 
 
-def test_a_pattern_is_the_failing_tests_and_excludes_tests_that_never_run(env: GradingEnv) -> None:
+def test_a_pattern_is_the_failing_tests_and_excludes_tests_that_never_run(env):
     count = []
     files = needed_files(env.root, env.manifest)
     found = collect_patterns([IDENTITY, ZERO], env.manifest, env.root, files, env.path, done=lambda: count.append(1))
@@ -27,20 +28,20 @@ def test_a_pattern_is_the_failing_tests_and_excludes_tests_that_never_run(env: G
     assert read_patterns(env.path) == found
 
 
-def test_a_test_that_hangs_counts_as_failed_and_so_do_those_after_it(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_hangs_counts_as_failed_and_so_do_those_after_it(env, monkeypatch):
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     found = env.collect(wrong_answer("\n    while x < 0:\n        pass\n    return x", "hangs"))
     assert found["0.1"].failures("hangs") == set(IDS[1:])
 
 
-def test_wrong_answers_run_compiled_if_the_reference_is_too_slow_uncompiled(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_answers_run_compiled_if_the_reference_is_too_slow_uncompiled(env, monkeypatch):
     monkeypatch.setattr(patterns, "TEST_SECONDS", 3)
     training = '@pytest.mark.task0_1\ndef test_training():\n    while os.environ["NUMBA_DISABLE_JIT"] == "1":\n        pass\n'
     (env.root / HERE).write_text(f"import os\n{TESTS}\n\n{training}", encoding="utf-8")
     assert env.collect(ZERO)["0.1"].failures("zero") == {IDS[0]}
 
 
-def test_an_interrupted_collection_continues_where_it_stopped(env: GradingEnv) -> None:
+def test_an_interrupted_collection_continues_where_it_stopped(env):
     env.stop_at = "zero"
     with pytest.raises(KeyboardInterrupt):
         env.collect(IDENTITY, ZERO)
@@ -50,7 +51,7 @@ def test_an_interrupted_collection_continues_where_it_stopped(env: GradingEnv) -
     assert env.runs == ["zero"]
 
 
-def test_only_changed_answers_run_again(env: GradingEnv) -> None:
+def test_only_changed_answers_run_again(env):
     own = wrong_answer("return x", "identity", task="0.2")
     env.collect(IDENTITY, ZERO, own)
     assert env.runs == ["identity", "zero", "identity"]
@@ -69,7 +70,7 @@ def test_only_changed_answers_run_again(env: GradingEnv) -> None:
     assert env.runs == ["zero"]
 
 
-def test_the_command_lists_similar_wrong_answers(env: GradingEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_lists_similar_wrong_answers(env, monkeypatch):
     folder = env.root / "wrong_answers"
     folder.mkdir()
     entry = '[[wrong]]\nname = "{}"\nmistake = "Is wrong."\n[wrong.patch]\n"minitorch.operators:relu" = "def relu(x): return {}"\n'
@@ -91,3 +92,14 @@ def test_the_command_lists_similar_wrong_answers(env: GradingEnv, monkeypatch: p
         nearest.run(out, out, ["0.1", "7.7"])
     assert str(error.value) == "there is no task 7.7; the tasks are 0.1, 0.2, 1.1"
     assert error.value.next == "course-staff patterns"
+
+
+def test_the_patterns_of_the_course_are_up_to_date():
+    found = read_patterns()
+    assert list(found) == [task.id for task in course().tasks]
+    for id, of_task in found.items():
+        answers = {answer.name: hash_of(answer) for answer in load_answers(FOLDER, [course().task(id)])}
+        advice = f"task {id} has changed since; run: course-staff patterns {id}"
+        assert hash_of_tests(of_task.tests, ROOT) == of_task.tests, advice
+        assert {name: hash for name, (hash, _) in of_task.answers.items()} == answers, advice
+        assert all(of_task.failures(name) for name in of_task.answers), f"a wrong answer of task {id} fails nothing"

@@ -1,24 +1,15 @@
 """Slides: the decks of the modules, what their blocks may contain, and the command."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from course.staff.slides.deck import read_deck, write_deck
-from tests.course.test_class_page import Page, browser, needs_chromium, open_page  # browser is a fixture
+from tests.course.test_class_page import browser, needs_chromium, open_page  # browser is a fixture
 from tests.course.test_slides import DECKS
 
 
 @needs_chromium
 @pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
-def test_keys_move_through_the_slides_each_fits_the_screen_and_notes_are_shown_on_demand(
-    browser: Any,
-    path: Path,
-    tmp_path: Path,
-) -> None:
+def test_keys_move_through_the_slides_each_fits_the_screen_and_notes_are_shown_on_demand(browser, path, tmp_path):
     page, troubles = open_page(browser, write_deck(path, tmp_path))
     page.set_viewport_size({"width": 1280, "height": 720})
     count = len(read_deck(path))

@@ -1,7 +1,5 @@
 """Proofs about the course: unwritten code fails as such and breaks nothing else, and with all solutions restored every test passes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -9,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from course.manifest import ROOT, Task, course
+from course.manifest import ROOT, course
 from course.staff.handout.generate import BARE, GUIDED, stub_files, write_names
 from course.staff.handout.selection import select
 from course.staff.proofs.answers import graded_files
@@ -47,7 +45,7 @@ class Case:
     unwritten: frozenset[str]
     tested: frozenset[str]
 
-    def result(self) -> Result:
+    def result(self):
         """Run the tests with the compiler off."""
         files = reference_files(self.last)
         names = {
@@ -62,7 +60,7 @@ class Case:
 
 
 @cache
-def reference_files(last: int) -> dict[str, str | bytes]:
+def reference_files(last):
     """The files that the tests need in a package that ends with a stage, with all solutions."""
     return needed_files(ROOT, replace(course(), tasks=tuple(task for task in course().tasks if task.stage <= last)))
 
@@ -81,7 +79,7 @@ class Proofs:
 
 
 @pytest.fixture(scope="module")
-def proofs() -> Proofs:
+def proofs():
     """All proofs. Tasks that no other task requires share one run, because only their own tests need their code."""
     everything = frozenset(task.id for task in course().tasks)
     requiring = {id: frozenset(task.id for task in course().tasks if id in task.requires) for id in everything}
@@ -99,14 +97,14 @@ def proofs() -> Proofs:
 
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_a_task_passes_if_only_it_and_its_requirements_are_written(proofs: Proofs, task: Task) -> None:
+def test_a_task_passes_if_only_it_and_its_requirements_are_written(proofs, task):
     result = proofs.alone[task.id]
     assert result.tasks_in("passed") == {task.id}
     assert result.tasks_in("failing") | result.tasks_in("todo") | result.tasks_in("blocked") == set()
 
 
 @pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_an_unwritten_task_is_todo_and_tasks_that_require_it_are_blocked(proofs: Proofs, task: Task) -> None:
+def test_an_unwritten_task_is_todo_and_tasks_that_require_it_are_blocked(proofs, task):
     result = proofs.without[task.id]
     together = {other.id for other in course().tasks if proofs.without[other.id] is result}
     assert task.id in result.tasks_in("todo")
@@ -118,7 +116,7 @@ def test_an_unwritten_task_is_todo_and_tasks_that_require_it_are_blocked(proofs:
 
 
 @pytest.mark.parametrize("last", STAGES)
-def test_a_new_handout_is_unwritten_and_equals_the_reference_once_solutions_are_restored(last: int) -> None:
+def test_a_new_handout_is_unwritten_and_equals_the_reference_once_solutions_are_restored(last):
     reference, files = select(ROOT, course(), last), handout(last)
     fresh = run(files, compiled=True)
     tasks = {task.id for task in course().tasks if task.stage <= last}
@@ -135,7 +133,7 @@ def test_a_new_handout_is_unwritten_and_equals_the_reference_once_solutions_are_
 
 
 @pytest.mark.parametrize("task", [task for task in course().tasks if task.leave_out], ids=lambda task: task.id)
-def test_the_reference_passes_without_its_optimized_kernels(task: Task) -> None:
+def test_the_reference_passes_without_its_optimized_kernels(task):
     """In a student's workspace, compiled as a student's kernels are."""
     files = without_kernels(needed_files(ROOT, course()), course(), task)
     assert not {full.replace(".", "/") + ".py" for full in task.leave_out} & set(files)
@@ -143,7 +141,7 @@ def test_the_reference_passes_without_its_optimized_kernels(task: Task) -> None:
     assert {id: {state for state, _ in states} for id, states in result.states.items()} == {task.id: {"passed"}}
 
 
-def test_released_solutions_pass_the_tests_in_a_handout() -> None:
+def test_released_solutions_pass_the_tests_in_a_handout():
     last = 2  # the functions of later stages have run above
     with copy(handout(last, BARE, last)) as folder:
         write_solutions(folder, course(), last)
@@ -154,7 +152,7 @@ def test_released_solutions_pass_the_tests_in_a_handout() -> None:
 
 
 @pytest.mark.parametrize("last", STAGES)
-def test_the_app_of_a_new_handout_shows_every_page(last: int) -> None:
+def test_the_app_of_a_new_handout_shows_every_page(last):
     with copy(handout(last)) as folder:
         shown = subprocess.run([sys.executable, "-c", SHOW_ALL], cwd=folder, capture_output=True, text=True, check=False)
         assert shown.returncode == 0, shown.stderr
@@ -163,6 +161,6 @@ def test_the_app_of_a_new_handout_shows_every_page(last: int) -> None:
         assert set(pages) == {file.name for file in (folder / "project" / "views").glob("*.py")}
 
 
-@pytest.mark.parametrize(("last", "style"), [*((last, GUIDED) for last in STAGES[1:-1]), (STAGES[-1], BARE)])
-def test_a_handout_imports_passes_the_linter_and_collects_by_itself(last: int, style: str) -> None:
+@pytest.mark.parametrize(("last", "style"), [*((last, GUIDED) for last in STAGES), (STAGES[-1], BARE)])
+def test_a_handout_imports_passes_the_linter_and_collects_by_itself(last, style):
     check_handout(last, style)

@@ -1,11 +1,7 @@
 """A teacher's term from end to end, through the commands: roster, deadlines, lateness, regrades, a manual mark, and files for the LMS."""
 
-from __future__ import annotations
-
 import csv
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -56,7 +52,7 @@ Participant 71,"Boole, George",,POINTS,-,
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reference(tmp_path_factory):
     """A teacher's own copy of the reference; the test changes its probes."""
     copy = tmp_path_factory.mktemp("reference") / "minitorch"
     for name in FOLDERS:
@@ -68,12 +64,12 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def staff(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def staff(reference, tmp_path_factory):
     """Runs `course-staff` in that copy; returns its output."""
     return command_in_process(reference, tmp_path_factory.mktemp("cache"))
 
 
-def submit(term: Path, deadline: str, name: str, file: str, *changed: tuple[str, str]) -> None:
+def submit(term, deadline, name, file, *changed):
     """Submit a file of the reference with some changes."""
     text = (ROOT / file).read_text(encoding="utf-8")
     for old, new in changed:
@@ -84,18 +80,18 @@ def submit(term: Path, deadline: str, name: str, file: str, *changed: tuple[str,
     path.write_text(text, encoding="utf-8")
 
 
-def marks(term: Path) -> dict[str, dict[str, str]]:
+def marks(term):
     """The table of marks by student."""
     with (term / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
         return {row["id"]: row for row in csv.DictReader(file)}
 
 
-def history(staff: Callable[..., str], term: Path) -> list[str]:
+def history(staff, term):
     """George's history, one line per event."""
     return staff("history", "george", "--term", str(term)).splitlines()
 
 
-def test_a_whole_term_gives_the_expected_marks(reference: Path, staff: Callable[..., str], tmp_path: Path) -> None:
+def test_a_whole_term_gives_the_expected_marks(reference, staff, tmp_path):
     term = tmp_path / "autumn"
     assert "5 deadlines" in staff("term", str(term))
     (term / "term.toml").write_text(POLICY)

@@ -1,13 +1,9 @@
 """Variants from end to end, through the commands: the handouts of three students are solved, updated and marked; one is a copy."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,7 @@ from course.manifest import ROOT, course
 from course.staff.grading.bases import right_answer
 from course.staff.handout.generate import write_files
 from course.staff.variants.roster import read_roster
-from course.staff.variants.variant import Variant, insert_functions
+from course.staff.variants.variant import insert_functions
 from course.workspace import pristine
 from tests.course.conftest import clean_environment
 from tests.course.staff_commands import command_in_process
@@ -41,18 +37,18 @@ id = "cid"
 
 
 @pytest.fixture(scope="module")
-def right() -> dict[str, bytes]:
+def right():
     """A submission in which all tasks are correct; file contents by path."""
     return right_answer(ROOT, course())
 
 
 @pytest.fixture(scope="module")
-def staff(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def staff(tmp_path_factory):
     """Runs `course-staff`; returns its output."""
     return command_in_process(ROOT, tmp_path_factory.mktemp("cache"))
 
 
-def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:
+def run_course(workspace, *arguments):
     """Run `course` in a workspace; returns its exit code and its output."""
     environment = clean_environment() | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONPATH": str(workspace)}
     command = [sys.executable, "-m", "course", *arguments]
@@ -60,7 +56,7 @@ def run_course(workspace: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def solve(workspace: Path, variant: Variant, right: dict[str, bytes]) -> None:
+def solve(workspace, variant, right):
     """Write right answers into a workspace of Modules 0 to 2, including those of a variant."""
     files = {path: text.decode() for path, text in right.items() if (workspace / path).is_file()}
     for family, parameters in variant.families:
@@ -68,7 +64,7 @@ def solve(workspace: Path, variant: Variant, right: dict[str, bytes]) -> None:
     write_files(workspace, files)
 
 
-def write_newer_release(workspace: Path, folder: Path) -> None:
+def write_newer_release(workspace, folder):
     """Write a release into a folder; it differs from the workspace's own in one word of operators.py."""
     old = pristine.read(workspace)
     files = {path: old.files.get(path) or (workspace / path).read_bytes() for path in old.hashes}
@@ -76,7 +72,7 @@ def write_newer_release(workspace: Path, folder: Path) -> None:
     write_files(folder, {**files, pristine.PATH: pristine.pack(files, old.files)})
 
 
-def test_of_three_students_the_one_who_copies_is_reported(staff: Callable[..., str], right: dict[str, bytes], tmp_path: Path) -> None:
+def test_of_three_students_the_one_who_copies_is_reported(staff, right, tmp_path):
     term = tmp_path / "autumn"
     (term / "submissions" / "variants").mkdir(parents=True)
     (term / "term.toml").write_text(POLICY)

@@ -1,19 +1,22 @@
 """`course` in a terminal: the effects of a save, a key and the end of a run, and the state of the terminal afterwards."""
 
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from course.runner import watch
 from course.workspace.record import read_record
-from tests.course.conftest import EDITS, Workspace, tasks_toml
-from tests.course.test_watch import PATIENCE, Terminal, terminal
+from tests.course.conftest import EDITS, clean_environment
+from tests.course.test_watch import PATIENCE, check_terminal, terminal
 
 pytestmark = pytest.mark.usefixtures("clean_process_environment")
 
 
-def test_the_first_failure_is_shown_while_other_tests_are_running(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_the_first_failure_is_shown_while_other_tests_are_running(workspace, terminal):
     waits = "import pathlib, time\n\n\ndef wait():\n    while not pathlib.Path('go').exists():\n        time.sleep(0.02)\n\n\n"
     workspace.write("tests/waiting.py", waits)
     workspace.edit("tests/test_sums.py", "def test_double_of_nothing():\n", "def test_double_of_nothing():\n    wait()\n")
@@ -23,11 +26,7 @@ def test_the_first_failure_is_shown_while_other_tests_are_running(workspace: Wor
     assert "Smallest input  x = 7\n" in seen.settle()
     (workspace.root / "go").unlink()
     workspace.edit("minitorch/sums.py", "x < 7", "x < 9")  # test_double fails as before, but comes after the waiting test
-    end = time.monotonic() + PATIENCE
-    while seen.watcher.early is None:
-        assert time.monotonic() < end, "the failure is not shown"
-        seen.watcher.step("")
-        time.sleep(0.02)
+    seen.wait(lambda: seen.watcher.early, "the failure is not shown")
     screen = seen.screen()
     assert screen.startswith("✗ Task 0.2 Products: failing.\n")
     assert "Smallest input  x = 9\n" in screen
@@ -53,9 +52,7 @@ def test_hard():
 """
 
 
-def test_a_simpler_failure_is_shown_although_the_last_failing_test_runs_first(
-    workspace: Workspace, terminal: Callable[..., Terminal]
-) -> None:
+def test_a_simpler_failure_is_shown_although_the_last_failing_test_runs_first(workspace, terminal):
     sums = (workspace.root / "minitorch/sums.py").read_text(encoding="utf-8")
     workspace.write("tests/test_signs.py", SIMPLE_AND_HARD)
     workspace.write("minitorch/sums.py", sums + "\n\ndef sign(x):\n    return abs(x)\n")
@@ -69,27 +66,21 @@ def test_a_simpler_failure_is_shown_although_the_last_failing_test_runs_first(
 
 
 @pytest.fixture
-def no_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_idle_time(monkeypatch):
     """Background runs begin without waiting for the student to pause."""
     monkeypatch.setattr(watch, "IDLE", 0)
 
 
-def wait_for_background(seen: Terminal) -> str:
+def wait_for_background(seen):
     """Wait until a background run has begun and ended; returns the screen."""
-    end = time.monotonic() + PATIENCE
-    while seen.watcher.background is None:
-        assert time.monotonic() < end, "no background run begins"
-        seen.watcher.step("")
+    seen.wait(lambda: seen.watcher.background, "no background run begins")
     begun = seen.screen()
-    while seen.watcher.background is not None:
-        assert time.monotonic() < end, "the background run does not end"
-        seen.watcher.step("")
-        time.sleep(0.02)
+    seen.wait(lambda: seen.watcher.background is None, "the background run does not end")
     return begun
 
 
 @pytest.mark.usefixtures("no_idle_time")
-def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace, terminal):
     workspace.course("test", "0.1")
     workspace.edit("minitorch/sums.py", "    return x + y", "    return x + y + (x > 99)")
     seen = terminal("0.2")
@@ -119,13 +110,12 @@ def test_stale_tasks_rerun_in_the_background_and_regressions_are_named(workspace
 
 
 @pytest.mark.usefixtures("no_idle_time")
-def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
+def test_a_save_stops_the_background_run(workspace, terminal):
     workspace.course("test", "0.1")
     workspace.edit("minitorch/sums.py", "    return x + y", "    while x == 1: pass\n    return x + y")
     seen = terminal("0.3")
     seen.settle()
-    while seen.watcher.background is None:
-        seen.watcher.step("")
+    seen.wait(lambda: seen.watcher.background, "no background run begins")
     first = seen.watcher.background
     workspace.edit("minitorch/sums.py", "    while x == 1: pass\n", "")
     assert seen.wait_for_save().startswith("○ Task 0.3 Powers: todo.")
@@ -136,9 +126,7 @@ def test_a_save_stops_the_background_run(workspace: Workspace, terminal: Callabl
 
 
 @pytest.mark.usefixtures("no_idle_time")
-def test_a_file_that_changes_during_a_background_run_does_not_cause_endless_runs(
-    workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_during_a_background_run_does_not_cause_endless_runs(workspace, terminal, monkeypatch):
     workspace.course("test", "0.1")
     workspace.write("tests/test_signs.py", EDITS.replace('write_text("")', 'write_text(str(__import__("time").time()))'))
     seen = terminal("0.3")
@@ -151,9 +139,7 @@ def test_a_file_that_changes_during_a_background_run_does_not_cause_endless_runs
     assert seen.watcher.background is None
 
 
-def test_after_the_last_task_stale_tasks_rerun_and_failing_ones_become_current(
-    workspace: Workspace, terminal: Callable[..., Terminal]
-) -> None:
+def test_after_the_last_task_stale_tasks_rerun_and_failing_ones_become_current(workspace, terminal):
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
@@ -170,24 +156,22 @@ def test_after_the_last_task_stale_tasks_rerun_and_failing_ones_become_current(
     assert read_record(workspace.root).current == "0.2"
 
 
-def test_reset_asks_for_confirmation_and_any_other_key_cancels(
-    workspace: Workspace, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = []
-    monkeypatch.setattr(watch.reset, "reset", lambda root, manifest, id: done.append(id) or "NAME")
-    seen = terminal("0.1")
-    seen.settle()
-    assert "y: yes" in seen.press("x")
-    assert "Nothing was reset." in seen.press("n")
-    assert done == []
-    assert "course reset --restore NAME" in " ".join(seen.press("x", "y").split())
-    assert done == ["0.1"]
+def test_the_waiting_process_has_imported_pytest_and_no_student_code(workspace):
+    for name in ("minitorch/__init__.py", "tests/conftest.py"):
+        workspace.write(name, f"import pathlib\npathlib.Path({name!r} + '.loaded').write_text('')\n")
+    command = [sys.executable, "-X", "importtime", "-m", "course.runner.prefork"]
+    done = subprocess.run(
+        command, cwd=workspace.root, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"pytest", "hypothesis", "hypothesis.internal.conjecture.engine"} <= loaded
+    assert done.stdout == ""
+    assert not list(workspace.root.rglob("*.loaded"))
+    workspace.python("pytest", "-q")
+    assert len(list(workspace.root.rglob("*.loaded"))) == 2
 
 
-def test_an_update_may_add_tasks_while_the_watcher_runs(workspace: Workspace, terminal: Callable[..., Terminal]) -> None:
-    seen = terminal("0.1")
-    seen.settle()
-    more = (workspace.root / "course" / "tasks.toml").read_text(encoding="utf-8").rpartition("[[task]]")[2].replace("1.2", "1.3")
-    workspace.write("course/tasks.toml", tasks_toml() + "[[task]]" + more.replace("task1_2", "task1_3"))
-    seen.watcher._notice()
-    assert "1 of 6 tasks passed" in seen.settle()
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (None, 0)])
+def test_the_terminal_is_restored(workspace, number, code):
+    check_terminal(workspace, number, code)

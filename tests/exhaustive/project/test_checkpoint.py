@@ -3,13 +3,12 @@
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 from project.lab.training import checkpoint
 from tests.project.test_checkpoint import ROOT, SAMPLE
 
 
-def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+def test_a_program_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path):
     script = """
 import sys, numpy as np
 from project.lab.training import checkpoint

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from course.manifest import ROOT
-from minitorch.kernels.jit import compiler_is_off
 from project.lab.training import kernel_events
+from tests.marks import needs_compiler
 
 
-@pytest.mark.skipif(compiler_is_off(), reason="the compiler is off")
+@needs_compiler
 @pytest.mark.parametrize("program", kernel_events.COUNTS)
 def test_the_number_of_kernels_is_about_the_expected_one(program):
     command = [sys.executable, str(ROOT / "project" / kernel_events.PROGRAM), f"{program}.py", "--json", "--epochs", "1"]

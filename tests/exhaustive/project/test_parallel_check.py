@@ -11,7 +11,7 @@ from project.lab.explorers.diagnostics import PARALLEL, examine
 PROGRAM = Path(parallel_check.__file__)
 
 
-def test_loops_that_compute_indices_allocate_arrays_in_every_iteration() -> None:
+def test_loops_that_compute_indices_allocate_arrays_in_every_iteration():
     report = examine("map")
     assert (report.parallel, report.problem) == (True, "")
     (kernel,) = report.compiled
@@ -23,7 +23,7 @@ def test_loops_that_compute_indices_allocate_arrays_in_every_iteration() -> None
     assert "Parallel loop listing" in report.raw
 
 
-def test_without_the_compiler_the_program_says_what_to_do(tmp_path: Path) -> None:
+def test_without_the_compiler_the_program_says_what_to_do(tmp_path):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PROGRAM.parent.parent)}
     done = subprocess.run([sys.executable, str(PROGRAM)], cwd=tmp_path, env=environment, capture_output=True, text=True)
     message = "parallel_check.py: expected the compiler to be on, got NUMBA_DISABLE_JIT=1; unset it\n"

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,20 @@ from minitorch.data import ImageDataset
 from project import run_mnist_multiclass
 from project.lab.training import checkpoint
 from project.run_mnist_multiclass import ImageTrain
-from tests.project.test_run_mnist_program import HERE, PROGRAM, SMALL, path, started, state
+from tests.project.test_run_mnist_program import path, state
+
+HERE = {"PYTHONPATH": str(Path(run_mnist_multiclass.__file__).parent.parent), "PYTHONUNBUFFERED": ""}  # the workspace under test
 
 
-def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def started(script, *arguments):
+    """A new process that runs the lines of a script, and then `main` on these arguments."""
+    begin = f"import sys\nfrom project import run_mnist_multiclass\nfrom project.lab.training import command_line, loop, run\n{script}\n"
+    code = f"{begin}command_line.run('run_mnist_multiclass.py', lambda: run_mnist_multiclass.main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | HERE)
+
+
+def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path, capsys):
     setting = ["--limit", "40", "--epochs", "4", "--batch", "4", "--momentum", "0.5", "--dtype", "float64", "--seed", "3"]
     run_mnist_multiclass.main([*setting, "--checkpoint", str(tmp_path / "whole")])
     capsys.readouterr()
@@ -36,7 +47,7 @@ def test_a_run_killed_at_any_moment_ends_as_an_uninterrupted_one(tmp_path: Path,
     assert state(path) == state(tmp_path / "whole")
 
 
-def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_checkpoint(path: Path) -> None:
+def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_checkpoint(path):
     before = path.read_bytes()
     endless = (
         "import time\nfrom project.lab.training.image_trainer import ImageTrainer\n"
@@ -54,26 +65,7 @@ def test_a_second_ctrl_c_ends_a_step_that_takes_too_long_and_leaves_the_last_che
     assert path.read_bytes() == before
 
 
-def test_it_runs_as_a_file_and_as_a_module_from_any_directory(tmp_path: Path) -> None:
-    for command in ([str(PROGRAM)], ["-m", "project.run_mnist_multiclass"]):
-        done = subprocess.run(
-            [sys.executable, *command, *SMALL, "--epochs", "1"], cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("epoch 1/1  loss")
-
-
-def test_code_that_is_not_written_yet_ends_it_with_one_line() -> None:
-    script = (
-        "def forward(self, input):\n"
-        "    raise NotImplementedError('Need to implement for Task 4.5')\n"
-        "run_mnist_multiclass.Conv2d.forward = forward"
-    )
-    out, err = started(script).communicate(timeout=60)
-    assert (out, err) == ("", "run_mnist_multiclass.py: Need to implement for Task 4.5: forward in <string>, line 5\n")
-
-
-def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoch(monkeypatch):
     numbers = np.random.default_rng(0)
     images, labels = numbers.uniform(0, 1, (12, 1, 28, 28)).astype(np.float32), np.arange(12) % 10
     files: Callable[[str], ImageDataset] = lambda which: ImageDataset(images, labels, "0123456789")  # noqa: E731
@@ -91,3 +83,26 @@ def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoc
     assert {(entry[3], entry[5]) for entry in told} == {(4, trainer.model)}
     assert trainer.run_one(pictures[0]).shape == (1, 10)
     assert trainer.run_many(pictures).shape == (3, 10)
+
+
+def test_ctrl_c_saves_where_it_stands_and_says_how_to_go_on(tmp_path, capsys):
+    path = tmp_path / "a run"
+    setting = ["--limit", "40", "--epochs", "1000", "--batch", "4", "--dtype", "float64"]
+    process = started("run.STEPS_PRINTED_EVERY = 0", "--json", "--checkpoint", str(path), "--report", str(tmp_path / "log"), *setting)
+    for _ in range(16):
+        process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "summary" not in out
+    stopped, how, report = err.splitlines()
+    assert re.match(r"run_mnist_multiclass\.py: stopped\. \d+ of 1000 epochs in ", stopped)
+    assert how == f"Resume with: python project/run_mnist_multiclass.py --checkpoint '{path}' --resume"
+    assert report == f"Report: {tmp_path / 'log' / 'mnist.txt'}"
+    saved = checkpoint.load(path).about
+    done = len(saved["history"]) * 10 + saved["step"]
+    assert done >= 14
+    epochs = str(done // 10 + 1)
+    run_mnist_multiclass.main(["--checkpoint", str(path), "--resume", "--epochs", epochs])
+    run_mnist_multiclass.main([*setting, "--epochs", epochs, "--checkpoint", str(tmp_path / "whole")])
+    assert state(path) == state(tmp_path / "whole")

@@ -6,14 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from project import run_sentiment
 from project.lab.training import checkpoint
 from project.lab.training.sentiment_setup import make_trainer
 from project.lab.training.sentiment_trainer import SentimentSetting, get_accuracy
 from project.run_sentiment import CNNSentimentKim
-from tests.project.test_run_sentiment_program import trained, weights
+from tests.project.test_run_sentiment_program import learned, trained, weights
 
 PROGRAM = Path(run_sentiment.__file__)
 
@@ -24,15 +23,15 @@ HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, w
 SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    def run(seed: int) -> Any:
+def test_the_same_seed_gives_the_same_run_and_another_seed_another():
+    def run(seed):
         return weights(trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=2, seed=seed), CNNSentimentKim)))
 
     assert run(0) == run(0)
     assert run(0) != run(1)
 
 
-def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
+def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences():
     trainer = trained(make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim))
     epoch, loss, losses, in_training, train_accuracy, validated, valid_accuracy = trainer.logged()
     assert (epoch, losses) == (1, [loss])
@@ -42,8 +41,8 @@ def test_what_is_told_after_an_epoch_are_predictions_on_all_sentences() -> None:
     assert valid_accuracy == get_accuracy(validated)
 
 
-def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_last_bit(tmp_path: Path) -> None:
-    def run(name: str) -> tuple[list[dict[str, Any]], bytes]:
+def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_last_bit(tmp_path):
+    def run(name):
         file = tmp_path / name
         command = [sys.executable, str(PROGRAM), *SMALL, "--json", "--checkpoint", str(file), "--report", str(tmp_path / "report")]
         done = subprocess.run(command, cwd=tmp_path, env=os.environ | HERE, capture_output=True, text=True, check=True)
@@ -64,3 +63,16 @@ def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_la
     )
     assert len(re.findall(r"^epoch \d/2  loss \d\.\d{4}  train +\d+\.\d\d%  valid +\d+\.\d\d%", text, re.MULTILINE)) == 2
     assert {"curves.png", "curves.svg"} <= {entry.name for entry in (tmp_path / "report").iterdir()}
+
+
+def test_learned_vectors_tell_sentences_apart_that_were_not_trained_on():
+    trainer = trained(learned(train=600, valid=100, batch=20, epochs=4))
+    assert trainer.history[-1].valid >= 0.9
+
+
+def test_a_learned_run_that_is_resumed_within_an_epoch_ends_as_if_it_had_not_stopped(tmp_path):
+    expected = weights(trained(learned(train=40, valid=5, epochs=2)))
+    checkpoint.save(tmp_path / "run", trained(learned(train=40, valid=5, epochs=2), steps=6).checkpoint())
+    resumed = learned(train=40, valid=5, epochs=2)
+    resumed.restore(checkpoint.load(tmp_path / "run"))
+    assert weights(trained(resumed)) == expected

@@ -7,5 +7,5 @@ from tests.course.similarity.test_typical_answers import *
 
 
 @pytest.fixture(params=DISGUISES)
-def form(request: pytest.FixtureRequest) -> str:
+def form(request):
     return request.param

@@ -1,0 +1,91 @@
+"""Scalar operators compiled by numba compute what they compute in Python."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numba import njit
+
+from minitorch import operators
+
+GRID = np.array([-1000.0, -30.0, -1.0, -0.25, -1e-9, 0.0, 1e-9, 0.25, 1.0, 30.0, 1000.0])
+ABOVE_0 = GRID[GRID > 0]
+UP_TO_30 = GRID[GRID <= 30]
+NOT_0 = GRID[GRID != 0]
+
+ONE_ARGUMENT = {
+    "id": GRID,
+    "neg": GRID,
+    "sigmoid": GRID,
+    "relu": GRID,
+    "log": ABOVE_0,
+    "exp": UP_TO_30,
+    "inv": NOT_0,
+    "sin": GRID,
+    "cos": GRID,
+    "tanh": GRID,
+    "sqrt": ABOVE_0,
+    "absolute": GRID,
+    "magnitude": GRID,
+    "exact_log": ABOVE_0,
+}
+TWO_ARGUMENTS = {
+    "mul": GRID,
+    "add": GRID,
+    "lt": GRID,
+    "eq": GRID,
+    "max": GRID,
+    "is_close": GRID,
+    "log_back": ABOVE_0,
+    "inv_back": NOT_0,
+    "relu_back": GRID,
+    "power": ABOVE_0[ABOVE_0 < 1000],
+    "div": GRID,
+    "le": GRID,
+    "ne": GRID,
+    "logical_and": GRID,
+    "maximum": GRID,
+    "minimum": GRID,
+    "select_if": GRID,
+    "abs_back": GRID,
+    "log_base": GRID,
+}
+FOR_PYTHON = {"integer_power"}
+"""Functions of Python integers, which are never compiled."""
+
+
+def compiled_loop(fn: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """A compiled loop that calls the compiled `fn` on every element, like a kernel of stage 3."""
+    compiled = njit(fn)
+
+    @njit
+    def loop(*columns):
+        out = np.empty(len(columns[0]))
+        for i in range(len(out)):
+            if len(columns) == 1:
+                out[i] = compiled(columns[0][i])
+            else:
+                out[i] = compiled(columns[0][i], columns[1][i])
+        return out
+
+    return loop
+
+
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_numba_compiles_functions_of_one_argument_unchanged(name: str) -> None:
+    fn, xs = getattr(operators, name), ONE_ARGUMENT[name]
+    np.testing.assert_allclose(compiled_loop(fn)(xs), [fn(float(x)) for x in xs], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", TWO_ARGUMENTS)
+def test_numba_compiles_functions_of_two_arguments_unchanged(name: str) -> None:
+    fn, grid = getattr(operators, name), TWO_ARGUMENTS[name]
+    others = NOT_0 if name == "div" else GRID
+    xs, ys = (column.ravel() for column in np.meshgrid(grid, others[np.fabs(others) <= 30]))
+    np.testing.assert_allclose(compiled_loop(fn)(xs, ys), [fn(float(x), float(y)) for x, y in zip(xs, ys, strict=True)], rtol=1e-14)
+
+
+def test_the_tables_for_numba_contain_every_scalar_operator() -> None:
+    higher_order = {"map", "zipWith", "reduce", "negList", "addLists", "sum", "prod"}
+    here = {name for name, value in vars(operators).items() if getattr(value, "__module__", "") == "minitorch.operators"}
+    assert here - higher_order == {*ONE_ARGUMENT, *TWO_ARGUMENTS, *FOR_PYTHON}

@@ -1,0 +1,28 @@
+"""Tests of minitorch.torch compute on the simple backend, which compiles nothing; tests/exhaustive repeats them on the fast one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import minitorch.torch as torch
+from minitorch import SimpleBackend
+
+WITHOUT_KERNELS = {
+    *("test_autograd", "test_compile", "test_data", "test_distributions", "test_known_values", "test_linalg", "test_nn_modules"),
+    *("test_nn_packed", "test_reparametrization", "test_serialization", "test_tensors", "test_training_tools", "test_tutorials"),
+    *("test_vision", "test_vmap", "test_volumes"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _default_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """New tensors are stored on the simple backend, unless the kernels are what a file tests."""
+    torch.set_default_device(SimpleBackend if request.path.stem in WITHOUT_KERNELS else None)
+    yield
+    torch.set_default_device(None)
+
+
+@pytest.fixture
+def fast_backend() -> None:
+    """New tensors are stored on the fast backend, which is the one of the device "cpu"."""
+    torch.set_default_device(None)
