@@ -20,6 +20,7 @@ INTERPRETED := tests/autograd tests/core tests/models tests/nn tests/optim
 
 # What make test measures and make check compares with the budget.
 RECORD := .pytest_cache/processor_time.json
+MEASURED := $(PYTEST) -p tests.processor_time --processor-time $(RECORD)
 
 .PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
@@ -30,13 +31,9 @@ app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
 test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; with TESTS=tests/test_scalar.py a part
-ifdef TESTS
-	$(PYTEST) $(TESTS)
-else
 	@rm -f $(RECORD)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -p tests.processor_time --processor-time $(RECORD) $(INTERPRETED)
-	$(PYTEST) -p tests.processor_time --processor-time $(RECORD) $(addprefix --ignore=,$(INTERPRETED))
-endif
+	$(if $(TESTS),,NUMBA_DISABLE_JIT=1 $(MEASURED) $(INTERPRETED))
+	$(if $(TESTS),$(PYTEST) $(TESTS),$(MEASURED) $(addprefix --ignore=,$(INTERPRETED)))
 
 test-all: test  ## Run the exhaustive tests as well: every dtype and layout, attacks, every stub, the browser; the proofs
 	$(PYTEST) $(if $(TESTS),$(TESTS:tests/%=tests/exhaustive/%),tests/exhaustive $(INTERPRETED))

@@ -107,6 +107,8 @@ class Stopwatch:
         self.tests[report.nodeid] += report.processor_time
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.is_worker:  # they report to the process that started them
+            return
         run = {"total": spent() - self.yardstick, "yardstick": self.yardstick, "tests": dict(self.tests)}
         runs = [run]
         if self.record is not None:

@@ -6,13 +6,18 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import typer.main
 
 from course.cli import main as cli
+from course.manifest import course
+from course.staff.adopt.adopt import AdoptedWork, adopt, write_workspace
+from course.staff.handout import generate
+
+from .original_copies import MadeWhenRead, copy_original
 
 PYPROJECT = """
 [tool.pytest.ini_options]
@@ -241,3 +246,23 @@ def clean_process_environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         leave_out_of_environment(patch)
         yield
+
+
+@pytest.fixture(scope="session")
+def adoptions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, AdoptedWork]:
+    """The hand-ins of the original MiniTorch course as adopted, by style; tests must not edit them."""
+    return MadeWhenRead(lambda style: adopt(copy_original(style, tmp_path_factory.mktemp(style)), course()))
+
+
+@pytest.fixture(scope="session")
+def adopted_workspaces(adoptions: Mapping[str, AdoptedWork], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The workspaces written from them, by style; a test that edits one restores it."""
+
+    def write(style: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"workspace-{style}") / "work"
+        with pytest.MonkeyPatch.context() as patch:  # the search for solutions in a handout takes most of the time
+            patch.setattr(generate, "handout_files", functools.partial(generate.handout_files, search=False))
+            write_workspace(adoptions[style], course(), folder)
+        return folder
+
+    return MadeWhenRead(write)

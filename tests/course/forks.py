@@ -23,8 +23,8 @@ from course.runner.prefork import NO_WARNINGS
 from course.staff.probes.remote import CHILD
 from course.staff.proofs.runs import LAUNCH
 
-STUDENTS = ("minitorch", "project", "tests", "conftest")
-"""Packages that the forked process imports anew."""
+STUDENTS = ("minitorch", "project", "tests", "conftest", "streamlit")
+"""Packages that the forked process imports anew, if at all: the end of a test run removes a folder of Streamlit's."""
 
 KNOWN = (["-m", "pytest"], ["-m", "course.runner.prefork"], ["-I", str(CHILD)], ["-c", LAUNCH])
 """How the commands begin that a copy of this process can run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from course.cli.hints import open_hint
@@ -37,6 +37,9 @@ from course.workspace.activity import (
 )
 
 from .conftest import Workspace
+
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 FAILING = TaskState("0.1", "failing", passed=2, failing=1, total=3, failures=(("tests/test_sums.py::test_add", "expected 3, got 4"),))
 PASSED = TaskState("0.1", "passed", passed=3, total=3)
@@ -388,6 +391,7 @@ leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_s
 anything = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 
 
+@settings(max_examples=30)
 @given(st.sampled_from(["started", "active", "runs", "hints", "explains"]), anything)
 def test_any_entry_is_either_read_or_refused(name: str, value: Any) -> None:
     try:

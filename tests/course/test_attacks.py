@@ -35,9 +35,9 @@ def test_there_are_at_least_120_attacks_with_unique_names() -> None:
     assert len({attack.name for attack in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize("part", [range(0, len(ALL), 3)], ids=["every third"])
-def test_no_attack_succeeds_under_landlock(part: range) -> None:
-    assert successes([ALL[index] for index in part], box_of("landlock")) == {}
+def test_no_attack_succeeds_under_landlock() -> None:
+    """Every twelfth; all of them under tests/exhaustive."""
+    assert successes(ALL[::12], box_of("landlock")) == {}
 
 
 def test_an_attack_without_a_demonstrated_success_says_why() -> None:

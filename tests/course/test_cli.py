@@ -1,11 +1,9 @@
 """The student's command line: most commands run in this process, and tests of the terminal run in a process of their own."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,10 @@ from course.runner.failure_report import Card, Place, render, rerun_commands, se
 from course.workspace import pristine
 from course.workspace.record import note_tries, read_record
 
-from .conftest import EDITS, Workspace, clean_environment
+from .conftest import EDITS, Workspace
+
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 CARD = """\
 The test says   double(x) is twice x.
@@ -117,25 +118,13 @@ def test_status_runs_nothing_when_nothing_has_changed(shared_workspace: Workspac
 
 
 def test_a_failing_property_shows_one_card(shared_workspace: Workspace) -> None:
-    done = shared_workspace.python("course", "test", "0.2")
+    done = shared_workspace.course("test", "0.2")
     assert done.returncode == 1
     assert done.stdout == (
         "✗ Task 0.2 Products: failing. Of 3 tests, 1 passes, 1 fails, 1 waits for another task.\n\n"
         + CARD
         + "\nTraceback: course test 0.2 -v\n"
     )
-
-
-def test_modified_given_tests_are_named(workspace: Workspace) -> None:
-    tests = workspace.root / "tests/test_sums.py"
-    (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
-    assert "Note" not in workspace.course("test", "0.1").stdout
-    workspace.edit("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
-    message = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
-    for command in (["test", "0.1"], ["test", "0.2"], ["status"]):
-        assert workspace.course(*command).stdout.endswith(message)
-    assert workspace.course("reset", "tests").stdout.startswith("The given tests are restored, in tests/test_sums.py.\n")
-    assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
 
 
 def test_the_arguments_of_a_students_own_test_are_free(workspace: Workspace) -> None:
@@ -166,16 +155,6 @@ def test_all_failing_tests_are_listed_one_per_line(workspace: Workspace) -> None
     assert "\ntests/test_sums.py::test_double  expected 0, got 1\n" in done.stdout
     assert "The test says" not in done.stdout
     assert "\nAll failing tests: course test 0.2 --all\n" in workspace.course("test", "0.2").stdout
-
-
-def test_a_debugger_works_in_the_terminal(workspace: Workspace) -> None:
-    workspace.edit("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
-    command = [sys.executable, "-m", "course", "test", "0.1", "--debug"]
-    session = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
-    assert "(Pdb) 41" in session.stdout
-    assert session.returncode == 0
-    done = workspace.course("test", "--debug")
-    assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
 
 
 def test_a_passing_task_says_what_is_next(shared_workspace: Workspace) -> None:
@@ -351,8 +330,8 @@ def test_a_usage_error_is_one_line_with_the_next_command(shared_workspace: Works
     assert re.sub(r"\. Did you mean .+\?", "", done.stderr) == message
 
 
-def test_outside_a_workspace_the_command_says_so(tmp_path: os.PathLike[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "course", "status"], cwd=tmp_path, text=True, capture_output=True, check=False)
+def test_outside_a_workspace_the_command_says_so(tmp_path: Path) -> None:
+    done = Workspace(tmp_path).course("status")
     assert done.returncode == 3
     assert done.stderr == f"expected a MiniTorch workspace, a folder with course/tasks.toml, got {tmp_path}; run: cd WORKSPACE\n"
 
@@ -366,15 +345,7 @@ def test_a_broken_manifest_is_reported(workspace: Workspace) -> None:
 
 
 def test_commands_work_from_a_subfolder(shared_workspace: Workspace) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "course", "test", "0.1"],
-        cwd=shared_workspace.root / "minitorch",
-        env=clean_environment(),
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0
+    assert Workspace(shared_workspace.root / "minitorch").course("test", "0.1").returncode == 0
 
 
 def test_without_a_command_and_a_terminal_the_tests_run_once(shared_workspace: Workspace) -> None:
@@ -393,12 +364,6 @@ def test_help_lists_the_commands(shared_workspace: Workspace) -> None:
     assert done.returncode == 0
     for command in ["start", "status", "list", "test", "hint", "next", "reset", "update", "diff", "doctor", "app", "report", "submit"]:
         assert f" {command} " in done.stdout
-
-
-def test_color_can_be_turned_off(shared_workspace: Workspace) -> None:
-    assert "\x1b[" in shared_workspace.python("course", "status", FORCE_COLOR="1").stdout
-    assert "\x1b[3" not in shared_workspace.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
-    assert "\x1b" not in shared_workspace.python("course", "status").stdout
 
 
 def test_a_terminal_without_unicode_gets_ascii_signs(shared_workspace: Workspace) -> None:

@@ -701,8 +701,16 @@ def test_every_question_is_compared() -> None:
     assert set(CHECKS) == set(BY_ID)
 
 
-@pytest.mark.parametrize("id", BY_ID)
+COMPILED = {"4-network-shapes", "4-convolution-1d", "4-cost"}
+"""Questions whose answers are compared with compiled convolutions; tests/exhaustive does so."""
+
+
+@pytest.mark.parametrize("id", [id for id in BY_ID if id not in COMPILED])
 def test_answers_agree_with_minitorch(id: str) -> None:
-    for student in STUDENTS:
+    check_answers(id, STUDENTS[:1])
+
+
+def check_answers(id: str, students: Sequence[str]) -> None:
+    for student in students:
         drawn = BY_ID[id].draw("seed", student)
         CHECKS[id](drawn.given, drawn.expected)

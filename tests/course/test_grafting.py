@@ -82,7 +82,7 @@ def call(text: str, name: str, *args: object) -> object:
 # The reference
 
 
-SAMPLE = ("0.1", "2.3", "4.4")
+SAMPLE = ("0.1",)
 
 
 @pytest.mark.parametrize("task", [course().task(id) for id in SAMPLE], ids=SAMPLE)

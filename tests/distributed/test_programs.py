@@ -16,15 +16,6 @@ def arrays(path):
     return checkpoint.load(path).arrays
 
 
-def test_without_mpi_distributed_is_one_process(capsys):
-    try:
-        assert run_mnist_multiclass.main(["--distributed", "--epochs", "1", "--limit", "8"]) == 0
-    finally:
-        if distributed.is_initialized():
-            distributed.destroy_process_group()
-    assert re.match(r"epoch 1/1  loss \d\.\d{4}  train .*\n1 of 1 epochs in ", capsys.readouterr().out)
-
-
 def test_distributed_in_a_workspace_of_the_course_is_an_error_in_a_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "project.lab.distributed_training", None)
     expected = r"^run_mnist_multiclass\.py: --distributed expected the library after the course; leave it out \(.*distributed_training.*\)$"

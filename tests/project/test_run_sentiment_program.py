@@ -9,9 +9,8 @@ import pytest
 
 import minitorch
 from minitorch import manual_seed
-from minitorch.data import SST2, Sentences, TextDataset
+from minitorch.data import SST2, Sentences
 from project import run_sentiment
-from project.lab.explorers.word_weights import word_weights
 from project.lab.training import learned_sentiment, sentiment_trainer
 from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
 from project.lab.training.sentiment_setup import make_trainer
@@ -100,20 +99,6 @@ def test_the_fixed_vectors_and_the_network_are_in_float32():
     assert {str(parameter.value.dtype) for parameter in trainer.network.parameters()} == {"float32"}
     assert trainer.train[0].dtype == np.float32
     assert trainer.about.startswith("sentences: a synthetic set, put together by a program; drawn vectors for ")
-
-
-def test_a_trained_network_reads_a_typed_sentence_and_those_of_a_test_set_as_those_of_the_data(float64):
-    trainer = make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim)
-    before = weights(trainer)
-    assert trained(trainer).closing() == ""
-    assert weights(trainer) != before
-    sentences = Sentences().sentences
-    reading = word_weights(sentences[20], trainer.read)
-    assert reading.probability == pytest.approx(trainer.probabilities(trainer.valid[0])[0], abs=1e-6)
-    assert len(reading.weights) == len(sentences[20].split())
-    right = (trainer.read(sentences[:4]) > 0.5).astype(int)
-    trainer.test = TextDataset(sentences[:4], [right[0], right[1], right[2], 1 - right[3]], ("negative", "positive"))
-    assert trainer.closing() == "Test: 75.00% (3 of 4)."
 
 
 def test_without_sentences_there_is_no_training():

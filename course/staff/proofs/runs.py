@@ -93,6 +93,7 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, envi
         environment: Variables added to the environment of this process.
     """
     report = folder / ".course" / "report.json"
+    report.parent.mkdir(exist_ok=True)
     report.unlink(missing_ok=True)
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHON", "HYPOTHESIS_"))}
     environment = {**inherited, **(environment or {}), "CI": "1", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}

@@ -129,7 +129,7 @@ def read_setting(default: AnySetting) -> AnySetting:
     chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
     if hasattr(default, "backend"):
         chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
-    if hasattr(default, "compile") and hasattr(minitorch, "compile"):  # a workspace ends before it
+    if hasattr(default, "compile") and getattr(minitorch, "compile", None):  # a workspace ends before it
         help = "Record the training step once and replay it. The results are the same."
         chosen["compile"] = st.toggle("Compiled", key="compile", bind=bind, help=help)
     try:

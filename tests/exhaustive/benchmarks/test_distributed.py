@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
+
 from benchmarks import distributed
+from benchmarks.distributed import Link, Work
 from tests.distributed.jobs import needs_mpi
 
 
@@ -14,3 +17,8 @@ def test_the_program_measures_checks_and_predicts(capsys):
         r"\nBetween two processes here: latency \d+\.\d µs, bandwidth \d+\.\d\d GB/s\nmlp        whole batch each: predicted ", out
     )
     assert out.count("\n    1,024 ") == 2
+
+
+def test_the_networks_have_their_published_numbers_of_parameters():
+    counts = {name: distributed.parameters(name) for name in ("published", "lenet", "mlp")}
+    assert counts == {"published": 4 * 9 + 4 + 8 * 4 * 9 + 8 + 392 * 64 + 64 + 640 + 10, "lenet": 61706, "mlp": 269322}

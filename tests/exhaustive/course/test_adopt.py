@@ -11,16 +11,25 @@ import pytest
 from typer.testing import CliRunner
 
 from course.manifest import ROOT, Task, course
-from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission
-from course.staff.adopt.recognize import is_original
+from course.staff import RequestError
+from course.staff.adopt import adopt as adoption
+from course.staff.adopt.adopt import AdoptedWork, adopt, write_submission, write_workspace
+from course.staff.adopt.inline import inline_added
+from course.staff.adopt.original import find_original
+from course.staff.adopt.prune import lost_statements
+from course.staff.adopt.recognize import GIVEN_OPERATORS, OPERATORS, is_original
+from course.staff.adopt.translate import translate
 from course.staff.cli import app
 from course.staff.grading.bases import right_answer
 from course.staff.grading.submissions import read, student_files
 from course.staff.handout.generate import BARE, GUIDED, write_files
-from course.staff.probes import FULL, PUBLISHED, plain_launcher, run_probes, share
+from course.staff.probes import FULL, PUBLISHED, edges_of, plain_launcher, probes_of, run_probes, share, weights_of
+from course.staff.probes.compare import Wrong, check_equal, number, use_profile
+from course.staff.probes.plain import Number
+from course.workspace import function_source
 from tests.course.handouts import handout
-from tests.course.original_copies import STYLES, copy_original
-from tests.course.test_adopt import adoptions, workspaces
+from tests.course.original_copies import STYLES, MadeWhenRead, copy_original
+from tests.course.test_adopt import check_written_functions
 
 
 def written_tasks(adopted: AdoptedWork, stages: range) -> list[Task]:
@@ -135,19 +144,19 @@ def test_a_program_may_import_a_file_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_right_work_of_the_original_course_gets_full_marks(
-    style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, AdoptedWork], adopted_workspaces: Mapping[str, Path]
 ) -> None:
     for task in written_tasks(adoptions[style], range(3)):
-        outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
+        outcomes = run_probes(task, plain_launcher(adopted_workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_compiled_kernels_and_networks_of_the_original_course_get_full_marks(
-    style: str, adoptions: Mapping[str, AdoptedWork], workspaces: Mapping[str, Path]
+    style: str, adoptions: Mapping[str, AdoptedWork], adopted_workspaces: Mapping[str, Path]
 ) -> None:
     for task in written_tasks(adoptions[style], range(3, 5)):
-        outcomes = run_probes(task, plain_launcher(workspaces[style]), profile=PUBLISHED)
+        outcomes = run_probes(task, plain_launcher(adopted_workspaces[style]), profile=PUBLISHED)
         assert [(task.id, outcome.says, outcome.reason) for outcome in outcomes if not outcome.passed] == []
 
 
@@ -163,9 +172,9 @@ def test_a_class_of_the_original_course_is_graded_in_the_sandbox(adoptions: Mapp
     ], [(task.task, task.reason) for result in results for task in result.tasks if not task.passed]
 
 
-def test_a_mistake_loses_marks_under_either_profile(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_mistake_loses_marks_under_either_profile(adopted_workspaces: Mapping[str, Path], tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
-    shutil.copytree(workspaces["typed"], wrong)
+    shutil.copytree(adopted_workspaces["typed"], wrong)
     file = wrong / "minitorch" / "operators.py"
     file.write_text(file.read_text().replace("return -d / x ** 2", "return d / x ** 2").replace("return -d / (x**2)", "return d / (x**2)"))
     for profile in (FULL, PUBLISHED):
@@ -193,3 +202,17 @@ def test_the_command_says_what_it_recognized_and_what_to_do_next(tmp_path: Path)
     assert read("terse", tmp_path / "handed", course()).refused == ""
     again = CliRunner().invoke(app, ["adopt", str(folder), "--out", str(tmp_path / "handed")])
     assert "exists already; name a new folder" in str(again.exception)
+
+
+def test_a_workspace_with_one_pasted_file_of_the_original_course_is_graded() -> None:
+    files = {path: str(handout(1)[path]).encode() for path in student_files(course()) if path in handout(1)}
+    assert not is_original([], files | {"minitorch/scalar.py": b"from .autodiff import Context\n"})
+
+
+def test_a_workspace_ends_with_the_last_module_that_is_written(adopted_workspaces: Mapping[str, Path]) -> None:
+    assert (adopted_workspaces["terse"] / "minitorch" / "fast_ops.py").is_file()
+    assert not (adopted_workspaces["terse"] / "minitorch" / "fast_conv.py").exists()
+
+
+def test_all_written_functions_of_another_style_are_taken(adoptions: Mapping[str, AdoptedWork]) -> None:
+    check_written_functions("terse", adoptions)

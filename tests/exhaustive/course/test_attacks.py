@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from course.staff.sandbox.attacks import attempts
 from tests.course.test_attacks import ALL, box_of, successes
 
@@ -15,8 +17,9 @@ def is_administrator() -> bool:
     return found is not None and int(found[1], 16) >> 21 & int(found[1], 16) >> 19 & 1 == 1
 
 
-def test_no_attack_succeeds_in_bubblewrap() -> None:
-    assert successes(ALL, box_of("bubblewrap")) == {}
+@pytest.mark.parametrize("level", ["bubblewrap", "landlock"])
+def test_no_attack_succeeds(level: str) -> None:
+    assert successes(ALL, box_of(level)) == {}
 
 
 def test_every_attack_succeeds_where_there_is_no_sandbox() -> None:

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from course.manifest import course
-from course.runner.progress import run_tasks
-from tests.course.original_copies import STYLES
-from tests.course.test_beyond import workspaces
+from course.cli.board import summary
+from course.manifest import ROOT, course
+from course.runner.progress import TaskState, run_tasks
+from course.staff.adopt.adopt import adopt, write_workspace
+from course.staff.grading.beyond import beyond_rules, with_beyond
+from course.staff.grading.results import BEYOND, PART, PASS, HiddenProbe, Result, TaskResult, VisibleTest
+from course.staff.outputs.feedback import feedback
+from course.workspace.published import PATH, BeyondRule, is_beyond, read_rules
+from tests.course.original_copies import STYLES, MadeWhenRead, copy_original
+from tests.course.test_beyond import check_right_answers
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_right_answers_of_the_original_course_pass_in_an_adopted_workspace(style: str, workspaces: Mapping[str, Path]) -> None:
+def test_all_right_answers_of_the_original_course_pass_in_an_adopted_workspace(style: str, adopted_workspaces: Mapping[str, Path]) -> None:
     ids = [task.id for task in course().tasks if task.stage < 5 and (style == "typed" or task.stage < 4)]
-    states = run_tasks(ids, workspaces[style], time_limit=120)  # other tests run at the same time
+    states = run_tasks(ids, adopted_workspaces[style], time_limit=120)  # other tests run at the same time
     assert {id: state.failures for id, state in states.items() if state.state not in ("passed", "todo")} == {}
+
+
+def test_right_answers_of_the_original_course_pass_in_an_adopted_workspace(adopted_workspaces: Mapping[str, Path]) -> None:
+    check_right_answers(adopted_workspaces["typed"], {"0.1": 7, "0.3": 13, "0.4": 3, "1.1": 5})
+
+
+def test_a_mistake_fails_in_an_adopted_workspace(adopted_workspaces: Mapping[str, Path]) -> None:
+    file = adopted_workspaces["typed"] / "minitorch" / "operators.py"
+    text = file.read_text()
+    assert "return x < y" in text
+    file.write_text(text.replace("return x < y", "return x <= y"))
+    try:
+        state = run_tasks(["0.1"], adopted_workspaces["typed"])["0.1"]
+    finally:
+        file.write_text(text)
+    assert (state.state, state.beyond) == ("failing", 7)

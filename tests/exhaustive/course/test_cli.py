@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
 from course.manifest import load
+from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
 from course.workspace import pristine
 from course.workspace.activity import make_current
 from course.workspace.record import note_tries, read_record
@@ -156,3 +158,31 @@ def test_ctrl_c_ends_the_command_and_its_tests(workspace: Workspace) -> None:
     assert "Traceback" not in errors
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+def test_modified_given_tests_are_named(workspace: Workspace) -> None:
+    tests = workspace.root / "tests/test_sums.py"
+    (workspace.root / pristine.PATH).write_bytes(pristine.pack({"tests/test_sums.py": tests.read_bytes()}, ["tests/test_sums.py"]))
+    assert "Note" not in workspace.course("test", "0.1").stdout
+    workspace.edit("tests/test_sums.py", "assert add(1, 2) == 3", "assert add(1, 2)")
+    message = "Note: tests/test_sums.py is not as handed out, and grading uses the given tests; to restore them: course reset tests\n"
+    for command in (["test", "0.1"], ["test", "0.2"], ["status"]):
+        assert workspace.course(*command).stdout.endswith(message)
+    assert workspace.course("reset", "tests").stdout.startswith("The given tests are restored, in tests/test_sums.py.\n")
+    assert "assert add(1, 2) == 3" in tests.read_text(encoding="utf-8")
+
+
+def test_a_debugger_works_in_the_terminal(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    breakpoint()\n    return x + y")
+    command = [sys.executable, "-m", "course", "test", "0.1", "--debug"]
+    session = subprocess.run(command, cwd=workspace.root, env=clean_environment(), input="p x * 41\nc\n", text=True, capture_output=True)
+    assert "(Pdb) 41" in session.stdout
+    assert session.returncode == 0
+    done = workspace.course("test", "--debug")
+    assert (done.returncode, done.stderr) == (2, "--debug expected a task, got none; run: course test ID --debug\n")
+
+
+def test_color_can_be_turned_off(shared_workspace: Workspace) -> None:
+    assert "\x1b[" in shared_workspace.python("course", "status", FORCE_COLOR="1").stdout
+    assert "\x1b[3" not in shared_workspace.python("course", "status", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "\x1b" not in shared_workspace.python("course", "status").stdout

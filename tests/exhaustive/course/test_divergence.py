@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
+import minitorch
+from course.explain.divergence import format_number, same
+from course.explain.replay import first_wrong_call
 from course.manifest import ROOT, course
+from course.oracles.finite_differences import agrees, numerical_derivative
+from course.oracles.strided import Strided, grid
 from course.staff.handout.generate import write_files
 from course.staff.proofs.answers import apply_patch, graded_files, load_answers, read_ledger
 from course.staff.proofs.prove import needed_files
+from minitorch import Scalar, Tensor, fast_ops, scalar_functions, tensor_data, tensor_functions, tensor_ops
+from minitorch.tensor_data import MAX_DIMS, broadcast_index, index_to_position, to_index
 from tests.course.conftest import Workspace
 from tests.course.test_divergence import sums
 
@@ -211,3 +221,16 @@ def test_no_oracle_contradicts_the_reference(module: int, tmp_path: Path) -> Non
     document = json.loads((tmp_path / "wrong_calls.json").read_text(encoding="utf-8"))
     assert document["wrong"] == []
     assert document["compared"] > 1000
+
+
+def test_an_endless_loop_is_shown_with_its_variables_over_three_iterations(workspace: Workspace) -> None:
+    workspace.edit("minitorch/sums.py", "    return x + y", "    while x != 0.5:\n        x += y\n    return x")
+    done = workspace.course("explain", "0.1", "--time-limit", "1")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    at = lines.index("The test did not end. It was still running minitorch/sums.py:6, in add:")
+    assert lines[at + 1 : at + 3] == ["    while x != 0.5:", "3 consecutive iterations:"]
+    values = [re.fullmatch(rf"  {number}  y = 2, x = (\d+)", lines[at + 2 + number]) for number in (1, 2, 3)]
+    first, second, third = [int(value[1]) for value in values if value]
+    assert (second, third) == (first + 2, first + 4)
+    assert "No variable changes" not in done.stdout

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from course.manifest import ROOT, course
 from course.workspace import function_source
+from tests.course.test_function_source import check_removed_and_restored
 
 
 def names_of_functions(tree: ast.AST, path: str = "") -> Iterator[str]:
@@ -24,3 +25,7 @@ def test_grafting_a_file_s_own_functions_leaves_it_unchanged() -> None:
         definitions = function_source.definitions(source)
         unique = {name: text for name, text in definitions.items() if "@overload" not in name and count[name] <= 1}
         assert function_source.graft(source, unique, whole=set(unique)) == source, file
+
+
+def test_every_function_of_the_manifest_can_be_removed_and_restored() -> None:
+    check_removed_and_restored(course().tasks[-1].stage)

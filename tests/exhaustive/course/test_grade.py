@@ -14,7 +14,18 @@ from course.staff.grading.reference import Reference
 from course.staff.grading.results import FAIL, PART, PASS, TaskResult
 from course.staff.grading.submissions import Submission
 from course.staff.probes import check
-from tests.course.test_grade import BODY, NUMBER, OPERATORS, OWN, TESTS, mark_files, outcomes, reference, right_files
+from tests.course.test_grade import (
+    BODY,
+    NUMBER,
+    OPERATORS,
+    OWN,
+    TESTS,
+    check_code_of_another_task,
+    mark_files,
+    outcomes,
+    reference,
+    right_files,
+)
 
 
 def test_the_errors_of_many_tests_are_reported_however_long_their_tracebacks_are(mark_files: Callable[..., TaskResult]) -> None:
@@ -109,3 +120,7 @@ def test_a_submission_is_graded_in_all_tasks_and_a_refused_one_in_none(reference
     assert (seen, result.level, result.hash) == (["0.1", "0.2"], reference.env.sandbox.level, submission.hash)
     refused = mark_submission(reference, Submission("ben", refused="it is a bomb"), tasks, OWN)
     assert (refused.refused, refused.tasks, refused.mark) == ("it is a bomb", (), 0)
+
+
+def test_a_function_of_another_task_may_require_more_than_the_course_s(reference: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_code_of_another_task("", "lambda x: relu(x, 2)", reference, monkeypatch)

@@ -1,10 +1,15 @@
 """The programs that train in several processes: the same result for any number, and resuming after a job was killed."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
 
+import minitorch
+from minitorch import distributed
+from project import distributed_example, run_mnist_multiclass
+from project.lab.training import checkpoint
 from tests.distributed.jobs import ROOT, needs_mpi, run_job
 from tests.distributed.test_programs import arrays
 
@@ -74,3 +79,12 @@ def test_the_example_learns_and_resumes_with_another_number_of_processes(tmp_pat
     assert loss == pytest.approx(float(whole[2].split()[3]), abs=2e-3)  # the shards of the last batch are padded differently
     assert valid > 90
     assert all(job.lines(rank) == [] for job in (begun, resumed) for rank in (1, 2, 3))
+
+
+def test_without_mpi_distributed_is_one_process(capsys):
+    try:
+        assert run_mnist_multiclass.main(["--distributed", "--epochs", "1", "--limit", "8"]) == 0
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+    assert re.match(r"epoch 1/1  loss \d\.\d{4}  train .*\n1 of 1 epochs in ", capsys.readouterr().out)

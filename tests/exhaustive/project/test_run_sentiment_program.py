@@ -3,16 +3,27 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch import manual_seed
+from minitorch.data import SST2, Sentences, TextDataset
 from project import run_sentiment
-from project.lab.training import checkpoint
+from project.lab.explorers.word_weights import word_weights
+from project.lab.training import checkpoint, learned_sentiment, sentiment_trainer
+from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
 from project.lab.training.sentiment_setup import make_trainer
-from project.lab.training.sentiment_trainer import SentimentSetting, get_accuracy
+from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array
 from project.run_sentiment import CNNSentimentKim
-from tests.project.test_run_sentiment_program import learned, trained, weights
+from tests.errors import raises
+from tests.project.programs import refusal
+from tests.project.test_run_sentiment_program import float64, learned, trained, weights
 
 PROGRAM = Path(run_sentiment.__file__)
 
@@ -76,3 +87,17 @@ def test_a_learned_run_that_is_resumed_within_an_epoch_ends_as_if_it_had_not_sto
     resumed = learned(train=40, valid=5, epochs=2)
     resumed.restore(checkpoint.load(tmp_path / "run"))
     assert weights(trained(resumed)) == expected
+
+
+def test_a_trained_network_reads_a_typed_sentence_and_those_of_a_test_set_as_those_of_the_data(float64):
+    trainer = make_trainer(SentimentSetting(train=20, valid=5, epochs=1), CNNSentimentKim)
+    before = weights(trainer)
+    assert trained(trainer).closing() == ""
+    assert weights(trainer) != before
+    sentences = Sentences().sentences
+    reading = word_weights(sentences[20], trainer.read)
+    assert reading.probability == pytest.approx(trainer.probabilities(trainer.valid[0])[0], abs=1e-6)
+    assert len(reading.weights) == len(sentences[20].split())
+    right = (trainer.read(sentences[:4]) > 0.5).astype(int)
+    trainer.test = TextDataset(sentences[:4], [right[0], right[1], right[2], 1 - right[3]], ("negative", "positive"))
+    assert trainer.closing() == "Test: 75.00% (3 of 4)."
