@@ -21,13 +21,13 @@ from typing import Any
 
 import pytest
 
-BUDGET = 300.0
+BUDGET = 700.0
 """Yardstick-seconds that `make test` may take in a fresh clone, where every kernel is compiled: of all its processes together."""
 
-LIMIT = 5.0
+LIMIT = 20.0
 """Yardstick-seconds that one test may take outside tests/exhaustive."""
 
-YARDSTICK = 4.0
+YARDSTICK = 1.9
 """Seconds that the yardstick takes on the machine that defines the yardstick-second: two idle cores of an AMD EPYC (Zen 3)."""
 
 ROOT = Path(__file__).parent.parent

@@ -20,8 +20,12 @@ from course.workspace.published import PATH, BeyondRule, is_beyond, read_rules
 from tests.course.original_copies import STYLES, MadeWhenRead, copy_original
 from tests.course.test_beyond import check_right_answers
 
+NO_ZIP = pytest.mark.xfail(
+    reason="the interpreter of CUDA kernels cannot iterate over an index with zip, as Task 3.3 in this style does", strict=True
+)
 
-@pytest.mark.parametrize("style", STYLES)
+
+@pytest.mark.parametrize("style", [pytest.param(style, marks=NO_ZIP if style == "typed" else ()) for style in STYLES])
 def test_all_right_answers_of_the_original_course_pass_in_an_adopted_workspace(style: str, adopted_workspaces: Mapping[str, Path]) -> None:
     ids = [task.id for task in course().tasks if task.stage < 5 and (style == "typed" or task.stage < 4)]
     states = run_tasks(ids, adopted_workspaces[style], time_limit=120)  # other tests run at the same time

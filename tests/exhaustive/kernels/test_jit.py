@@ -90,7 +90,7 @@ print(out.tolist(), sum(kernel.stats.cache_hits.values()))
 
 
 def test_an_edit_of_what_a_kernel_calls_takes_effect(copy: Path) -> None:
-    program = copy.parent / "program.py"  # numba keeps only what stands in a file
+    program = copy.parent / "program.py"  # numba caches only functions defined in a file
     program.write_text(CALLER, encoding="utf-8")
     start = "import runpy; runpy.run_path('program.py')"
     assert run(start, copy) == "[1, 1] 0"

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.project.browser import CHROMIUM, button, page, start_server, wait_until
+from tests.project.browser import CHROMIUM, button, start_server, wait_until
 from tests.project.browser import epoch as epoch_of
+from tests.project.browser import page as browser_page
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")

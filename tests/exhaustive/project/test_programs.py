@@ -1,4 +1,4 @@
-"""The training programs as processes: started from anywhere, stopped, killed, on a terminal, and without room on the disk."""
+"""The training programs as processes: run from any folder, interrupted, killed, in a terminal, and with a full disk."""
 
 import os
 import pty

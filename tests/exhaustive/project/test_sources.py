@@ -28,7 +28,7 @@ print(json.dumps(shown))
 
 
 def test_the_page_reloads_saved_files_through_an_error_and_its_fix(tmp_path):
-    broken, mended, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
+    broken, fixed, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
     assert "line 1" in broken[0]
-    assert mended == ["0.731059"]  # sigmoid(1)
+    assert fixed == ["0.731059"]  # sigmoid(1)
     assert changed == ["0.25"]
