@@ -10,6 +10,7 @@ import pytest
 from minitorch import FastBackend, Tensor, manual_seed, nn, no_grad, rand, tensor
 from minitorch.autograd import checkpoint, grad, ledger
 from minitorch.core.context import grad_mode
+from tests.autograd.conftest import leaf
 from tests.errors import raises
 
 
@@ -22,11 +23,16 @@ def plain(fn, *xs):
     return fn(*xs)
 
 
-def gradients(step, leaves, seed=3):
+def two(size=2):
+    """Two leaves, matrices of that size."""
+    return (leaf(numbers((size, size), k)) for k in (1, 2))
+
+
+def gradients(step, leaves):
     """The value of a step and the gradients of leaves, from a fresh start."""
     for x in leaves:
         x.zero_grad_()
-    manual_seed(seed)
+    manual_seed(3)
     loss = step()
     loss.backward()
     return [loss.to_numpy(), *(None if x.grad is None else x.grad.to_numpy() for x in leaves)]
@@ -40,7 +46,7 @@ def assert_same(step, leaves):
 
 
 def test_several_results_constants_and_plain_values():
-    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    x, w = two()
 
     def part(a, factor, names):
         assert names == ("a", "b")
@@ -55,69 +61,80 @@ def test_several_results_constants_and_plain_values():
     assert type(checkpoint(part, x, 3.0, ("a", "b"))) is list
 
 
+X, W = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+MATRIX, LARGE = leaf(numbers((2, 2))), leaf(numbers((4, 4)) * 1e3)
+
+
 class Pair(NamedTuple):
     left: Tensor
     right: Tensor
 
 
-def test_results_may_be_what_was_given_and_stand_in_a_named_tuple():
-    x = tensor([2.0, 3.0], requires_grad=True)
-    w = tensor([5.0, 7.0], requires_grad=True)
-    assert_same(lambda run: (run(lambda a: a, x) * x).sum(), [x])
-    assert_same(lambda run: (run(lambda a: a, x * 2) * x).sum(), [x])
-    assert_same(lambda run: (run(lambda a: w, x) * x).sum(), [x, w])
-
+def test_results_may_stand_in_a_named_tuple():
     def step(run):
-        pair = run(lambda a: Pair(a * w, a), x)
+        pair = run(lambda a: Pair(a * W, a), X)
         assert type(pair) is Pair
         return (pair.left * pair.right).sum()
 
-    assert_same(step, [x, w])
+    assert_same(step, [X, W])
 
 
-def test_gradients_of_what_lies_deeper_in_a_result_or_was_left_elsewhere_are_not_lost():
-    x = tensor([2.0, 3.0], requires_grad=True)
-    assert_same(lambda run: run(lambda a: {"y": a * a}, x * 3)["y"].sum(), [x])
-    assert_same(lambda run: sum(run(lambda a: (a * 2, [a * 3]), x)[1]).sum(), [x])
+@pytest.mark.parametrize(
+    ("step", "leaves"),
+    [
+        (lambda run: (run(lambda a: a, X) * X).sum(), [X]),
+        (lambda run: (run(lambda a: a, X * 2) * X).sum(), [X]),
+        (lambda run: (run(lambda a: W, X) * X).sum(), [X, W]),
+        (lambda run: run(lambda a: {"y": a * a}, X * 3)["y"].sum(), [X]),
+        (lambda run: sum(run(lambda a: (a * 2, [a * 3]), X)[1]).sum(), [X]),
+        (lambda run: run(lambda a, b: a * b * b + MATRIX, MATRIX, MATRIX).sum(), [MATRIX]),
+        (lambda run: (run(lambda a: a * 0.1 + a * 0.7 + (a * 1.3).sin(), LARGE) + LARGE).sum(), [LARGE]),
+    ],
+    ids=[
+        "the result is the argument", "the result is the argument, which was computed", "the result is another leaf",
+        "it lies in a dictionary", "it lies in a list in a tuple", "an argument is given twice and also found",
+        "it is added up in the same order within and without",
+    ],
+)  # fmt: skip
+def test_the_gradients_are_the_same(step, leaves):
+    assert_same(step, leaves)
+
+
+def test_gradients_of_what_was_left_elsewhere_are_not_lost():
     left = []
 
     def step(run):
         left.clear()
-        y = run(lambda a: left.append(a * a) or a * 3, x * 5)
+        y = run(lambda a: left.append(a * a) or a * 3, X * 5)
         return (y * left[0]).sum()
 
-    assert_same(step, [x])
+    assert_same(step, [X])
 
 
 def test_a_result_that_nobody_uses():
-    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    x, w = two()
 
     def step(run):
         return run(lambda a: (a * w, a * a, a.sum(0)), x)[1].sum()
 
-    expected, got = gradients(lambda: step(plain), [x]), gradients(lambda: step(checkpoint), [x])
-    assert [a.tolist() for a in got] == [a.tolist() for a in expected]
+    assert_same(step, [x])
     gradients(lambda: step(checkpoint), [w])
     assert w.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
 def test_checkpoints_within_checkpoints():
-    x, w = (tensor(numbers((3, 3), k), requires_grad=True) for k in (1, 2))
-
-    def inner(a):
-        return nn.dropout(a @ w, 0.3).tanh()
+    x, w = two(3)
 
     def step(run):
-        def outer(a):
-            return run(inner, run(inner, a) + a)
-
+        inner = lambda a: nn.dropout(a @ w, 0.3).tanh()  # noqa: E731
+        outer = lambda a: run(inner, run(inner, a) + a)  # noqa: E731
         return run(outer, run(outer, x)).sum()
 
     assert_same(step, [x, w])
 
 
 def test_tensors_that_the_function_finds_for_itself_may_have_been_computed():
-    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    x, w = two()
 
     def step(run):
         h = w * w
@@ -127,7 +144,7 @@ def test_tensors_that_the_function_finds_for_itself_may_have_been_computed():
 
 
 def test_what_the_function_keeps_of_what_it_computes_does_no_harm():
-    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    x, w = two()
     kept = []
 
     def part(a):
@@ -138,18 +155,8 @@ def test_what_the_function_keeps_of_what_it_computes_does_no_harm():
     assert_same(lambda run: run(part, x).sum(), [x, w])
 
 
-def test_an_argument_given_twice_and_one_that_is_also_found():
-    x = tensor(numbers((2, 2)), requires_grad=True)
-    assert_same(lambda run: run(lambda a, b: a * b * b + x, x, x).sum(), [x])
-
-
-def test_a_tensor_used_often_within_and_without_is_added_up_in_the_same_order():
-    x = tensor(numbers((4, 4)) * 1e3, requires_grad=True)
-    assert_same(lambda run: (run(lambda a: a * 0.1 + a * 0.7 + (a * 1.3).sin(), x) + x).sum(), [x])
-
-
 def test_hooks_are_called_once():
-    x, w = tensor([2.0], requires_grad=True), tensor([3.0], requires_grad=True)
+    x, w = leaf([2.0]), leaf([3.0])
     calls = []
     w.register_hook(lambda g: calls.append(g.item()))
     x.register_hook(lambda g: calls.append(g.item()))
@@ -159,7 +166,7 @@ def test_hooks_are_called_once():
 
 
 def test_grad_and_gradients_of_gradients_pass_through():
-    x, w = (tensor(numbers((2, 2), k), requires_grad=True) for k in (1, 2))
+    x, w = two()
 
     def penalty(run):
         y = run(lambda a: (a @ w).tanh() * w, x)
@@ -171,7 +178,7 @@ def test_grad_and_gradients_of_gradients_pass_through():
 
 
 def test_backward_can_pass_twice_if_the_graph_is_retained():
-    x = tensor([2.0], requires_grad=True)
+    x = leaf([2.0])
     y = checkpoint(lambda a: a * a * a, x)
     y.backward(retain_graph=True)
     y.backward()
@@ -181,7 +188,7 @@ def test_backward_can_pass_twice_if_the_graph_is_retained():
 
 
 def test_without_gradients_the_function_is_just_called():
-    x, c = tensor([2.0], requires_grad=True), tensor([2.0])
+    x, c = leaf([2.0]), tensor([2.0])
     calls = []
 
     def part(a):
@@ -196,7 +203,7 @@ def test_without_gradients_the_function_is_just_called():
 
 
 def test_the_first_run_leaves_nothing_behind():
-    x, w = (tensor(numbers((8, 8), k), requires_grad=True) for k in (1, 2))
+    x, w = two(8)
     inner = []
 
     def part(a):
@@ -242,52 +249,39 @@ def test_less_memory_is_alive_in_a_step():
 # What is noticed
 
 
-def test_an_argument_or_a_parameter_written_into_before_backward():
-    for which in (0, 1):
-        leaves = tensor([2.0, 3.0], requires_grad=True), tensor([5.0, 7.0], requires_grad=True)
-        x, w = leaves
-        y = checkpoint(lambda a, w=w: a * w, x).sum()
-        with no_grad():
-            leaves[which][0] = 9
-        with raises(
-            RuntimeError,
-            "backward of Checkpoint needs a tensor of shape (2,) as it was in forward, but it has been written into since; "
-            "write into a copy: x.clone()",
-        ):
-            y.backward()
-
-
-def test_a_function_that_does_not_do_the_same_again():
-    x, w = tensor([2.0, 3.0], requires_grad=True), tensor([5.0, 7.0], requires_grad=True)
-    calls = []
-
-    def shrinks(a):
-        calls.append(0)
-        return a[: 3 - len(calls)] * 2
-
+@pytest.mark.parametrize("which", [0, 1], ids=["an argument", "a parameter"])
+def test_what_is_written_into_before_backward(which):
+    x, w = leaves = leaf([2.0, 3.0]), leaf([5.0, 7.0])
+    y = checkpoint(lambda a: a * w, x).sum()
+    with no_grad():
+        leaves[which][0] = 9
     with raises(
         RuntimeError,
-        "checkpoint expected its function to return the same again, results of shapes [(2,)], got [(1,)]; "
-        "it must depend on nothing that changes between forward and backward",
+        "backward of Checkpoint needs a tensor of shape (2,) as it was in forward, but it has been written into since; "
+        "write into a copy: x.clone()",
     ):
-        checkpoint(shrinks, x).sum().backward()
+        y.backward()
 
-    def uses_another(a):
-        calls.append(0)
-        return a * 2 if len(calls) % 2 else a * w
 
-    with raises(
-        RuntimeError,
-        "checkpoint expected its function to do the same again, but this time it used another leaf, of shape (2,); "
-        "it must depend on nothing that changes between forward and backward",
-    ):
-        checkpoint(uses_another, x).sum().backward()
+@pytest.mark.parametrize(
+    ("results", "different"),
+    [
+        (lambda a: [a * 2, a[:1] * 2], "return the same again, results of shapes [(2,)], got [(1,)]"),
+        (lambda a: [a * 2, a * W], "do the same again, but this time it used another leaf, of shape (2,)"),
+    ],
+)
+def test_a_function_that_does_not_do_the_same_again(results, different):
+    x, calls = leaf([2.0, 3.0]), iter([0, 1])
+    y = checkpoint(lambda a: results(a)[next(calls)], x).sum()
+    remedy = "it must depend on nothing that changes between forward and backward"
+    with raises(RuntimeError, f"checkpoint expected its function to {different}; {remedy}"):
+        y.backward()
     assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
     assert x.grad is None
 
 
 def test_an_error_in_the_second_run_leaves_everything_as_it_was():
-    x = tensor([2.0], requires_grad=True)
+    x = leaf([2.0])
     calls = []
 
     def fails(a):
@@ -310,7 +304,7 @@ def test_an_error_in_the_second_run_leaves_everything_as_it_was():
 
 
 def test_gradients_that_arrived_in_a_backward_that_was_ended_by_an_error_do_not_count():
-    x = tensor([2.0], requires_grad=True)
+    x = leaf([2.0])
     first, second = checkpoint(lambda a: (a * 3, a * 5), x)
     hook = first.register_hook(lambda g: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # the other one has arrived by then

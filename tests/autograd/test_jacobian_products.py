@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, Function, float32, nn, tensor
+from minitorch import FastBackend, float32, nn, tensor
 from minitorch.autograd import grad, hessian, jacobian, jvp, vjp
+from tests.autograd.conftest import function
 from tests.errors import raises
 
 
@@ -31,10 +32,7 @@ def test_jvp_gives_the_value_and_how_it_changes_in_a_direction():
     x, y = tensor([2.0, 3.0]), tensor([5.0])
     out, tangent = jvp(f, [x, y], [tensor([1.0, 0.0]), tensor([10.0])])
     assert (out.tolist(), tangent.tolist(), tangent.requires_grad) == ([20.0, 45.0], [60.0, 90.0], False)
-
-
-def test_jvp_takes_a_single_tensor_as_it_is():
-    value, tangent = jvp(lambda a: a * a, tensor(3.0), tensor(0.5))
+    value, tangent = jvp(lambda a: a * a, tensor(3.0), tensor(0.5))  # a single tensor as it is
     assert (value.item(), tangent.item()) == (9.0, 3.0)
 
 
@@ -93,43 +91,33 @@ def test_the_hessian_of_a_product_and_of_what_is_not_curved():
     assert hessian(lambda a: tensor([1.0]), x).tolist() == [[0.0] * 3] * 3
 
 
-def test_what_they_are_given_is_checked():
-    x = tensor([2.0, 3.0])
-    with raises(TypeError, "vjp expected tensors as the point, got float"):
-        vjp(f, x, 3.0)
-    with raises(TypeError, "vjp expected a vector that is a Tensor, got float"):
-        vjp(lambda a: a * 2, x)[1](3.0)
-    with raises(TypeError, "jvp expected tensors as the point, got float"):
-        jvp(lambda a: a, [3.0], [1.0])
-    with raises(TypeError, "jvp expected tensors as tangents, got int"):
-        jvp(lambda a: a, x, 1)
-    with raises(TypeError, "jvp expected a function that returns a Tensor, got float"):
-        jvp(lambda a: a.sum().item(), [x], [x])
-    with raises(ValueError, "vjp expected a vector of shape (2,), that of the value, got (1,)"):
-        vjp(lambda a: a * 2, x)[1](tensor([1.0]))
-    with raises(ValueError, "jvp expected tangents of the shapes of the point, [(2,)], got [(1,)]"):
-        jvp(lambda a: a, [x], [tensor([1.0])])
-    with raises(ValueError, "jvp expected tangents of the shapes of the point, [(2,)], got []"):
-        jvp(lambda a: a, [x], [])
-    with raises(ValueError, "hessian expected a function with one number as its value, got shape (2,); sum it"):
-        hessian(lambda a: a * 2, x)
-    with raises(TypeError, "only floating-point tensors can require gradients, got int64; convert it first: x.to(float64)"):
-        jacobian(lambda a: a, tensor([1, 2], dtype="int64"))
+X, LINEAR = tensor([2.0, 3.0]), vjp(lambda a: a * 2, tensor([2.0, 3.0]))[1]
+SHAPES = "jvp expected tangents of the shapes of the point, [(2,)], got"
+MISUSES = [
+    (lambda: vjp(f, X, 3.0), TypeError, "vjp expected tensors as the point, got float"),
+    (lambda: LINEAR(3.0), TypeError, "vjp expected a vector that is a Tensor, got float"),
+    (lambda: LINEAR(tensor([1.0])), ValueError, "vjp expected a vector of shape (2,), that of the value, got (1,)"),
+    (lambda: jvp(lambda a: a, [3.0], [1.0]), TypeError, "jvp expected tensors as the point, got float"),
+    (lambda: jvp(lambda a: a, X, 1), TypeError, "jvp expected tensors as tangents, got int"),
+    (lambda: jvp(lambda a: a.sum().item(), X, X), TypeError, "jvp expected a function that returns a Tensor, got float"),
+    (lambda: jvp(lambda a: a, [X], [tensor([1.0])]), ValueError, f"{SHAPES} [(1,)]"),
+    (lambda: jvp(lambda a: a, [X], []), ValueError, f"{SHAPES} []"),
+    (lambda: hessian(lambda a: a * 2, X), ValueError, "hessian expected a function with one number as its value, got shape (2,); sum it"),
+    (lambda: jacobian(lambda a: a, tensor([1, 2], dtype="int64")), TypeError,
+     "only floating-point tensors can require gradients, got int64; convert it first: x.to(float64)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("misuse", "error", "message"), MISUSES)
+def test_what_they_are_given_is_checked(misuse, error, message):
+    with raises(error, message):
+        misuse()
 
 
 def test_jvp_through_a_kernel_that_cannot_be_differentiated_twice_is_refused():
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, a):
-            ctx.save_for_backward(a)
-            return a * a
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (a,) = ctx.saved_values
-            return tensor(2 * a.to_numpy() * grad_output.to_numpy())
-
-    x = tensor([2.0, 3.0])
-    assert vjp(Square.apply, x)[1](tensor([1.0, 1.0]))[0].tolist() == [4.0, 6.0]
+    square = function(
+        lambda ctx, a: ctx.save_for_backward(a) or a * a, lambda ctx, g: tensor(2 * ctx.saved_values[0].to_numpy() * g.to_numpy()), "Square"
+    )
+    assert vjp(square.apply, X)[1](tensor([1.0, 1.0]))[0].tolist() == [4.0, 6.0]
     with pytest.raises(RuntimeError, match="the gradient of Square cannot be differentiated again: its backward reads the numbers"):
-        jvp(Square.apply, [x], [x])
+        jvp(square.apply, [X], [X])

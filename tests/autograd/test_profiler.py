@@ -9,11 +9,12 @@ import pytest
 from minitorch import FastBackend, Function, SimpleBackend, conv1d, nn, no_grad, tensor
 from minitorch.autograd import checkpoint, grad, ledger, observer, profile
 from minitorch.autograd.profiler import format_bytes, format_seconds
+from tests.autograd.conftest import function
 from tests.errors import raises
 from tests.marks import needs_compiler
 
 
-def leaf(shape, backend=SimpleBackend):
+def leaf(*shape, backend=SimpleBackend):
     return tensor(np.cos(np.arange(np.prod(shape)) + 1.0).reshape(shape), backend, requires_grad=True)
 
 
@@ -26,7 +27,7 @@ def counts(p, by_shapes=False):
 
 
 def test_calls_shapes_and_bytes_by_op_forward_and_backward_apart():
-    x, w = leaf((2, 3)), leaf((3, 4))
+    x, w = leaf(2, 3), leaf(3, 4)
     with profile() as p:
         y = (x @ w).sigmoid()
         (y @ tensor(np.ones((4, 1)))).sum().backward()
@@ -50,15 +51,14 @@ def test_entries_name_the_shapes_that_took_longest(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(observer, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
-    class Sleep(Function):
-        @staticmethod
-        def forward(ctx, a):
-            clock[0] += a.size
-            return a * 1
+    def forward(ctx, a):
+        clock[0] += a.size
+        return a * 1
 
+    sleep = function(forward, name="Sleep")
     with profile() as p:
-        for shape in ((1,), (3,), (1,)):
-            Sleep.apply(leaf(shape))
+        for size in (1, 3, 1):
+            sleep.apply(leaf(size))
     (entry,) = p.entries()
     assert (entry.op, entry.calls, entry.shapes, entry.bytes) == ("Sleep", 3, "3", 40)
     assert entry.seconds == 5.0
@@ -66,14 +66,14 @@ def test_entries_name_the_shapes_that_took_longest(monkeypatch):
 
 
 def test_what_an_op_calls_is_its_own_work():
-    x, y = leaf((2,)), leaf((2,))
+    x, y = leaf(2), leaf(2)
     with profile() as p:
         x.where(x > 0, y)  # Where compares and adds
     assert counts(p) == {("LT", "forward", "() 2"): (1, 2), ("Where", "forward", "2 2 2"): (1, 16)}
 
 
 def test_functions_that_were_bound_before_are_seen_and_those_of_classes_too():
-    x, w = leaf((1, 1, 4)), leaf((1, 1, 2))
+    x, w = leaf(1, 1, 4), leaf(1, 1, 2)
     with profile() as p:
         conv1d(x, w)
         nn.mse_loss(x, x.detach())
@@ -92,31 +92,30 @@ def test_what_backward_hands_on_of_what_was_saved_is_not_written():
             return factor, None
 
     with profile() as p:
-        Scaled.apply(leaf((2,)), tensor([3.0, 5.0])).sum().backward()
+        Scaled.apply(leaf(2), tensor([3.0, 5.0])).sum().backward()
     assert counts(p)["Scaled", "forward", "2 2"] == (1, 16)
     assert counts(p)["Scaled", "backward", "2 2"] == (1, 0)
 
 
 def test_the_ops_of_a_checkpoint_are_seen_when_it_runs_again():
-    x = leaf((2,))
     with profile() as p:
-        checkpoint(lambda a: a.sigmoid(), x).sum().backward()
+        checkpoint(lambda a: a.sigmoid(), leaf(2)).sum().backward()
     assert counts(p)["Sigmoid", "forward", "2"] == (2, 32)
     assert counts(p)["Sigmoid", "backward", "2"] == (1, 16)
 
 
 def test_recorded_gradients_are_seen_as_the_ops_that_they_are():
-    x = leaf((2,))
+    x = leaf(2)
     with profile() as p:
         grad(x.exp().sum(), x, create_graph=True)
     assert counts(p)["Mul", "forward", "2 2"] == (1, 16)
 
 
 def test_only_the_thread_that_entered_is_seen_and_only_while_it_lasts():
-    x = leaf((2,))
-    before = {name: vars(kind)[name] for kind, name in ((Function, "_backward"),)}
+    x = leaf(2)
+    before = vars(Function)["_backward"]
     with profile() as p:
-        assert vars(Function)["_backward"] is not before["_backward"]
+        assert vars(Function)["_backward"] is not before
         other = threading.Thread(target=lambda: (x * x).sum().backward())
         other.start()
         other.join()
@@ -124,26 +123,24 @@ def test_only_the_thread_that_entered_is_seen_and_only_while_it_lasts():
             x + x  # what is seen is that it is called
     x * x  # likewise
     assert counts(p) == {("Add", "forward", "2 2"): (1, 16)}
-    assert vars(Function)["_backward"] is before["_backward"]
+    assert vars(Function)["_backward"] is before
     assert observer._patched_methods == []
 
 
 def test_an_error_within_ends_it_and_one_in_an_op_is_not_counted():
-    class Fails(Function):
-        @staticmethod
-        def forward(ctx, a):
-            raise ZeroDivisionError
+    def fail(ctx, a):
+        raise ZeroDivisionError
 
-    x = leaf((2,))
+    x, fails = leaf(2), function(fail)
     with pytest.raises(ZeroDivisionError), profile() as p:
-        Fails.apply(x)
+        fails.apply(x)
     with p:
         x + x  # it goes on counting
     assert (counts(p), observer._patched_methods) == ({("Add", "forward", "2 2"): (1, 16)}, [])
 
 
 def test_one_within_another_and_not_twice_the_same():
-    x = leaf((2,))
+    x = leaf(2)
     with profile() as outer:
         x + x
         with profile() as inner:
@@ -156,22 +153,20 @@ def test_one_within_another_and_not_twice_the_same():
 
 
 def test_the_table_fits_80_columns_and_sums_up():
-    x, w = leaf((100, 20, 30)), leaf((100, 30, 7))
+    x, w = leaf(100, 20, 30), leaf(100, 30, 7)
     with profile() as p:
         nn.binary_cross_entropy_with_logits((x @ w)[:, :, :1], tensor(np.ones((100, 20, 1)))).backward()
-    lines = p.table().splitlines()
+    lines, entries = p.table().splitlines(), p.entries()
     assert max(map(len, lines)) <= 80
     assert lines[0].split() == ["op", "pass", "calls", "time", "share", "bytes", "shapes"]
-    entries = p.entries()
     assert len(lines) == len(entries) + 3
-    assert lines[-1].split()[:2] == ["total", str(sum(e.calls for e in entries))]
-    assert lines[-1].split()[4] == "100.0%"
+    total = lines[-1].split()
+    assert (total[:2], total[4]) == (["total", str(sum(e.calls for e in entries))], "100.0%")
     (cut,) = [line for line in lines if line.startswith("BinaryCrossEntropyW… forward ")]
     assert cut.endswith(" 100x20x1 100x20…")
     short = p.table(limit=2).splitlines()
-    assert len(short) == 6
+    assert (len(short), short[-1]) == (6, lines[-1])
     assert short[-2].startswith(f"{len(entries) - 2} others")
-    assert short[-1] == lines[-1]
 
 
 def test_the_table_of_nothing():
@@ -181,23 +176,21 @@ def test_the_table_of_nothing():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (3 << 30, "3.0 GiB")],
+    ("text", "printed"),
+    [
+        (format_bytes, {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 3 << 30: "3.0 GiB"}),
+        (format_seconds, {0.0: "0 ns", 2e-7: "200 ns", 1e-6: "1.0 µs", 0.0125: "12.5 ms", 2.0: "2.0 s"}),
+    ],
 )
-def test_sizes_are_printed_with_their_units(value, text):
-    assert format_bytes(value) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0 ns"), (2e-7, "200 ns"), (1e-6, "1.0 µs"), (0.0125, "12.5 ms"), (2.0, "2.0 s")])
-def test_times_are_printed_with_their_units(value, text):
-    assert format_seconds(value) == text
+def test_sizes_and_times_are_printed_with_their_units(text, printed):
+    assert {value: text(value) for value in printed} == printed
 
 
 # Ledgers
 
 
 def test_results_are_alive_until_they_are_freed_and_views_count_once():
-    x = leaf((10,))
+    x = leaf(10)
     with ledger() as book:
         y = x * x
         z = y[2:5]
@@ -213,7 +206,7 @@ def test_results_are_alive_until_they_are_freed_and_views_count_once():
 
 @needs_compiler
 def test_what_is_saved_for_backward_alone_is_told_apart():
-    x = leaf((6, 4), FastBackend)
+    x = leaf(6, 4, backend=FastBackend)
     target = tensor([0, 1, 2, 3, 0, 1], FastBackend, dtype="int64")
     with ledger() as book:
         loss = nn.cross_entropy(x, target)
@@ -224,21 +217,19 @@ def test_what_is_saved_for_backward_alone_is_told_apart():
 
 
 def test_what_a_function_keeps_in_its_context_is_found():
-    class Keeps(Function):
-        @staticmethod
-        def forward(ctx, a):
-            ctx.parts = {"all": [np.zeros(5), a, a * 2]}
-            ctx.save_for_backward(a)
-            return a * 3
+    def forward(ctx, a):
+        ctx.parts = {"all": [np.zeros(5), a, a * 2]}
+        ctx.save_for_backward(a)
+        return a * 3
 
-    x = leaf((2,))
+    x, keeps = leaf(2), function(forward, name="Keeps")
     with ledger() as book:
-        y = Keeps.apply(x)
+        y = keeps.apply(x)
     assert (book.at_peak, y.size) == ({("Keeps", "results"): 16, ("Keeps", "saved"): 40 + 16}, 2)
 
 
 def test_the_moments_tell_what_was_alive_after_each_call():
-    x = leaf((4,))
+    x = leaf(4)
     with ledger() as book:
         y = x.sin().exp()
         y.sum().backward()
@@ -251,7 +242,7 @@ def test_the_moments_tell_what_was_alive_after_each_call():
 
 
 def test_after_the_end_nothing_is_followed_any_more():
-    x = leaf((4,))
+    x = leaf(4)
     with ledger() as book:
         y = x * x
     del y
@@ -259,7 +250,7 @@ def test_after_the_end_nothing_is_followed_any_more():
 
 
 def test_the_table_of_the_peak_fits_80_columns():
-    x = leaf((1000,))
+    x = leaf(1000)
     with ledger() as book:
         y = (x * x).exp() + x
         y.sum().backward()
@@ -277,7 +268,7 @@ def test_the_table_of_the_peak_fits_80_columns():
 
 
 def test_an_observer_must_say_what_it_does():
-    x = leaf((1,))
+    x = leaf(1)
     with raises(RuntimeError, "Observer does nothing with what it sees; define saw(call) in the subclass"), observer.Observer():
         x + x
     assert observer._patched_methods == []

@@ -5,31 +5,14 @@ import pytest
 
 from minitorch import Function, float32, grad_check, no_grad, tensor, where
 from minitorch.core.context import grad_mode
+from tests.autograd.conftest import Cube, function, leaf
 from tests.errors import raises
-
-
-def leaf(values, dtype=None):
-    return tensor(values, requires_grad=True, dtype=dtype)
-
-
-class Cube(Function):
-    """a³ · k, with a plain number k."""
-
-    @staticmethod
-    def forward(ctx, a, k):
-        ctx.save_for_backward(a, k)
-        return a * a * a * k
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, k = ctx.saved_values
-        return grad_output * a * a * (3 * k)
 
 
 def test_a_user_defined_function_with_a_plain_argument():
     x = leaf([2.0, -1.0])
     y = Cube.apply(x, 5)
-    assert (y.tolist(), y.history.last_fn) == ([40.0, -5.0], Cube)
+    assert (y.tolist(), y.history.last_fn, [id(p) for p in y.parents]) == ([40.0, -5.0], Cube, [id(x)])  # forward's steps are not recorded
     y.backward(tensor([1.0, 2.0]))
     assert x.grad.tolist() == [60.0, 30.0]  # 3 · 5 · x² · grad
     grad_check(lambda a: Cube.apply(a, 0.5), tensor([1.5, -0.5]))
@@ -71,86 +54,53 @@ def test_gradients_of_plain_values_may_be_left_out_and_of_constants_none():
     assert a.grad.tolist() == [15.0]
 
 
-def test_no_gradient_counts_as_zeros():
-    class Flat(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a * 0
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return None
-
+@pytest.mark.parametrize(
+    ("returned", "expected"), [(None, [0.0, 0.0]), (2.5, [2.5, 2.5]), ([2.5], [2.5, 2.5])], ids=["none is zeros", "a number", "a list"]
+)
+def test_what_a_backward_may_return(returned, expected):
     x = leaf([1.0, 2.0])
-    Flat.apply(x * 2).sum().backward()
-    assert x.grad.tolist() == [0.0, 0.0]
+    function(lambda ctx, a: a + 1, lambda ctx, grad_output: returned).apply(x * 1).sum().backward()
+    assert x.grad.tolist() == expected
 
 
-def test_a_number_may_stand_for_a_gradient():
-    class Shift(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a + 1
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return 2.5
-
-    x = leaf([1.0, 2.0])
-    Shift.apply(x).sum().backward()
-    assert x.grad.tolist() == [2.5, 2.5]
+def test_backward_may_return_the_gradients_of_several_arguments_in_a_list():
+    x, y = leaf([1.0]), leaf([1.0])
+    function(lambda ctx, a, b: a + 2 * b, lambda ctx, grad_output: [grad_output, 2 * grad_output]).apply(x, y).backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0], [2.0])
 
 
 def test_the_gradient_that_backward_gets_has_the_shape_and_dtype_of_the_output():
-    class Seen(Function):
-        seen = None
-
-        @staticmethod
-        def forward(ctx, a):
-            return a * 1
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            Seen.seen = (grad_output.shape, grad_output.dtype, grad_output.requires_grad)
-            return grad_output
-
-    x = leaf([[1.0], [2.0]], float32)
-    (Seen.apply(x) * tensor(np.ones((2, 3)))).sum().backward()
-    assert Seen.seen == ((2, 1), float32, False)
+    x, seen = leaf([[1.0], [2.0]], float32), []
+    same = function(lambda ctx, a: a * 1, lambda ctx, grad_output: seen.append(grad_output) or grad_output)
+    (same.apply(x) * tensor(np.ones((2, 3)))).sum().backward()
+    assert [(grad.shape, grad.dtype, grad.requires_grad) for grad in seen] == [((2, 1), float32, False)]
     assert x.grad.tolist() == [[3.0], [3.0]]
 
 
-def test_what_forward_computes_is_not_recorded():
-    x = leaf([2.0])
-    y = Cube.apply(x, 1)
-    assert [id(p) for p in y.parents] == [id(x)]
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_error_inside_forward_or_backward_leaves_recording_as_it_was(error):
+    def fail(*_):
+        raise error
 
-
-def test_an_error_inside_forward_or_backward_leaves_recording_as_it_was():
-    for error in (ZeroDivisionError, KeyboardInterrupt):
-
-        class Fails(Function):
-            @staticmethod
-            def forward(ctx, a, now, error=error):
-                if now:
-                    raise error
-                return a * 1
-
-            @staticmethod
-            def backward(ctx, grad_output, error=error):
-                raise error
-
-        x = leaf([1.0])
+    fails = function(lambda ctx, a, now: fail() if now else a * 1, fail)
+    x = leaf([1.0])
+    with pytest.raises(error):
+        fails.apply(x, True)
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    with pytest.raises(error):
+        fails.apply(x, False).backward(retain_graph=True)
+    assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
+    with no_grad():
         with pytest.raises(error):
-            Fails.apply(x, True)
-        assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
-        with pytest.raises(error):
-            Fails.apply(x, False).backward(retain_graph=True)
-        assert (grad_mode.enabled, grad_mode.retain_graph) == (True, False)
-        with no_grad():
-            with pytest.raises(error):
-                Fails.apply(x, True)
-            assert not grad_mode.enabled
+            fails.apply(x, True)
+        assert not grad_mode.enabled
+
+
+def test_a_function_may_keep_what_it_likes_in_its_context():
+    x = leaf([1.0, 2.0])
+    stretch = function(lambda ctx, a, k: setattr(ctx, "k", k) or a * k, lambda ctx, grad_output: grad_output * ctx.k)
+    stretch.apply(x, 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
 
 
 # Writing to what backward needs
@@ -164,47 +114,31 @@ def written(op, shape):
     )
 
 
-def test_a_saved_input_must_not_be_written_to():
-    x, w = leaf([1.0, 2.0]), tensor([3.0, 4.0])
-    out = (x * w).sum()
-    w[0] = 5
-    with written("Mul", (2,)):
-        out.backward()
-
-
-def test_a_saved_output_must_not_be_written_to():
-    x = leaf([1.0, 2.0])
-    y = x.exp()
-    with no_grad():
-        y[0] = 5
-    with written("Exp", (2,)):
-        y.sum().backward()
-
-
-def test_a_saved_view_must_not_be_written_to_through_its_base_nor_the_base_through_a_view():
+@pytest.mark.parametrize(
+    ("saved", "write", "shape"),
+    [
+        (lambda base: base[0], lambda base: base[0], (2,)),
+        (lambda base: base[0], lambda base: base[1], (2,)),  # the same storage, though not the same elements
+        (lambda base: base, lambda base: base.permute(1, 0)[0], (2, 2)),
+        (lambda base: base, lambda base: base.detach().view(4), (2, 2)),
+    ],
+    ids=["itself", "through another view", "the base through a view", "the base through what was detached"],
+)
+def test_a_saved_input_must_not_be_written_to(saved, write, shape):
     base = tensor([[1.0, 2.0], [3.0, 4.0]])
-    x = leaf([1.0, 1.0])
-    out = (x * base[0]).sum()
-    base[1, 1] = 9  # the same storage, though not the same elements
-    with written("Mul", (2,)):
-        out.backward()
-    out = (x * base).sum()
-    base.permute(1, 0)[0][...] = 9
-    with written("Mul", (2, 2)):
-        out.backward()
-    out = (x * base).sum()
-    base.detach().view(4)[0] = 9
-    with written("Mul", (2, 2)):
+    out = (leaf([1.0, 1.0]) * saved(base)).sum()
+    write(base)[0] = 9
+    with written("Mul", shape):
         out.backward()
 
 
-def test_a_leaf_written_in_no_grad_is_noticed():
-    x = leaf([1.0, 2.0])
-    out = (x * x).sum()
+@pytest.mark.parametrize(("op", "f"), [("Exp", lambda x: [x.exp()] * 2), ("Mul", lambda x: (x * x, x))], ids=["a result", "a leaf"])
+def test_what_was_saved_must_not_be_written_to_in_no_grad_either(op, f):
+    out, saved = f(leaf([1.0, 2.0]))
     with no_grad():
-        x[0] = 5
-    with written("Mul", (2,)):
-        out.backward()
+        saved[0] = 5
+    with written(op, (2,)):
+        out.sum().backward()
 
 
 def test_what_is_not_saved_may_be_written_to():
@@ -222,34 +156,3 @@ def test_a_copy_may_be_written_to():
     tensor(w)[0] = 5
     out.backward()
     assert x.grad.tolist() == [3.0, 4.0]
-
-
-def test_a_function_may_keep_what_it_likes_in_its_context():
-    class Stretch(Function):
-        @staticmethod
-        def forward(ctx, a, k):
-            ctx.k = k
-            return a * k
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output * ctx.k
-
-    x = leaf([1.0, 2.0])
-    Stretch.apply(x, 3).sum().backward()
-    assert x.grad.tolist() == [3.0, 3.0]
-
-
-def test_backward_may_return_its_gradients_in_a_list():
-    class Both(Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            return a + 2 * b
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return [grad_output, 2 * grad_output]
-
-    x, y = leaf([1.0]), leaf([1.0])
-    Both.apply(x, y).backward()
-    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0], [2.0])

@@ -3,32 +3,13 @@
 import copy
 import math
 import pickle
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
 
 import minitorch
-from minitorch import (
-    SGD,
-    Module,
-    Parameter,
-    SimpleBackend,
-    SimpleOps,
-    TensorBackend,
-    TensorData,
-    bool_,
-    float32,
-    float64,
-    from_dlpack,
-    from_numpy,
-    int32,
-    int64,
-    tensor,
-    zeros,
-)
+from minitorch import SGD, Module, Parameter, SimpleBackend, SimpleOps, TensorBackend, TensorData, from_dlpack, from_numpy, tensor, zeros
+from minitorch.core.dtypes import bool_, float32, float64, int32, int64
 
 ALL = [float64, float32, int64, int32, bool_]
 
@@ -41,12 +22,7 @@ needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed
 
 
 class OtherOps(SimpleOps):
-    """Another backend's operations."""
-
     name = "other"
-
-
-OtherBackend = TensorBackend(OtherOps)
 
 
 def counted(shape, dtype=float64):
@@ -102,10 +78,8 @@ def test_the_array_of_a_tensor_that_records_gradients_can_only_be_read():
 
 def test_to_numpy_is_a_copy():
     x = tensor([[1.0, 2.0]])
-    array = x.to_numpy()
-    array[0, 0] = 9
+    x.to_numpy()[0, 0] = 9
     assert x.tolist() == [[1.0, 2.0]]
-    assert x.permute(1, 0).to_numpy().tolist() == [[1.0], [2.0]]
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
@@ -170,7 +144,6 @@ def test_numpy_functions_take_tensors():
 
 def test_tensors_of_tensors_are_copied_together():
     assert tensor([tensor([1.0, 2.0]), tensor([3.0, 4.0])]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert tensor([tensor([1.0, 2.0]).sum().item(), 4]).tolist() == [3.0, 4.0]
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -265,24 +238,17 @@ def test_a_whole_number_counts_and_indexes():
     assert list(range(n)) == [0, 1, 2]
     assert "abcd"[n] == "d"
     assert [10, 20][tensor([1], dtype=int32)] == 20
-    assert tensor([1.0, 5.0, 2.0]).argmax().item() == 1
     assert [7, 8, 9][tensor([1.0, 5.0, 2.0]).argmax()] == 8
-
-
-def test_the_slope_through_item_is_lost_and_int_cuts_off():
     assert int(tensor([2.9], requires_grad=True)) == 2
-    assert math.sqrt(tensor(9.0)) == 3.0
-    assert round(float(tensor(2.5001)), 2) == 2.5
 
 
 # Copies
 
 
-def copies():
-    return [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: pickle.loads(pickle.dumps(x, protocol=5))]
+DEEP = [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: pickle.loads(pickle.dumps(x, protocol=5))]
 
 
-@pytest.mark.parametrize("act", copies())
+@pytest.mark.parametrize("act", [copy.copy, *DEEP])
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_a_copy_has_the_same_numbers_in_its_own_storage(act, dtype):
     base = tensor(counted((3, 4), dtype))
@@ -294,7 +260,7 @@ def test_a_copy_has_the_same_numbers_in_its_own_storage(act, dtype):
         assert y.requires_grad is False
 
 
-@pytest.mark.parametrize("act", copies())
+@pytest.mark.parametrize("act", [copy.copy, *DEEP])
 def test_a_copy_of_a_leaf_is_a_leaf_with_its_gradient_name_and_backend(act):
     x = tensor([1.0, 2.0], requires_grad=True, dtype=float32)
     x.name = "weight"
@@ -304,20 +270,9 @@ def test_a_copy_of_a_leaf_is_a_leaf_with_its_gradient_name_and_backend(act):
     assert y.backend is x.backend is SimpleBackend
     (y * 3).sum().backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([2.0, 4.0], [5.0, 7.0])
-
-
-def test_a_deep_copy_has_its_own_gradient():
-    x = tensor([1.0], requires_grad=True)
-    (x * 2).backward()
-    y = copy.deepcopy(x)
-    y.grad[0] = 50
-    assert x.grad.tolist() == [2.0]
-
-
-def test_a_copy_with_no_name_gets_its_own():
-    x = tensor([1.0])
-    y = copy.deepcopy(x)
-    assert x.name != y.name
+    copy.deepcopy(x).grad[0] = 50
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert act(tensor([1.0])).name != act(tensor([1.0])).name
 
 
 def test_what_is_shared_stays_shared_in_a_deep_copy_and_a_pickle():
@@ -330,18 +285,16 @@ def test_what_is_shared_stays_shared_in_a_deep_copy_and_a_pickle():
 
 def test_a_backend_comes_back_from_a_pickle():
     assert pickle.loads(pickle.dumps(SimpleBackend)) is SimpleBackend
-    assert copy.deepcopy(tensor([1.0], backend=OtherBackend)).backend is OtherBackend
-    y = pickle.loads(pickle.dumps(tensor([1.0, 2.0], backend=OtherBackend)))
-    assert (y.backend.ops, (y * y).tolist()) == (OtherOps, [1.0, 4.0])
-    assert ((y + tensor([1.0, 1.0], backend=OtherBackend)).tolist()) == [2.0, 3.0]
+    other = TensorBackend(OtherOps)
+    assert copy.deepcopy(tensor([1.0], backend=other)).backend is other
+    y = pickle.loads(pickle.dumps(tensor([1.0, 2.0], backend=other)))
+    assert (y.backend.ops, (y + tensor([1.0, 1.0], backend=other)).tolist()) == (OtherOps, [2.0, 3.0])
 
 
 class Linear(Module):
-    """A layer with a weight and a bias."""
-
-    def __init__(self, size):
+    def __init__(self):
         super().__init__()
-        self.weight = Parameter(tensor(counted((size,))))
+        self.weight = Parameter(tensor(counted((3,))))
         self.bias = Parameter(tensor([0.5], dtype=float32), "bias")
         self.steps = zeros((1,), dtype=int64)
 
@@ -354,14 +307,14 @@ class Twins(Module):
 
     def __init__(self):
         super().__init__()
-        self.left, self.right = Linear(3), Linear(3)
+        self.left, self.right = Linear(), Linear()
         self.right.weight = self.left.weight
 
     def forward(self, x):
         return self.left(x) + self.right(x)
 
 
-@pytest.mark.parametrize("act", copies()[1:])
+@pytest.mark.parametrize("act", DEEP)
 def test_a_copy_of_a_module_has_its_own_parameters_and_shares_what_was_shared(act):
     model = Twins()
     model.eval()
@@ -378,20 +331,6 @@ def test_a_copy_of_a_module_has_its_own_parameters_and_shares_what_was_shared(ac
     assert twin.right.weight.value.tolist() == [-2.0, -3.0, -4.0]
     assert model.left.weight.value.tolist() == [0.0, 1.0, 2.0]
     assert model.left.weight.value.grad.tolist() == [2.0, 4.0, 6.0]
-
-
-def test_a_tensor_goes_to_another_process_and_back():
-    program = """
-        import pickle, sys
-        x = pickle.load(sys.stdin.buffer)
-        (x * 10).sum().backward()
-        pickle.dump(x, sys.stdout.buffer)
-    """
-    x = tensor([1.5, 2.0], requires_grad=True)
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], input=pickle.dumps(x), capture_output=True, check=True)
-    back = pickle.loads(done.stdout)
-    assert (back.tolist(), back.grad.tolist(), x.grad) == ([1.5, 2.0], [10.0, 10.0], None)
-    assert back.backend is SimpleBackend
 
 
 def test_tensor_data_survives_a_deep_copy():

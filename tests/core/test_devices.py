@@ -2,40 +2,20 @@
 
 import pytest
 
-from minitorch import (
-    FastBackend,
-    SimpleBackend,
-    SimpleOps,
-    TensorBackend,
-    float32,
-    float64,
-    full,
-    int64,
-    ones,
-    rand,
-    randn,
-    tensor,
-    zeros,
-)
+from minitorch import FastBackend, SimpleBackend, SimpleOps, TensorBackend, float32, float64, full, int64, ones, rand, randn, tensor, zeros
 from minitorch.core.backend import resolve_backend
 from minitorch.kernels.cuda import device
 from minitorch.nn import Linear
 from tests.errors import raises
 
 
-class OtherOps(SimpleOps):
-    """Another backend's operations."""
-
-    name = "other"
-
-
 def test_a_device_has_a_name_with_and_without_its_number():
     assert resolve_backend("cpu") is FastBackend
     assert resolve_backend("cpu:0") is FastBackend
     assert resolve_backend("simple") is SimpleBackend
-    other = TensorBackend(OtherOps)
+    other = TensorBackend(type("OtherOps", (SimpleOps,), {"name": "other"}))
     assert resolve_backend(other) is other
-    for nothing in ("float32", "gpu", "", "cpu0", ":0", None, 0, OtherOps):
+    for nothing in ("float32", "gpu", "", "cpu0", ":0", None, 0, SimpleOps):
         assert resolve_backend(nothing) is None
 
 
@@ -53,13 +33,8 @@ def test_a_second_device_of_a_kind_is_refused(place):
 
 def test_to_takes_devices_and_dtypes_in_any_order_and_by_name():
     x = tensor([1.0, 2.0])
-    for moved in (
-        x.to("cpu", float32),
-        x.to(float32, "cpu:0"),
-        x.to("cpu", dtype=float32),
-        x.to(float32, device="cpu"),
-        x.to(device=FastBackend, dtype="float32"),
-    ):
+    orders = [x.to("cpu", float32), x.to(float32, "cpu:0"), x.to("cpu", dtype=float32), x.to(float32, device="cpu")]
+    for moved in (*orders, x.to(device=FastBackend, dtype="float32")):
         assert (moved.backend, moved.dtype, moved.tolist()) == (FastBackend, float32, [1.0, 2.0])
     assert x.cpu().backend is FastBackend
     assert x.cpu().device == "cpu"
@@ -78,21 +53,13 @@ def test_gradients_flow_back_through_a_move_with_a_cast():
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda **k: tensor([1, 2], **k),
-        lambda **k: zeros((2,), **k),
-        lambda **k: ones((2,), **k),
-        lambda **k: full((2,), 3, **k),
-        lambda **k: rand((2,), **k),
-        lambda **k: randn((2,), **k),
-    ],
+    ("make", "of"), [(tensor, [[1, 2]]), (zeros, [(2,)]), (ones, [(2,)]), (full, [(2,), 3]), (rand, [(2,)]), (randn, [(2,)])]
 )
-def test_tensors_are_made_on_the_device_that_is_named(make):
-    assert make(backend="cpu:0").backend is FastBackend
-    assert make(backend="simple").backend is SimpleBackend
+def test_tensors_are_made_on_the_device_that_is_named(make, of):
+    assert make(*of, backend="cpu:0").backend is FastBackend
+    assert make(*of, backend="simple").backend is SimpleBackend
     with raises(TypeError, "expected a TensorBackend, got str 'gpu'; make one with TensorBackend(SimpleOps)"):
-        make(backend="gpu")
+        make(*of, backend="gpu")
 
 
 def test_layers_are_made_and_moved_by_the_name_of_a_device():
@@ -115,15 +82,8 @@ def test_a_tensor_of_the_cpu_is_no_array_of_a_gpu():
 
 @pytest.mark.skipif(device.available(), reason="there is a GPU, or the simulator")
 def test_without_a_gpu_every_way_to_it_says_what_to_do():
-    ways = [
-        lambda: tensor([1.0]).cuda(),
-        lambda: tensor([1.0]).to("cuda:0"),
-        lambda: zeros((2,), backend="cuda"),
-        lambda: Linear(1, 1).cuda(),
-        lambda: Linear(1, 1, backend="cuda:0"),
-    ]
-    for way in ways:
-        with pytest.raises(
-            RuntimeError, match=r"^the cuda backend expected an NVIDIA GPU with its driver, got none.*NUMBA_ENABLE_CUDASIM=1"
-        ):
+    message = r"^the cuda backend expected an NVIDIA GPU with its driver, got none.*NUMBA_ENABLE_CUDASIM=1"
+    tensors = [lambda: tensor([1.0]).cuda(), lambda: tensor([1.0]).to("cuda:0"), lambda: zeros((2,), backend="cuda")]
+    for way in (*tensors, lambda: Linear(1, 1).cuda(), lambda: Linear(1, 1, backend="cuda:0")):
+        with pytest.raises(RuntimeError, match=message):
             way()

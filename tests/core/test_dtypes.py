@@ -1,6 +1,7 @@
 """Kinds of numbers: which an operation answers with, by NumPy's rules; Python's numbers take the tensor's."""
 
-import operator
+import itertools
+import math
 import pickle
 
 import numpy as np
@@ -12,7 +13,6 @@ from minitorch.core import dtypes
 from tests.errors import raises
 
 ALL = [float64, float32, int64, int32, bool_]
-NUMBERS = ALL[:4]
 NAMES = "float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8"
 
 
@@ -33,47 +33,28 @@ def name_of(dtype):
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        (np.float32, float32),
-        ("float32", float32),
-        (np.dtype("float32"), float32),
-        (float, float64),
-        (int, int64),
-        (bool, bool_),
-        ("int32", int32),
-        (None, float64),
+        (np.float32, float32), ("float32", float32), (np.dtype("float32"), float32), (float, float64), (int, int64), (bool, bool_),
+        ("int32", int32), (None, float64),
     ],
-)
+)  # fmt: skip
 def test_a_dtype_is_given_as_itself_as_a_class_or_by_name(given, found):
     assert dtypes.as_dtype(given) == found
-    assert tensor([0, 1], dtype=given).dtype == (found if given is not None else float64)
+    assert tensor([0, 1], dtype=given).dtype == found
 
 
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ("uint16", "'uint16'"),
-        (np.uint64, "'uint64'"),
-        (np.dtype(">f2"), "'>f2'"),
-        (complex, "'complex128'"),
-        (np.dtype(">f8"), "'>f8'"),
-        ("number", "'number'"),
-        ("", "''"),
-        (3, "3"),
-        ({"a": 1}, "{'a': 1}"),
-        (str, "'<U0'"),
+        ("uint16", "'uint16'"), (np.uint64, "'uint64'"), (np.dtype(">f2"), "'>f2'"), (complex, "'complex128'"), (np.dtype(">f8"), "'>f8'"),
+        ("number", "'number'"), ("", "''"), (3, "3"), ({"a": 1}, "{'a': 1}"), (str, "'<U0'"),
         ({"names": ["a"], "formats": []}, "{'names': ['a'], 'formats': []}"),
     ],
-)
+)  # fmt: skip
 def test_another_dtype_is_refused(given, shown):
-    message = f"expected a dtype of {NAMES}, got {shown}; convert the values to one of these first"
-    with raises(TypeError, message):
-        dtypes.as_dtype(given)
-    with raises(TypeError, message):
-        tensor([1.0], dtype=given)
-    with raises(TypeError, message):
-        minitorch.zeros((2,), dtype=given)
-    with raises(TypeError, message):
-        tensor([1.0]).to(given)
+    ways = [dtypes.as_dtype, lambda dtype: tensor([1.0], dtype=dtype), lambda dtype: minitorch.zeros((2,), dtype=dtype), tensor([1.0]).to]
+    for way in ways:
+        with raises(TypeError, f"expected a dtype of {NAMES}, got {shown}; convert the values to one of these first"):
+            way(given)
 
 
 # What tensors are made of
@@ -82,24 +63,12 @@ def test_another_dtype_is_refused(given, shown):
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
-        ([1, 2], float64),
-        ([1.5], float64),
-        (3, float64),
-        ([], float64),
-        ([[]], float64),
-        ([True, False], bool_),
-        (True, bool_),
-        ([True, 2], float64),
-        ([np.float32(1.5)], float64),
-        (np.float32(1.5), float32),
-        (np.array([1, 2]), int64),
-        (np.array([1, 2], np.int32), int32),
-        (np.array([1.5], np.float32), float32),
-        (np.array([True]), bool_),
-        (np.zeros(0, np.int32), int32),
-        (np.zeros((0, 2), bool), bool_),
+        ([1, 2], float64), ([1.5], float64), (3, float64), ([], float64), ([[]], float64), ([True, False], bool_), (True, bool_),
+        ([True, 2], float64), ([np.float32(1.5)], float64), (np.float32(1.5), float32), (np.array([1, 2]), int64),
+        (np.array([1, 2], np.int32), int32), (np.array([1.5], np.float32), float32), (np.array([True]), bool_),
+        (np.zeros(0, np.int32), int32), (np.zeros((0, 2), bool), bool_),
     ],
-)
+)  # fmt: skip
 def test_numbers_become_floats_truth_values_bool_and_arrays_stay_what_they_are(values, dtype):
     assert tensor(values).dtype == dtype
     np.testing.assert_array_equal(tensor(values).to_numpy(), np.asarray(values))
@@ -114,79 +83,26 @@ def test_whole_numbers_are_kept_exactly():
     assert tensor(large, dtype=int64).tolist() == large
 
 
+LIMITS = {int64: "from -9223372036854775808 to 9223372036854775807 for int64", int32: "from -2147483648 to 2147483647 for int32"}
+
+
 @pytest.mark.parametrize(
-    ("values", "dtype", "limits"),
-    [
-        ([1.5], int64, "from -9223372036854775808 to 9223372036854775807 for int64"),
-        ([float("nan")], int64, "from -9223372036854775808 to 9223372036854775807 for int64"),
-        ([float("inf")], int32, "from -2147483648 to 2147483647 for int32"),
-        ([2**31], int32, "from -2147483648 to 2147483647 for int32"),
-        ([-(2**31) - 1], int32, "from -2147483648 to 2147483647 for int32"),
-        ([2.0**63], int64, "from -9223372036854775808 to 9223372036854775807 for int64"),
-    ],
+    ("values", "dtype"),
+    [([1.5], int64), ([math.nan], int64), ([math.inf], int32), ([2**31], int32), ([-(2**31) - 1], int32), ([2.0**63], int64)],
 )
-def test_numbers_that_an_integer_dtype_cannot_hold_are_refused(values, dtype, limits):
-    with raises(ValueError, f"tensor expected whole numbers {limits}, got {values}"):
+def test_numbers_that_an_integer_dtype_cannot_hold_are_refused(values, dtype):
+    with raises(ValueError, f"tensor expected whole numbers {LIMITS[dtype]}, got {values}"):
         tensor(values, dtype=dtype)
 
 
 def test_the_limits_of_int32_fit_and_a_number_too_large_for_float32_is_infinite():
     assert tensor([2**31 - 1, -(2**31)], dtype=int32).tolist() == [2147483647, -2147483648]
     assert tensor([2.0, -3.0], dtype=int64).tolist() == [2, -3]
-    assert tensor([1e300, -1e300], dtype=float32).tolist() == [float("inf"), float("-inf")]
+    assert tensor([1e300, -1e300], dtype=float32).tolist() == [math.inf, -math.inf]
     assert tensor([0, 2, -1.5], dtype=bool).tolist() == [False, True, True]
 
 
-# Promotion
-
-
-@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow], ids=lambda op: op.__name__)
-@pytest.mark.parametrize("second", NUMBERS, ids=name_of)
-@pytest.mark.parametrize("first", NUMBERS, ids=name_of)
-def test_two_tensors_are_promoted_as_numpy_promotes_them(op, first, second):
-    a, b = np.array([4, 3], first), np.array([2, 1], second)
-    found, expected = op(tensor(a), tensor(b)), op(a, b)
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv], ids=lambda op: op.__name__)
-@pytest.mark.parametrize("other", NUMBERS, ids=name_of)
-def test_truth_values_are_promoted_as_numpy_promotes_them(op, other):
-    a, b = np.array([True, True]), np.array([1, 2], other)
-    for left, right in ((a, b), (b, a)):
-        expected, found = op(left, right), op(tensor(left), tensor(right))
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found.to_numpy(), expected)
-
-
-def test_sums_and_products_of_truth_values_are_truth_values():
-    a, b = np.array([True, True, False]), np.array([True, False, False])
-    assert ((tensor(a) + tensor(b)).dtype, (tensor(a) + tensor(b)).tolist()) == (bool_, [True, True, False])
-    assert ((tensor(a) * tensor(b)).dtype, (tensor(a) * tensor(b)).tolist()) == (bool_, [True, False, False])
-
-
-def test_the_quotient_of_truth_values_is_a_float():
-    yes = tensor([True])
-    for found in (yes / yes, yes / 2, 1 / yes):
-        assert found.dtype == float64
-
-
-def test_a_difference_and_a_power_of_truth_values_are_whole_numbers():
-    yes, no = tensor([True]), tensor([False])
-    for found, value in ((no - yes, -1), (-yes, -1), (yes**no, 1)):
-        assert (found.dtype, found.tolist()) == (int64, [value])
-
-
-@pytest.mark.parametrize("op", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne], ids=lambda op: op.__name__)
-@pytest.mark.parametrize("second", ALL, ids=name_of)
-@pytest.mark.parametrize("first", ALL, ids=name_of)
-def test_comparisons_are_truth_values(op, first, second):
-    a, b = np.array([0, 1, 1], first), np.array([1, 1, 0], second)
-    found = op(tensor(a), tensor(b))
-    assert found.dtype == bool_
-    assert found.tolist() == op(a, b).tolist()
-    assert op(tensor(a), 1).dtype == bool_
+# Promotion; of two tensors, and of tensors and numbers, see test_ops
 
 
 @pytest.mark.parametrize("dtype", [float64, float32], ids=name_of)
@@ -198,26 +114,14 @@ def test_a_number_takes_the_floats_of_the_tensor_beside_it(dtype, number):
     assert (x + number).tolist() == [1.0 + number, 2.0 + number]
 
 
-@pytest.mark.parametrize("dtype", [int64, int32], ids=name_of)
-def test_whole_numbers_stay_whole_beside_whole_numbers_and_become_floats_beside_floats(dtype):
-    x = tensor([1, 2], dtype=dtype)
-    for found in (x + 2, 2 * x, x - True, x**2, -x, abs(x)):
-        assert found.dtype == dtype
-    for found in (x + 2.5, 2.0 * x, x / 2, x**0.5, x.exp(), x.sqrt(), x.mean()):
-        assert found.dtype == float64
-    assert (x / 2).tolist() == [0.5, 1.0]
-    assert (x + 2.5).tolist() == [3.5, 4.5]
-
-
-def test_truth_values_beside_numbers_become_numbers():
-    x = tensor([True, False])
-    assert ((x + 1).dtype, (x + 1).tolist()) == (int64, [2, 1])
-    assert ((x * 0.5).dtype, (x * 0.5).tolist()) == (float64, [0.5, 0.0])
-    assert (x * True).dtype == bool_
+def test_true_counts_as_a_whole_number_beside_whole_numbers_only():
+    for dtype in (int64, int32, bool_):
+        assert (tensor([1, 1], dtype=dtype) * True).dtype == dtype
+        assert (tensor([1, 1], dtype=dtype) ** 0.5).dtype == float64
 
 
 def test_a_whole_number_too_large_for_the_dtype_is_refused():
-    with pytest.raises(OverflowError, match=r"^1099511627776 is out of range for int32; convert the tensor to int64 or float64 first$"):
+    with raises(OverflowError, "1099511627776 is out of range for int32; convert the tensor to int64 or float64 first"):
         tensor([1], dtype=int32) + 2**40
     with pytest.raises(OverflowError, match=r"is out of range for int64"):
         tensor([1], dtype=int64) + 2**70
@@ -226,15 +130,13 @@ def test_a_whole_number_too_large_for_the_dtype_is_refused():
 @pytest.mark.parametrize(
     ("compute", "dtype"),
     [
-        (lambda: tensor([2**63 - 1], dtype=int64) + 1, "int64"),
-        (lambda: tensor([2**20], dtype=int32) * 2**20, "int32"),
-        (lambda: tensor([2**40, 2**40], dtype=int64).prod(), "int64"),
-        (lambda: tensor([7], dtype=int64) ** 40, "int64"),
+        (lambda: tensor([2**63 - 1], dtype=int64) + 1, "int64"), (lambda: tensor([2**20], dtype=int32) * 2**20, "int32"),
+        (lambda: tensor([2**40, 2**40], dtype=int64).prod(), "int64"), (lambda: tensor([7], dtype=int64) ** 40, "int64"),
         (lambda: tensor([3], dtype=int64) ** 10**9, "int64"),
     ],
-)
+)  # fmt: skip
 def test_a_whole_number_that_leaves_its_dtype_is_no_silent_wrong_number(compute, dtype):
-    with pytest.raises(OverflowError, match=rf"^a result is out of range for {dtype}; convert to int64 or float64 first$"):
+    with raises(OverflowError, f"a result is out of range for {dtype}; convert to int64 or float64 first"):
         compute()
 
 
@@ -244,11 +146,9 @@ def test_float32_is_computed_in_float32():
     assert (tensor([1.0], dtype=float32) / 3).tolist() == [float(np.float32(1) * (np.float32(1) / np.float32(3)))]
 
 
-@pytest.mark.parametrize("first", ALL, ids=name_of)
-@pytest.mark.parametrize("second", ALL, ids=name_of)
-@pytest.mark.parametrize("third", ALL, ids=name_of)
-def test_three_dtypes_are_promoted_together(first, second, third):
-    assert dtypes.promote_types(first, second, third) == np.result_type(first, second, third)
+def test_three_dtypes_are_promoted_together():
+    for three in itertools.product(ALL, repeat=3):
+        assert dtypes.promote_types(*three) == np.result_type(*three), three
 
 
 # Conversion
@@ -277,19 +177,14 @@ def test_a_gradient_flows_through_to_and_keeps_the_dtype_of_the_leaf():
 
 def test_the_default_dtype_is_that_of_numbers(default_float32):
     assert minitorch.get_default_dtype() == float32
-    assert tensor([1, 2.5]).dtype == float32
-    assert tensor([]).dtype == float32
-    assert minitorch.zeros((2,)).dtype == float32
-    assert minitorch.rand((2,)).dtype == float32
-    assert tensor([1, 2], dtype=int64).exp().dtype == float32
-    assert (tensor([1, 2], dtype=int64) + 0.5).dtype == float64  # int64 and float32 together, by NumPy's rule
-    assert minitorch.TensorData([1.0, 2.0], (2,)).dtype == float32
+    integers, data = tensor([1, 2], dtype=int64), minitorch.TensorData([1.0, 2.0], (2,))
+    for x in (tensor([1, 2.5]), tensor([]), minitorch.zeros((2,)), minitorch.rand((2,)), integers.exp(), data):
+        assert x.dtype == float32
+    assert (integers + 0.5).dtype == float64  # int64 and float32 together, by NumPy's rule
 
 
 def test_the_default_dtype_changes_no_array_and_no_float64(default_float32):
-    assert tensor(np.zeros(2)).dtype == float64
-    assert tensor([True]).dtype == bool_
-    assert (tensor(np.zeros(2)) + 1.5).dtype == float64
+    assert (tensor(np.zeros(2)).dtype, (tensor(np.zeros(2)) + 1.5).dtype, tensor([True]).dtype) == (float64, float64, bool_)
 
 
 def test_the_default_dtype_is_float64_and_can_only_be_a_float():

@@ -5,12 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from minitorch import Function, float32, grad_central_difference, grad_check, int64, tensor
+from minitorch import float32, grad_central_difference, grad_check, int64, tensor
+from tests.autograd.conftest import function, leaf
 from tests.errors import raises
-
-
-def leaf(values, dtype=None):
-    return tensor(values, requires_grad=True, dtype=dtype)
 
 
 def test_grad_check_passes_a_right_backward_and_leaves_the_gradients_in_its_inputs():
@@ -31,60 +28,31 @@ def test_grad_check_works_on_computed_transposed_sliced_and_empty_tensors():
 
 
 def test_grad_check_checks_every_entry():
-    class OneWrong(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a * 2
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output * tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 5.0]])
-
+    wrong = function(lambda ctx, a: a * 2, lambda ctx, grad_output: grad_output * tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 5.0]]))
     with pytest.raises(AssertionError) as failure:
-        grad_check(lambda a, b: a + OneWrong.apply(b), tensor([1.0]), tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+        grad_check(lambda a, b: a + wrong.apply(b), tensor([1.0]), tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     message = re.sub(r"2\.0000\d+|1\.9999\d+", "2.0", str(failure.value))
     assert message == "at input 1, index (1, 2), where it is 6.0: backward gave 5.0, expected 2.0 (central difference)"
 
 
-@pytest.mark.parametrize(
-    ("function", "backward"),
-    [(lambda a: a * a, 1.005), (lambda a: a * a, 0.995), (lambda a: -(a * a), 1.005)],
-    ids=["more", "less", "negative"],
-)
-def test_grad_check_tolerates_a_hundredth_and_no_more(function, backward):
-    class Nearly(Function):
-        @staticmethod
-        def forward(ctx, a, factor):
-            ctx.save_for_backward(a, factor)
-            return function(a)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            a, factor = ctx.saved_values
-            sign = 1 if function(tensor(1.0)).item() > 0 else -1
-            return grad_output * a * (2 * sign * factor)
-
+@pytest.mark.parametrize(("sign", "part"), [(1, 1.005), (1, 0.995), (-1, 1.005)], ids=["more", "less", "negative"])
+def test_grad_check_tolerates_a_hundredth_and_no_more(sign, part):
+    nearly = function(
+        lambda ctx, a, factor: ctx.save_for_backward(a, factor) or a * a * sign,
+        lambda ctx, grad_output: grad_output * ctx.saved_values[0] * (2 * sign * ctx.saved_values[1]),
+    )
     x = tensor([100.0])  # derivative ±200: a hundredth of it is 2, half a hundredth 1
-    grad_check(lambda a: Nearly.apply(a, backward), x)
+    grad_check(lambda a: nearly.apply(a, part), x)
     with pytest.raises(AssertionError):
-        grad_check(lambda a: Nearly.apply(a, 1 + 4 * (backward - 1)), x)
+        grad_check(lambda a: nearly.apply(a, 1 + 4 * (part - 1)), x)
 
 
 def test_grad_check_takes_infinite_derivatives_and_nan_for_what_they_are():
     with pytest.raises(AssertionError, match="backward gave inf, expected nan"):
         grad_check(lambda a: a.sqrt(), tensor([0.0]))
 
-    class NotANumber(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a * 2
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output * float("nan")
-
     with pytest.raises(AssertionError, match="backward gave nan, expected"):
-        grad_check(NotANumber.apply, tensor([1.0]))
+        grad_check(function(lambda ctx, a: a * 2, lambda ctx, grad_output: grad_output * float("nan")).apply, tensor([1.0]))
 
 
 def test_grad_check_notices_a_gradient_that_does_not_arrive():

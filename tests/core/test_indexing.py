@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch import Tensor, bool_, float32, from_numpy, int32, int64, no_grad, tensor
 from minitorch.core.indexing import as_index, is_basic
 from tests.tensor_strategies import laid_out, layouts
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=40, deadline=None)
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 spread = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 
@@ -131,32 +131,15 @@ def test_lists_and_masks_pick_what_they_pick_from_an_array(case):
 @pytest.mark.parametrize(
     "index",
     [
-        (1, slice(None), [2, 0]),
-        (slice(None), 1, [2, 0]),
+        (1, slice(None), [2, 0]), (slice(None), 1, [2, 0]), ([[0], [1]], [0, 2]), (0, slice(None), [1]), (True, 0), (False,),
         ([0, 1], slice(None), [2, 0]),  # lists apart: their dimension comes first
         (slice(None), [0, 1], [2, 0]),  # lists side by side: their dimension stays
-        ([[0], [1]], [0, 2]),
-        (0, slice(None), [1]),
-        (np.array([True, False]), slice(None), 1),
-        (True, 0),
-        (False,),
-        (np.bool_(True),),
-        (None, [1, 0], None),
-        (..., [1, 0]),
-        (..., None, 1),
-        (slice(None, None, -1), slice(None, None, -2)),
-        (slice(3, 1),),
-        (slice(5, None, 2), 0),
-        ([],),
-        ([], [], 0),
-        (range(2),),
-        ((1, 0), 0),
-        (np.int64(1), np.int32(0), -1),
-        (np.array(1),),
-        (np.array(1), np.array(0), 2),
+        (np.array([True, False]), slice(None), 1), (np.bool_(True),), (None, [1, 0], None), (..., [1, 0]), (..., None, 1),
+        (slice(None, None, -1), slice(None, None, -2)), (slice(3, 1),), (slice(5, None, 2), 0), ([],), ([], [], 0), (range(2),),
+        ((1, 0), 0), (np.int64(1), np.int32(0), -1), (np.array(1),), (np.array(1), np.array(0), 2),
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_such_an_index_picks_what_it_picks_from_an_array(index):
     array = counted((2, 3, 4))
     found, expected = tensor(array)[index], array[index]
@@ -184,15 +167,7 @@ def test_an_integer_for_every_dimension_gives_a_python_number():
 def test_an_enumeration_is_an_integer():
     column = enum.IntEnum("column", {"first": 0, "second": 1})
     x = tensor([[1.0, 2.0], [3.0, 4.0]])
-    assert x[column.second].tolist() == [3.0, 4.0]
-    assert (type(x[0, column.second]), x[0, column.second]) == (float, 2.0)
-
-
-def test_dots_alone_give_a_view_of_no_dimensions():
-    x = tensor([1.0, 2.0])
-    assert (x[..., 1].shape, x[..., 1].item()) == ((), 2.0)
-    assert (x[1:2].shape, x[1:2].storage_offset(), x[1:2].stride()) == ((1,), 1, (1,))
-    assert (x[::2].stride(), x[None].stride(), x[None].shape) == ((2,), (0, 1), (1, 2))
+    assert (x[column.second].tolist(), type(x[0, column.second]), x[0, column.second]) == ([3.0, 4.0], float, 2.0)
 
 
 def test_an_empty_view_begins_inside_the_storage():
@@ -200,20 +175,6 @@ def test_an_empty_view_begins_inside_the_storage():
     for empty in (x[2:], x[2:, 1:], x[5:, 2:][:, 1:]):
         assert empty.size == 0
         assert empty.storage_offset() < 6
-
-
-def test_iteration_meets_every_row():
-    assert [row.tolist() for row in tensor([[1.0, 2.0], [3.0, 4.0]])] == [[1.0, 2.0], [3.0, 4.0]]
-    assert list(tensor([1.0, 2.0])) == [1.0, 2.0]
-    assert list(tensor([])) == []
-    first, second = tensor([[1.0], [2.0]])
-    assert (first.tolist(), second.tolist()) == ([1.0], [2.0])
-
-
-def test_the_dtype_stays():
-    for dtype in (float32, int64, int32, bool_):
-        x = tensor([0, 1, 1], dtype=dtype)
-        assert {x[1:].dtype, x[[0, 2]].dtype, x[::-1].dtype, x[x == 1].dtype} == {dtype}
 
 
 # Writing
@@ -313,17 +274,6 @@ def test_source_and_target_may_overlap(step):
     assert line.tolist() == row.tolist()
 
 
-def test_writing_into_a_view_is_seen_by_its_base_and_by_other_views():
-    x = tensor(np.zeros((2, 3)))
-    column, flat, turned = x[:, 1], x.view(6), x.permute(1, 0)
-    column[1] = 5
-    assert x.tolist() == [[0, 0, 0], [0, 5, 0]]
-    flat[0] = 7
-    turned[2] = [8, 9]
-    assert x.tolist() == [[7, 0, 8], [0, 5, 9]]
-    assert column.tolist() == [0, 5]
-
-
 def test_writing_into_a_copy_is_not_seen():
     x = tensor(np.zeros((2, 3)))
     for copied in (x[[0, 1]], x[::-1], x[x == 0], x.clone(), x.permute(1, 0).contiguous()):
@@ -339,9 +289,8 @@ def test_one_row_of_an_expanded_tensor_may_be_written():
 
 def test_writing_outside_an_empty_slice_does_nothing():
     x = tensor([1.0, 2.0])
-    x[2:] = 5
-    x[[]] = 5
-    x[x > 9] = 5
+    for nothing in (slice(2, None), [], x > 9):
+        x[nothing] = 5
     assert x.tolist() == [1.0, 2.0]
 
 
@@ -374,30 +323,13 @@ def test_the_gradient_goes_where_the_elements_came_from(case):
     assert_gradient(*case)
 
 
-@given(st.lists(st.integers(-3, 2), max_size=6))
-@example([0, 0, -3, 2])
-@FEW
-def test_an_element_picked_several_times_gets_the_sum(numbers):
-    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
-    x[numbers].sum().backward()
-    counts = np.bincount(np.array(numbers, int) % 3, minlength=3)
-    assert x.grad.tolist() == counts.tolist()
-
-
 def test_a_changed_index_does_not_change_the_gradient():
     x = tensor([1.0, 2.0, 3.0], requires_grad=True)
-    mask, numbers = tensor([True, False, True]), [0, 1]
-    array = np.array([2])
+    mask, numbers, array = tensor([True, False, True]), [0, 1], np.array([2])
     total = x[mask].sum() + 10 * x[numbers].sum() + 100 * x[array].sum()
     mask[1], numbers[0], array[0] = True, 2, 0
     total.backward()
     assert x.grad.tolist() == [11.0, 10.0, 101.0]
-
-
-def test_the_gradient_of_a_float32_slice_is_float32():
-    x = tensor([1.0, 2.0], dtype=float32, requires_grad=True)
-    (x[[1, 1]].sum() + x[:1].sum()).backward()
-    assert (x.grad.dtype, x.grad.tolist()) == (float32, [1.0, 2.0])
 
 
 def test_what_is_written_in_no_grad_is_there_for_the_next_forward():

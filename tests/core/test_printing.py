@@ -27,10 +27,7 @@ def block(text):
         (tensor([1, -20], dtype=int32), "tensor([  1, -20], dtype=int32, backend=simple)"),
         (tensor([True, False]), "tensor([ True, False], dtype=bool, backend=simple)"),
         (tensor([0.1, -2.25]), "tensor([ 0.1 , -2.25], dtype=float64, backend=simple)"),
-        (
-            tensor([float("nan"), float("inf"), -float("inf"), 1.0]),
-            "tensor([ nan,  inf, -inf,   1.], dtype=float64, backend=simple)",
-        ),
+        (tensor([float("nan"), float("inf"), -float("inf"), 1.0]), "tensor([ nan,  inf, -inf,   1.], dtype=float64, backend=simple)"),
         (tensor([1 / 3], dtype=float32), "tensor([0.33333334], dtype=float32, backend=simple)"),
         (tensor([1e-8, 1.0]), "tensor([1.e-08, 1.e+00], dtype=float64, backend=simple)"),
         (tensor([]), "tensor([], shape=(0,), dtype=float64, backend=simple)"),
@@ -90,8 +87,7 @@ def test_a_long_tensor_is_shortened_and_names_its_shape():
 
 
 def test_a_long_line_is_wrapped():
-    text = repr(tensor(np.arange(14) / 13))
-    assert text == block("""
+    assert repr(tensor(np.arange(14) / 13)) == block("""
         tensor([0.        , 0.07692308, 0.15384615, 0.23076923, 0.30769231,
                 0.38461538, 0.46153846, 0.53846154, 0.61538462, 0.69230769,
                 0.76923077, 0.84615385, 0.92307692, 1.        ],
@@ -120,11 +116,10 @@ def test_a_value_in_a_sentence():
 
 def test_what_surrounds_a_tensor_prints_it():
     x = tensor([1.0, 2.0])
+    parameter = Parameter(x.clone())
     assert str([x]) == "[tensor([1., 2.], dtype=float64, backend=simple)]"
-    assert (str(Parameter(x.clone())), repr(Parameter(x.clone()))) == (
-        "[1., 2.]",
-        "tensor([1., 2.], dtype=float64, backend=simple, requires_grad=True)",
-    )
+    assert str(parameter) == "[1., 2.]"
+    assert repr(parameter) == "tensor([1., 2.], dtype=float64, backend=simple, requires_grad=True)"
     assert repr(x._tensor) == "TensorData(shape=(2,), strides=(1,), offset=0, dtype=float64)"
     assert x._tensor.to_string() == "[1., 2.]"
     assert repr(minitorch.SimpleBackend) == "TensorBackend(SimpleOps)"
@@ -132,12 +127,8 @@ def test_what_surrounds_a_tensor_prints_it():
 
 def test_a_view_prints_what_it_shows():
     x = tensor([[1, 2], [3, 4]], dtype=int64)
-    assert [str(view) for view in (x[1], x[:, 0], x.permute(1, 0)[1:], x[0, :1].expand(1, 2))] == [
-        "[3, 4]",
-        "[1, 3]",
-        "[[2, 4]]",
-        "[[1, 1]]",
-    ]
+    found = [str(view) for view in (x[1], x[:, 0], x.permute(1, 0)[1:], x[0, :1].expand(1, 2))]
+    assert found == ["[3, 4]", "[1, 3]", "[[2, 4]]", "[[1, 1]]"]
 
 
 def test_a_history_prints_though_what_it_saved_has_changed():
@@ -155,7 +146,7 @@ def test_numpys_print_options_hold():
 
 
 @given(shapes, st.sampled_from(["float64", "float32", "int64", "int32", "bool"]), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_line_is_longer_than_100_and_the_numbers_are_numpys(shape, dtype, computed):
     array = (np.arange(np.prod(shape)).reshape(shape) / 7 - 1).astype(dtype)
     x = tensor(array)
@@ -166,7 +157,7 @@ def test_no_line_is_longer_than_100_and_the_numbers_are_numpys(shape, dtype, com
 
 
 @given(st.floats(width=32), st.integers(0, 2))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_every_number_prints(number, dims):
     x = tensor(np.full((2,) * dims, number))
     assert repr(x).startswith("tensor(")

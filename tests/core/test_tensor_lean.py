@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from minitorch import Tensor, TensorBackend, TensorData, float32, float64, no_grad, tensor
+from minitorch import TensorBackend, TensorData, float32, float64, no_grad, tensor
 from minitorch.tensor_data import LARGE, contiguous_layout
-from minitorch.tensor_functions import Function
 from minitorch.tensor_ops import SimpleOps
+from tests.autograd.conftest import function
 
 
 @pytest.mark.parametrize("length", [0, 1, LARGE - 1, LARGE, LARGE + 1])
@@ -29,19 +29,7 @@ def test_zeros_are_zeros_in_storages_of_any_length():
 
 
 def test_strides_and_size_are_found_once_for_a_shape():
-    assert contiguous_layout((2, 3, 4)) == ((12, 4, 1), 24)
-    assert contiguous_layout((2, 3, 4)) is contiguous_layout((2, 3, 4))
-
-
-def test_a_sum_over_several_dimensions_is_that_of_numpy():
-    x = np.arange(24.0).reshape(2, 3, 4)
-    t = tensor(x).permute(2, 0, 1)
-    for dims in [(0, 1), (2, 0), (0, 1, 2), (-1, 0)]:
-        assert np.allclose(t.sum(dims).to_numpy(), x.transpose(2, 0, 1).sum(dims, keepdims=True))
-        assert np.array_equal((t > 3).all(dims).to_numpy(), (x.transpose(2, 0, 1) > 3).all(dims, keepdims=True))
-    leaf = tensor(x, requires_grad=True)
-    (leaf * leaf).sum((0, 2)).sum().backward()
-    assert np.allclose(leaf.grad.to_numpy(), 2 * x)
+    assert contiguous_layout((2, 3, 4)) is contiguous_layout((2, 3, 4)) == ((12, 4, 1), 24)
 
 
 def test_a_backend_that_reduces_several_dimensions_is_called_once():
@@ -92,43 +80,22 @@ def test_gradients_that_nobody_needs_are_not_computed():
 
 
 def test_a_constant_result_records_nothing_though_forward_returns_a_leaf():
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output
-
-    class Elsewhere(Function):
-        @staticmethod
-        def forward(ctx, a):
-            return x
-
+    same = function(lambda ctx, a: a, lambda ctx, grad_output: grad_output)
     x = tensor([1.0], requires_grad=True)
     with no_grad():
-        assert Same.apply(x).history is None
-        assert Elsewhere.apply(tensor([2.0])).history is None
+        assert same.apply(x).history is None
+        assert function(lambda ctx, a: x).apply(tensor([2.0])).history is None
     assert x.requires_grad
-    y = Same.apply(x)
+    y = same.apply(x)
     assert y is not x
     assert x.is_leaf()
-    assert y.history.last_fn is Same
+    assert y.history.last_fn is same
 
 
 def test_a_result_is_never_the_argument_itself_though_forward_returns_that():
-    class Chosen(Function):
-        @staticmethod
-        def forward(ctx, a, b, first):
-            return a if first else b
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output, grad_output
-
+    chosen_of = function(lambda ctx, a, b, first: a if first else b, lambda ctx, grad_output: (grad_output, grad_output)).apply
     a, b = tensor([1.0]), tensor([2.0])
-    for chosen, argument in ((Chosen.apply(a, b, True), a), (Chosen.apply(a, b, False), b)):
+    for chosen, argument in ((chosen_of(a, b, True), a), (chosen_of(a, b, False), b)):
         assert chosen.tolist() == argument.tolist()
         chosen.requires_grad_()
         chosen.name = "chosen"
@@ -152,22 +119,6 @@ def test_a_gradient_with_more_dimensions_may_lie_in_any_order():
     x = np.arange(6.0).reshape(1, 2, 3)
     leaf.accumulate_derivative(tensor(x).permute(0, 2, 1))
     assert np.array_equal(leaf.grad.to_numpy(), x[0].T)
-
-
-def test_the_gradients_of_a_product_of_matrices_are_products_with_the_other_one_turned():
-    random = np.random.default_rng(0)
-    a, b, d = (random.standard_normal(shape) for shape in [(2, 3, 4), (2, 4, 5), (2, 3, 5)])
-    left, right = tensor(a, requires_grad=True), tensor(b, requires_grad=True)
-    (left @ right).backward(tensor(d))
-    assert np.allclose(left.grad.to_numpy(), d @ b.transpose(0, 2, 1))
-    assert np.allclose(right.grad.to_numpy(), a.transpose(0, 2, 1) @ d)
-
-
-def test_the_mean_of_nothing_is_not_a_number():
-    for dtype in (float64, float32):
-        mean = tensor(np.ones((0, 2)), dtype=dtype).mean(0)
-        assert (mean.shape, mean.dtype) == ((1, 2), dtype)
-        assert np.isnan(mean.to_numpy()).all()
 
 
 @pytest.mark.parametrize("number", [1e300, -1e300, 2.0**128 - 2.0**103])
@@ -194,7 +145,6 @@ def test_the_short_name_of_the_backend_is_the_backend():
     backend = TensorBackend(SimpleOps)
     x = tensor([1.0], backend=backend)
     assert x.f is x.backend is backend
-    assert isinstance(x, Tensor)
 
 
 def test_a_write_after_saving_is_noticed_and_one_before_is_not():

@@ -10,10 +10,11 @@ from typing import Any
 import hypothesis.extra.numpy as npst
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import composite
 
-from minitorch import Tensor, cat, stack, tensor, where, zeros
+from minitorch import Tensor, cat, stack, tensor, zeros
 from tests.core.test_ops import assert_same
 from tests.op_table import in_layout, layout_of, tensor_in
 
@@ -76,8 +77,10 @@ def pairs_step(draw, a):
 
 
 def mask_step(draw, a):
-    mask = draw(npst.arrays(bool, a.shape[: draw(st.integers(1, a.ndim))])) if a.ndim else None
-    return mask if mask is None else (f"x[{mask.tolist()}]", lambda x: x[mask])
+    if not a.ndim:
+        return None
+    mask = draw(npst.arrays(bool, a.shape[: draw(st.integers(1, a.ndim))]))
+    return f"x[{mask.tolist()}]", lambda x: x[mask]
 
 
 def permute_step(draw, a):
@@ -96,10 +99,6 @@ def reshape_step(draw, a):
 def unsqueeze_step(draw, a):
     dim = draw(st.integers(-a.ndim - 1, a.ndim))
     return f"x.unsqueeze({dim})", lambda x: x.unsqueeze(dim) if isinstance(x, Tensor) else np.expand_dims(x, dim)
-
-
-def squeeze_step(draw, a):
-    return "x.squeeze()", lambda x: x.squeeze()
 
 
 def expand_step(draw, a):
@@ -140,11 +139,11 @@ def cumsum_step(draw, a):
     return f"x.cumsum({dim})", lambda x: x.cumsum(dim)
 
 
-def fold_step(draw, a, names):
+def fold_step(draw, a):
     """A reduction, over one dimension, several or all."""
     if not a.size:
         return None
-    name = draw(st.sampled_from(names))
+    name = draw(st.sampled_from(["sum", "mean"]))
     keepdim = draw(st.booleans())
     dim = draw(st.lists(st.sampled_from(range(a.ndim)), min_size=1, unique=True).map(tuple)) if a.ndim and draw(st.booleans()) else None
 
@@ -153,6 +152,10 @@ def fold_step(draw, a, names):
         return folded.reshape(1) if dim is None and keepdim else np.asarray(folded)
 
     return f"x.{name}({dim}, {keepdim})", lambda x: getattr(x, name)(dim, keepdim) if isinstance(x, Tensor) else theirs(x)
+
+
+def squeeze_step(draw, a):
+    return "x.squeeze()", lambda x: x.squeeze()
 
 
 MOVES = [index_step, rows_step, pairs_step, mask_step, permute_step, reshape_step, unsqueeze_step, squeeze_step, expand_step, split_step]
@@ -173,27 +176,6 @@ SMOOTH_PAIRS = {
     "(x - y).sin()": (lambda x, y: (x - y).sin(), lambda x, y: np.sin(x - y)),
     "x / (2 + y.cos())": (lambda x, y: x / (2 + y.cos()), lambda x, y: x / (2 + np.cos(y))),
 }
-# Exact, on whole numbers that stay small.
-WHOLE = {
-    "-x": (lambda x: -x,) * 2,
-    "1 * x.any()": (lambda x: 1 * x.any(), lambda x: 1 * np.any(x).reshape(1)),
-    "1 * x.all()": (lambda x: 1 * x.all(), lambda x: 1 * np.all(x).reshape(1)),
-    "x.clip(-2, 2).prod().clip(-9, 9)": (
-        lambda x: x.clip(-2, 2).prod().clip(-9, 9),
-        lambda x: np.prod(x.clip(-2, 2)).reshape(1).clip(-9, 9),
-    ),
-    "x.relu()": (Tensor.relu, lambda x: np.maximum(x, 0)),
-    "abs(x)": (abs, abs),
-    "x.clip(-9, 9) * x": (lambda x: x.clip(-9, 9) * x,) * 2,
-    "2 * x - 1": (lambda x: (2 * x - 1).clip(-9, 9),) * 2,
-    "where(x > 0, x, -3)": (lambda x: where(x > 0, x, -3), lambda x: np.where(x > 0, x, -3)),
-}
-WHOLE_PAIRS = {
-    "x.clip(-9, 9) * y": (lambda x, y: x.clip(-9, 9) * y,) * 2,
-    "(x - y).clip(-9, 9)": (lambda x, y: (x - y).clip(-9, 9),) * 2,
-    "where(x < y, x, y)": (lambda x, y: where(x < y, x, y), lambda x, y: np.where(x < y, x, y)),
-    "(x == y) * x": (lambda x, y: (x == y) * x,) * 2,
-}
 
 
 def broadcastable(a, b):
@@ -205,24 +187,25 @@ def broadcastable(a, b):
 
 
 @composite
-def programs(draw, numbers, ones, pairs, folds):
+def programs(draw):
     """The inputs of a program, each with its layout, and its steps."""
     layouts = st.sampled_from(["contiguous", "offset", "permuted", "sliced"])
+    numbers = st.integers(-30, 30).map(lambda n: n / 16)
     shapes = npst.array_shapes(min_dims=1, max_dims=3, max_side=3)
-    inputs = [(draw(npst.arrays(numbers[0], draw(shapes), elements=numbers[1])), draw(layouts)) for _ in range(2)]
+    inputs = [(draw(npst.arrays(float, draw(shapes), elements=numbers)), draw(layouts)) for _ in range(2)]
     values, steps = [array for array, _ in inputs], []
     for _ in range(draw(st.integers(3, 8))):
         number = draw(st.integers(0, len(values) - 1))
         kind = draw(st.sampled_from(["move", "move", "move", "one", "pair", "fold"]))
         if kind == "pair":
             partners = [i for i, other in enumerate(values) if broadcastable(values[number], other)]
-            text = draw(st.sampled_from(sorted(pairs)))
-            step = Step(text, (number, draw(st.sampled_from(partners))), *pairs[text])
+            text = draw(st.sampled_from(sorted(SMOOTH_PAIRS)))
+            step = Step(text, (number, draw(st.sampled_from(partners))), *SMOOTH_PAIRS[text])
         elif kind == "one":
-            text = draw(st.sampled_from(sorted(ones)))
-            step = Step(text, (number,), *ones[text])
+            text = draw(st.sampled_from(sorted(SMOOTH)))
+            step = Step(text, (number,), *SMOOTH[text])
         else:
-            made = fold_step(draw, values[number], folds) if kind == "fold" else draw(st.sampled_from(MOVES))(draw, values[number])
+            made = fold_step(draw, values[number]) if kind == "fold" else draw(st.sampled_from(MOVES))(draw, values[number])
             if made is None:
                 continue
             step = Step(made[0], (number,), made[1], made[1])
@@ -233,24 +216,9 @@ def programs(draw, numbers, ones, pairs, folds):
     return inputs, steps
 
 
-SMALL = (np.float64, st.integers(-30, 30).map(lambda n: n / 16))
-DIGITS = (np.int64, st.integers(-4, 4))
-
-
-@settings(max_examples=100)
-@given(programs(DIGITS, WHOLE, WHOLE_PAIRS, ["sum", "max", "min"]))
-def test_a_program_on_whole_numbers_computes_what_numpy_computes(program):
-    inputs, steps = program
-    ours = run(steps, [tensor_in(array, layout)[0] for array, layout in inputs], "ours")
-    theirs = run(steps, [array for array, _ in inputs], "theirs")
-    for step, x, array in zip([None, None, *steps], ours, theirs, strict=True):
-        array = np.asarray(array)
-        assert (x.shape, x.dtype, x.tolist()) == (array.shape, array.dtype, array.tolist()), step
-
-
-@settings(max_examples=60)
-@given(programs(SMALL, SMOOTH, SMOOTH_PAIRS, ["sum", "mean"]))
-def test_the_gradients_of_a_program_are_its_differences(program):
+@settings(max_examples=40)
+@given(programs())
+def test_the_values_of_a_program_are_numpys_and_its_gradients_its_differences(program):
     inputs, steps = program
     arrays = [array for array, _ in inputs]
     leaves = [tensor_in(array, layout)[0].requires_grad_() for array, layout in inputs]
@@ -284,7 +252,7 @@ def view_step(draw, a):
     return draw(st.sampled_from([index_step, permute_step, unsqueeze_step]))(draw, a)[1]
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_is_written_into_one_view_is_seen_by_all(data):
     draw = data.draw
@@ -312,66 +280,30 @@ def test_what_is_written_into_one_view_is_seen_by_all(data):
     assert all(np.shares_memory(x.numpy(), whole.numpy()) for x, _ in pool if x.size)
 
 
-@given(st.integers(0, 3), st.integers(0, 3))
-def test_a_piece_copied_onto_an_overlapping_piece_arrives_whole(start, end):
-    x, a = tensor(np.arange(6)), np.arange(6)
-    x[start : start + 3] = x[end : end + 3]
-    a[start : start + 3] = np.arange(6)[end : end + 3]
-    assert x.tolist() == a.tolist()
-
-
 # Graphs of a shape that breaks naive engines
 
 
-def test_sixty_doublings_take_no_time():
-    x = tensor([3.0, -1.0], requires_grad=True)
+@pytest.mark.parametrize(
+    "double",
+    [lambda y: y + y, lambda y: y.t() + y.permute(1, 0), lambda y: y.view(1, 2) + y.reshape(1, 2)],
+    ids=["the same tensor twice", "two transposes", "two views"],
+)
+def test_sixty_doublings_take_no_time(double):
+    x = tensor([[3.0, -1.0]], requires_grad=True)
     y = x
     for _ in range(60):
-        y = y + y
+        y = double(y)
     y.sum().backward()
-    assert y.tolist() == [3.0 * 2**60, -(2.0**60)]
-    assert x.grad.tolist() == [2.0**60, 2.0**60]
-
-
-def test_sixty_doublings_through_views():
-    x = tensor([[1.0, 2.0]], requires_grad=True)
-    y = x
-    for _ in range(30):
-        y = y.t() + y.permute(1, 0)
-        y = y.view(1, 2) + y.reshape(1, 2)
-    y.sum().backward()
+    assert y.view(2).tolist() == [3.0 * 2**60, -(2.0**60)]
     assert x.grad.tolist() == [[2.0**60, 2.0**60]]
 
 
-def test_a_chain_of_ten_thousand_steps_has_a_gradient():
+def test_a_chain_longer_than_the_call_stack_has_a_gradient_and_can_be_thrown_away_unused():
     x = tensor([1.0, -2.0], requires_grad=True)
-    y = x
-    for step in range(10_000):
-        y = y + 1.0 if step % 2 else y * 1.0
+    y = unused = x
+    for step in range(5000):
+        y, unused = y + 1.0 if step % 2 else y * 1.0, -unused
     y.sum().backward()
-    assert y.tolist() == [5001.0, 4998.0]
+    assert (y.tolist(), unused.tolist()) == ([2501.0, 2498.0], [1.0, -2.0])
     assert x.grad.tolist() == [1.0, 1.0]
-
-
-def test_a_chain_of_ten_thousand_steps_can_be_thrown_away_unused():
-    y = tensor([1.0], requires_grad=True)
-    for _ in range(10_000):
-        y = -y
-    assert y.item() == 1.0
-    del y  # must not recurse ten thousand times
-
-
-def test_a_diamond_adds_what_arrives_by_both_ways():
-    x = tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    left, right = x * 3.0, x.t()
-    (left * right).sum().backward()  # 3 x_ij x_ji: both ways give 3 x_ji
-    assert x.grad.tolist() == [[6.0, 18.0], [12.0, 24.0]]
-
-
-def test_a_tensor_used_many_times_gets_the_sum():
-    x = tensor([2.0], requires_grad=True)
-    y = zeros((1,))
-    for power in range(1, 6):
-        y = y + x**power
-    y.backward()
-    assert x.grad.tolist() == [1 + 4 + 12 + 32 + 80]
+    del y, unused  # must not recurse

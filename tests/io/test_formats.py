@@ -1,15 +1,17 @@
 """Files of arrays: what is written comes back, safetensors reads it, and no file that says of itself what cannot be is taken for one."""
 
+import io
 import json
 import os
 import pickle
+import sys
 import threading
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minitorch.io import formats as array_files
@@ -19,11 +21,6 @@ from tests.errors import raises
 safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed; pip install safetensors")
 
 REAL = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
-
-
-def of_kind(dtype, shape=(2, 3)):
-    """An array of six numbers that the dtype can hold."""
-    return np.array([[0, 1, 2], [3, 120, 1]]).astype(dtype).reshape(shape)
 
 
 def file_of(header, elements=b"", length=None):
@@ -43,11 +40,12 @@ def path(tmp_path):
 
 
 def refusal(path, content):
-    """The message with which a content is refused."""
+    """The message with which a content is refused, without the path in front."""
     path.write_bytes(content)
     with pytest.raises(FileFormatError) as refused:
         read_arrays(path)
-    return str(refused.value)
+    assert str(refused.value).startswith(f"{path} expected a ")
+    return str(refused.value).removeprefix(f"{path} expected a ")
 
 
 # What comes back
@@ -55,7 +53,7 @@ def refusal(path, content):
 
 @pytest.mark.parametrize("dtype", REAL)
 def test_every_dtype_comes_back_and_is_what_safetensors_reads_and_writes(path, dtype):
-    array = of_kind(dtype)
+    array = np.array([[0, 1, 2], [3, 120, 1]]).astype(dtype)
     write_arrays(path, {"x": array})
     for found in (read_arrays(path)[0]["x"], safetensors_numpy.load_file(path)["x"]):
         assert (found.dtype, found.tolist()) == (array.dtype, array.tolist())
@@ -75,11 +73,8 @@ def test_bfloat16_comes_back(path):
 
 def test_the_bytes_of_a_file_are_these(path):
     write_arrays(path, {"small": np.array([7], np.uint8), "wide": np.array([1.0])}, {"a": "b"})
-    header = {
-        "__metadata__": {"a": "b"},
-        "small": {"dtype": "U8", "shape": [1], "data_offsets": [8, 9]},
-        "wide": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]},
-    }
+    small, wide = claim(8, 9, "U8", [1]), claim(0, 8, "F64", [1])
+    header = {"__metadata__": {"a": "b"}, "small": small, "wide": wide}
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     assert length % 8 == 0
@@ -89,21 +84,13 @@ def test_the_bytes_of_a_file_are_these(path):
 
 def test_views_are_written_whole_and_in_the_order_of_their_indices(path):
     numbers = np.arange(12.0).reshape(3, 4)
-    views = {
-        "turned": numbers.T,
-        "every second": numbers[:, ::2],
-        "backwards": numbers[::-1],
-        "repeated": np.broadcast_to(numbers[:1], (2, 4)),
-        "one": numbers[1, 2],
-        "none": numbers[3:],
-        "other end": numbers.astype(">f8"),
-    }
+    views = {"turned": numbers.T, "every second": numbers[:, ::2], "backwards": numbers[::-1], "one": numbers[1, 2], "none": numbers[3:]}
+    views |= {"repeated": np.broadcast_to(numbers[:1], (2, 4)), "other end": numbers.astype(">f8")}
     write_arrays(path, {name: np.asarray(view) for name, view in views.items()})
     found, notes = read_arrays(path)
     assert {name: array.tolist() for name, array in found.items()} == {name: view.tolist() for name, view in views.items()}
     assert (list(found), notes) == (list(views), {})
-    assert found["none"].shape == (0, 4)
-    assert found["one"].shape == ()
+    assert (found["none"].shape, found["one"].shape) == ((0, 4), ())
 
 
 def test_what_is_read_can_be_written_into_and_is_no_part_of_another(path):
@@ -118,38 +105,36 @@ def test_notes_are_kept_and_are_no_array(path):
     assert read_arrays(path) == ({}, {"größe": "ä", "": ""})
 
 
+KINDS_OF_NUMPY = "bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32, float64"
+DTYPES, TEXT = f"write_arrays expected arrays of {KINDS_OF_NUMPY}, got x of", "write_arrays expected text for every name and note, got"
+TOO_LONG = "write_arrays expected names and notes of at most 40 bytes, got 80; shorten the notes"
+RESERVED = 'write_arrays expected other names than "__metadata__", under which the notes stand; call the array otherwise'
+
+
 @pytest.mark.parametrize(
-    ("arrays", "notes", "error"),
+    ("arrays", "notes", "error", "message"),
     [
-        ({"x": np.array([1j])}, {}, TypeError),
-        ({"x": np.array([None])}, {}, TypeError),
-        ({3: np.zeros(1)}, {}, TypeError),
-        ({}, {"a": 1}, TypeError),
-        ({"__metadata__": np.zeros(1)}, {}, ValueError),
+        ({"x": np.array([1j])}, {}, TypeError, f"{DTYPES} complex128; convert it first"),
+        ({"x": np.array([None])}, {}, TypeError, f"{DTYPES} object; convert it first"),
+        ({3: np.zeros(1)}, {}, TypeError, f"{TEXT} [3] and {{}}; write numbers as JSON"),
+        ({}, {"a": 1}, TypeError, f"{TEXT} [] and {{'a': 1}}; write numbers as JSON"),
+        ({"__metadata__": np.zeros(1)}, {}, ValueError, RESERVED),
+        ({"x": np.zeros(1)}, {"a": "b"}, ValueError, TOO_LONG),
     ],
 )
-def test_what_cannot_be_written_leaves_the_file_before(path, arrays, notes, error):
+def test_what_cannot_be_written_leaves_the_file_before(path, monkeypatch, arrays, notes, error, message):
+    monkeypatch.setattr(array_files, "MAX_HEADER_BYTES", 40)
     path.write_bytes(b"before")
-    with pytest.raises(error):
+    with raises(error, message):
         write_arrays(path, arrays, notes)
     assert path.read_bytes() == b"before"
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_the_messages_of_what_cannot_be_written(path, monkeypatch):
-    kinds = "bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32, float64"
-    with raises(TypeError, f"write_arrays expected arrays of {kinds}, got x of complex128; convert it first"):
-        write_arrays(path, {"x": np.array([1j])})
-    with raises(TypeError, "write_arrays expected text for every name and note, got [3] and {}; write numbers as JSON"):
-        write_arrays(path, {3: np.zeros(1)})
-    with raises(ValueError, 'write_arrays expected other names than "__metadata__", under which the notes stand; call the array otherwise'):
-        write_arrays(path, {"__metadata__": np.zeros(1)})
+def test_a_folder_that_is_missing_is_named(path):
     folder = path.parent / "none"
     with raises(FileNotFoundError, f"expected a file in a folder that is there, got {folder / 'x'}; make {folder} first"):
         write_arrays(folder / "x", {})
-    monkeypatch.setattr(array_files, "MAX_HEADER_BYTES", 40)
-    with raises(ValueError, "write_arrays expected names and notes of at most 40 bytes, got 80; shorten the notes"):
-        write_arrays(path, {"x": np.zeros(1)}, {"a": "b"})
 
 
 # A stop at any moment
@@ -180,23 +165,33 @@ def test_a_full_disk_leaves_the_file_before_and_no_draft(path, monkeypatch):
 # Files of another kind
 
 
-def test_files_of_other_kinds_are_named(path):
-    convert = (
-        f"a .pt or .pth file of PyTorch is converted by python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('{path}', "
-        f"weights_only=True), '{path.with_suffix('')}.safetensors')\""
-    )
-    expected = f"{path} expected a safetensors file, got"
-    assert refusal(path, b"") == f"{expected} an empty one; fetch or save it again"
-    for protocol in (2, 3, 4, 5):
-        content = pickle.dumps({"a": [1, 2, 3]}, protocol)
-        assert refusal(path, content) == f"{expected} a pickle, which may run any program and is never opened; {convert}"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"")
-    assert refusal(path, path.read_bytes()) == f"{expected} a zip archive, as torch.save writes it; {convert}"
-    assert refusal(path, b"\x89HDF\r\n\x1a\n" + bytes(500)) == f"{expected} an HDF5 file; read it with load_hdf5"
-    other = f"{expected} another kind of file, or the beginning of one; name one that save has written"
-    for content in (b"\x00", b"epoch 1: loss 0.3\n" * 20, bytes(8), bytes(100), (5).to_bytes(8, "little"), pickle.dumps([1], 0)):
-        assert refusal(path, content) == other
+PICKLE, ZIP = "a pickle, which may run any program and is never opened; ", "a zip archive, as torch.save writes it; "
+OTHER = "another kind of file, or the beginning of one; name one that save has written"
+CONVERT = (
+    "a .pt or .pth file of PyTorch is converted by python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('{path}', "
+    "weights_only=True), '{stem}.safetensors')\""
+)
+
+
+def archive():
+    """A zip archive such as torch.save writes."""
+    with zipfile.ZipFile(content := io.BytesIO(), "w") as file:
+        file.writestr("archive/data.pkl", b"")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "an empty one; fetch or save it again"), (archive(), ZIP + CONVERT),
+        *[(pickle.dumps({"a": [1, 2, 3]}, protocol), PICKLE + CONVERT) for protocol in (2, 3, 4, 5)],
+        (b"\x89HDF\r\n\x1a\n" + bytes(500), "an HDF5 file; read it with load_hdf5"), (b"\x00", OTHER), (bytes(8), OTHER),
+        (b"epoch 1: loss 0.3\n" * 20, OTHER), (bytes(100), OTHER), ((5).to_bytes(8, "little"), OTHER), (pickle.dumps([1], 0), OTHER),
+    ],
+)  # fmt: skip
+def test_files_of_other_kinds_are_named(path, content, kind):
+    kind = kind.replace("{path}", str(path)).replace("{stem}", str(path.with_suffix("")))
+    assert refusal(path, content) == f"safetensors file, got {kind}"
 
 
 def test_a_pickle_is_not_run(path):
@@ -211,40 +206,44 @@ def test_a_pickle_is_not_run(path):
 # Headers that claim what cannot be
 
 
-def test_a_header_that_claims_to_be_longer_than_the_file_is_refused_before_it_is_read(path):
-    limit = f"{path} expected a safetensors file with a header of at most 100000000 bytes, got a header of"
-    assert refusal(path, file_of({}, length=3)) == f"{limit} 3 bytes in a file of 10; fetch or save it again"
-    assert refusal(path, file_of({}, length=100_000_000)) == f"{limit} 100000000 bytes in a file of 10; fetch or save it again"
-    assert refusal(path, file_of({}, length=100_000_001)) == f"{limit} 100000001 bytes; fetch or save it again"
-    assert refusal(path, file_of({}, length=2**64 - 1)) == f"{limit} {2**64 - 1} bytes; fetch or save it again"
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        (3, "3 bytes in a file of 10"), (10**8, f"{10**8} bytes in a file of 10"), (10**8 + 1, f"{10**8 + 1} bytes"),
+        (2**64 - 1, f"{2**64 - 1} bytes"),
+    ],
+)  # fmt: skip
+def test_a_header_that_claims_to_be_longer_than_the_file_is_refused_before_it_is_read(path, length, shown):
+    limit = "safetensors file with a header of at most 100000000 bytes, got a header of"
+    assert refusal(path, file_of({}, length=length)) == f"{limit} {shown}; fetch or save it again"
 
 
 def test_a_header_over_the_limit_is_refused_even_if_it_is_there(path, monkeypatch):
     monkeypatch.setattr(array_files, "MAX_HEADER_BYTES", 10)
     path.write_bytes(file_of(b"{}" + b" " * 8))
     assert read_arrays(path) == ({}, {})
-    message = f"{path} expected a safetensors file with a header of at most 10 bytes, got a header of 11 bytes; fetch or save it again"
+    message = "safetensors file with a header of at most 10 bytes, got a header of 11 bytes; fetch or save it again"
     assert refusal(path, file_of(b"{}" + b" " * 9)) == message
 
 
 @pytest.mark.parametrize(
     ("header", "why"),
     [
-        (b"{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        (b'{"a": \xff}', "'utf-8' codec can't decode byte 0xff in position 6: invalid start byte"),
-        (b'{"a": 1, "a": 2}', "'a' stands there twice"),
-        (b'{"x": ' + b"[" * 200_000, None),
+        (b"{", "(Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+        (b'{"a": \xff}', "('utf-8' codec can't decode byte 0xff in position 6: invalid start byte)"),
+        (b'{"a": 1, "a": 2}', "('a' stands there twice)"),
+        (b'{"x": ' + b"[" * 200_000, ""),
     ],
 )
 def test_a_header_that_is_no_json_is_refused(path, header, why):
     message = refusal(path, file_of(header))
-    assert message.startswith(f"{path} expected a whole safetensors file, got a header that is no JSON (")
+    assert message.startswith("whole safetensors file, got a header that is no JSON (")
     assert message.endswith("; fetch or save it again")
-    if why:
-        assert f"({why})" in message
+    assert why in message
 
 
 FLOATS = claim(0, 8)
+ONES, WITHOUT = [1] * 32 + [2], "a without exactly dtype, shape and data_offsets"
 KINDS = "BOOL, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64"
 
 
@@ -262,26 +261,18 @@ KINDS = "BOOL, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64"
         ({"a": FLOATS, "b": claim(4, 12)}, 12, "b at 4 to 12, with bytes of another array in it, where 8 was due"),
         ({"a": FLOATS, "b": claim(12, 20)}, 20, "b at 12 to 20, with a hole before it, where 8 was due"),
         ({"a": claim(4, 12)}, 12, "a at 4 to 12, with a hole before it, where 0 was due"),
-        ({"a": FLOATS}, 9, "9 bytes of elements, of which 8 belong to arrays"),
-        ({}, 1, "1 bytes of elements, of which 0 belong to arrays"),
-        ({"a": claim(8, 0)}, 8, "a at [8, 0]"),
-        ({"a": claim(-8, 0)}, 8, "a at [-8, 0]"),
-        ({"a": claim(0, 8.0)}, 8, "a at [0, 8.0]"),
-        ({"a": claim(False, 8)}, 8, "a at [False, 8]"),
-        ({"a": {**FLOATS, "data_offsets": [0, 8, 8]}}, 8, "a at [0, 8, 8]"),
-        ({"a": {**FLOATS, "data_offsets": 8}}, 8, "a at 8"),
-        ({"a": claim(shape=(-2, -1))}, 8, "a of shape [-2, -1]"),
-        ({"a": claim(shape=("2",))}, 8, "a of shape ['2']"),
-        ({"a": claim(shape=(1,) * 32 + (2,))}, 8, f"a of shape {[1] * 32 + [2]!s:.80}"),
+        ({"a": FLOATS}, 9, "9 bytes of elements, of which 8 belong to arrays"), ({}, 1, "1 bytes of elements, of which 0 belong to arrays"),
+        ({"a": claim(8, 0)}, 8, "a at [8, 0]"), ({"a": claim(-8, 0)}, 8, "a at [-8, 0]"), ({"a": claim(0, 8.0)}, 8, "a at [0, 8.0]"),
+        ({"a": claim(False, 8)}, 8, "a at [False, 8]"), ({"a": {**FLOATS, "data_offsets": [0, 8, 8]}}, 8, "a at [0, 8, 8]"),
+        ({"a": {**FLOATS, "data_offsets": 8}}, 8, "a at 8"), ({"a": claim(shape=(-2, -1))}, 8, "a of shape [-2, -1]"),
+        ({"a": claim(shape=("2",))}, 8, "a of shape ['2']"), ({"a": claim(shape=ONES)}, 8, f"a of shape {ONES!s:.80}"),
         ({"a": claim(dtype="F8_E4M3")}, 8, f"a of dtype 'F8_E4M3', which is none of {KINDS}"),
         ({"a": claim(dtype=["F32"])}, 8, f"a of dtype ['F32'], which is none of {KINDS}"),
-        ({"a": {"dtype": "F32", "shape": [2]}}, 8, "a without exactly dtype, shape and data_offsets"),
-        ({"a": {**FLOATS, "more": 1}}, 8, "a without exactly dtype, shape and data_offsets"),
-        ({"a": [1]}, 8, "a without exactly dtype, shape and data_offsets"),
+        ({"a": {"dtype": "F32", "shape": [2]}}, 8, WITHOUT), ({"a": {**FLOATS, "more": 1}}, 8, WITHOUT), ({"a": [1]}, 8, WITHOUT),
     ],
-)
+)  # fmt: skip
 def test_a_header_that_does_not_fit_its_elements_is_refused(path, header, elements, wrong):
-    message = f"{path} expected a whole safetensors file, got a header that does not fit its elements ({wrong}); fetch or save it again"
+    message = f"whole safetensors file, got a header that does not fit its elements ({wrong}); fetch or save it again"
     assert refusal(path, file_of(header, bytes(elements))) == message
 
 
@@ -293,7 +284,7 @@ def test_of_many_wrong_arrays_ten_are_told(path):
 
 @pytest.mark.parametrize("notes", [3, [], {"a": 1}, {"a": {}}])
 def test_notes_that_are_no_text_are_refused(path, notes):
-    message = f"{path} expected a whole safetensors file, got notes (__metadata__) that are not text by name; fetch or save it again"
+    message = "whole safetensors file, got notes (__metadata__) that are not text by name; fetch or save it again"
     assert refusal(path, file_of({"__metadata__": notes})) == message
 
 
@@ -301,26 +292,24 @@ def test_truth_values_that_are_neither_0_nor_1_are_refused(path):
     header = {"a": claim(0, 3, "BOOL", (3,))}
     path.write_bytes(file_of(header, bytes([0, 1, 1])))
     assert read_arrays(path)[0]["a"].tolist() == [False, True, True]
-    why = "a of BOOL with bytes other than 0 and 1"
-    assert (
-        refusal(path, file_of(header, bytes([0, 1, 2]))) == f"{path} expected a whole safetensors file, got {why}; fetch or save it again"
-    )
+    message = "whole safetensors file, got a of BOOL with bytes other than 0 and 1; fetch or save it again"
+    assert refusal(path, file_of(header, bytes([0, 1, 2]))) == message
 
 
 def test_bfloat16_without_the_package_names_it(path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ml_dtypes", None)
-    assert "(a of BF16, which needs the package ml_dtypes (pip install ml_dtypes));" in refusal(
-        path, file_of({"a": claim(0, 4, "BF16")}, bytes(4))
-    )
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    reason = "(a of BF16, which needs the package ml_dtypes (pip install ml_dtypes));"
+    assert reason in refusal(path, file_of({"a": claim(0, 4, "BF16")}, bytes(4)))
 
 
 def test_every_truncation_is_refused(path):
     write_arrays(path, {"a": np.arange(3.0), "b": np.array([True])}, {"n": "x"})
     content = path.read_bytes()
     for length in range(len(content)):
-        assert refusal(path, content[:length]).startswith(f"{path} expected a ")
+        refusal(path, content[:length])
 
 
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(0, 255))
 @example(0, 0)
 def test_a_changed_byte_gives_arrays_or_a_refusal_and_nothing_else(tmp_path_factory, place, byte):
@@ -357,7 +346,7 @@ def test_two_threads_may_write_the_same_file(path):
 
     def write(content):
         try:
-            for _ in range(10):
+            for _ in range(5):
                 replace_file(path, content)
         except OSError as error:
             failed.append(error)

@@ -135,73 +135,45 @@ MANIPULATION = [
     Row("tile", lambda lib, x: lib.tile(x, (2, 1, 2)), lambda lib, x: lib.tile(x, (2, 1, 2)), kinds="fib"),
     Row("unstack", lambda lib, x: lib.unstack(x, axis=-1), lambda lib, x: lib.unbind(x, -1), kinds="fib", least=1),
     Row("broadcast_to", lambda lib, x: lib.broadcast_to(x, (4, *x.shape)), lambda lib, x: x.expand(4, *x.shape), kinds="fib"),
-    Row(
-        "broadcast_arrays",
-        lambda lib, x: lib.broadcast_arrays(x, x[None, ...]),
-        lambda lib, x: lib.broadcast_tensors(x, x[None, ...]),
-        kinds="f",
-    ),
+    Row("broadcast_arrays", lambda lib, x: lib.broadcast_arrays(x, x[None, ...]), lambda lib, x: lib.broadcast_tensors(x, x[None, ...]),
+        kinds="f"),
     Row("astype", lambda lib, x: lib.astype(x, lib.int64), lambda lib, x: x.to(lib.int64), kinds="fib"),
     Row("tril", lambda lib, x: lib.tril(x, k=1), lambda lib, x: lib.tril(x, 1), kinds="fib", least=2),
     Row("triu", lambda lib, x: lib.triu(x, k=-1), lambda lib, x: lib.triu(x, -1), kinds="fib", least=2),
     Row("meshgrid", *[lambda lib, x: lib.meshgrid(x, x[:2], indexing="xy")] * 2, least=1, most=1),
-]
+]  # fmt: skip
 
 SEARCHING = [
     Row("where", lambda lib, x, y: lib.where(x > y, x, y), lambda lib, x, y: lib.where(x > y, x, y), 2, "fi"),
     Row("nonzero", lambda lib, x: lib.nonzero(x), lambda lib, x: lib.nonzero(x, as_tuple=True), kinds="fib", least=1),
-    Row(
-        "searchsorted",
-        lambda lib, x: lib.searchsorted(lib.sort(x), x),
-        lambda lib, x: lib.searchsorted(lib.sort(x)[0], x),
-        kinds="fi",
-        least=1,
-        most=1,
-    ),
+    Row("searchsorted", lambda lib, x: lib.searchsorted(lib.sort(x), x), lambda lib, x: lib.searchsorted(lib.sort(x)[0], x), kinds="fi",
+        least=1, most=1),
     Row("sort", lambda lib, x: lib.sort(x, axis=0), lambda lib, x: lib.sort(x, dim=0)[0], kinds="fi", least=1),
     Row("sort last axis", lambda lib, x: lib.sort(x, descending=True), lambda lib, x: lib.sort(x, descending=True)[0], kinds="fi", least=1),
     Row("argsort", lambda lib, x: lib.argsort(x), lambda lib, x: lib.argsort(x, stable=True), kinds="fi", least=1),
     Row("argsort descending", lambda lib, x: lib.argsort(x, descending=True), lambda lib, x: lib.argsort(x, descending=True), least=1),
-    Row(
-        "take",
-        lambda lib, x: lib.take(x, lib.asarray([1, 0, 1]), axis=-1),
-        lambda lib, x: lib.index_select(x, -1, lib.tensor([1, 0, 1])),
-        least=1,
-    ),
-    Row(
-        "take_along_axis",
-        lambda lib, x: lib.take_along_axis(x, lib.argsort(x), axis=-1),
-        lambda lib, x: lib.take_along_dim(x, lib.argsort(x), dim=-1),
-        least=1,
-    ),
+    Row("take", lambda lib, x: lib.take(x, lib.asarray([1, 0, 1]), axis=-1), lambda lib, x: lib.index_select(x, -1, lib.tensor([1, 0, 1])),
+        least=1),
+    Row("take_along_axis", lambda lib, x: lib.take_along_axis(x, lib.argsort(x), axis=-1),
+        lambda lib, x: lib.take_along_dim(x, lib.argsort(x), dim=-1), least=1),
     *pairs("unique_values:unique", kinds="fib"),
     Row("unique_counts", lambda lib, x: lib.unique_counts(x), lambda lib, x: lib.unique(x, return_counts=True), kinds="fib"),
     Row("unique_inverse", lambda lib, x: lib.unique_inverse(x), lambda lib, x: lib.unique(x, return_inverse=True), kinds="fib"),
     *pairs("isin", arrays=2, kinds="i"),
-]
+]  # fmt: skip
 
 LINEAR_ALGEBRA = [
     Row("matmul", lambda lib, x, y: lib.matmul(x, y.mT), lambda lib, x, y: lib.matmul(x, y.mT), 2, "fi", least=2),
     Row("matmul vectors", *[lambda lib, x, y: lib.matmul(x[0, :], y.mT)] * 2, arrays=2, kinds="fi", least=2, empty=False),
     Row("vecdot", lambda lib, x, y: lib.vecdot(x, y), lambda lib, x, y: lib.linalg.vecdot(x, y), 2, "fi", least=1),
     Row("tensordot", lambda lib, x, y: lib.tensordot(x, y.mT, axes=1), lambda lib, x, y: lib.tensordot(x, y.mT, dims=1), 2, "fi", least=2),
-    Row(
-        "linalg.outer",
-        lambda lib, x: lib.linalg.outer(x[0, :], x[1, :]),
-        lambda lib, x: lib.outer(x[0], x[1]),
-        kinds="fi",
-        least=2,
-        empty=False,
-    ),
+    Row("linalg.outer", lambda lib, x: lib.linalg.outer(x[0, :], x[1, :]), lambda lib, x: lib.outer(x[0], x[1]), kinds="fi", least=2,
+        empty=False),
     Row("linalg.trace", lambda lib, x: lib.linalg.trace(x), lambda lib, x: lib.trace(x), kinds="fi", least=2),
     Row("linalg.diagonal", lambda lib, x: lib.linalg.diagonal(x, offset=1), lambda lib, x: lib.diagonal(x, 1), kinds="fi", least=2),
     Row("linalg.vector_norm", lambda lib, x: lib.linalg.vector_norm(x), lambda lib, x: lib.linalg.vector_norm(x)),
-    Row(
-        "linalg.vector_norm 1",
-        lambda lib, x: lib.linalg.vector_norm(x, axis=-1, ord=1),
-        lambda lib, x: lib.linalg.vector_norm(x, 1, -1),
-        least=1,
-    ),
+    Row("linalg.vector_norm 1", lambda lib, x: lib.linalg.vector_norm(x, axis=-1, ord=1), lambda lib, x: lib.linalg.vector_norm(x, 1, -1),
+        least=1),
     *pairs("linalg.matrix_norm", least=2),
     *[
         Row(f"linalg.{name}", *[lambda lib, x, n=name: getattr(lib.linalg, n)(definite(lib, x))] * 2, least=2, empty=False)
@@ -214,7 +186,7 @@ LINEAR_ALGEBRA = [
     Row("linalg.matrix_power", *[lambda lib, x: lib.linalg.matrix_power(definite(lib, x), 3)] * 2, least=2, empty=False),
     Row("linalg.matrix_rank", *[lambda lib, x: lib.linalg.matrix_rank(definite(lib, x))] * 2, least=2, empty=False),
     Row("linalg.cross", *[lambda lib, x, y: lib.linalg.cross(x, y)] * 2, arrays=2, kinds="fi", least=1),
-]
+]  # fmt: skip
 
 CREATION = [
     Row(name, call, call, arrays=0, kinds=kinds)

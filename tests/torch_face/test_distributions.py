@@ -96,12 +96,10 @@ def test_draws_have_the_frequencies_of_the_distribution() -> None:
 @pytest.mark.parametrize(
     ("make", "batch"),
     [
-        (lambda: Normal(torch.zeros(2, 3), 1), (2, 3)),
-        (lambda: Uniform(0, torch.ones(3)), (3,)),
-        (lambda: Bernoulli(0.5), ()),
+        (lambda: Normal(torch.zeros(2, 3), 1), (2, 3)), (lambda: Uniform(0, torch.ones(3)), (3,)), (lambda: Bernoulli(0.5), ()),
         (lambda: Categorical(torch.ones(2, 3, 4)), (2, 3)),
     ],
-)
+)  # fmt: skip
 def test_draws_have_the_shape_of_the_sample_and_of_the_batch(make: Callable[[], Any], batch: tuple[int, ...]) -> None:
     d = make()
     for shape in ((), (5,), (2, 2), (0,)):

@@ -121,15 +121,11 @@ def test_the_error_for_a_name_without_a_similar_one_names_the_table(owner):
 @pytest.mark.parametrize(
     ("name", "private"),
     [
-        ("torch.distributionss", "torch.reductions;"),
-        ("torch.placements", "torch.placement;"),
-        ("torch.creations", "torch.creation;"),
-        ("torch.nn.linears", "torch.nn.linear;"),
-        ("torch.nn.functional.lifted", "torch.nn.functional.lift;"),
-        ("torch.linalg.lifts", "torch.linalg.lift;"),
-        ("torch.Tensor.engine", "torch.Tensor._engine;"),
+        ("torch.distributionss", "torch.reductions;"), ("torch.placements", "torch.placement;"), ("torch.creations", "torch.creation;"),
+        ("torch.nn.linears", "torch.nn.linear;"), ("torch.nn.functional.lifted", "torch.nn.functional.lift;"),
+        ("torch.linalg.lifts", "torch.linalg.lift;"), ("torch.Tensor.engine", "torch.Tensor._engine;"),
     ],
-)
+)  # fmt: skip
 def test_no_private_name_is_suggested(name, private):
     find(private.rstrip(";"), "minitorch.torch")
     assert private not in message(name)

@@ -219,18 +219,10 @@ def test_a_layer_computes_what_pytorch_s_does(name: str, args: tuple[Any, ...], 
 
 
 INITIAL = [
-    ("Linear", (40, 50)),
-    ("Conv2d", (8, 16, 3)),
-    ("Conv1d", (8, 16, 3)),
-    ("ConvTranspose2d", (8, 16, 3)),
-    ("Embedding", (50, 40)),
-    ("LSTM", (20, 30)),
-    ("GRUCell", (20, 30)),
-    ("MultiheadAttention", (32, 4)),
-    ("Bilinear", (10, 11, 12)),
-    ("TransformerEncoderLayer", (32, 4, 64)),
-    ("BatchNorm2d", (8,)),
-]
+    ("Linear", (40, 50)), ("Conv2d", (8, 16, 3)), ("Conv1d", (8, 16, 3)), ("ConvTranspose2d", (8, 16, 3)), ("Embedding", (50, 40)),
+    ("LSTM", (20, 30)), ("GRUCell", (20, 30)), ("MultiheadAttention", (32, 4)), ("Bilinear", (10, 11, 12)),
+    ("TransformerEncoderLayer", (32, 4, 64)), ("BatchNorm2d", (8,)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "args"), INITIAL, ids=[name for name, _ in INITIAL])

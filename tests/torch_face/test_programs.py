@@ -105,24 +105,16 @@ def test_every_import_of_torchvision_finds_the_names_of_ours():
     ("source", "error", "absent", "nearest"),
     [
         ("import torchvision\ntorchvision.transform", AttributeError, "torchvision has no transform", "torchvision.transforms"),
-        (
-            "import torchvision.transforms as T\nT.RandomResizedCrop(8)",
-            AttributeError,
-            "torchvision.transforms has no RandomResizedCrop",
-            "torchvision.transforms.RandomCrop",
-        ),
+        ("import torchvision.transforms as T\nT.RandomResizedCrop(8)", AttributeError, "torchvision.transforms has no RandomResizedCrop",
+         "torchvision.transforms.RandomCrop"),
         ("from torchvision import dataset", ImportError, "torchvision has no dataset", "torchvision.datasets"),
         ("from torchvision.models import resnet20", ImportError, "torchvision.models has no resnet20", "torchvision.models.resnet50"),
         ("from torchvision.datasets import KMNIST", ImportError, "torchvision.datasets has no KMNIST", "torchvision.datasets.MNIST"),
-        (
-            "from torchvision.transforms.functional import normalise",
-            ImportError,
-            "torchvision.transforms.functional has no normalise",
-            "torchvision.transforms.functional.normalize",
-        ),
+        ("from torchvision.transforms.functional import normalise", ImportError, "torchvision.transforms.functional has no normalise",
+         "torchvision.transforms.functional.normalize"),
         ("from torch.nn import Linaer", ImportError, "torch.nn has no Linaer", "torch.nn.Linear"),
     ],
-)
+)  # fmt: skip
 def test_a_name_of_torchvision_that_is_absent_is_an_error_with_the_nearest_one(source, error, absent, nearest):
     pytest.importorskip("minitorch.torch.vision", reason="this workspace has no minitorch.torch")
     with pytest.raises(error, match=f"^{re.escape(f'{absent} in minitorch; the nearest name is {nearest}')}"):

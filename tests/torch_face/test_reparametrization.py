@@ -70,11 +70,9 @@ def test_what_is_not_there_is_neither_computed_nor_removed() -> None:
 
 
 LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
-    ("Linear", (4, 3), (5, 4), {}),
-    ("Conv2d", (2, 3, 2), (1, 2, 4, 3), {}),
-    ("ConvTranspose2d", (2, 3, 2), (1, 2, 4, 3), {}),
+    ("Linear", (4, 3), (5, 4), {}), ("Conv2d", (2, 3, 2), (1, 2, 4, 3), {}), ("ConvTranspose2d", (2, 3, 2), (1, 2, 4, 3), {}),
     ("Linear", (4, 3), (5, 4), {"dim": 1}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

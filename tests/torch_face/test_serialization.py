@@ -130,11 +130,8 @@ def test_pytorch_reads_and_writes_the_same_files(tmp_path: Path) -> None:
     model(theirs.randn(2, 2, 5, 5)).sum().backward()
     optimizer.step()
     given = {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "bf16": theirs.ones(2).bfloat16(),
-        "parameter": model[0].bias,
-    }
+        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "bf16": theirs.ones(2).bfloat16(), "parameter": model[0].bias,
+    }  # fmt: skip
     theirs.save(given, tmp_path / "theirs.pt")
     found = load(tmp_path / "theirs.pt")
     assert found.pop("bf16").float().tolist() == [1.0, 1.0]

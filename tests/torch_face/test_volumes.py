@@ -29,12 +29,10 @@ def windows(x: np.ndarray, kernel: Triple, stride: Triple, padding: Triple, dila
 @pytest.mark.parametrize(
     ("kernel", "stride", "padding", "dilation", "groups"),
     [
-        ((1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
-        ((3, 2, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
-        ((2, 3, 2), (2, 1, 3), (2, 1, 0), (1, 2, 3), 2),
-        ((5, 6, 7), (1, 1, 1), (0, 0, 0), (1, 1, 1), 4),
+        ((1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1), ((3, 2, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
+        ((2, 3, 2), (2, 1, 3), (2, 1, 0), (1, 2, 3), 2), ((5, 6, 7), (1, 1, 1), (0, 0, 0), (1, 1, 1), 4),
     ],
-)
+)  # fmt: skip
 def test_convolution_equals_numpy(kernel: Triple, stride: Triple, padding: Triple, dilation: Triple, groups: int) -> None:
     weight = np.random.default_rng(1).standard_normal((8, 4 // groups, *kernel))
     bias = np.arange(8.0)

@@ -5,9 +5,10 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, float32, manual_seed, tensor
+from minitorch.models import GPT
 from minitorch.models.resnet import BasicBlock, Bottleneck, ResNet
 from minitorch.nn import cross_entropy
-from tests.models.test_image_models import gpt, images
+from tests.models.test_image_models import images
 
 
 @pytest.mark.parametrize(("block", "wide"), [(BasicBlock, 512), (Bottleneck, 2048)], ids=["basic", "bottleneck"])
@@ -54,7 +55,8 @@ def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_sam
 
 
 def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
-    model = gpt()
+    manual_seed(0)
+    model = GPT(vocabulary=7, context=8, layers=2, heads=2, width=16, backend=FastBackend, dtype=float32)
     text = np.array([0, 1, 2, 3, 4, 5, 6] * 4)
     x = tensor(np.stack([text[i : i + 8] for i in range(14)]), FastBackend)
     y = tensor(np.concatenate([text[i + 1 : i + 9] for i in range(14)]), FastBackend)
@@ -67,8 +69,3 @@ def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
     assert loss.item() < 0.1
     assert model.generate([2], 10, temperature=0) == [2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5]
     assert model.training
-    manual_seed(5)
-    first = model.generate([0, 1], 6, temperature=5.0)
-    manual_seed(5)
-    assert model.generate([0, 1], 6, temperature=5.0) == first
-    assert len(first) == 8
