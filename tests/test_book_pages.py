@@ -10,16 +10,11 @@ import minitorch
 import minitorch.torch
 
 from .test_docs import CHAPTERS, DOCS, check_answers, code_cells, glossary, page_name, questions, run_extension
+from .test_nn_functional import softmax_of
 
 PAGES = [DOCS / f"{name}.md" for name in ("attention", "training_large", "data_parallel", "from_here_to_pytorch")]
 
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <([^>]+)>)?`")
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Row by row, in NumPy."""
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
 
 
 def row(name: str, table: int) -> list[list[float]]:
@@ -47,8 +42,7 @@ def test_a_page_has_an_example_a_figure_common_mistakes_and_questions(page) -> N
     found = questions(page)
     assert 5 <= len(found) <= 8
     assert all(len(question["answer"].split()) >= 5 for question in found)
-    listed = (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
-    assert page.stem in listed
+    assert page.stem in (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("page", PAGES[:-1], ids=page_name)
@@ -62,7 +56,7 @@ def test_the_numbers_of_attention_by_hand_are_numpys() -> None:
     query, key, value = x * [2, 1], x, x * [2, 4]  # the three matrices are diagonal
     scores = query @ key.T
     scaled = np.where(np.tri(3) > 0, scores / math.sqrt(2), -math.inf)
-    weights = softmax(scaled)
+    weights = softmax_of(scaled, -1)
     for i in range(3):
         assert row(f"token {i + 1}", 0) == [x[i].tolist(), query[i].tolist(), key[i].tolist(), value[i].tolist()]
         assert row(f"token {i + 1}", 1) == [scores[i].tolist(), shown(scaled[i]), shown(weights[i])]
@@ -82,7 +76,7 @@ def test_the_heads_of_the_page_on_attention_are_numpys() -> None:
     query, key = [2, 1], np.array([[1, 0, 1], [0, 1, 1]])
     for head in range(2):
         scores = query[head] * key[head]
-        assert row(f"head {head + 1}", 2) == [[query[head]], key[head].tolist(), scores.tolist(), shown(softmax(scores))]
+        assert row(f"head {head + 1}", 2) == [[query[head]], key[head].tolist(), scores.tolist(), shown(softmax_of(scores, -1))]
 
 
 def test_the_limits_of_half_precision_follow_from_the_bits() -> None:
@@ -106,10 +100,6 @@ def comparison() -> list[list[str]]:
     return rows[1:]
 
 
-def test_the_table_of_the_two_interfaces_shows_the_course_s_values() -> None:
-    check_table(minitorch, 1)
-
-
 def check_table(library, number: int) -> None:
     assert len(comparison()) >= 9
     for expression, *values in comparison():
@@ -117,6 +107,10 @@ def check_table(library, number: int) -> None:
         found = eval(expression, {**vars(library), "x": x, "len": len, "callable": callable})
         wanted = eval(values[number - 1], {"math": math})
         assert found == (pytest.approx(wanted, abs=1e-4) if isinstance(wanted, float) else wanted), expression
+
+
+def test_the_table_of_the_two_interfaces_shows_the_course_s_values() -> None:
+    check_table(minitorch, 1)
 
 
 def test_pytorch_agrees_with_the_table_of_the_two_interfaces() -> None:

@@ -1,7 +1,6 @@
 """The six data sets: seeds, ranges, and labels by independently written rules."""
 
 import math
-import re
 import sys
 
 import numpy as np
@@ -10,6 +9,8 @@ import pytest
 import minitorch
 from minitorch import Graph, datasets
 from minitorch.datasets import make_pts
+
+from .errors import raises
 
 RULES = {
     "Simple": lambda x, y: x < 0.5,
@@ -47,7 +48,7 @@ def test_a_data_set_has_n_points_in_the_unit_square_and_n_labels(name, N):
 def test_the_seed_determines_the_points(name):
     assert datasets[name](20, seed=3) == datasets[name](20, seed=3)
     assert datasets[name](20, seed=3).X != datasets[name](20, seed=4).X
-    assert datasets[name](20) == datasets[name](20, seed=0)
+    assert datasets[name](np.int64(20)) == datasets[name](20, seed=0)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -72,16 +73,11 @@ def test_points_cover_the_square():
         assert sum(coordinates) / 1000 == pytest.approx(0.5, abs=0.05)
 
 
-def rotated(point):
-    """The point rotated by half a turn around the middle of the square."""
-    return (pytest.approx(1 - point[0]), pytest.approx(1 - point[1]))
-
-
-def test_the_second_spiral_is_the_first_rotated_by_half_a_turn():
+def test_the_second_spiral_is_the_first_rotated_by_half_a_turn_around_the_middle():
     graph = datasets["Spiral"](40, seed=2)
-    arms = {label: sorted(x for x, y in zip(graph.X, graph.y, strict=True) if y == label) for label in (0, 1)}
-    assert [len(arms[0]), len(arms[1])] == [20, 20]
-    assert arms[1] == [rotated(point) for point in reversed(arms[0])]
+    first, second = (sorted(x for x, y in zip(graph.X, graph.y, strict=True) if y == label) for label in (0, 1))
+    assert [len(first), len(second)] == [20, 20]
+    assert second == [(pytest.approx(1 - x), pytest.approx(1 - y)) for x, y in reversed(first)]
 
 
 def test_an_arm_winds_outward_by_one_and_a_half_turns():
@@ -94,9 +90,9 @@ def test_an_arm_winds_outward_by_one_and_a_half_turns():
         assert math.cos(math.atan2(y, x) - part * 3 * math.pi) == pytest.approx(1)
 
 
-def test_the_arms_of_an_odd_spiral_differ_by_one_point():
-    for N, ones in ((1, 0), (7, 3), (51, 25)):
-        assert sum(datasets["Spiral"](N).y) == ones
+@pytest.mark.parametrize(("N", "ones"), [(1, 0), (7, 3), (51, 25)])
+def test_the_arms_of_an_odd_spiral_differ_by_one_point(N, ones):
+    assert sum(datasets["Spiral"](N).y) == ones
 
 
 def test_the_seed_only_shuffles_the_spiral():
@@ -104,13 +100,8 @@ def test_the_seed_only_shuffles_the_spiral():
     assert sorted(zip(a.X, a.y, strict=True)) == sorted(zip(b.X, b.y, strict=True))
 
 
-def test_the_number_of_points_may_be_a_numpy_integer():
-    assert datasets["Xor"](np.int64(3)) == datasets["Xor"](3)
-
-
 @pytest.mark.parametrize("name", datasets)
 @pytest.mark.parametrize("N", [0, -1, 2.0, True, "50", None])
 def test_a_wrong_number_of_points_is_refused(name, N):
-    message = f"a data set expected a whole number of points, at least 1, got {N!r}; try 50"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with raises(ValueError, f"a data set expected a whole number of points, at least 1, got {N!r}; try 50"):
         datasets[name](N)

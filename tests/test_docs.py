@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 CHAPTERS = [page for page in PAGES if page.parent.name.startswith("module") and page.name != "index.md"]
 FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+HIDDEN = (":tags: [hide-input]", ":tags: [remove-cell]")
 SECTION = re.compile(r"^## Check yourself\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(
     r"^:::\{check\}\n(?::check: (?P<check>[^\n]+)\n)?\n?(?P<question>\S.*?)\n\*\*Answer\.\*\*(?P<answer>.*?)\n:::$",
@@ -66,6 +68,11 @@ def run_extension(code: str) -> str:
     return printed.getvalue()
 
 
+def draw(module: str, expression: str) -> str:
+    """The HTML of a figure."""
+    return run_extension(f"from {module} import *\nprint({expression}._repr_html_())")
+
+
 def texts_of(drawn: str) -> list[str]:
     """The texts in a picture, in their order."""
     return re.findall(r">([^<>]+)</text>", drawn)
@@ -85,40 +92,30 @@ def build(folder: Path, extension: str, page: str) -> tuple[int, str, str]:
     return status, messages.getvalue(), html.read_text(encoding="utf-8") if html.exists() else ""
 
 
-@pytest.mark.parametrize("task", course().tasks, ids=lambda task: task.id)
-def test_every_task_has_a_page_with_its_box(task) -> None:
-    page = DOCS / f"{task.page}.md"
-    assert page.is_file(), f"tasks.toml names the page {task.page} for Task {task.id}"
-    assert f"```{{task}} {task.id}\n" in page.read_text(encoding="utf-8")
+def test_every_task_has_a_page_with_its_box() -> None:
+    pages = {task.id: (DOCS / f"{task.page}.md").read_text(encoding="utf-8") for task in course().tasks}
+    assert [task for task, text in pages.items() if f"```{{task}} {task}\n" not in text] == []
+
+
+WITHOUT_TASK = {
+    *("module1/topological_order", "module1/depth_first_search", "module1/forward_mode", "module2/strides", "module2/in_place"),
+    *("module2/expand_and_gradients", "module2/gradient_checks", "module3/compiling", "module3/stride_aligned", "module3/races"),
+    *("module3/performance", "module3/small_batches", "module3/gpu_machines", "module4/fast_convolution", "module4/sentiment"),
+}
+FIGURE = r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades)\("
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
 def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -> None:
     text = page.read_text(encoding="utf-8")
-    without_task = {
-        "module1/topological_order",
-        "module1/depth_first_search",
-        "module1/forward_mode",
-        "module2/strides",
-        "module2/expand_and_gradients",
-        "module2/gradient_checks",
-        "module2/in_place",
-        "module3/compiling",
-        "module3/stride_aligned",
-        "module3/races",
-        "module3/performance",
-        "module3/small_batches",
-        "module3/gpu_machines",
-        "module4/fast_convolution",
-        "module4/sentiment",
-    }
     assert re.search(r"^## By hand|^\| .* \| \*\*", text, re.MULTILINE), "no example by hand"
-    figures = "graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades"
-    assert re.search(rf"^({figures})\(", "".join(code_cells(page)), re.MULTILINE), "no figure"
+    assert re.search(FIGURE, "".join(code_cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
-    assert ("```{task} " in text) == (page_name(page) not in without_task)
+    assert ("```{task} " in text) == (page_name(page) not in WITHOUT_TASK)
     chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0]
     assert 600 <= len(chapter.split()) <= 1400
+    shown = [body for _, kind, body in FENCE.findall(text) if kind == "{code-cell}" and not body.startswith(HIDDEN)]
+    assert [line for body in shown for line in body.splitlines() if len(line) > 78] == [], "code that does not fit the page"
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
@@ -151,16 +148,6 @@ def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
     check_answers(page)
 
 
-@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
-def test_the_code_of_a_chapter_fits_the_page(page) -> None:
-    hidden = (":tags: [hide-input]", ":tags: [remove-cell]")
-    shown = [
-        body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}" and not body.startswith(hidden)
-    ]
-    too_long = [line for body in shown for line in body.splitlines() if len(line) > 78]
-    assert too_long == []
-
-
 def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
     for index in DOCS.glob("module*/index.md"):
         (listed,) = [body for _, kind, body in FENCE.findall(index.read_text(encoding="utf-8")) if kind == "{toctree}"]
@@ -168,12 +155,10 @@ def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
         assert {line for line in listed.splitlines() if line and not line.startswith(":")} == chapters
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_internal_links_of_the_book_work(page) -> None:
-    text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page_name(page)} links to {target}"
+def test_internal_links_of_the_book_work() -> None:
+    texts = {page: re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8"))) for page in PAGES}
+    links = [(page, target) for page, text in texts.items() for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in target]
+    assert [f"{page_name(page)} links to {target}" for page, target in links if not (page.parent / target).exists()] == []
 
 
 def headings(page: Path) -> set[str]:
@@ -194,13 +179,12 @@ def test_the_glossary_is_long_and_in_alphabetical_order() -> None:
     assert terms == sorted(terms, key=str.casefold)
 
 
-@pytest.mark.parametrize("term", glossary())
-def test_an_entry_of_the_glossary_leads_to_a_heading_of_a_page(term) -> None:
-    links = re.findall(r"\]\(([^)#]+)#([^)]+)\)", glossary()[term])
-    assert links, f"{term} names no page that explains it"
-    for target, anchor in links:
-        assert (DOCS / target).is_file(), f"{term} links to {target}"
-        assert anchor in headings(DOCS / target), f"{term} links to {target}#{anchor}"
+def test_an_entry_of_the_glossary_leads_to_a_heading_of_a_page() -> None:
+    links = {term: re.findall(r"\]\(([^)#]+)#([^)]+)\)", text) for term, text in glossary().items()}
+    assert [term for term, found in links.items() if not found] == [], "no page explains these"
+    anchors = {target: headings(DOCS / target) for target in {target for found in links.values() for target, _ in found}}
+    broken = [f"{term}: {target}#{anchor}" for term, found in links.items() for target, anchor in found if anchor not in anchors[target]]
+    assert broken == []
 
 
 def test_each_section_on_python_names_a_task_and_a_file_that_use_it() -> None:
@@ -228,38 +212,45 @@ def test_nothing_is_loaded_from_another_host() -> None:
 TASK_BOX = "import task_box\nfrom course.manifest import course\nprint(task_box.task_box('1.4', course()))"
 
 
-def test_a_task_box_agrees_with_the_manifest() -> None:
-    box = run_extension(TASK_BOX)
-    task = course().task("1.4")
-    assert "Task 1.4 · Backpropagation (30 points)" in box
-    assert "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`" in box
-    assert "`Mul.backward`" in box
-    assert "Builds on: Task 0.1, Task 1.1, Task 1.2, Task 1.3" in box
-    assert "course test 1.4\npytest -m task1_4\n" in box
-    assert [hint in box for hint in task.hints] == [True] * len(task.hints)
-
-
-def test_each_hint_is_nested_in_the_previous_one() -> None:
-    lines = run_extension(TASK_BOX).splitlines()
-    fences = [line.split("{")[0] for line in lines if "{dropdown}" in line]
-    closing = [line for line in lines if re.fullmatch(":+", line)]
-    count = len(course().task("1.4").hints)
-    assert count > 5  # more than there were fences for once
-    assert fences == [":" * length for length in range(count + 2, 2, -1)]
-    assert closing == [":" * length for length in range(3, count + 4)]
+def test_a_task_box_agrees_with_the_manifest_and_nests_each_hint_in_the_previous_one() -> None:
+    box, hints = run_extension(TASK_BOX), course().task("1.4").hints
+    for part in (
+        "Task 1.4 · Backpropagation (30 points)",
+        "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`",
+        "`Mul.backward`",
+        "Builds on: Task 0.1, Task 1.1, Task 1.2, Task 1.3",
+        "course test 1.4\npytest -m task1_4\n",
+        *hints,
+    ):
+        assert part in box
+    assert len(hints) > 5  # more than there were fences for once
+    assert re.findall("^(:+){dropdown}", box, re.MULTILINE) == [":" * length for length in range(len(hints) + 2, 2, -1)]
+    assert re.findall("^:+$", box, re.MULTILINE) == [":" * length for length in range(3, len(hints) + 4)]
 
 
 def test_an_unknown_task_is_refused_with_the_ids_that_exist() -> None:
-    with pytest.raises(ManifestError, match=r"there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
-        course().task("9.9")
-    with pytest.raises(ManifestError, match=r"^there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
-        run_extension(TASK_BOX.replace("1.4", "9.9"))
+    for use in (lambda: course().task("9.9"), lambda: run_extension(TASK_BOX.replace("1.4", "9.9"))):
+        with pytest.raises(ManifestError, match=r"^there is no task '9\.9'; the tasks are 0\.1, 0\.2, "):
+            use()
 
 
-def test_an_unknown_task_fails_the_build(tmp_path) -> None:
-    status, messages, _ = build(tmp_path, "task_box", "# Book\n\n```{task} 9.9\n```\n")
+@pytest.mark.parametrize(
+    ("extension", "page", "message"),
+    [
+        ("task_box", "# Book\n\n```{task} 9.9\n```\n", "{task}: there is no task '9.9'; the tasks are 0.1"),
+        ("chapter_head", "---\ndifficulty: 4\n---\n\n# Book\n", "index: expected a difficulty of 1, 2 or 3, got 4"),
+        (
+            "check_yourself",
+            "# Book\n\n:::{check}\nWhy?\n\n**Answer.**\n:::\n",
+            "{check}: expected a question, then **Answer.** and the answer; got 'Why?'",
+        ),
+    ],
+    ids=["an unknown task", "an unknown difficulty", "a question without an answer"],
+)
+def test_a_mistake_on_a_page_fails_the_build(tmp_path, extension, page, message) -> None:
+    status, messages, _ = build(tmp_path, extension, page)
     assert status != 0
-    assert "{task}: there is no task '9.9'; the tasks are 0.1" in messages
+    assert message in messages
 
 
 def test_a_known_task_becomes_a_box_with_nested_dropdowns(tmp_path) -> None:
@@ -276,38 +267,65 @@ def test_every_chapter_states_its_difficulty(page) -> None:
     assert re.match(r"---\n(?:(?!---\n).*\n)*difficulty: [123]\n", page.read_text(encoding="utf-8"))
 
 
-def test_the_head_of_a_chapter_states_times_and_difficulty() -> None:
-    code = """
-from chapter_head import head
+TIMES = [course().task(task).time for task in ("1.3", "1.4")]
+PRINTED = {
+    "the head of a chapter states its time and difficulty": (
+        "from chapter_head import head\nprint(head(200, '1', []))",
+        "Estimated time: 1 minute of reading · Difficulty: easy\n",
+    ),
+    "the head of a chapter with tasks states their times": (
+        """from chapter_head import head
 from course.manifest import course
-print(head(200, "1", []))
-print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4")]))
-"""
-    tasks = course().task("1.3"), course().task("1.4")
-    assert run_extension(code).splitlines() == [
-        "Estimated time: 1 minute of reading · Difficulty: easy",
-        f"Estimated time: 2 minutes of reading, {tasks[0].time} for Task 1.3, {tasks[1].time} for Task 1.4 · Difficulty: hard",
-    ]
-
-
-def test_a_block_of_code_counts_half_as_reading_and_outputs_do_not_count() -> None:
-    code = """
-from chapter_head import words
+print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4")]))""",
+        f"Estimated time: 2 minutes of reading, {TIMES[0]} for Task 1.3, {TIMES[1]} for Task 1.4 · Difficulty: hard\n",
+    ),
+    "a block of code counts half as reading, and outputs do not count": (
+        """from chapter_head import words
 from docutils.nodes import container, literal_block, paragraph, section
 output = container("", paragraph("", "7"), classes=["cell_output"])
-print(words(section("", paragraph("", "One two three."), literal_block("", "x = a + b + c"), output)))
-"""
-    assert run_extension(code) == "6.5\n"
+print(words(section("", paragraph("", "One two three."), literal_block("", "x = a + b + c"), output)))""",
+        "6.5\n",
+    ),
+    "speed-ups are relative to the first step": (
+        """import machine_figures
+machine_figures.chart = lambda spec, caption: print([(v["step"], v["work"], v["gain"]) for v in spec["data"]["values"]], caption)
+steps = [{"idea": "old", "seconds": {"add": [8.0, 7, 9], "exp": [6.0, 5, 7]}}, {"idea": "new", "seconds": {"exp": [1.5, 1, 2]}}]
+machine_figures.gains({"operations": {"add": 0, "exp": 0}, "steps": steps}, "C")""",
+        "[('old', 'add', 1.0), ('old', 'exp', 1.0), ('new', 'exp', 4.0)] C\n",
+    ),
+    "gradient descent draws its steps in their order": (
+        """import learning_figures
+learning_figures.chart = lambda spec, caption: print(spec["title"], [(v["x"], v["y"]) for v in spec["layer"][1]["data"]["values"]])
+learning_figures.Row = lambda panels, caption: print(caption)
+learning_figures.descent(lambda w: w * w, {"good": [2.0, 0.5], "bad": [2.0, -3.0]}, (-3, 3), 9, "C")""",
+        "good [(2.0, 4.0), (0.5, 0.25)]\nbad [(2.0, 4.0), (-3.0, 9.0)]\nC\n",
+    ),
+    "secants pass through both of their points": (
+        """import learning_figures
+learning_figures.chart = lambda spec, caption: print([(v["x"], v["y"], v["line"]) for v in spec["layer"][1]["data"]["values"]])
+learning_figures.secants(lambda x: x * x, 1.0, 2.0, [1.0], (0.0, 2.0), "C")""",
+        "[(0.0, -2.0, 'ε = 1: slope 3'), (2.0, 4.0, 'ε = 1: slope 3'), (0.0, -1.0, 'tangent: slope 2'), (2.0, 3.0, 'tangent: slope 2')]\n",
+    ),
+    "the output of a tool and a diff are those of a terminal": (
+        r"""from tool_output import run_tool, show_diff
+run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
+show_diff("a\nb\nc\nd", "a\nb\nC\nd", "letters.txt")""",
+        "took 2 lines\n--- a/letters.txt\n+++ b/letters.txt\n@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n",
+    ),
+}
+"""What the book's extensions print: code, and its output."""
 
 
-@pytest.mark.parametrize(("difficulty", "message"), [("2", ""), ("4", "index: expected a difficulty of 1, 2 or 3, got 4")])
-def test_the_head_stands_below_the_title(tmp_path, difficulty, message) -> None:
-    status, messages, html = build(tmp_path, "chapter_head", f"---\ndifficulty: {difficulty}\n---\n\n# Book\n\nText.\n")
-    assert (status == 0) == (message == "")
-    assert message in messages
-    if not message:
-        line = "Estimated time: 1 minute of reading · Difficulty: medium"
-        assert re.search(rf'</h1>\s*<p class="chapter-head">{line}</p>\s*<p>Text.</p>', html)
+@pytest.mark.parametrize(("code", "printed"), PRINTED.values(), ids=PRINTED)
+def test_an_extension_prints(code, printed) -> None:
+    assert run_extension(code) == printed
+
+
+def test_the_head_stands_below_the_title(tmp_path) -> None:
+    status, messages, html = build(tmp_path, "chapter_head", "---\ndifficulty: 2\n---\n\n# Book\n\nText.\n")
+    assert (status, messages) == (0, "")
+    line = "Estimated time: 1 minute of reading · Difficulty: medium"
+    assert re.search(rf'</h1>\s*<p class="chapter-head">{line}</p>\s*<p>Text.</p>', html)
 
 
 def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
@@ -321,12 +339,6 @@ def test_a_question_is_numbered_and_its_answer_folded(tmp_path) -> None:
     assert "[2, 3]" not in html
 
 
-def test_a_question_without_an_answer_fails_the_build(tmp_path) -> None:
-    status, messages, _ = build(tmp_path, "check_yourself", "# Book\n\n:::{check}\nWhy?\n\n**Answer.**\n:::\n")
-    assert status != 0
-    assert "{check}: expected a question, then **Answer.** and the answer; got 'Why?'" in messages
-
-
 def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
     drawn = run_extension(r"""import mathml; print(mathml.mathml(r"f'(x) = \ln x_1", "inline"))""")
     assert drawn.startswith("<math ")
@@ -335,124 +347,93 @@ def test_mathematics_is_mathml_with_primes_and_spaces() -> None:
 
 
 def test_a_figure_carries_its_caption_and_takes_the_color_of_the_page() -> None:
-    code = """
-from figures import lines, graph
-for figure in (lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two"), graph({"y": ["x", "x"]}, "Twice")):
-    print(figure._repr_html_())
-"""
-    line_chart, box_graph = run_extension(code).split("</figure>")[:2]
-    assert "<figcaption>One &lt; two</figcaption>" in line_chart
-    assert "currentColor" in line_chart
-    assert "#010203" not in line_chart
-    assert box_graph.count('class="graph-node"') == 2
-    assert box_graph.count('class="graph-edge"') == 2
-    assert "<figcaption>Twice</figcaption>" in box_graph
+    drawn = draw("figures", 'lines({"a": [(0, 1), (1, float("inf")), (2, 3)]}, "One < two")')
+    assert "<figcaption>One &lt; two</figcaption>" in drawn
+    assert "currentColor" in drawn
+    assert "#010203" not in drawn
 
 
 def test_a_figure_needs_a_caption() -> None:
     with raises(ValueError, "a figure needs a caption, which says in words what it shows"):
-        run_extension("from figures import graph\ngraph({'y': ['x']}, ' ')._repr_html_()")
+        draw("figures", "graph({'y': ['x']}, ' ')")
+
+
+NODE, MARKED, EDGE, DASHED = 'class="graph-node"', 'class="graph-node marked"', 'class="graph-edge"', "stroke-dasharray"
+
+
+def shown(sentence: str, figure: str, texts: str | list[str] | None, counts: dict[str, int]) -> Any:
+    """A row: a module and an expression, the texts of the figure, and how often its HTML contains a string."""
+    module, expression = figure.split(": ", 1)
+    return pytest.param(module, expression, texts.split() if isinstance(texts, str) else texts, counts, id=sentence)
+
+
+@pytest.mark.parametrize(
+    ("module", "expression", "texts", "counts"),
+    [
+        shown("a graph has boxes, edges and a caption", "figures: graph({'y': ['x', 'x']}, 'Twice')", None,
+              {NODE: 2, EDGE: 2, "<figcaption>Twice</figcaption>": 1}),
+        shown("steps show the positions and one arrow for each dimension", "tensor_figures: steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')",
+              ["m", "strides (3, 1)", *"012345", "+1", "+3", "c", "strides (2, 2, 1)", *"0123", "+1", "+2", "+2"], {EDGE: 5}),
+        shown("cells with the same column and position share an arrow",
+              "tensor_figures: layout([7, 8], {'e': ((2, 2), (0, 1), 0)}, 'C', {'e': [(0, 1), (1, 1)]})", None, {EDGE: 1, MARKED: 3}),
+        shown("an alignment shows missing and stretched dimensions", "tensor_figures: alignment({'a': (2, 3, 1), 'b': (3, 4)}, 'C')",
+              "a 2 3 1 b 1 missing 3 4 together 2 3 4", {DASHED: 2}),
+        shown("an alignment shows conflicting dimensions", "tensor_figures: alignment({'a': (2, 3), 'b': (2,)}, 'C')",
+              "a 2 3 b 1 missing 2 together 2 ≠", {}),
+        shown("in an alignment, 1 next to 1 is not stretched", "tensor_figures: alignment({'a': (0, 1), 'b': (1, 1)}, 'C')",
+              "a 0 1 b 1 1 together 0 1", {DASHED: 1}),
+        shown("an equation has grids, signs and dashed cells",
+              "tensor_figures: equation([('x', [[1, 2.5]]), '<', ('y', [[3], [4]], [(1, 0)])], 'One < two')",
+              "x 1 2.5 &lt; y 3 4", {DASHED: 1, "<figcaption>One &lt; two</figcaption>": 1}),
+        # 5 elements, blocks of 3: the second block's threads are 3, 4 and one without an element.
+        shown("threads are numbered across blocks, and dashed past the last element", "cuda_figures: threads(5, 3, 'C')",
+              ["thread", "i", "block 0", *"001122", "block 1", *"031425"], {DASHED: 1}),
+        # Four numbers go in, then two.
+        shown("a tree halves its row in every round", "cuda_figures: tree([1, 2, 3, 4], 'C')",
+              ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"], {EDGE: 6, MARKED: 1}),
+        # 2 rows of 4 numbers on 3 banks: 0 1 2 0 | 1 2 0 1.
+        shown("banks are numbered row by row and begin one further with a spare column", "cuda_figures: banks(2, 4, 3, 1, 'C')",
+              "0 1 2 0 1 2 0 1", {MARKED: 2}),
+        shown("memories belong to threads, to blocks and to the whole GPU", "cuda_figures: memories(2, 3, 'C')", None,
+              {">grid<": 1, ">block 1<": 1, ">thread 2<": 2, ">registers<": 6, ">shared memory<": 2, ">global memory<": 1}),
+        shown("a table escapes its cells", "machine_figures: Table([['step', 'µs'], ['a < b', '1']])", None,
+              {"<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>": 1}),
+        shown("a table shows text between backticks as code", "machine_figures: Table([['call'], ['`a < b`'], ['a `b`']])", None,
+              {"<td><code>a &lt; b</code></td>": 1, "<td>a `b`</td>": 1}),
+        shown("channels meet in a window of weights for each pair", "window_figures: channels(2, 3, 4, 2, 'C')", None,
+              {">input (2, 4, 4)<": 1, ">weight (3, 2, 2, 2)<": 1, ">out (3, 4, 4)<": 1, ">*<": 2, ">+<": 3, ">=<": 3, ">channel 1<": 2,
+               ">channel 2<": 1, "<rect": (2 + 3) * 16 + 2 * 3 * 4, MARKED: 2 * 4 + 3}),
+    ],
+)  # fmt: skip
+def test_a_figure_is_drawn(module, expression, texts, counts) -> None:
+    drawn = draw(module, expression)
+    assert texts is None or texts_of(drawn) == texts
+    assert {part: drawn.count(part) for part in counts} == counts
 
 
 def test_a_layout_figure_shows_every_view_over_one_storage() -> None:
     # The transposed table's cell (2, 0) is 30, at position 2; a cell is 26 wide and the strip starts at 10.
-    code = """
-from tensor_figures import layout
-print(layout([10, 20, 30, 40, 50, 60], {"t": ((3, 2), (1, 3), 0), "part": ((2,), (2,), 1)}, "C", marked={"t": [(2, 0)]})._repr_html_())
-"""
-    drawn = run_extension(code)
+    views = '{"t": ((3, 2), (1, 3), 0), "part": ((2,), (2,), 1)}'
+    drawn = draw("tensor_figures", f'layout([10, 20, 30, 40, 50, 60], {views}, "C", marked={{"t": [(2, 0)]}})')
     cells = ["10", "40", "20", "50", "30", "60"]
     assert texts_of(drawn)[:14] == ["t", "strides (1, 3)", *cells, "part", "strides (2,), offset 1", "20", "40", "storage", "10"]
-    assert drawn.count('class="graph-node marked"') == 2  # the cell and its position
+    assert drawn.count(MARKED) == 2  # the cell and its position
     assert re.findall(r'class="graph-edge" d="M23 .* 75 [\d.]+"', drawn), "no arrow from the first column to the middle of place 2"
-
-
-def test_steps_show_the_positions_and_one_arrow_for_each_dimension() -> None:
-    drawn = run_extension("from tensor_figures import steps\nprint(steps({'m': (2, 3), 'c': (2, 1, 2)}, 'C')._repr_html_())")
-    assert texts_of(drawn) == ["m", "strides (3, 1)", *"012345", "+1", "+3", "c", "strides (2, 2, 1)", *"0123", "+1", "+2", "+2"]
-    assert drawn.count('class="graph-edge"') == 5
-
-
-def test_cells_with_the_same_column_and_position_share_an_arrow() -> None:
-    code = """
-from tensor_figures import layout
-print(layout([7, 8], {"e": ((2, 2), (0, 1), 0)}, "C", marked={"e": [(0, 1), (1, 1)]})._repr_html_())
-"""
-    drawn = run_extension(code)
-    assert drawn.count('class="graph-edge"') == 1
-    assert drawn.count('class="graph-node marked"') == 3
-
-
-def test_an_alignment_figure_shows_missing_stretched_and_conflicting_dimensions() -> None:
-    code = """
-from tensor_figures import alignment
-print(alignment({"a": (2, 3, 1), "b": (3, 4)}, "C")._repr_html_())
-print(alignment({"a": (2, 3), "b": (2,)}, "C")._repr_html_())
-print(alignment({"a": (0, 1), "b": (1, 1)}, "C")._repr_html_())
-"""
-    fits, clash, empty = run_extension(code).split("</figure>")[:3]
-    assert texts_of(fits) == ["a", "2", "3", "1", "b", "1", "missing", "3", "4", "together", "2", "3", "4"]
-    assert fits.count("stroke-dasharray") == 2
-    assert texts_of(clash)[-2:] == ["2", "≠"]
-    assert texts_of(empty)[-2:] == ["0", "1"]
-    assert empty.count("stroke-dasharray") == 1  # 1 next to 1 is not stretched
-
-
-def test_an_equation_figure_draws_grids_signs_and_dashed_cells() -> None:
-    code = """
-from tensor_figures import equation
-print(equation([("x", [[1, 2.5]]), "<", ("y", [[3], [4]], [(1, 0)])], "One < two")._repr_html_())
-"""
-    drawn = run_extension(code)
-    assert texts_of(drawn) == ["x", "1", "2.5", "&lt;", "y", "3", "4"]
-    assert drawn.count("stroke-dasharray") == 1
-    assert "<figcaption>One &lt; two</figcaption>" in drawn
-
-
-def test_threads_are_numbered_across_blocks_and_dashed_past_the_last_element() -> None:
-    # 5 elements, blocks of 3: the second block's threads are 3, 4 and one without an element.
-    drawn = run_extension("from cuda_figures import threads\nprint(threads(5, 3, 'C')._repr_html_())")
-    assert texts_of(drawn) == ["thread", "i", "block 0", "0", "0", "1", "1", "2", "2", "block 1", "0", "3", "1", "4", "2", "5"]
-    assert drawn.count("stroke-dasharray") == 1
-
-
-def test_a_tree_figure_halves_its_row_in_every_round() -> None:
-    drawn = run_extension("from cuda_figures import tree\nprint(tree([1, 2, 3, 4], 'C')._repr_html_())")
-    assert texts_of(drawn) == ["1", "2", "3", "4", "threads 0 to 1", "4", "6", "thread 0", "10"]
-    assert drawn.count('class="graph-edge"') == 6  # four numbers go in, then two
-    assert drawn.count('class="graph-node marked"') == 1
-
-
-def test_banks_are_numbered_row_by_row_and_begin_one_further_with_a_spare_column() -> None:
-    # 2 rows of 4 numbers on 3 banks: 0 1 2 0 | 1 2 0 1.
-    drawn = run_extension("from cuda_figures import banks\nprint(banks(2, 4, 3, 1, 'C')._repr_html_())")
-    assert texts_of(drawn) == ["0", "1", "2", "0", "1", "2", "0", "1"]
-    assert drawn.count('class="graph-node marked"') == 2
-
-
-def test_memories_belong_to_threads_to_blocks_and_to_the_whole_gpu() -> None:
-    drawn = run_extension("from cuda_figures import memories\nprint(memories(2, 3, 'C')._repr_html_())")
-    texts = texts_of(drawn)
-    found = [texts.count(text) for text in ("grid", "block 1", "thread 2", "registers", "shared memory", "global memory")]
-    assert found == [1, 1, 2, 6, 2, 1]
 
 
 def test_tiles_are_numbered_in_the_order_in_which_a_block_loads_them() -> None:
     # The block in the second row of a (3, 3) needs row 2; it needs both columns of b (3, 2); the third inner index has its own tile.
-    drawn = run_extension("from cuda_figures import tiles\nprint(tiles(3, 2, 3, 2, (1, 0), 'C')._repr_html_())")
+    drawn = draw("cuda_figures", "tiles(3, 2, 3, 2, (1, 0), 'C')")
     texts = texts_of(drawn)
     assert texts[:3] == ["a (3, 3)", "b (3, 2)", "out (3, 2)"]
-    assert [text for text in texts[3:] if text in "12"] == ["1", "1", "2", "1", "1", "1", "1", "2", "2"]
+    assert [text for text in texts[3:] if text in "12"] == list("112111122")
     assert texts.count("·") == 2
-    assert drawn.count('class="graph-node marked"') == 3 + 2 + 6
+    assert drawn.count(MARKED) == 3 + 2 + 6
 
 
 def test_a_timeline_draws_boxes_along_time_in_stacked_lanes() -> None:
-    code = """
-from machine_figures import timeline
-print(timeline({"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}, "C", unit=10, marked=[("b", 0)])._repr_html_())
-"""
-    drawn = run_extension(code)
+    lanes = '{"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}'
+    drawn = draw("machine_figures", f'timeline({lanes}, "C", unit=10, marked=[("b", 0)])')
     assert texts_of(drawn) == ["a", "read", "b", "wait", "time"]
     boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', drawn)
     (_, left, top, _), *_ = boxes
@@ -462,88 +443,50 @@ print(timeline({"a": [(0, 2, "read"), (2.5, 1, "")], "b": [(1, 1, "wait")]}, "C"
 
 
 def test_matrices_show_their_parts_in_place() -> None:
-    code = """
-from machine_figures import matrices
-print(matrices([("out", 4, 6, [(1, 2, 2, 3, "tile")]), "+=", ("a", 4, 4, [])], "C", unit=10)._repr_html_())
-"""
-    drawn = run_extension(code)
+    drawn = draw("machine_figures", 'matrices([("out", 4, 6, [(1, 2, 2, 3, "tile")]), "+=", ("a", 4, 4, [])], "C", unit=10)')
     assert texts_of(drawn) == ["out", "tile", "+=", "a"]
     (whole,) = re.findall(r'class="graph-node" x="([\d.]+)" y="([\d.]+)" width="60" height="40"', drawn)
     (part,) = re.findall(r'class="graph-node marked" x="([\d.]+)" y="([\d.]+)" width="28" height="18"', drawn)
     assert [float(b) - float(a) for a, b in zip(whole, part, strict=True)] == [2 * 10 + 1, 1 * 10 + 1]
 
 
-def test_speed_ups_are_relative_to_the_first_step() -> None:
-    code = """
-import machine_figures
-machine_figures.chart = lambda spec, caption: print([(v["step"], v["work"], v["gain"]) for v in spec["data"]["values"]], caption)
-steps = [{"idea": "old", "seconds": {"add": [8.0, 7, 9], "exp": [6.0, 5, 7]}}, {"idea": "new", "seconds": {"exp": [1.5, 1, 2]}}]
-machine_figures.gains({"operations": {"add": 0, "exp": 0}, "steps": steps}, "C")
-"""
-    assert run_extension(code) == "[('old', 'add', 1.0), ('old', 'exp', 1.0), ('new', 'exp', 4.0)] C\n"
-
-
-def test_a_table_escapes_its_cells() -> None:
-    code = "from machine_figures import Table\nprint(Table([['step', 'µs'], ['a < b', '1']])._repr_html_())"
-    html = run_extension(code)
-    assert "<thead><tr><th>step</th><th>µs</th></tr></thead><tbody><tr><td>a &lt; b</td>" in html
-
-
-def test_a_table_shows_text_between_backticks_as_code() -> None:
-    code = "from machine_figures import Table\nprint(Table([['call'], ['`a < b`'], ['a `b`']])._repr_html_())"
-    html = run_extension(code)
-    assert "<td><code>a &lt; b</code></td>" in html
-    assert "<td>a `b`</td>" in html
-
-
-def test_a_window_slides_one_position_per_line_and_sums_what_it_covers() -> None:
+@pytest.mark.parametrize(
+    ("reverse", "lines", "dashed"),
+    [
+        (False, ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"], [2, 3]),
+        (True, ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"], [0, 1]),
+    ],
+)
+def test_a_window_slides_one_position_per_line_and_sums_what_it_covers(reverse, lines, dashed) -> None:
     # A cell is 26 wide and the row starts at 10: two zeros are past the right edge, or past the left edge if reversed.
-    code = """
-from window_figures import slides
-for reverse in (False, True):
-    print(slides([5, 7], [1, 2, 3], "C", reverse)._repr_html_())
-"""
-    ahead, back = run_extension(code).split("</figure>")[:2]
-    assert texts_of(ahead) == ["5", "7", "0", "0", "5 · 1 + 7 · 2 = 19", "5", "7", "0", "0", "7 · 1 = 7"]
-    assert texts_of(back) == ["0", "0", "5", "7", "5 · 1 = 5", "0", "0", "5", "7", "7 · 1 + 5 · 2 = 17"]
-    for drawn, first, dashed in ((ahead, [0, 1, 2], [2, 3]), (back, [0, 1, 2], [0, 1])):
-        cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
-        places = [(int(x) - 11) // 26 for _, x, _ in cells]
-        assert [place for (kind, _, _), place in zip(cells, places, strict=True) if "marked" in kind] == first
-        assert [place for (_, _, dash), place in zip(cells, places, strict=True) if dash] == dashed
+    drawn = draw("window_figures", f"slides([5, 7], [1, 2, 3], 'C', {reverse})")
+    assert texts_of(drawn) == lines
+    cells = re.findall(r'class="(graph-node[^"]*)" x="(\d+)" y="9".*?rx="3"([^/]*)/>', drawn)
+    assert [(int(x) - 11) // 26 for kind, x, _ in cells if "marked" in kind] == [0, 1, 2]
+    assert [(int(x) - 11) // 26 for _, x, dash in cells if dash] == dashed
 
 
 def test_a_grid_divided_into_windows_has_gaps_between_them() -> None:
-    code = """
-from window_figures import Grid, grids
-x = Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2))
-print(grids([x, "→", Grid("y", [[9]])], "C")._repr_html_())
-"""
-    drawn = run_extension(code)
-    assert texts_of(drawn) == ["x", "1", "2", "3", "4", "5", "6", "7", "8", "→", "y", "9"]
+    x = 'Grid("x", [[1, 2, 3, 4], [5, 6, 7, 8]], marked=[(1, 2)], dashed=[(0, 0)], window=(1, 2))'
+    drawn = draw("window_figures", f'grids([{x}, "→", Grid("y", [[9]])], "C")')
+    assert texts_of(drawn) == ["x", *"12345678", "→", "y", "9"]
     boxes = re.findall(r'class="(graph-node[^"]*)" x="([\d.]+)" y="([\d.]+)"', drawn)
-    lefts = [float(x) - float(boxes[0][1]) for _, x, _ in boxes[:4]]
-    assert lefts == [0, 26, 26 * 2 + 8, 26 * 3 + 8]
+    assert [float(x) - float(boxes[0][1]) for _, x, _ in boxes[:4]] == [0, 26, 26 * 2 + 8, 26 * 3 + 8]
     assert float(boxes[4][2]) - float(boxes[0][2]) == 26 + 8
     assert [i for i, (kind, _, _) in enumerate(boxes) if "marked" in kind] == [6]
-    assert drawn.count("stroke-dasharray") == 1
+    assert drawn.count(DASHED) == 1
 
 
 def test_bars_are_as_high_as_their_numbers() -> None:
-    drawn = run_extension("from window_figures import bars\nprint(bars({'x': [1, 4, 0], 'max': [4]}, 'C')._repr_html_())")
+    drawn = draw("window_figures", "bars({'x': [1, 4, 0], 'max': [4]}, 'C')")
     assert texts_of(drawn) == ["x", "1", "4", "0", "max", "4"]
     heights = [float(height) for height in re.findall(r'<rect[^>]* height="([\d.]+)"', drawn)]
     assert [height / heights[1] for height in heights] == [0.25, 1, 0, 1]
-    assert drawn.count('class="graph-node marked"') == 2
+    assert drawn.count(MARKED) == 2
 
 
 def test_a_row_shows_all_figures_above_one_caption_with_ids_of_their_own() -> None:
-    code = """
-from figures import graph
-from learning_figures import row
-print(row([graph({"y": ["x"]}, "A"), graph({"y": ["x"]}, "B")], "C < D")._repr_html_())
-"""
-    drawn = run_extension(code)
+    drawn = draw("figures import *\nfrom learning_figures", 'row([graph({"y": ["x"]}, "A"), graph({"y": ["x"]}, "B")], "C < D")')
     assert drawn.count("<svg aria-hidden") == 2
     assert re.findall("<figcaption>([^<]*)</figcaption>", drawn) == ["C &lt; D"]
     ids = re.findall(r' id="([^"]+)"', drawn)
@@ -551,100 +494,44 @@ print(row([graph({"y": ["x"]}, "A"), graph({"y": ["x"]}, "B")], "C < D")._repr_h
 
 
 def test_a_step_of_a_backward_pass_shows_what_is_passed_on_and_what_was_received() -> None:
-    code = """
-from learning_figures import Step, backward_steps
-step = Step("b passes on", "b", {"a": ["8", "9"]}, {"b": "1", "a": "17"}, ["L"])
-at = {"L": (0, 0), "b": (0, 1), "a": (0, 2)}
-print(backward_steps({"L": ["b"], "b": ["a", "a"]}, at, [step], "C")._repr_html_())
-"""
-    drawn = run_extension(code)
+    graph, at = '{"L": ["b"], "b": ["a", "a"]}', '{"L": (0, 0), "b": (0, 1), "a": (0, 2)}'
+    step = 'Step("b passes on", "b", {"a": ["8", "9"]}, {"b": "1", "a": "17"}, ["L"])'
+    drawn = draw("learning_figures", f'backward_steps({graph}, {at}, [{step}], "C")')
     assert texts_of(drawn) == ["1. b passes on", "8", "9", "L", "b", "1", "a", "17"]
     assert re.findall(r'<circle class="([^"]+)"', drawn) == ["graph-node done", "graph-node marked", "graph-node"]
-    assert drawn.count('class="graph-edge active"') == 2
-    assert drawn.count('class="graph-edge"') == 1
+    assert (drawn.count('class="graph-edge active"'), drawn.count(EDGE)) == (2, 1)
 
 
 def test_a_stack_marks_the_upper_copy_of_a_node_that_was_entered() -> None:
-    code = """
-from learning_figures import Stack, stacks
-print(stacks([Stack("yaba", "leave a", "yba"), Stack("ya", "pop a", "yba", "ab")], "C")._repr_html_())
-"""
-    drawn = run_extension(code)
+    drawn = draw("learning_figures", 'stacks([Stack("yaba", "leave a", "yba"), Stack("ya", "pop a", "yba", "ab")], "C")')
     assert texts_of(drawn) == ["y", "a", "b", "a", "1", "leave a", "y", "a", "2", "pop a"]
     kinds = re.findall(r'<rect class="(graph-node[^"]*)"', drawn)
     assert ["marked" in kind for kind in kinds] == [True, False, True, True, True, False]
-    assert drawn.count("stroke-dasharray") == 1
+    assert drawn.count(DASHED) == 1
 
 
 def test_layers_show_a_square_for_each_channel_and_a_column_for_units() -> None:
-    code = """
-from learning_figures import Layer, layers
-print(layers([Layer([], (1, 8, 8)), Layer(["convolution", "relu"], (3, 8, 8)), Layer(["view"], (192,))], "C")._repr_html_())
-"""
-    drawn = run_extension(code)
+    parts = '[Layer([], (1, 8, 8)), Layer(["convolution", "relu"], (3, 8, 8)), Layer(["view"], (192,))]'
+    drawn = draw("learning_figures", f'layers({parts}, "C")')
     assert texts_of(drawn) == ["1 × 8 × 8", "relu", "convolution", "3 × 8 × 8", "view", "192"]
     sizes = re.findall(r'<rect class="graph-node" .*? width="(\d+)" height="(\d+)"', drawn)
     assert sizes == [("30", "30")] * 4 + [("12", "68")]
-    assert drawn.count('class="graph-edge"') == 2
-
-
-def test_gradient_descent_draws_its_steps_in_their_order() -> None:
-    code = """
-import learning_figures
-learning_figures.chart = lambda spec, caption: print(spec["title"], [(v["x"], v["y"]) for v in spec["layer"][1]["data"]["values"]])
-learning_figures.Row = lambda panels, caption: print(caption)
-learning_figures.descent(lambda w: w * w, {"good": [2.0, 0.5], "bad": [2.0, -3.0]}, (-3, 3), 9, "C")
-"""
-    assert run_extension(code) == "good [(2.0, 4.0), (0.5, 0.25)]\nbad [(2.0, 4.0), (-3.0, 9.0)]\nC\n"
-
-
-def test_secants_pass_through_both_of_their_points() -> None:
-    code = """
-import learning_figures
-learning_figures.chart = lambda spec, caption: print([(v["x"], v["y"], v["line"]) for v in spec["layer"][1]["data"]["values"]])
-learning_figures.secants(lambda x: x * x, 1.0, 2.0, [1.0], (0.0, 2.0), "C")
-"""
-    steep, tangent = "'ε = 1: slope 3'", "'tangent: slope 2'"
-    assert run_extension(code) == f"[(0.0, -2.0, {steep}), (2.0, 4.0, {steep}), (0.0, -1.0, {tangent}), (2.0, 3.0, {tangent})]\n"
+    assert drawn.count(EDGE) == 2
 
 
 def test_a_plane_has_a_color_and_a_shape_for_each_label_and_curves_share_their_axis() -> None:
-    code = """
-from learning_figures import plane, stacked
-print(plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))]).svg)
-print(stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5])._repr_html_())
-"""
-    points, curves = run_extension(code).split("</svg>")[:2]
-    assert "#3b82c4" in points
-    assert "#e07b1a" in points
+    plane = 'plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))])'
+    points = run_extension(f"from learning_figures import *\nprint({plane}.svg)")
+    curves = draw("learning_figures", 'stacked({"f": [(0, 0), (1, 1)], "g": [(0, 1), (1, 1)]}, "C", rules=[0.5])')
+    assert {"#3b82c4", "#e07b1a"} <= {*re.findall("#[0-9a-f]{6}", points)}
     assert "#010203" not in points + curves
     assert [curves.count(f">{title}</text>") for title in ("f", "g", "x")] == [1, 1, 1]
 
 
 def test_an_image_is_transparent_at_its_minimum_and_opaque_at_its_maximum() -> None:
-    code = "from window_figures import shades\nprint(shades([('a', [[-1, 1], [3, 0]])], 'C', pixel=10)._repr_html_())"
-    drawn = run_extension(code)
+    drawn = draw("window_figures", "shades([('a', [[-1, 1], [3, 0]])], 'C', pixel=10)")
     pixels = re.findall(r'fill="currentColor" fill-opacity="([\d.]+)" x="(\d+)" y="(\d+)"', drawn)
     assert pixels == [("0.50", "20", "26"), ("1.00", "10", "36"), ("0.25", "20", "36")]
-
-
-def test_channels_meet_in_a_window_of_weights_for_each_pair() -> None:
-    drawn = run_extension("from window_figures import channels\nprint(channels(2, 3, 4, 2, 'C')._repr_html_())")
-    texts = texts_of(drawn)
-    assert [text for text in texts if "(" in text] == ["input (2, 4, 4)", "weight (3, 2, 2, 2)", "out (3, 4, 4)"]
-    assert [texts.count(text) for text in ("*", "+", "=", "channel 1", "channel 2")] == [2, 3, 3, 2, 1]
-    assert drawn.count("<rect") == (2 + 3) * 16 + 2 * 3 * 4
-    assert drawn.count('class="graph-node marked"') == 2 * 4 + 3
-
-
-def test_the_output_of_a_tool_and_a_diff_are_those_of_a_terminal() -> None:
-    code = r"""
-from tool_output import run_tool, show_diff
-run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
-show_diff("a\nb\nc\nd", "a\nb\nC\nd", "letters.txt")
-"""
-    lines = ["took 2 lines", "--- a/letters.txt", "+++ b/letters.txt", "@@ -2,3 +2,3 @@", " b", "-c", "+C", " d"]
-    assert run_extension(code).splitlines() == lines
 
 
 def test_unwritten_code_leaves_a_note_in_place_of_its_output(tmp_path) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from course.manifest import ROOT
 
+from .test_structure import import_statements
+
 MAX_EDGES = 30
 """Maximum number of pairs of folders of the library of which one imports the other."""
 
@@ -22,10 +24,10 @@ def module_name(path: Path) -> str:
 def imported_modules(source: str, modules: set[str]) -> set[str]:
     """The modules of the repository that a source imports, wherever the import is."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in import_statements(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= names & modules or {node.module}
     return found & modules

@@ -8,6 +8,7 @@ import pytest
 from minitorch.cuda import inspect_kernel
 from minitorch.kernels.cuda.device import cuda
 
+from .errors import raises
 from .kernel_checks import assert_accesses, assert_each_cell_once
 
 
@@ -31,31 +32,25 @@ def report():
     return inspect_kernel(copy_twice, 1, 4, np.zeros(4), np.ones(4))
 
 
-def test_an_element_that_is_read_too_often_is_named_with_the_lines_that_read_it(report):
-    with pytest.raises(AssertionError) as error:
-        assert_each_cell_once(report, "a", "read")
-    assert str(error.value) == (
-        f"expected a[0] to be read once by all threads together, got 3 times: line {FIRST} reads it once; line {FIRST + 1} reads it once; "
-        f"line {FIRST + 5} reads it once; 4 of 4 elements differ from what was expected"
-    )
-
-
-def test_the_first_element_that_differs_is_named(report):
-    with pytest.raises(AssertionError) as error:
-        assert_accesses(report, "a", "read", [3, 2, 1, 2])
-    assert str(error.value) == (
-        f"expected a[2] to be read once by all threads together, got 2 times: line {FIRST} reads it once; line {FIRST + 1} reads it once; "
-        "1 of 4 elements differ from what was expected"
-    )
-
-
-def test_an_element_that_no_line_writes_is_named(report):
-    with pytest.raises(AssertionError) as error:
-        assert_each_cell_once(report, "out", "write")
-    assert str(error.value) == (
-        "expected out[3] to be written once by all threads together, got 0 times: no line writes it; "
-        "1 of 4 elements differ from what was expected"
-    )
+@pytest.mark.parametrize(
+    ("memory", "kind", "expected", "message"),
+    [
+        (
+            *("a", "read", 1),
+            f"a[0] to be read once by all threads together, got 3 times: line {FIRST} reads it once; line {FIRST + 1} reads it once; "
+            f"line {FIRST + 5} reads it once; 4 of 4",
+        ),
+        (
+            *("a", "read", [3, 2, 1, 2]),
+            f"a[2] to be read once by all threads together, got 2 times: line {FIRST} reads it once; "
+            f"line {FIRST + 1} reads it once; 1 of 4",
+        ),
+        ("out", "write", 1, "out[3] to be written once by all threads together, got 0 times: no line writes it; 1 of 4"),
+    ],
+)
+def test_the_first_element_that_differs_is_named_with_the_lines_that_access_it(report, memory, kind, expected, message):
+    with raises(AssertionError, f"expected {message} elements differ from what was expected"):
+        assert_each_cell_once(report, memory, kind) if expected == 1 else assert_accesses(report, memory, kind, expected)
 
 
 def test_expected_counts_are_accepted(report):

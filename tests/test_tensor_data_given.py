@@ -13,14 +13,9 @@ from minitorch import IndexingError, TensorData, shape_broadcast, strides_from_s
 from minitorch.core import dtypes
 from minitorch.tensor_data import MAX_DIMS, as_shape, broadcast_strides, positions
 
+from .errors import raises
+
 shapes = lists(integers(0, 4), max_size=4).map(tuple)
-
-
-def message(call, *args, **kwargs):
-    """The type and text of the error that a call raises."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the tests compare type and message
-        call(*args, **kwargs)
-    return caught.type, str(caught.value)
 
 
 def counting_tensor(*shape):
@@ -31,25 +26,57 @@ def counting_tensor(*shape):
 # Shapes and strides
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides"), [((2, 3, 4), (12, 4, 1)), ((5,), (1,)), ((), ()), ((1, 1), (1, 1)), ([4, 2, 2], (4, 2, 1)), ((3, 0), (0, 1))]
-)
-def test_contiguous_strides_count_the_elements_of_later_dimensions(shape, strides):
-    assert strides_from_shape(shape) == strides
+COLUMNS = TensorData(np.arange(20.0), (2, 3), (1, 4), 5)
 
 
 @pytest.mark.parametrize(
-    ("shape", "strides", "big_shape", "expected"),
+    ("call", "expected"),
     [
-        ((3,), (1,), (2, 3), (0, 1)),
-        ((2, 1), (5, 1), (2, 3), (5, 0)),
-        ((), (), (2, 2), (0, 0)),
-        ((2, 3), (1, 2), (2, 3), (1, 2)),
-        ((1, 0), (7, 7), (4, 0), (0, 0)),
+        # Contiguous strides count the elements of later dimensions.
+        (lambda: strides_from_shape((2, 3, 4)), (12, 4, 1)),
+        (lambda: strides_from_shape((5,)), (1,)),
+        (lambda: strides_from_shape(()), ()),
+        (lambda: strides_from_shape((1, 1)), (1, 1)),
+        (lambda: strides_from_shape([4, 2, 2]), (4, 2, 1)),
+        (lambda: strides_from_shape((3, 0)), (0, 1)),
+        # A broadcast dimension has stride 0.
+        (lambda: broadcast_strides((3,), (1,), (2, 3)), (0, 1)),
+        (lambda: broadcast_strides((2, 1), (5, 1), (2, 3)), (5, 0)),
+        (lambda: broadcast_strides((), (), (2, 2)), (0, 0)),
+        (lambda: broadcast_strides((2, 3), (1, 2), (2, 3)), (1, 2)),
+        (lambda: broadcast_strides((1, 0), (7, 7), (4, 0)), (0, 0)),
+        # The published name.
+        (lambda: TensorData.shape_broadcast((2, 1), (3,)), (2, 3)),
+        # Strides and an offset select elements of the storage.
+        (lambda: TensorData(np.arange(10.0), (2, 3), (1, 2), 3).array().tolist(), [[3, 5, 7], [4, 6, 8]]),
+        (lambda: TensorData(np.arange(10.0), (2, 2), (0, 1), 8).array().tolist(), [[8, 9], [8, 9]]),
+        (lambda: TensorData(np.arange(10.0), (), (), 9).array().tolist(), 9),
+        (lambda: TensorData(np.arange(10.0), (2,), offset=8).array().tolist(), [8, 9]),
+        (lambda: TensorData([], (2, 0)).array().shape, (2, 0)),
+        # An index gives a position in the storage.
+        (lambda: COLUMNS.index((1, 2)), 14),
+        (lambda: COLUMNS.index([1, 2]), 14),
+        (lambda: COLUMNS.index(np.array([0, 0])), 5),
+        (lambda: TensorData(np.arange(3.0), (3,)).index(2), 2),
+        (lambda: TensorData([4.0], ()).index(()), 0),
+        # The text is nested brackets, and the repr the layout.
+        (lambda: counting_tensor(2, 2).to_string(), "[[0., 1.],\n [2., 3.]]"),
+        (lambda: TensorData([7.0], ()).to_string(), "7."),
+        (lambda: TensorData([], (0,)).to_string(), "[]"),
+        (lambda: TensorData([float("nan"), float("-inf")], (2,)).to_string(), "[ nan, -inf]"),
+        (lambda: "..." in counting_tensor(2000).to_string(), True),
+        (lambda: repr(TensorData(np.arange(9), (2, 2), (1, 3), 4)), "TensorData(shape=(2, 2), strides=(1, 3), offset=4, dtype=int64)"),
+        # Elements are Python's numbers.
+        (lambda: type(TensorData(np.array([1], "int32"), (1,)).get((0,))), int),
+        (lambda: type(TensorData(np.array([True]), (1,)).get((0,))), bool),
+        (lambda: type(counting_tensor(1).get((0,))), float),
+        # Tensors with one element and empty tensors can be reshaped.
+        (lambda: TensorData([5.0], ()).reshape((1, 1)).array().tolist(), [[5.0]]),
+        (lambda: TensorData([], (0, 3)).reshape((2, 0)).shape, (2, 0)),
     ],
 )
-def test_a_broadcast_dimension_has_stride_0(shape, strides, big_shape, expected):
-    assert broadcast_strides(shape, strides, big_shape) == expected
+def test_a_call_has_its_value(call, expected):
+    assert call() == expected
 
 
 @given(lists(integers(0, 3), max_size=3), integers(0, 3))
@@ -62,48 +89,80 @@ def test_positions_lists_the_position_of_every_index_in_order(shape, gap):
     assert positions(shape, strides) == expected
 
 
-def test_a_shape_is_read_from_any_sequence_of_integers():
-    assert as_shape([2, 3]) == (2, 3)
-    assert as_shape(4) == (4,)
-    assert as_shape(np.array([2, 0])) == (2, 0)
-    assert as_shape(()) == ()
-    assert all(type(size) is int for size in as_shape(np.array([2, 3])))
-    assert len(as_shape((1,) * MAX_DIMS)) == MAX_DIMS
+@pytest.mark.parametrize(
+    ("given", "shape"), [([2, 3], (2, 3)), (4, (4,)), (np.array([2, 0]), (2, 0)), ((), ()), ((1,) * MAX_DIMS, (1,) * MAX_DIMS)]
+)
+def test_a_shape_is_read_from_any_sequence_of_integers(given, shape):
+    assert as_shape(given) == shape
+    assert all(type(size) is int for size in as_shape(given))
+
+
+BROADCAST = "sizes must be equal, or one of them 1 (view can insert a 1)"
+STRIDES = "expected as many strides as dimensions, got"
+NEGATIVE = "expected strides and offset of at least 0, got"
+DTYPES = "expected a dtype of float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8, got"
+TABLE = counting_tensor(2, 3)
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind", "text"),
+    ("call", "error", "message"),
     [
-        ((2.0, 3), TypeError, "view expected whole numbers, got (2.0, 3); write it as (2, 3)"),
-        (float("nan"), TypeError, "view expected whole numbers, got nan; write it as (2, 3)"),
-        ("ab", TypeError, "view expected whole numbers, got 'ab'; write it as (2, 3)"),
-        (None, TypeError, "view expected whole numbers, got None; write it as (2, 3)"),
-        ((2, -1), ValueError, "view expected sizes of at least 0, got (2, -1)"),
-        ((1,) * 33, ValueError, "view expected at most 32 dimensions, got 33"),
+        # Shapes
+        (lambda: as_shape((2.0, 3), "view"), TypeError, "view expected whole numbers, got (2.0, 3); write it as (2, 3)"),
+        (lambda: as_shape(float("nan"), "view"), TypeError, "view expected whole numbers, got nan; write it as (2, 3)"),
+        (lambda: as_shape("ab", "view"), TypeError, "view expected whole numbers, got 'ab'; write it as (2, 3)"),
+        (lambda: as_shape(None, "view"), TypeError, "view expected whole numbers, got None; write it as (2, 3)"),
+        (lambda: as_shape((2, -1), "view"), ValueError, "view expected sizes of at least 0, got (2, -1)"),
+        (lambda: as_shape((1,) * 33, "view"), ValueError, "view expected at most 32 dimensions, got 33"),
+        (lambda: shape_broadcast((5, 2), [5]), IndexingError,
+         f"shapes (5, 2) and (5,) do not broadcast: aligned from the right, 2 does not match 5; {BROADCAST}"),
+        (lambda: shape_broadcast((2, 3), (4, 3)), IndexingError,
+         f"shapes (2, 3) and (4, 3) do not broadcast: aligned from the right, 2 does not match 4; {BROADCAST}"),
+        (lambda: TensorData.zeros((2, -1)), ValueError, "a shape expected sizes of at least 0, got (2, -1)"),
+        # Layouts that exceed their storage
+        (lambda: TensorData([1, 2], (3,)), ValueError, "shape (3,) needs 3 elements, got a storage of 2"),
+        (lambda: TensorData([1, 2, 3, 4], (3,)), ValueError, "shape (3,) needs 3 elements, got a storage of 4"),
+        (lambda: TensorData([1, 2], ()), ValueError, "shape () needs 1 elements, got a storage of 2"),
+        (lambda: TensorData([1, 2, 3, 4], (2, 2), (3, 1)), ValueError, "shape (2, 2) needs 5 elements, got a storage of 4"),
+        (lambda: TensorData([1, 2, 3, 4], (2, 2), (2, 1), 1), ValueError, "shape (2, 2) needs 5 elements, got a storage of 4"),
+        (lambda: TensorData([1, 2], (2,), None, 1), ValueError, "shape (2,) needs 3 elements, got a storage of 2"),
+        (lambda: TensorData([1, 2], (0,), (1,), 3), ValueError, "shape (0,) needs 3 elements, got a storage of 2"),
+        (lambda: TensorData([1, 2], (2,), (2, 1)), IndexingError, f"{STRIDES} shape (2,) with strides (2, 1)"),
+        (lambda: TensorData([1, 2], (2, 1), (1,)), IndexingError, f"{STRIDES} shape (2, 1) with strides (1,)"),
+        (lambda: TensorData([1, 2], (2,), (-1,), 1), ValueError, f"{NEGATIVE} strides (-1,), offset 1; copy the values"),
+        (lambda: TensorData([1, 2], (1,), (1,), -1), ValueError, f"{NEGATIVE} strides (1,), offset -1; copy the values"),
+        (lambda: TensorData([1, 2], (2, -1)), ValueError, "a shape expected sizes of at least 0, got (2, -1)"),
+        (lambda: TensorData(np.zeros((2, 3)), (2, 3)), ValueError,
+         "a storage expected one dimension, got an array of shape (2, 3); pass array.reshape(-1)"),
+        (lambda: TensorData(np.zeros(6)[::2], (3,)), ValueError, "a storage expected a contiguous array; pass array.copy()"),
+        (lambda: TensorData(np.zeros(2, "complex128"), (2,)), TypeError,
+         f"{DTYPES} 'complex128'; convert the values to one of these first"),
+        # Elements
+        (lambda: TABLE.index((1,)), IndexingError, "expected an index of 2 numbers for shape (2, 3), got (1,)"),
+        (lambda: TABLE.index(1), IndexingError, "expected an index of 2 numbers for shape (2, 3), got (1,)"),
+        (lambda: TABLE.index((0, 0, 0)), IndexingError, "expected an index of 2 numbers for shape (2, 3), got (0, 0, 0)"),
+        (lambda: TABLE.index((2, 0)), IndexingError, "index (2, 0) is out of range for shape (2, 3): in dimension 0 it must be 0 to 1"),
+        (lambda: TABLE.index((1, 3)), IndexingError, "index (1, 3) is out of range for shape (2, 3): in dimension 1 it must be 0 to 2"),
+        (lambda: TABLE.index((1, -1)), IndexingError, "index (1, -1) is out of range for shape (2, 3): in dimension 1 it must be 0 to 2"),
+        (lambda: TensorData([], (2, 0)).index((1, 0)), IndexingError,
+         "index (1, 0) is out of range for shape (2, 0): in dimension 1 there are no elements"),
+        (lambda: TensorData([], (2, 0)).sample(), IndexingError, "sample expected a tensor with elements, got shape (2, 0)"),
+        # Views
+        (lambda: TABLE.reshape((4,)), ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4"),
+        (lambda: TABLE.permute(1, 0).reshape((6,)), ValueError,
+         "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape"),
+        (lambda: TABLE.permute(0, 2), IndexingError, "permute expected each of the dimensions (0, 1) of shape (2, 3) once, got (0, 2)"),
+        (lambda: TensorData([1.0], ()).permute(0), IndexingError, "permute expected each of the dimensions () of shape () once, got (0,)"),
     ],
-)
-def test_an_invalid_shape_is_refused(shape, kind, text):
-    assert message(as_shape, shape, "view") == (kind, text)
-
-
-def test_an_error_names_both_shapes_that_do_not_broadcast():
-    assert message(shape_broadcast, (5, 2), [5]) == (
-        IndexingError,
-        "shapes (5, 2) and (5,) do not broadcast: aligned from the right, 2 does not match 5; "
-        "sizes must be equal, or one of them 1 (view can insert a 1)",
-    )
-    assert message(shape_broadcast, (2, 3), (4, 3))[1].startswith(
-        "shapes (2, 3) and (4, 3) do not broadcast: aligned from the right, 2 does not match 4;"
-    )
+)  # fmt: skip
+def test_a_wrong_call_is_refused(call, error, message):
+    with raises(error, message):
+        call()
 
 
 def test_an_indexing_error_is_an_index_error():
     assert issubclass(IndexingError, RuntimeError)
     assert issubclass(IndexingError, IndexError)
-
-
-def test_the_published_method_name_broadcasts_shapes():
-    assert TensorData.shape_broadcast((2, 1), (3,)) == (2, 3)
 
 
 # Construction
@@ -131,14 +190,6 @@ def test_an_array_becomes_the_storage_without_a_copy(dtype):
     assert array.tolist() == [1, 1, 1, 0]
 
 
-def test_strides_and_offset_select_elements_of_the_storage():
-    storage = np.arange(10.0)
-    assert TensorData(storage, (2, 3), (1, 2), 3).array().tolist() == [[3, 5, 7], [4, 6, 8]]
-    assert TensorData(storage, (2, 2), (0, 1), 8).array().tolist() == [[8, 9], [8, 9]]
-    assert TensorData(storage, (), (), 9).array() == 9
-    assert TensorData(storage, (2,), offset=8).array().tolist() == [8, 9]
-
-
 def test_shape_strides_and_offset_become_python_integers():
     data = TensorData(np.arange(6.0), np.array([2, 2]), np.array([2, 1]), np.int64(1))
     assert (data.shape, data.strides, data.offset) == ((2, 2), (2, 1), 1)
@@ -153,80 +204,17 @@ def test_zeros_creates_zeros_of_any_shape(shape):
 
 
 @pytest.mark.parametrize(
-    ("args", "kind", "text"),
-    [
-        (([1, 2], (3,)), ValueError, "shape (3,) needs 3 elements, got a storage of 2"),
-        (([1, 2, 3, 4], (3,)), ValueError, "shape (3,) needs 3 elements, got a storage of 4"),
-        (([1, 2], ()), ValueError, "shape () needs 1 elements, got a storage of 2"),
-        (([1, 2, 3, 4], (2, 2), (3, 1)), ValueError, "shape (2, 2) needs 5 elements, got a storage of 4"),
-        (([1, 2, 3, 4], (2, 2), (2, 1), 1), ValueError, "shape (2, 2) needs 5 elements, got a storage of 4"),
-        (([1, 2], (2,), None, 1), ValueError, "shape (2,) needs 3 elements, got a storage of 2"),
-        (([1, 2], (0,), (1,), 3), ValueError, "shape (0,) needs 3 elements, got a storage of 2"),
-        (([1, 2], (2,), (2, 1)), IndexingError, "expected as many strides as dimensions, got shape (2,) with strides (2, 1)"),
-        (([1, 2], (2, 1), (1,)), IndexingError, "expected as many strides as dimensions, got shape (2, 1) with strides (1,)"),
-        (
-            ([1, 2], (2,), (-1,), 1),
-            ValueError,
-            "expected strides and offset of at least 0, got strides (-1,), offset 1; copy the values",
-        ),
-        (
-            ([1, 2], (1,), (1,), -1),
-            ValueError,
-            "expected strides and offset of at least 0, got strides (1,), offset -1; copy the values",
-        ),
-        (([1, 2], (2, -1)), ValueError, "a shape expected sizes of at least 0, got (2, -1)"),
-        (
-            (np.zeros((2, 3)), (2, 3)),
-            ValueError,
-            "a storage expected one dimension, got an array of shape (2, 3); pass array.reshape(-1)",
-        ),
-        (
-            (np.zeros(6)[::2], (3,)),
-            ValueError,
-            "a storage expected a contiguous array; pass array.copy()",
-        ),
-        (
-            (np.zeros(2, "complex128"), (2,)),
-            TypeError,
-            "expected a dtype of float64, float32, int64, int32, bool, float16, bfloat16, int16, int8, uint8, got 'complex128'; "
-            "convert the values to one of these first",
-        ),
-    ],
-)
-def test_a_layout_that_exceeds_its_storage_is_refused(args, kind, text):
-    assert message(TensorData, *args) == (kind, text)
-
-
-def test_zeros_refuses_an_invalid_shape():
-    assert message(TensorData.zeros, (2, -1)) == (ValueError, "a shape expected sizes of at least 0, got (2, -1)")
-
-
-# Text representation
-
-
-@pytest.mark.parametrize(
     ("shape", "strides", "contiguous"),
     [
-        ((3, 5), (5, 1), True),
-        ((5, 3), (1, 5), False),
-        ((2, 3), (6, 2), False),
-        ((2, 3), (4, 1), False),
-        ((3,), (1,), True),
-        ((3,), (2,), False),
-        ((), (), True),
-        ((1, 3), (99, 1), True),
-        ((3, 1), (1, 99), True),
-        ((2, 2), (0, 1), False),
+        *(((3, 5), (5, 1), True), ((5, 3), (1, 5), False), ((2, 3), (6, 2), False), ((2, 3), (4, 1), False), ((3,), (1,), True)),
+        *(((3,), (2,), False), ((), (), True), ((1, 3), (99, 1), True), ((3, 1), (1, 99), True), ((2, 2), (0, 1), False)),
         ((0, 3), (1, 7), True),
     ],
 )
 def test_contiguous_means_adjacent_elements_in_row_major_order(shape, strides, contiguous):
-    """The stride of a dimension of size 1 does not matter; if there are no elements, no stride matters."""
+    """The stride of a dimension of size 1 does not matter; if there are no elements, no stride matters; nor does the offset."""
     assert TensorData(np.zeros(100), shape, strides).is_contiguous() is contiguous
-
-
-def test_a_view_with_an_offset_may_be_contiguous():
-    assert TensorData(np.zeros(9), (2, 3), (3, 1), 3).is_contiguous()
+    assert TensorData(np.zeros(103), shape, strides, 3).is_contiguous() is contiguous
 
 
 def test_a_kernel_receives_the_storage_from_the_first_to_the_last_element():
@@ -250,53 +238,9 @@ def test_the_array_is_a_view_without_a_copy():
     data = counting_tensor(2, 3)
     data.permute(1, 0).array()[2, 1] = 50.0
     assert data.array().tolist() == [[0, 1, 2], [3, 4, 50]]
-    assert TensorData([], (2, 0)).array().shape == (2, 0)
-
-
-def test_the_text_of_a_tensor_is_nested_brackets():
-    assert counting_tensor(2, 2).to_string() == "[[0., 1.],\n [2., 3.]]"
-    assert TensorData([7.0], ()).to_string() == "7."
-    assert TensorData([], (0,)).to_string() == "[]"
-    assert TensorData([float("nan"), float("-inf")], (2,)).to_string() == "[ nan, -inf]"
-    assert "..." in counting_tensor(2000).to_string()
-
-
-def test_the_repr_of_tensor_data_is_its_layout():
-    assert repr(TensorData(np.arange(9), (2, 2), (1, 3), 4)) == "TensorData(shape=(2, 2), strides=(1, 3), offset=4, dtype=int64)"
 
 
 # Elements
-
-
-def test_an_index_gives_a_position_in_storage():
-    data = TensorData(np.arange(20.0), (2, 3), (1, 4), 5)
-    assert data.index((1, 2)) == 14
-    assert data.index([1, 2]) == 14
-    assert data.index(np.array([0, 0])) == 5
-    assert TensorData(np.arange(3.0), (3,)).index(2) == 2
-    assert TensorData([4.0], ()).index(()) == 0
-
-
-@pytest.mark.parametrize(
-    ("index", "text"),
-    [
-        ((1,), "expected an index of 2 numbers for shape (2, 3), got (1,)"),
-        (1, "expected an index of 2 numbers for shape (2, 3), got (1,)"),
-        ((0, 0, 0), "expected an index of 2 numbers for shape (2, 3), got (0, 0, 0)"),
-        ((2, 0), "index (2, 0) is out of range for shape (2, 3): in dimension 0 it must be 0 to 1"),
-        ((1, 3), "index (1, 3) is out of range for shape (2, 3): in dimension 1 it must be 0 to 2"),
-        ((1, -1), "index (1, -1) is out of range for shape (2, 3): in dimension 1 it must be 0 to 2"),
-    ],
-)
-def test_an_index_outside_the_shape_is_refused(index, text):
-    assert message(counting_tensor(2, 3).index, index) == (IndexingError, text)
-
-
-def test_an_empty_tensor_has_no_index():
-    assert message(TensorData([], (2, 0)).index, (1, 0)) == (
-        IndexingError,
-        "index (1, 0) is out of range for shape (2, 0): in dimension 1 there are no elements",
-    )
 
 
 @given(shapes)
@@ -308,34 +252,16 @@ def test_indices_yields_every_index_once(shape):
     assert list(data.indices()) == list(data.indices())
 
 
-@given(lists(integers(1, 3), max_size=3))
-@example([])
-def test_sample_returns_one_of_the_indices(shape):
-    data = TensorData.zeros(shape)
-    assert data.sample() in set(data.indices())
-
-
 def test_samples_cover_every_element():
     data = counting_tensor(2, 2)
     assert {data.sample() for _ in range(500)} == set(data.indices())
-
-
-def test_an_empty_tensor_has_no_sample():
-    assert message(TensorData([], (2, 0)).sample) == (IndexingError, "sample expected a tensor with elements, got shape (2, 0)")
-
-
-def test_elements_are_python_numbers():
-    assert type(TensorData(np.array([1], "int32"), (1,)).get((0,))) is int
-    assert type(TensorData(np.array([True]), (1,)).get((0,))) is bool
-    assert type(counting_tensor(1).get((0,))) is float
 
 
 def test_get_and_set_access_the_same_element_through_every_view():
     data = TensorData(np.arange(20.0), (2, 3), (1, 4), 5)
     data.set((1, 2), -1.0)
     assert data.get((1, 2)) == -1.0
-    assert data._storage[14] == -1.0
-    assert (data._storage == -1).sum() == 1
+    assert np.flatnonzero(data._storage == -1.0).tolist() == [14]
 
 
 # Views
@@ -368,31 +294,6 @@ def test_reshaping_keeps_elements_order_and_storage(shape):
     assert view._storage is data._storage
 
 
-def test_tensors_with_one_element_and_empty_tensors_can_be_reshaped():
-    assert TensorData([5.0], ()).reshape((1, 1)).array().tolist() == [[5.0]]
-    assert TensorData([], (0, 3)).reshape((2, 0)).shape == (2, 0)
-
-
-def test_an_impossible_reshape_is_refused():
-    data = counting_tensor(2, 3)
-    assert message(data.reshape, (4,)) == (ValueError, "view expected a shape of 6 elements like (2, 3), got (4,) of 4")
-    assert message(data.permute(1, 0).reshape, (6,)) == (
-        ValueError,
-        "view expected contiguous elements, got shape (3, 2) with strides (1, 3); call contiguous() first, or reshape",
-    )
-
-
-def test_an_order_that_is_not_a_permutation_is_refused():
-    assert message(counting_tensor(2, 3).permute, 0, 2) == (
-        IndexingError,
-        "permute expected each of the dimensions (0, 1) of shape (2, 3) once, got (0, 2)",
-    )
-    assert message(TensorData([1.0], ()).permute, 0) == (
-        IndexingError,
-        "permute expected each of the dimensions () of shape () once, got (0,)",
-    )
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda data: pickle.loads(pickle.dumps(data))])
 def test_a_copy_has_its_own_storage(again):
     data = counting_tensor(2, 3).permute(1, 0)
@@ -407,18 +308,12 @@ def test_a_read_only_array_is_not_written():
     array.flags.writeable = False
     data = TensorData(array, (2, 2))
     assert data.array().flags.writeable is False
-    assert message(data.set, (0, 0), 9.0) == (ValueError, "assignment destination is read-only")
+    with raises(ValueError, "assignment destination is read-only"):
+        data.set((0, 0), 9.0)
     assert data.version == 0
 
 
 def test_the_package_exports_the_published_names():
-    for name in (
-        "index_to_position",
-        "to_index",
-        "broadcast_index",
-        "shape_broadcast",
-        "strides_from_shape",
-        "TensorData",
-        "IndexingError",
-    ):
+    functions = ("index_to_position", "to_index", "broadcast_index", "shape_broadcast", "strides_from_shape")
+    for name in (*functions, "TensorData", "IndexingError"):
         assert getattr(minitorch, name) is getattr(minitorch.tensor_data, name)

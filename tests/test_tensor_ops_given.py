@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import data, integers
+from hypothesis.strategies import data, integers, sampled_from
 
 from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
 from minitorch.core.context import TensorContext
@@ -15,6 +15,7 @@ from minitorch.tensor_data import MAX_DIMS, index_to_position, to_index
 from minitorch.tensor_functions import All, Copy, Function, Inv, IsClose, MatMul, Neg, View
 from minitorch.tensor_ops import ieee, tensor_matrix_multiply
 
+from .errors import raises
 from .tensor_strategies import arrays, assert_close_tensor, few_numbers, laid_out, tensors
 
 
@@ -26,8 +27,18 @@ class OtherOps(SimpleOps):
 
 OtherBackend = TensorBackend(OtherOps)
 
+ABSTRACT = "TensorOps has no operations of its own; use SimpleOps, or define {} in the subclass"
+OUT = "out expected shape {}, got (3,); pass a tensor of that shape, or leave it out"
+MATMUL = "matmul expected shapes (…, n, k) and (…, k, m), got {}; the last size of the first must be the last but one of the second"
+NO_GRADIENT = "has no gradient: it defines no backward; call x.detach() before it"
+DEFINE = "define backward(ctx, grad_output) in the subclass"
+
 
 # The backend
+
+
+X = tensor([[1.0, -2.0], [3.0, 0.5]])
+INTEGERS, HALVES = tensor([1, 2], dtype=int64), tensor([0.5, 0.25])
 
 
 @pytest.mark.parametrize(
@@ -48,30 +59,75 @@ OtherBackend = TensorBackend(OtherOps)
         ("relu_back_zip", ([1.0, -2.0], [3.0, 5.0]), [3.0, 0.0]),
         ("log_back_zip", ([0.5, 2.0], [3.0, 5.0]), [3 / (0.5 + 1e-6), 5 / (2 + 1e-6)]),
         ("inv_back_zip", ([0.5, 2.0], [3.0, 5.0]), [-12.0, -1.25]),
+        ("add_reduce", ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 1), [[6.0], [15.0]]),
+        ("add_reduce", ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], -1), [[6.0], [15.0]]),
+        ("mul_reduce", ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 1), [[6.0], [120.0]]),
+        ("mul_reduce", ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], -1), [[6.0], [120.0]]),
     ],
 )
 def test_a_backend_has_all_operations(name, values, expected):
-    assert_close_tensor(getattr(SimpleBackend, name)(*map(tensor, values)), expected)
+    operands = [tensor(value) if isinstance(value, list) else value for value in values]
+    assert_close_tensor(getattr(SimpleBackend, name)(*operands), expected)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("add_reduce", [[6.0], [15.0]]), ("mul_reduce", [[6.0], [120.0]])])
-def test_a_backend_has_all_reductions(name, expected):
-    x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    assert_close_tensor(getattr(SimpleBackend, name)(x, 1), expected)
-    assert_close_tensor(getattr(SimpleBackend, name)(x, -1), expected)
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        # A backend creates operations from any function.
+        (lambda: SimpleBackend.map(abs)(X), [[1.0, 2.0], [3.0, 0.5]]),
+        (lambda: SimpleBackend.zip(max)(X, tensor([1.0])), [[1.0, 1.0], [3.0, 1.0]]),
+        (lambda: SimpleBackend.reduce(max, -math.inf)(X, 0), [[3.0, 0.5]]),
+        # SimpleOps works without a backend.
+        (lambda: SimpleOps.map(operators.neg)(INTEGERS), [-1, -2]),
+        (lambda: SimpleOps.zip(operators.add)(INTEGERS, HALVES), [1.5, 2.25]),
+        (lambda: SimpleOps.reduce(operators.mul, 1.0)(HALVES, -1), [0.125]),
+        (lambda: SimpleOps.reduce(operators.add)(HALVES, 0), [0.75]),
+        # A reduction into out ignores its old contents.
+        (lambda: SimpleBackend.add_reduce(tensor([[1.0, 2.0], [3.0, 4.0]]), 1, tensor([[100.0], [200.0]])), [[3.0], [7.0]]),
+    ],
+)
+def test_an_operation_has_its_value(call, expected):
+    assert_close_tensor(call(), expected)
 
 
-def test_a_reduction_along_a_missing_dimension_is_an_error():
-    with pytest.raises(IndexingError) as error:
-        SimpleBackend.add_reduce(zeros((2, 3)), 2)
-    assert str(error.value) == "dimension 2 is out of range for shape (2, 3), which has 2"
+@pytest.mark.parametrize(
+    ("call", "dtype", "expected"),
+    [
+        (lambda: SimpleBackend.neg_map(tensor([True, False])), int64, [-1, 0]),
+        (lambda: tensor([[1, 2]], dtype=int64) @ tensor([[0.5], [0.25]], dtype=float32), float64, [[1.0]]),
+        # 2**60 + 1 has no exact float64: integers stay exact.
+        (lambda: SimpleBackend.relu_map(tensor(np.array([2**60 + 1, -5]))), int64, [2**60 + 1, 0]),
+        (lambda: tensor(np.array([2**60 + 1, -5])) + 1, int64, [2**60 + 2, -4]),
+        (lambda: tensor(np.array([2**60 + 1, -5])).sum(), int64, [2**60 - 4]),
+    ],
+)
+def test_a_result_has_its_dtype_and_value(call, dtype, expected):
+    assert (call().dtype, call().tolist()) == (dtype, expected)
 
 
-def test_a_backend_creates_operations_from_any_function():
-    x = tensor([[1.0, -2.0], [3.0, 0.5]])
-    assert_close_tensor(SimpleBackend.map(abs)(x), [[1.0, 2.0], [3.0, 0.5]])
-    assert_close_tensor(SimpleBackend.zip(max)(x, tensor([1.0])), [[1.0, 1.0], [3.0, 1.0]])
-    assert_close_tensor(SimpleBackend.reduce(max, -math.inf)(x, 0), [[3.0, 0.5]])
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: SimpleBackend.add_reduce(zeros((2, 3)), 2), IndexingError, "dimension 2 is out of range for shape (2, 3), which has 2"),
+        (lambda: TensorOps.map(operators.add), RuntimeError, ABSTRACT.format("map")),
+        (lambda: TensorOps.zip(operators.add), RuntimeError, ABSTRACT.format("zip")),
+        (lambda: TensorOps.reduce(operators.add), RuntimeError, ABSTRACT.format("reduce")),
+        (lambda: TensorOps.matrix_multiply(zeros((1, 1)), zeros((1, 1))), RuntimeError, ABSTRACT.format("matrix_multiply")),
+        (lambda: SimpleBackend.neg_map(zeros((2, 3)), zeros((3,))), ValueError, OUT.format((2, 3))),
+        (lambda: SimpleBackend.add_zip(zeros((2, 1)), zeros((4,)), zeros((3,))), ValueError, OUT.format((2, 4))),
+        (lambda: SimpleBackend.add_reduce(zeros((2, 3)), 0, zeros((3,))), ValueError, OUT.format((1, 3))),
+        (lambda: MatMul.apply(zeros((2, 3)), zeros((2, 3))), ValueError, MATMUL.format("(2, 3) and (2, 3)")),
+        (lambda: MatMul.apply(zeros((3,)), zeros((3, 1))), ValueError, MATMUL.format("(3,) and (3, 1)")),
+        (lambda: MatMul.apply(zeros((2, 2)), zeros((2,))), ValueError, MATMUL.format("(2, 2) and (2,)")),
+        (lambda: MatMul.apply(zeros(()), zeros(())), ValueError, MATMUL.format("() and ()")),
+        (lambda: All.apply(tensor([1.0], requires_grad=True), 0).backward(), RuntimeError, f"All {NO_GRADIENT}"),
+        (lambda: IsClose.apply(tensor([1.0], requires_grad=True), tensor([1.0])).backward(), RuntimeError, f"IsClose {NO_GRADIENT}"),
+        (lambda: Function.backward(TensorContext(Neg), tensor([1.0])), RuntimeError, f"a Function has no backward of its own; {DEFINE}"),
+    ],
+)
+def test_a_wrong_call_is_refused(call, error, message):
+    with raises(error, message):
+        call()
 
 
 def test_an_operation_is_created_once():
@@ -90,9 +146,7 @@ def test_one_function_can_return_several_dtypes():
 
 
 def test_the_repr_of_a_backend_names_its_operations():
-    assert SimpleBackend.name == "simple"
-    assert SimpleBackend.cuda is False
-    assert SimpleBackend.ops is SimpleOps
+    assert (SimpleBackend.name, SimpleBackend.cuda, SimpleBackend.ops) == ("simple", False, SimpleOps)
     assert repr(SimpleBackend) == "TensorBackend(SimpleOps)"
 
 
@@ -100,27 +154,6 @@ def test_a_backend_can_be_pickled():
     copy = pickle.loads(pickle.dumps(SimpleBackend))
     assert copy.ops is SimpleOps
     assert copy.neg_map(tensor([1.0])).tolist() == [-1.0]
-
-
-@pytest.mark.parametrize("pattern", ["map", "zip", "reduce"])
-def test_a_class_without_operations_is_an_error(pattern):
-    with pytest.raises(RuntimeError) as error:
-        getattr(TensorOps, pattern)(operators.add)
-    assert str(error.value) == f"TensorOps has no operations of its own; use SimpleOps, or define {pattern} in the subclass"
-
-
-def test_a_class_without_matrix_multiply_is_an_error():
-    with pytest.raises(RuntimeError) as error:
-        TensorOps.matrix_multiply(zeros((1, 1)), zeros((1, 1)))
-    assert str(error.value) == "TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass"
-
-
-def test_simple_ops_work_without_a_backend():
-    x, y = tensor([1, 2], dtype=int64), tensor([0.5, 0.25])
-    assert_close_tensor(SimpleOps.map(operators.neg)(x), [-1, -2])
-    assert_close_tensor(SimpleOps.zip(operators.add)(x, y), [1.5, 2.25])
-    assert_close_tensor(SimpleOps.reduce(operators.mul, 1.0)(y, -1), [0.125])
-    assert_close_tensor(SimpleOps.reduce(operators.add)(y, 0), [0.75])
 
 
 # The dtype of a result
@@ -147,76 +180,45 @@ def test_zips_promote_as_numpy_does(first, second):
 
 
 @pytest.mark.parametrize(("dtype", "total"), [(float64, float64), (float32, float32), (int64, int64), (int32, int64), (bool_, int64)])
-def test_a_reduction_has_a_dtype_with_sufficient_range(dtype, total):
-    x = tensor([True, False, True], dtype=dtype)
-    assert SimpleBackend.add_reduce(x, 0).dtype == total
-    assert SimpleBackend.add_reduce(x, 0).tolist() == [2]
-    assert SimpleBackend.mul_reduce(x, 0).dtype == total
-    assert SimpleBackend.mul_reduce(x, 0).tolist() == [0]
-
-
-def test_the_negative_of_a_bool_is_an_integer():
-    result = SimpleBackend.neg_map(tensor([True, False]))
-    assert result.dtype == int64
-    assert result.tolist() == [-1, 0]
-
-
-def test_integers_stay_exact():
-    """2**60 + 1 has no exact float64."""
-    x = tensor(np.array([2**60 + 1, -5]))
-    assert SimpleBackend.relu_map(x).tolist() == [2**60 + 1, 0]
-    assert (x + 1).tolist() == [2**60 + 2, -4]
-    assert x.sum().tolist() == [2**60 - 4]
+@pytest.mark.parametrize(("name", "expected"), [("add_reduce", [2]), ("mul_reduce", [0])])
+def test_a_reduction_has_a_dtype_with_sufficient_range(dtype, total, name, expected):
+    result = getattr(SimpleBackend, name)(tensor([True, False, True], dtype=dtype), 0)
+    assert (result.dtype, result.tolist()) == (total, expected)
 
 
 # Where Python raises an error
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "expected"),
+    ("name", "dtype", "values", "expected"),
     [
-        ("exp_map", [709.0, 710.0, -1000.0], [math.exp(709), math.inf, 0.0]),
-        ("log_map", [-1.0, -1e-6, math.inf], [math.nan, math.nan, math.inf]),
-        ("inv_map", [0.0, -0.0, math.inf], [math.inf, -math.inf, 0.0]),
-        ("sigmoid_map", [math.inf, -math.inf, math.nan], [1.0, 0.0, math.nan]),
+        ("exp_map", float64, [709.0, 710.0, -1000.0], [math.exp(709), math.inf, 0.0]),
+        ("exp_map", float32, [709.0, 710.0, -1000.0], [math.inf, math.inf, 0.0]),
+        *(("log_map", dtype, [-1.0, math.inf], [math.nan, math.inf]) for dtype in (float64, float32)),
+        *(("inv_map", dtype, [0.0, -0.0, math.inf], [math.inf, -math.inf, 0.0]) for dtype in (float64, float32)),
+        *(("sigmoid_map", dtype, [math.inf, -math.inf, math.nan], [1.0, 0.0, math.nan]) for dtype in (float64, float32)),
     ],
 )
-@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_where_python_raises_results_are_those_of_the_hardware(name, values, expected, dtype):
+def test_where_python_raises_results_are_those_of_the_hardware(name, dtype, values, expected):
     """Infinity or NaN without a warning: a whole tensor must not fail because of one element."""
-    if name == "exp_map" and dtype == float32:
-        expected = [math.inf, math.inf, 0.0]
-    if name == "log_map":
-        values, expected = values[::2], expected[::2]  # at -EPS itself rounding decides
     result = getattr(SimpleBackend, name)(tensor(values, dtype=dtype))
     assert result.dtype == dtype
     np.testing.assert_allclose(result.to_numpy(), np.array(expected, dtype))
 
 
 @pytest.mark.parametrize(
-    ("fn", "xs", "expected"),
+    ("name", "xs", "expected"),
     [
-        (operators.inv, (0.0,), math.inf),
-        (operators.inv, (-0.0,), -math.inf),
-        (operators.inv, (4.0,), 0.25),
-        (operators.inv_back, (0.0, 1.0), -math.inf),
-        (operators.inv_back, (0.0, -2.0), math.inf),
-        (operators.inv_back, (0.0, 0.0), math.nan),
-        (operators.log_back, (-1e-6, 3.0), math.inf),
-        (operators.log, (-2.0,), math.nan),
-        (operators.exp, (1000.0,), math.inf),
-        (operators.sqrt, (-1.0,), math.nan),
-        (operators.sin, (math.inf,), math.nan),
-        (operators.power, (10.0, 400.0), math.inf),
-        (operators.power, (-10.0, 401.0), -math.inf),
-        (operators.power, (-10.0, 400.0), math.inf),
-        (operators.power, (-8.0, 0.5), math.nan),
-        (operators.power, (0.0, -1.0), math.inf),
-        (operators.power, (2.0, 3.0), 8.0),
+        *(("inv", (0.0,), math.inf), ("inv", (-0.0,), -math.inf), ("inv", (4.0,), 0.25)),
+        *(("inv_back", (0.0, 1.0), -math.inf), ("inv_back", (0.0, -2.0), math.inf), ("inv_back", (0.0, 0.0), math.nan)),
+        *(("log_back", (-1e-6, 3.0), math.inf), ("log", (-2.0,), math.nan), ("exp", (1000.0,), math.inf)),
+        *(("sqrt", (-1.0,), math.nan), ("sin", (math.inf,), math.nan)),
+        *(("power", (10.0, 400.0), math.inf), ("power", (-10.0, 401.0), -math.inf), ("power", (-10.0, 400.0), math.inf)),
+        *(("power", (-8.0, 0.5), math.nan), ("power", (0.0, -1.0), math.inf), ("power", (2.0, 3.0), 8.0)),
     ],
 )
-def test_a_function_gives_hardware_results(fn, xs, expected):
-    np.testing.assert_equal(ieee(fn)(*xs), expected)
+def test_a_function_gives_hardware_results(name, xs, expected):
+    np.testing.assert_equal(ieee(getattr(operators, name))(*xs), expected)
 
 
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
@@ -246,25 +248,6 @@ def test_an_operation_writes_into_out():
     assert out._tensor.version == version + 2
 
 
-def test_a_reduction_into_out_ignores_its_old_contents():
-    out = tensor([[100.0], [200.0]])
-    assert_close_tensor(SimpleBackend.add_reduce(tensor([[1.0, 2.0], [3.0, 4.0]]), 1, out), [[3.0], [7.0]])
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda out: SimpleBackend.neg_map(zeros((2, 3)), out), (2, 3)),
-        (lambda out: SimpleBackend.add_zip(zeros((2, 1)), zeros((4,)), out), (2, 4)),
-        (lambda out: SimpleBackend.add_reduce(zeros((2, 3)), 0, out), (1, 3)),
-    ],
-)
-def test_an_out_of_another_shape_is_an_error(call, expected):
-    with pytest.raises(ValueError, match="out expected") as error:
-        call(zeros((3,)))
-    assert str(error.value) == f"out expected shape {expected}, got (3,); pass a tensor of that shape, or leave it out"
-
-
 def test_an_operand_that_backward_needs_must_not_be_out():
     x, y = tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0])
     product = (x * y).sum()
@@ -276,13 +259,15 @@ def test_an_operand_that_backward_needs_must_not_be_out():
 # Matrix products
 
 
+BATCHES = [((), ()), ((2,), (2,)), ((2,), ()), ((), (3,)), ((2, 1), (3,)), ((1,), (3,))]
+
+
 @settings(max_examples=50)
 @given(data())
 def test_the_matrix_product_equals_numpy(draw):
     """For any layout; the dimensions before the last two broadcast."""
     n, k, m = (draw.draw(integers(1, 3)) for _ in range(3))
-    batches = draw.draw(integers(0, 5))
-    a_batch, b_batch = [((), ()), ((2,), (2,)), ((2,), ()), ((), (3,)), ((2, 1), (3,)), ((1,), (3,))][batches]
+    a_batch, b_batch = draw.draw(sampled_from(BATCHES))
     a, b = draw.draw(tensors(shape=(*a_batch, n, k))), draw.draw(tensors(shape=(*b_batch, k, m)))
     assert_close_tensor(a @ b, a.to_numpy() @ b.to_numpy(), 1e-9)
 
@@ -295,16 +280,9 @@ def test_a_matrix_product_over_no_elements_is_zero(a, b):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_a_matrix_product_has_the_dtype_of_its_factors(dtype):
-    a, b = tensor([[1, 0], [1, 1]], dtype=dtype), tensor([[1, 1], [0, 1]], dtype=dtype)
-    result = a @ b
+    result = tensor([[1, 0], [1, 1]], dtype=dtype) @ tensor([[1, 1], [0, 1]], dtype=dtype)
     assert result.dtype == dtype
-    assert result.tolist() == (a.to_numpy() @ b.to_numpy()).tolist()
-
-
-def test_a_matrix_product_of_two_dtypes_has_the_promoted_one():
-    result = tensor([[1, 2]], dtype=int64) @ tensor([[0.5], [0.25]], dtype=float32)
-    assert result.dtype == float64
-    assert result.tolist() == [[1.0]]
+    assert result.tolist() == (np.array([[1, 0], [1, 1]], dtype) @ np.array([[1, 1], [0, 1]], dtype)).tolist()
 
 
 def test_the_matrix_product_writes_by_strides():
@@ -312,16 +290,6 @@ def test_the_matrix_product_writes_by_strides():
     out = laid_out(np.zeros((2, 4)), (2, 5))
     tensor_matrix_multiply(*out.tuple(), a.reshape(-1), (2, 3), (3, 1), b.reshape(-1), (3, 4), (4, 1))
     np.testing.assert_array_equal(out.array(), a @ b)
-
-
-@pytest.mark.parametrize(("a", "b"), [((2, 3), (2, 3)), ((3,), (3, 1)), ((2, 2), (2,)), ((), ())])
-def test_incompatible_matrices_are_an_error(a, b):
-    with pytest.raises(ValueError, match="matmul expected") as error:
-        MatMul.apply(zeros(a), zeros(b))
-    assert str(error.value) == (
-        f"matmul expected shapes (…, n, k) and (…, k, m), got {a} and {b}; "
-        "the last size of the first must be the last but one of the second"
-    )
 
 
 @pytest.mark.parametrize(("a_shape", "b_shape"), [((2, 3), (3, 4)), ((2, 2, 3), (3, 1)), ((2, 1, 1, 3), (2, 3, 2))])
@@ -333,8 +301,7 @@ def test_the_gradient_of_a_matrix_product_is_a_product_with_the_transpose(a_shap
     weights = rng.normal(size=out.shape)
     out.backward(tensor(weights))
     for leaf, full in [(x, weights @ b.swapaxes(-1, -2)), (y, a.swapaxes(-1, -2) @ weights)]:
-        missing = full.ndim - leaf.dims
-        summed = full.sum(tuple(range(missing)))
+        summed = full.sum(tuple(range(full.ndim - leaf.dims)))
         ones = tuple(d for d, size in enumerate(leaf.shape) if size == 1 and summed.shape[d] > 1)
         assert_close_tensor(leaf.grad, summed.sum(ones, keepdims=True))
 
@@ -366,36 +333,7 @@ def test_the_gradient_of_a_view_is_in_the_order_of_its_input(weights):
     assert_close_tensor(x.grad, weights.T.reshape(-1))
 
 
-@pytest.mark.parametrize("function", [IsClose, All])
-def test_a_function_without_a_gradient_is_an_error(function):
-    x = tensor([1.0], requires_grad=True)
-    result = IsClose.apply(x, tensor([1.0])) if function is IsClose else All.apply(x, 0)
-    with pytest.raises(RuntimeError) as error:
-        result.backward()
-    assert str(error.value) == f"{function.__name__} has no gradient: it defines no backward; call x.detach() before it"
-
-
 # Function.apply
-
-
-def test_apply_without_a_tensor_is_an_error():
-    with pytest.raises(TypeError) as error:
-        Neg.apply(2.0)
-    assert str(error.value) == "Neg.apply expected a Tensor, got 2.0; make one with tensor(...)"
-    with pytest.raises(TypeError) as error:
-        Neg.apply()
-    assert str(error.value) == "Neg.apply expected a Tensor, got nothing; make one with tensor(...)"
-
-
-def test_tensors_of_two_backends_are_an_error():
-    with pytest.raises(RuntimeError) as error:
-        tensor([1.0]) + tensor([1.0], backend=OtherBackend)
-    assert str(error.value) == "Add expected tensors of one backend, got simple and other; move one of them: x.to(y.backend)"
-
-
-def test_two_backends_of_one_class_are_equal():
-    x, y = tensor([1.0], backend=TensorBackend(SimpleOps)), tensor([2.0])
-    assert (x + y).tolist() == [3.0]
 
 
 def test_an_operation_stays_on_the_backend_of_its_inputs():
@@ -404,53 +342,16 @@ def test_an_operation_stays_on_the_backend_of_its_inputs():
         assert result.backend is OtherBackend
 
 
-def test_an_error_about_shapes_names_the_function():
-    with pytest.raises(IndexingError) as error:
-        zeros((2,)) * zeros((3,))
-    assert str(error.value).startswith("Mul: shapes (2,) and (3,) do not broadcast")
-
-
-class ReturnsNumber(Function):
-    @staticmethod
-    def forward(ctx, a):
-        return 3.0
-
-
-class Nothing(Function):
-    """A function that defines neither forward nor backward."""
-
-
-def test_a_forward_that_does_not_return_a_tensor_is_an_error():
-    with pytest.raises(TypeError) as error:
-        ReturnsNumber.apply(tensor([1.0]))
-    assert str(error.value) == "ReturnsNumber.forward expected to return a Tensor, got 3.0"
-
-
-def test_a_function_without_forward_is_an_error():
-    with pytest.raises(RuntimeError) as error:
-        Nothing.apply(tensor([1.0]))
-    assert str(error.value) == "a Function has no forward of its own; define forward(ctx, ...) in the subclass"
-    with pytest.raises(RuntimeError) as error:
-        Nothing.backward(TensorContext(Nothing), tensor([1.0]))
-    assert str(error.value) == "a Function has no backward of its own; define backward(ctx, grad_output) in the subclass"
-
-
 def test_operations_inside_forward_are_not_recorded():
     """Only the call itself is part of the graph."""
-    x = tensor([1.0, 2.0], requires_grad=True)
-    seen = []
+    x, seen = tensor([1.0, 2.0], requires_grad=True), []
 
-    class Twice(Function):
-        @staticmethod
-        def forward(ctx, a):
-            seen.append((a * 2).history)
-            return a * 2
+    def forward(ctx, a):
+        seen.append((a * 2).history)
+        return a * 2
 
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output * 2
-
-    result = Twice.apply(x)
+    parts = {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, grad_output: grad_output * 2)}
+    result = type("Twice", (Function,), parts).apply(x)
     assert seen == [None]
     assert list(result.parents) == [x]
     result.backward(tensor([1.0, 10.0]))
@@ -465,9 +366,8 @@ def test_apply_records_again_after_an_error():
 
 
 def test_the_published_method_names_call_forward_and_backward():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    ctx = TensorContext(Neg, (x,))
-    assert_close_tensor(Neg._forward(ctx, x), [-1.0, -2.0])
+    ctx = TensorContext(Neg, (HALVES,))
+    assert_close_tensor(Neg._forward(ctx, HALVES), [-0.5, -0.25])
     (grad,) = Neg._backward(ctx, tensor([5.0, 3.0]))
     assert_close_tensor(grad, [-5.0, -3.0])
 
@@ -499,9 +399,8 @@ def published_map(fn):
 
 def test_a_kernel_that_assumes_contiguity_can_write_a_result_with_gaps(monkeypatch):
     monkeypatch.setattr("minitorch.tensor_ops.tensor_map", published_map)
-    x, out = tensor([[1.0, 2.0], [3.0, 4.0]]), zeros((2, 4))
-    gaps = out[:, ::2]
-    SimpleOps.map(operators.neg)(x, gaps)
+    out = zeros((2, 4))
+    SimpleOps.map(operators.neg)(tensor([[1.0, 2.0], [3.0, 4.0]]), out[:, ::2])
     assert out.tolist() == [[-1.0, 0.0, -2.0, 0.0], [-3.0, 0.0, -4.0, 0.0]]
 
 

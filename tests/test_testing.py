@@ -2,6 +2,7 @@
 
 import ast
 import math
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def log(a):
     return math.log(a + EPS)
 
 
-ONE = {
+FUNCTIONS = {
     "addConstant": lambda a: a + 5,
     "complex": lambda a: log(sigmoid(10 * max(6 * max(10 * a + 7, 0) + 5, 0))) / 50,
     "cube": lambda a: a**3,
@@ -36,8 +37,6 @@ ONE = {
     "sig": sigmoid,
     "square": lambda a: a**2,
     "subConstant": lambda a: a - 5,
-}
-TWO = {
     "add2": lambda a, b: a + b,
     "div2": lambda a, b: a / (b + 5.5),
     "eq2": lambda a, b: float(a == b + 5.5),
@@ -48,54 +47,39 @@ TWO = {
 RED = {"mean_full_red": lambda a: sum(a) / len(a), "mean_red": lambda a: sum(a) / len(a), "sum_red": sum}
 
 
-def test_the_tables_contain_14_6_and_3_functions_by_name():
-    for cls in (MathTest, MathTestVariable):
-        one, two, red = cls._tests()
-        assert [name for name, _ in one] == list(ONE)
-        assert [name for name, _ in two] == list(TWO)
-        assert [name for name, _ in red] == list(RED)
-        for name, function in one + two + red:
-            assert function is getattr(cls, name)
+@pytest.mark.parametrize("cls", [MathTest, MathTestVariable])
+def test_the_tables_contain_14_6_and_3_functions_by_name(cls):
+    tables = cls._tests()
+    assert [len(table) for table in tables] == [14, 6, 3]
+    assert [name for table in tables for name, _ in table] == [*FUNCTIONS, *RED]
+    assert all(function is getattr(cls, name) for table in tables for name, function in table)
 
 
 def test_the_comparison_pairs_floats_with_variables():
     triples = [triple for table in MathTestVariable._comp_testing() for triple in table]
-    assert [name for name, _, _ in triples] == [*ONE, *TWO, *RED]
-    for name, on_floats, on_variables in triples:
-        assert on_floats is getattr(MathTest, name)
-        assert on_variables is getattr(MathTestVariable, name)
+    assert triples == [(name, getattr(MathTest, name), getattr(MathTestVariable, name)) for name in [*FUNCTIONS, *RED]]
 
 
-@pytest.mark.parametrize("name", ONE)
-def test_functions_of_one_argument_compute_what_the_math_module_does(name):
-    for a in GRID:
-        expected = pytest.approx(ONE[name](a), rel=1e-12)
-        assert getattr(MathTest, name)(a) == expected
-        assert getattr(MathTestVariable, name)(Scalar(a)).data == expected
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_compute_what_the_math_module_does(name):
+    for xs in product(GRID, repeat=1 + name.endswith("2")):
+        if name == "div2" and xs[1] == -5.5:
+            continue  # the pole
+        expected = pytest.approx(FUNCTIONS[name](*xs), rel=1e-12)
+        assert getattr(MathTest, name)(*xs) == expected
+        assert getattr(MathTestVariable, name)(*map(Scalar, xs)).data == expected
 
 
-@pytest.mark.parametrize("name", TWO)
-def test_functions_of_two_arguments_compute_what_the_math_module_does(name):
-    for a in GRID:
-        for b in GRID:
-            if name == "div2" and b == -5.5:
-                continue  # the pole
-            expected = pytest.approx(TWO[name](a, b), rel=1e-12)
-            assert getattr(MathTest, name)(a, b) == expected
-            assert getattr(MathTestVariable, name)(Scalar(a), Scalar(b)).data == expected
-
-
-def test_poles_are_where_the_table_says():
-    for pole in (lambda: MathTest.inv(-3.5), lambda: MathTest.div2(1.0, -5.5)):
-        with pytest.raises(ZeroDivisionError):
-            pole()
+@pytest.mark.parametrize(("name", "xs"), [("inv", (-3.5,)), ("div2", (1.0, -5.5))])
+def test_poles_are_where_the_table_says(name, xs):
+    with pytest.raises(ZeroDivisionError):
+        getattr(MathTest, name)(*xs)
 
 
 @pytest.mark.parametrize("name", RED)
-def test_reductions_take_any_iterable_of_floats(name):
-    values = [1.5, -2.0, 4.0]
-    assert getattr(MathTest, name)(values) == pytest.approx(RED[name](values))
-    assert getattr(MathTest, name)(iter(values)) == pytest.approx(RED[name](values))
+@pytest.mark.parametrize("kind", [list, iter])
+def test_reductions_take_any_iterable_of_floats(name, kind):
+    assert getattr(MathTest, name)(kind([1.5, -2.0, 4.0])) == pytest.approx(RED[name]([1.5, -2.0, 4.0]))
 
 
 def test_reductions_of_variables_call_the_variable_s_method():

@@ -10,10 +10,27 @@ import pytest
 from minitorch import FastBackend, float32, manual_seed, no_grad, rand, tensor
 from minitorch.kernels import pool
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
-from tests.test_nn_functional import backend, check, check_extremes, gradient_of, logsoftmax_of, numbers, softmax_of, windows_of
+from tests.test_nn_functional import (
+    LAYOUTS,
+    SHAPES,
+    backend,
+    check,
+    check_extremes,
+    check_softmax,
+    gradient_of,
+    logsoftmax_of,
+    numbers,
+    softmax_of,
+    windows_of,
+)
 
 
-@pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax_equals_numpy_along_any_dimension_in_any_layout(shape, layout):
+    check_softmax(shape, layout, FastBackend, range(-len(shape), len(shape)))
+
+
 def test_float32_stays_float32(backend):
     array = numbers((2, 2, 4, 6)).astype(float32)
     x, windows = tensor(array, backend=backend), windows_of(array, (2, 2))
@@ -30,8 +47,7 @@ def test_float32_stays_float32(backend):
     y = softmax_of(array, 3)
     check(gradient_of(lambda x: softmax(x, 3), x, given), y * (given - (given * y).sum(3, keepdims=True)), float32)
     check(gradient_of(lambda x: logsoftmax(x, 3), x, given), given - y * given.sum(3, keepdims=True), float32)
-    kept = dropout(x, 0.5)
-    assert kept.dtype == float32
+    assert dropout(x, 0.5).dtype == float32
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 30, 1000])
@@ -125,6 +141,5 @@ def test_dropout_draws_a_number_for_every_element_unless_it_is_ignored(rate, ign
     assert rand((4,)).tolist() == expected
 
 
-@pytest.mark.parametrize("backend", ["plain", "in loops"], indirect=True)
 def test_logsoftmax_of_float32_is_exact_for_extreme_inputs(backend):
     check_extremes(float32, backend)

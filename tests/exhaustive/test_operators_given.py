@@ -14,41 +14,17 @@ UP_TO_30 = GRID[GRID <= 30]
 NOT_0 = GRID[GRID != 0]
 
 ONE_ARGUMENT = {
-    "id": GRID,
-    "neg": GRID,
-    "sigmoid": GRID,
-    "relu": GRID,
-    "log": ABOVE_0,
+    **dict.fromkeys(["id", "neg", "sigmoid", "relu", "sin", "cos", "tanh", "absolute", "magnitude"], GRID),
+    **dict.fromkeys(["log", "sqrt", "exact_log"], ABOVE_0),
     "exp": UP_TO_30,
     "inv": NOT_0,
-    "sin": GRID,
-    "cos": GRID,
-    "tanh": GRID,
-    "sqrt": ABOVE_0,
-    "absolute": GRID,
-    "magnitude": GRID,
-    "exact_log": ABOVE_0,
 }
+EVERYWHERE = "mul add lt eq max is_close relu_back div le ne logical_and maximum minimum select_if abs_back log_base"
 TWO_ARGUMENTS = {
-    "mul": GRID,
-    "add": GRID,
-    "lt": GRID,
-    "eq": GRID,
-    "max": GRID,
-    "is_close": GRID,
+    **dict.fromkeys(EVERYWHERE.split(), GRID),
     "log_back": ABOVE_0,
     "inv_back": NOT_0,
-    "relu_back": GRID,
     "power": ABOVE_0[ABOVE_0 < 1000],
-    "div": GRID,
-    "le": GRID,
-    "ne": GRID,
-    "logical_and": GRID,
-    "maximum": GRID,
-    "minimum": GRID,
-    "select_if": GRID,
-    "abs_back": GRID,
-    "log_base": GRID,
 }
 FOR_PYTHON = {"integer_power"}
 """Functions of Python integers, which are never compiled."""

@@ -1,3 +1,0 @@
-"""What the tests of the app share."""
-
-from tests.project.conftest import no_packaged_components
