@@ -93,21 +93,6 @@ def test_the_program_prints_its_tables_and_saves_what_it_measured(tmp_path, caps
         assert f"\n{group['title']}\n\n{steps.table(steps.rows_of(group))}\n" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--repeats", "0"], "--repeats expected at least 1, got 0"),
-        (["--rows", "0"], "--rows expected at least 1, got 0"),
-        (["--size", "100"], "--size expected a multiple of 128, got 100"),
-        (["--size", "0"], "--size expected a multiple of 128, got 0"),
-    ],
-)
-def test_numbers_that_cannot_be_measured_are_refused(arguments, message, capsys):
-    with pytest.raises(SystemExit):
-        steps.main(arguments)
-    assert capsys.readouterr().err.endswith(f"error: {message}\n")
-
-
 def test_the_figures_of_the_book_are_those_of_today_s_steps(groups):
     saved = json.loads(SAVED.read_text(encoding="utf-8"))
     assert [[(step["idea"], [*step["seconds"]]) for step in group["steps"]] for group in saved["groups"]] == [

@@ -1,9 +1,32 @@
-"""Random programs of tensor operations, as training steps: what compiled steps are compared with."""
+"""What tests of compiled functions share: tensors, comparisons with the function itself, and random training steps."""
 
 import random
 
+import numpy as np
+import pytest
+
 import minitorch
-from minitorch import FastBackend, Module
+from minitorch import Module, nn
+from minitorch.compiler import NotRecordable
+
+BACKEND = minitorch.SimpleBackend
+"""Of the tests that are not about kernels: it compiles none. Those in tests/exhaustive run the same ones on the fast backend."""
+
+
+def tensor(values, requires_grad=False, dtype=None):
+    return minitorch.tensor(values, BACKEND, requires_grad, dtype)
+
+
+def linear(inputs, outputs):
+    return nn.Linear(inputs, outputs, backend=BACKEND)
+
+
+def outcome_of_both(run):
+    """Run with functions as they are, and compiled: `run` gets what compiles a function. The same outcome, which is returned."""
+    want, got = run(lambda fn, **options: fn), run(minitorch.compile)
+    assert got == want
+    return got
+
 
 OPS = {
     "relu": lambda net, v: v.relu(),
@@ -29,13 +52,7 @@ OPS = {
 
 
 class RandomNetwork(Module):
-    """A module that applies operations, drawn with a seed, to its parameters and an input of shape (3, 4).
-
-    Args:
-        seed: Of the operations and of the first numbers.
-        length: Number of operations.
-        dtype: Of the parameters.
-    """
+    """A module that applies operations, drawn with a seed, to its parameters and an input of shape (3, 4)."""
 
     def __init__(self, seed, length, dtype):
         super().__init__()
@@ -43,7 +60,7 @@ class RandomNetwork(Module):
         draw = random.Random(seed)
         self.ops = tuple([draw.choice(list(OPS)) for _ in range(length)])
         for name, shape in (("weight", (4, 4)), ("other", (3, 4)), ("row", (4,)), ("column", (3, 1))):
-            self.add_parameter(name, minitorch.rand(shape, backend=FastBackend, dtype=dtype) - 0.5)
+            self.add_parameter(name, minitorch.rand(shape, backend=BACKEND, dtype=dtype) - 0.5)
 
     def forward(self, x):
         """The mean of all that the operations lead to; the values stay small."""
@@ -58,15 +75,7 @@ class RandomNetwork(Module):
 
 
 def train(seed, length, dtype, steps, compiled):
-    """Train a random network; returns the losses, the parameters, and the step.
-
-    Args:
-        seed: Of the network and the inputs.
-        length: Number of operations.
-        dtype: Of all tensors.
-        steps: Number of steps.
-        compiled: Makes the step that is called from the one that is written here.
-    """
+    """Train a network of `length` operations for some steps, which `compiled` may compile; returns the losses, the parameters, the step."""
     network = RandomNetwork(seed, length, dtype)
     optimizer = minitorch.SGD(network.parameters(), lr=0.1, momentum=0.5)
 
@@ -80,5 +89,35 @@ def train(seed, length, dtype, steps, compiled):
     step = compiled(step)
     losses = []
     for _ in range(steps):
-        losses.append(step(minitorch.rand((3, 4), backend=FastBackend, dtype=dtype)).item())
+        losses.append(step(minitorch.rand((3, 4), backend=BACKEND, dtype=dtype)).item())
     return losses, [parameter.value.to_numpy() for parameter in network.parameters()], step
+
+
+def fused_at_once(step):
+    """The compiled step, fused after its second call."""
+    compiled = minitorch.compile(step)
+
+    def call(*args):
+        result = compiled(*args)
+        if compiled.recorded + compiled.replayed == 2:
+            assert "def fused(" in compiled.fuse()
+        return result
+
+    call.compiled = compiled
+    return call
+
+
+def assert_alike(found, expected, rtol=0.0, atol=0.0):
+    """Compare arrays one by one."""
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)
+
+
+def refuses(reason, name=r"\S+"):
+    """Like pytest.raises, for a function that cannot be compiled: its whole reason and its name, as regular expressions."""
+    return pytest.raises(NotRecordable, match=rf'^{name} cannot be compiled: {reason}\. Or pass fallback="eager" to run it as it is$')
+
+
+def changes(what):
+    """The reason of a function that changes something, for `refuses`."""
+    return f"the function changes {what}, which a replay would not repeat; do it outside of the compiled function"

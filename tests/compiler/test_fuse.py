@@ -11,26 +11,22 @@ from minitorch.compiler import fuse, fused, replayed
 from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
 from tests.marks import needs_compiler
 
-from .programs import train
+from . import programs
+from .programs import assert_alike, fused_at_once, train
 
 pytestmark = needs_compiler
 
 
-def fused_at_once(step):
-    """The compiled step, fused after its second call."""
-    compiled = minitorch.compile(step)
-
-    def call(x):
-        result = compiled(x)
-        if compiled.recorded + compiled.replayed == 2:
-            assert "def fused(" in compiled.fuse()
-        return result
-
-    call.compiled = compiled
-    return call
+def called_twice(fn=lambda x: (x * 2.0 + 1.0).sum(), x=None, **options):
+    """A compiled function whose program may be fused, and an argument; without other arguments, its result is 8."""
+    f, x = minitorch.compile(fn, **options), minitorch.tensor([1.0, 2.0], backend=FastBackend) if x is None else x
+    f(x)
+    f(x)
+    return f, x
 
 
-def test_a_fused_program_trains_like_the_function():
+def test_a_fused_program_trains_like_the_function(monkeypatch):
+    monkeypatch.setattr(programs, "BACKEND", FastBackend)
     check_fused(0, float64, 1e-12, length=4)
 
 
@@ -39,8 +35,7 @@ def check_fused(seed, dtype, tolerance, length):
     fused_losses, fused_parameters, step = train(seed, length, dtype, 6, fused_at_once)
     assert step.compiled._latest.program is not None
     np.testing.assert_allclose(fused_losses, losses, rtol=tolerance)
-    for mine, expected in zip(fused_parameters, parameters, strict=True):
-        np.testing.assert_allclose(mine, expected, rtol=tolerance, atol=tolerance)
+    assert_alike(fused_parameters, parameters, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -53,8 +48,7 @@ def check_replayed(seed, dtype):
     replayed, replayed_parameters, step = train(seed, 15, dtype, 4, minitorch.compile)
     assert (step.recorded, step.replayed) == (1, 3)
     assert replayed == losses
-    for mine, expected in zip(replayed_parameters, parameters, strict=True):
-        np.testing.assert_array_equal(mine, expected)
+    assert_alike(replayed_parameters, parameters)
 
 
 def test_the_backward_pass_of_a_function_is_fused_as_well():
@@ -82,34 +76,21 @@ def test_a_program_is_fused_in_the_background_after_many_replays():
 
 
 def test_a_fused_program_is_compared_up_to_rounding():
-    w = minitorch.rand((30, 20), backend=FastBackend)
-    f = minitorch.compile(lambda x: (x @ w).sigmoid().sum(), check_every=2)
-    x = minitorch.rand((40, 30), backend=FastBackend)
-    f(x)
-    f(x)
+    w, x = minitorch.rand((30, 20), backend=FastBackend), minitorch.rand((40, 30), backend=FastBackend)
+    f, _ = called_twice(lambda x: (x @ w).sigmoid().sum(), x, check_every=2)
     f.fuse()
-    for _ in range(5):
-        f(x)
-    for number in range(3):  # other numbers are compared at once
-        y = minitorch.rand((40, 30), backend=FastBackend) * (number + 1.0)
+    for factor in (1.0, 1.0, 1.0, 1.0, 2.0, 3.0):  # other numbers are compared at once
+        y = x * factor
         expected = (1 / (1 + np.exp(-(y.to_numpy() @ w.to_numpy())))).sum()
         np.testing.assert_allclose(f(y).item(), expected, rtol=1e-12)
     assert f._latest.program is not None
 
 
 def test_fuse_false_leaves_the_launches():
-    f = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum(), fuse=False)
-    x = minitorch.tensor([1.0, 2.0], backend=FastBackend)
+    f, x = called_twice(fuse=False)
     assert {f(x).item() for _ in range(80)} == {8.0}
     assert f._latest.program is None
     assert f._latest._ready is None
-
-
-def called_twice():
-    """A compiled function whose program may be fused, and an argument for which it returns 8."""
-    f, x = minitorch.compile(lambda x: (x * 2.0 + 1.0).sum()), minitorch.tensor([1.0, 2.0], backend=FastBackend)
-    assert [f(x).item(), f(x).item()] == [8.0, 8.0]
-    return f, x
 
 
 def test_a_fused_program_that_differs_is_not_used(monkeypatch):
@@ -186,11 +167,8 @@ def test_nodes_that_read_other_elements_than_were_just_written_are_loops_of_thei
 
 def test_what_reads_a_sum_waits_until_the_loop_has_ended():
     x, t1, t2 = buffer("x", 4, EXTERNAL), buffer("t1", 1), buffer("t2", 4)
-    nodes = [
-        node("reduce", operators.add, view(t1, 1), [view(x, 4)], dims=0, start=0.0),
-        node("zip", operators.mul, view(t2, 4), [view(x, 4), view(t1, 1)]),
-    ]
-    assert len(fuse.group_nodes(nodes, {t2})) == 2
+    total = node("reduce", operators.add, view(t1, 1), [view(x, 4)], dims=0, start=0.0)
+    assert len(fuse.group_nodes([total, node("zip", operators.mul, view(t2, 4), [view(x, 4), view(t1, 1)])], {t2})) == 2
 
 
 def test_no_loop_crosses_the_beginning_of_the_backward_pass():

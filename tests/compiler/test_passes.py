@@ -1,6 +1,7 @@
 """The passes on programs of a few nodes: what is removed, and what must not be."""
 
 import numpy as np
+import pytest
 
 from minitorch import operators
 from minitorch.compiler.passes import drop_unused, fold_constants, reuse_results, skip_copies
@@ -31,6 +32,7 @@ def texts(nodes):
 
 X = buffer("x", [1.0, 2.0], EXTERNAL)
 W = buffer("W", [0.0, 0.0], EXTERNAL)
+T1, T2, T3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
 
 
 def test_what_constants_lead_to_is_computed_once():
@@ -45,54 +47,44 @@ def test_what_constants_lead_to_is_computed_once():
 
 
 def test_a_constant_that_a_kernel_writes_is_not_folded():
-    c, t1 = buffer("c", [3.0, 4.0], CONSTANT), buffer("t1", [-3.0, -4.0])
-    nodes = [node(operators.neg, t1, c), update(c), update(W, t1)]
-    assert len(fold_constants(nodes, set())) == 3
+    c = buffer("c", [3.0, 4.0], CONSTANT)
+    nodes = [node(operators.neg, T1, c), update(c), update(W, T1)]
+    assert fold_constants(nodes, set()) == nodes
 
 
-def test_equal_operations_are_computed_once():
-    t1, t2, t3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
-    nodes = [node(operators.relu, t1, X), node(operators.relu, t2, X), node(operators.mul, t3, t1, t2)]
-    assert texts(reuse_results(nodes, {t3})) == ["relu(x)", "mul(t1, t1)"]
+RELU = node(operators.relu, T1, X)
+AGAIN = [node(operators.relu, T2, X), node(operators.mul, T3, T1, T2)]
+COPY = node(operators.id, T2, T1)
 
 
-def test_operations_are_not_equal_if_an_input_was_written_in_between():
-    t1, t2, t3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
-    nodes = [node(operators.relu, t1, X), update(X), node(operators.relu, t2, X), node(operators.mul, t3, t1, t2)]
-    assert len(reuse_results(nodes, {t3})) == 4
+@pytest.mark.parametrize(
+    ("change", "nodes", "kept", "expected"),
+    [
+        (reuse_results, [RELU, *AGAIN], {T3}, ["relu(x)", "mul(t1, t1)"]),
+        (skip_copies, [RELU, COPY, update(W, T2)], {W}, ["relu(x)", "sgd(W, t1)"]),
+        (drop_unused, [RELU, node(operators.neg, T2, T1), node(operators.neg, T3, X)], {T3}, ["neg(x)"]),
+    ],
+    ids=["equal operations", "a copy", "what nobody reads, and what led to it"],
+)
+def test_what_a_pass_removes(change, nodes, kept, expected):
+    assert texts(change(nodes, kept)) == expected
 
 
-def test_operations_are_not_equal_if_a_kernel_may_write_a_result():
-    t1, t2, t3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
-    nodes = [node(operators.relu, t1, X), update(t1), node(operators.relu, t2, X), node(operators.mul, t3, t1, t2)]
-    assert len(reuse_results(nodes, {t3})) == 4
-
-
-def test_a_copy_is_skipped():
-    t1, t2 = buffer("t1", [0.0, 0.0]), buffer("t2", [0.0, 0.0])
-    nodes = skip_copies([node(operators.relu, t1, X), node(operators.id, t2, t1), update(W, t2)], {W})
-    assert texts(nodes) == ["relu(x)", "sgd(W, t1)"]
-
-
-def test_a_copy_is_kept_if_the_original_is_needed_after_the_copy_may_have_been_written():
-    t1, t2, t3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
-    nodes = [node(operators.relu, t1, X), node(operators.id, t2, t1), update(W, t2), node(operators.neg, t3, t1)]
-    assert len(skip_copies(nodes, {W, t3})) == 4
-
-
-def test_a_copy_is_kept_if_it_is_a_result_or_a_copy_of_what_belongs_to_somebody_else():
-    t1, t2 = buffer("t1", [0.0, 0.0]), buffer("t2", [0.0, 0.0])
-    assert len(skip_copies([node(operators.relu, t1, X), node(operators.id, t2, t1)], {t2})) == 2
-    assert len(skip_copies([node(operators.id, t1, X), update(X), node(operators.neg, t2, t1)], {t2})) == 3
-
-
-def test_what_nobody_reads_is_dropped_and_what_led_to_it():
-    t1, t2, t3 = (buffer(f"t{i}", [0.0, 0.0]) for i in (1, 2, 3))
-    nodes = [node(operators.relu, t1, X), node(operators.neg, t2, t1), node(operators.neg, t3, X)]
-    assert texts(drop_unused(nodes, {t3})) == ["neg(x)"]
-
-
-def test_kernels_and_what_they_touch_are_never_dropped():
-    t1 = buffer("t1", [0.0, 0.0])
-    nodes = [node(operators.relu, t1, X), update(W, t1)]
-    assert drop_unused(nodes, set()) == nodes
+@pytest.mark.parametrize(
+    ("change", "nodes", "kept"),
+    [
+        (reuse_results, [RELU, update(X), *AGAIN], {T3}),
+        (reuse_results, [RELU, update(T1), *AGAIN], {T3}),
+        (skip_copies, [RELU, COPY, update(W, T2), node(operators.neg, T3, T1)], {W, T3}),
+        (skip_copies, [RELU, COPY], {T2}),
+        (skip_copies, [node(operators.id, T1, X), update(X), node(operators.neg, T2, T1)], {T2}),
+        (drop_unused, [RELU, update(W, T1)], set()),
+    ],
+    ids=[
+        "equal operations, if an input was written in between", "equal operations, if a kernel may write a result",
+        "a copy, if the original is needed after the copy may have been written", "a copy that is a result",
+        "a copy of what belongs to somebody else", "kernels and what they touch",
+    ],
+)  # fmt: skip
+def test_what_a_pass_leaves(change, nodes, kept):
+    assert change(nodes, kept) == nodes

@@ -1,16 +1,17 @@
 """Arguments of every layout and dtype, assignments, gradients that a step rewrites, and what a replay could not return or change."""
 
 import pickle
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import minitorch
 from minitorch import autograd, nn, optim
-from minitorch.compiler import NotRecordable
 
-from .test_compile import FAST, OPTIMIZERS, X, compare_gradients, make_step, tensor
+from . import programs
+from .programs import changes, linear, outcome_of_both, refuses, tensor
+from .test_compile import OPTIMIZERS, X, compare_gradients, make_step
 
 
 def numbers(n):
@@ -31,22 +32,21 @@ def alike(fn, make=numbers, calls=4, **options):
 # Arguments
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda n: numbers(n).permute(1, 0),
-        lambda n: numbers(n)[1:],
-        lambda n: numbers(n)[:, 1],
-        lambda n: numbers(n)[:, ::2],
-        lambda n: numbers(n)[1, 1:].view(1, 2),
-        lambda n: tensor([[1.0 + n], [2.0]]).expand(2, 3),
-        lambda n: tensor([1.0 + n, 2.0, 3.0]).expand(2, 3),
-        lambda n: tensor([1.0 + n]).view(),
-        lambda n: minitorch.zeros((0, 3), FAST),
-        lambda n: tensor([[1.0 + n, -2.0, 3.0]], True) * 2.0,
-    ],
-    ids=["permuted", "rows", "column", "steps", "offset", "expanded", "broadcast", "no dimensions", "empty", "computed"],
-)
+LAYOUTS = {
+    "permuted": lambda n: numbers(n).permute(1, 0),
+    "rows": lambda n: numbers(n)[1:],
+    "column": lambda n: numbers(n)[:, 1],
+    "steps": lambda n: numbers(n)[:, ::2],
+    "offset": lambda n: numbers(n)[1, 1:].view(1, 2),
+    "expanded": lambda n: tensor([[1.0 + n], [2.0]]).expand(2, 3),
+    "broadcast": lambda n: tensor([1.0 + n, 2.0, 3.0]).expand(2, 3),
+    "no dimensions": lambda n: tensor([1.0 + n]).view(),
+    "empty": lambda n: minitorch.zeros((0, 3), programs.BACKEND),
+    "computed": lambda n: tensor([[1.0 + n, -2.0, 3.0]], True) * 2.0,
+}
+
+
+@pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS)
 def test_an_argument_of_any_layout(make):
     alike(lambda x: x * 2.0 + 1.0, make)
     alike(lambda x: (x * x).sum(), make)
@@ -55,41 +55,19 @@ def test_an_argument_of_any_layout(make):
 # Assignments
 
 
-def assign_numbers(x):
-    y = x * 2.0
-    y[0] = 5.0
-    y[1, 1:] = -1.0
-    return y + 1.0
+def assigning(*assignments, begin=lambda x: x * 2.0, end=lambda y, x: y + 1.0):
+    """A function that begins with y and assigns to some of its elements: an index, and what y and x give."""
+
+    def fn(x):
+        y = begin(x)
+        for index, value in assignments:
+            y[index] = value(y, x)
+        return end(y, x)
+
+    return fn
 
 
-def assign_tensors(x):
-    y = x * 2.0
-    y[0] = x[1] * 3.0
-    y[:, 1:] = y[:, :-1]
-    return y + 1.0
-
-
-def assign_selected(x):
-    y = x * 2.0
-    y[[1, 0]] = x
-    y[:, [0]] = 3.0
-    return y + 1.0
-
-
-def assign_to_the_result(x):
-    y = x * 2.0
-    y[0] = 5.0
-    return y
-
-
-def assign_another_dtype(x):
-    y = x * 2.0
-    y[0] = (x[1] * 3.0).to("float32")
-    y[1] = (x[0] > 0.0).to("int64")
-    return y
-
-
-def assign_to_a_constant(x):
+def assigning_to_a_constant(x):
     y = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     z = y * x
     y[0] = y[0] + x[0]
@@ -97,50 +75,49 @@ def assign_to_a_constant(x):
     return y + z
 
 
-def assign_to_zeros(x):
-    y = x.zeros()
-    y[...] = x
-    y[:, 0] = y[:, 1] + 1.0
-    return y * x
+ANOTHER_DTYPE = assigning((0, lambda y, x: (x[1] * 3.0).to("float32")), (1, lambda y, x: (x[0] > 0.0).to("int64")), end=lambda y, x: y)
+ASSIGNMENTS = {
+    "numbers": assigning((0, lambda y, x: 5.0), (np.s_[1, 1:], lambda y, x: -1.0)),
+    "tensors": assigning((0, lambda y, x: x[1] * 3.0), (np.s_[:, 1:], lambda y, x: y[:, :-1])),
+    "selected elements": assigning(([1, 0], lambda y, x: x), (np.s_[:, [0]], lambda y, x: 3.0)),
+    "the result": assigning((0, lambda y, x: 5.0), end=lambda y, x: y),
+    "zeros": assigning((..., lambda y, x: x), (np.s_[:, 0], lambda y, x: y[:, 1] + 1.0), begin=lambda x: x.zeros(), end=lambda y, x: y * x),
+    "a constant": assigning_to_a_constant,
+}
 
 
-ASSIGNMENTS = [value for name, value in list(globals().items()) if name.startswith("assign_")]
-
-
-@pytest.mark.parametrize("fn", [fn for fn in ASSIGNMENTS if fn is not assign_another_dtype], ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", ASSIGNMENTS.values(), ids=ASSIGNMENTS)
 @pytest.mark.parametrize("check", [True, False])
 def test_assignments_are_replayed(fn, check):
     alike(fn, check=check, fuse=False)
 
 
 def test_an_assignment_to_a_tensor_outside_is_replayed():
-    weight = tensor([1.0, 2.0, 3.0])
-    other = tensor([1.0, 2.0, 3.0])
+    def run(compile):
+        weight = tensor([1.0, 2.0, 3.0])
 
-    def fn(x, weight=weight):
-        weight[0] = x.sum()
-        return x * weight
+        def fn(x):
+            weight[0] = x.sum()
+            return x * weight
 
-    compiled = minitorch.compile(fn)
-    for n in range(4):
-        assert compiled(numbers(n)).tolist() == fn(numbers(n), other).tolist()
-        assert weight.tolist() == other.tolist()
-    assert compiled.recorded == 1
+        fn = compile(fn)
+        return [(fn(numbers(n)).tolist(), weight.tolist()) for n in range(4)], getattr(fn, "recorded", 1)
+
+    assert outcome_of_both(run)[1] == 1
 
 
 def test_an_assignment_in_a_replay_counts_as_a_change():
     weight = tensor([1.0, 2.0, 3.0], True)
 
+    @minitorch.compile
     def fn(x):
         with minitorch.no_grad():
             weight[0] = x.sum()
-        return x.sum()
 
-    compiled = minitorch.compile(fn)
     for n in range(3):
-        compiled(numbers(n))
+        fn(numbers(n))
     y = (weight * weight).sum()
-    compiled(numbers(3))
+    fn(numbers(3))
     with pytest.raises(RuntimeError, match="it has been written into since"):
         y.backward()
 
@@ -159,16 +136,16 @@ def test_reading_a_tensor_in_a_replay_is_no_change():
 
 def test_an_assignment_checks_its_numbers_at_every_replay():
     def fn(x):
-        y = minitorch.zeros((3,), FAST, dtype="int8")
+        y = minitorch.zeros((3,), programs.BACKEND, dtype="int8")
         y[...] = x
         return y
 
     compiled = minitorch.compile(fn)
     for n in (1, 2):
-        assert compiled(minitorch.tensor([n] * 3, FAST, dtype="int64")).tolist() == [n] * 3
+        assert compiled(tensor([n] * 3, dtype="int64")).tolist() == [n] * 3
     with pytest.raises(ValueError, match="assignment expected whole numbers from -128 to 127 for int8"):
-        compiled(minitorch.tensor([3, 200, 4], FAST, dtype="int64"))
-    assert compiled(minitorch.tensor([5] * 3, FAST, dtype="int64")).tolist() == [5] * 3
+        compiled(tensor([3, 200, 4], dtype="int64"))
+    assert compiled(tensor([5] * 3, dtype="int64")).tolist() == [5] * 3
 
 
 def test_a_conversion_checks_its_numbers_at_every_replay():
@@ -185,7 +162,7 @@ def test_an_assignment_that_depends_on_the_numbers_is_refused():
         y[x > 1.0] = 0.0
         return y
 
-    with pytest.raises(NotRecordable, match=r"numpy\(\) cannot be recorded, at test_values\.py:\d+"):
+    with refuses(r"numpy\(\) cannot be recorded, at test_values\.py:\d+; do it outside of the compiled function"):
         minitorch.compile(masked)(numbers(0))
 
 
@@ -193,28 +170,27 @@ def test_an_assignment_that_depends_on_the_numbers_is_refused():
 
 
 def steps_alike(change, **options):
-    found = []
-    for is_compiled in (False, True):
+    def run(compile):
         model, optimizer, _ = make_step(OPTIMIZERS["momentum"])
 
-        def step(x, model=model, optimizer=optimizer):
+        def step(x):
             loss = (model(x) - 1.0).sigmoid().mean()
             loss.backward()
             change(model.parameters())
             optimizer.step()
             return loss
 
-        step = minitorch.compile(step, **options) if is_compiled else step
-        found.append([step(numbers(n)).item() for n in range(5)])
-    assert found[0] == found[1]
+        step = compile(step, **options)
+        return [step(numbers(n)).item() for n in range(5)]
 
-
-def halve(parameters):
-    for p in parameters:
-        p.value.grad = p.value.grad * 0.5
+    outcome_of_both(run)
 
 
 def test_a_step_that_rewrites_gradients():
+    def halve(parameters):
+        for p in parameters:
+            p.value.grad = p.value.grad * 0.5
+
     steps_alike(halve)
 
 
@@ -253,24 +229,17 @@ def test_gradients_of_gradients_are_refused():
 # Results and arguments that are no tensors
 
 
-@dataclass
-class Out:
-    loss: object
-
-
 @pytest.mark.parametrize(
     ("fn", "kind"),
     [
-        (lambda x: Out(x * 2.0), "Out"),
+        (lambda x: SimpleNamespace(loss=x * 2.0), "SimpleNamespace"),
         (lambda x: (x * i for i in range(2)), "generator"),
         (lambda x: {"a": [x * 2.0, np.zeros(3)]}, "ndarray"),
         (lambda x: minitorch.Scalar(2.0) * 3.0, "Scalar"),
     ],
 )
 def test_a_result_that_is_no_tensor_is_refused(fn, kind):
-    with pytest.raises(
-        NotRecordable, match=f"it returns an object of type {kind}; return tensors and plain values, in tuples, lists or dictionaries"
-    ):
+    with refuses(f"it returns an object of type {kind}; return tensors and plain values, in tuples, lists or dictionaries"):
         minitorch.compile(fn)(numbers(0))
 
 
@@ -282,24 +251,20 @@ def test_a_step_of_scalars_is_refused():
         (weight.value * weight.value).backward()
         optimizer.step()
 
-    with pytest.raises(NotRecordable, match=r"the function changes the value of optimizer\.params, which is another"):
+    with refuses(changes(r"the value of optimizer\.params, which is another tensor")):
         minitorch.compile(step)()
     assert weight.value.data == 2.0
 
 
-def test_a_list_or_dictionary_that_is_changed_as_an_argument_is_refused():
-    def appends(x, outs):
-        outs.append(x * 2.0)
+@pytest.mark.parametrize(("change", "outs"), [(lambda outs, y: outs.append(y), []), (lambda outs, y: outs.update(y=y), {})])
+def test_a_list_or_dictionary_that_is_changed_as_an_argument_is_refused(change, outs):
+    def fn(x, outs):
+        change(outs, x * 2.0)
         return x
 
-    def sets(x, outs):
-        outs["y"] = x * 2.0
-        return x
-
-    for fn, outs in ((appends, []), (sets, {})):
-        with pytest.raises(NotRecordable, match="the function changes its arguments, a list or dictionary, which a replay would not"):
-            minitorch.compile(fn)(numbers(0), outs)
-        assert not outs
+    with refuses("the function changes its arguments, a list or dictionary, which a replay would not repeat; return it"):
+        minitorch.compile(fn)(numbers(0), outs)
+    assert not outs
 
 
 def test_a_parameter_that_is_replaced_inside_is_refused():
@@ -309,7 +274,7 @@ def test_a_parameter_that_is_replaced_inside_is_refused():
         weight.update(weight.value.detach() * 2.0)
         return x * weight.value.detach()
 
-    with pytest.raises(NotRecordable, match="the function changes the value of weight, which is another"):
+    with refuses(changes("the value of weight, which is another tensor")):
         minitorch.compile(fn)(tensor([1.0]))
     assert weight.value.item() == 1.0
 
@@ -317,28 +282,22 @@ def test_a_parameter_that_is_replaced_inside_is_refused():
 # Loss scaling
 
 
-def scaled_training(is_compiled):
-    """The losses of five steps whose optimizer is stepped by a GradScaler outside of the function; and the parameters."""
-    model, optimizer, _ = make_step(OPTIMIZERS["momentum"])
-    scaler, losses = minitorch.GradScaler(init_scale=2.0**10, growth_interval=2), []
-
-    def loss_of(x):
-        return (model(x) - 1.0).sigmoid().mean()
-
-    loss_of = minitorch.compile(loss_of) if is_compiled else loss_of
-    for n in range(5):
-        loss = loss_of(numbers(n))
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        losses.append(loss.item())
-        del loss
-    assert scaler.get_scale() == 2.0**12
-    return losses, [p.value.to_numpy().tolist() for p in model.parameters()]
-
-
 def test_gradients_of_a_compiled_loss_can_be_scaled():
-    assert scaled_training(True) == scaled_training(False)
+    def run(compile):
+        model, optimizer, _ = make_step(OPTIMIZERS["momentum"])
+        scaler, losses = minitorch.GradScaler(init_scale=2.0**10, growth_interval=2), []
+        loss_of = compile(lambda x: (model(x) - 1.0).sigmoid().mean())
+        for n in range(5):
+            loss = loss_of(numbers(n))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+            del loss
+        assert scaler.get_scale() == 2.0**12
+        return losses, [p.value.tolist() for p in model.parameters()]
+
+    outcome_of_both(run)
 
 
 def test_a_scaler_within_the_function_is_refused():
@@ -352,56 +311,55 @@ def test_a_scaler_within_the_function_is_refused():
         scaler.step(optimizer)
         return loss.detach()
 
-    with pytest.raises(NotRecordable, match=r"to_numpy\(\) cannot be recorded, at test_values"):
+    with refuses(r"to_numpy\(\) cannot be recorded, at test_values\.py:\d+; do it outside of the compiled function"):
         step(numbers(0))
 
 
 # A compiled module within a module
 
 
-def networks_with_a_part(is_compiled):
-    """A network of two layers, of which the first may be compiled."""
-    minitorch.manual_seed(0)
+class Network(nn.Module):
+    """Two layers, of which the first may be compiled."""
 
-    class Network(nn.Module):
-        def __init__(self):
-            super().__init__()
-            part = nn.Sequential(nn.Linear(3, 4, backend=FAST), nn.Dropout(0.5))
-            self.part = minitorch.compile(part) if is_compiled else part
-            self.last = nn.Linear(4, 1, backend=FAST)
+    def __init__(self, compile=lambda part: part):
+        super().__init__()
+        minitorch.manual_seed(0)
+        self.part = compile(nn.Sequential(linear(3, 4), nn.Dropout(0.5)))
+        self.last = linear(4, 1)
 
-        def forward(self, x):
-            return self.last(self.part(x))
-
-    return Network()
+    def forward(self, x):
+        return self.last(self.part(x))
 
 
 def test_a_compiled_part_is_registered_as_a_child():
-    plain, network = networks_with_a_part(False), networks_with_a_part(True)
+    plain, network = Network(), Network(minitorch.compile)
     assert isinstance(network.part, nn.Sequential)
     assert [name for name, _ in network.named_parameters()] == [name for name, _ in plain.named_parameters()]
     assert list(network.state_dict()) == list(plain.state_dict())
     network.eval()
     assert not network.part.training
     assert not network.part.fn[1].training
-    x = numbers(0)
     plain.eval()
-    assert network(x).tolist() == plain(x).tolist()
+    assert network(numbers(0)).tolist() == plain(numbers(0)).tolist()
 
 
 def test_a_network_with_a_compiled_part_trains_alike():
-    found = []
-    for is_compiled in (False, True):
-        network = networks_with_a_part(is_compiled)
+    networks = []
+
+    def run(compile):
+        network = Network(compile)
         optimizer = optim.SGD(network.parameters(), lr=0.1)
         for n in range(5):
             loss = (network(numbers(n)) - 1.0).sigmoid().mean()
             loss.backward()
             optimizer.step()
             del loss
-        found.append([p.value.to_numpy().tolist() for p in network.parameters()])
+        networks.append(network)
+        return [p.value.tolist() for p in network.parameters()]
+
+    outcome_of_both(run)
+    network = networks[1]
     assert network.part.recorded == 1
-    assert found[0] == found[1]
     restored = pickle.loads(pickle.dumps(network.part))
     network.eval()
     restored.eval()

@@ -28,15 +28,7 @@ SHARED_LIMIT = 48 * 1024
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with the types of its arguments.
-
-    Attributes:
-        name: The name in the table.
-        body: The function in Python.
-        args: Types of its arguments.
-        threads: The number of threads in a block.
-        indexed: Whether it has index arrays, which need a stack.
-    """
+    """A kernel: its name in the table, its function, the types of its arguments, the threads of a block; index arrays need a stack."""
 
     name: str
     body: Callable[..., None]
@@ -117,12 +109,8 @@ def kernels() -> Iterator[Kernel]:
         yield Kernel(f"fill, {dtype}", array_interface.fill_elements, (storage(dtype), dtype, int64), array_interface.THREADS)
     for dtype in (float32, float64):
         yield Kernel(f"sum_practice, {dtype}", cuda_ops._sum_practice, (storage(dtype), storage(dtype), int64), cuda_ops.PRACTICE_BLOCK)
-        yield Kernel(
-            f"mm_practice, {dtype}",
-            cuda_ops._mm_practice,
-            (storage(dtype), storage(dtype), storage(dtype), int64),
-            cuda_ops.PRACTICE_BLOCK**2,
-        )
+        args = (*[storage(dtype)] * 3, int64)
+        yield Kernel(f"mm_practice, {dtype}", cuda_ops._mm_practice, args, cuda_ops.PRACTICE_BLOCK**2)
     for dtype in (float32, float64):
         for dims in (1, 3):
             out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2

@@ -13,9 +13,7 @@ from .test_cuda_convolution import SHAPES, both, convolution, random
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize(
-    ("input", "weight"),
-    [*SHAPES, ((1, 5, 3, 3), (5, 5, 2, 2)), *([] if SIMULATED else [((3, 20, 40, 37), (19, 20, 3, 5))])],
-    ids=str,
+    ("input", "weight"), [*SHAPES, ((1, 5, 3, 3), (5, 5, 2, 2)), *([] if SIMULATED else [((3, 20, 40, 37), (19, 20, 3, 5))])], ids=str
 )
 def test_several_channels_per_thread_give_the_same_result(input, weight, reverse, cuda):
     """Kernels that compute several output channels per thread: more channels and taps than one iteration handles, and fewer."""

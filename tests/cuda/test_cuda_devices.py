@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import SGD, FastBackend, SimpleBackend, float32, tensor
+from minitorch import SGD, FastBackend, float32, tensor
 from minitorch.kernels.cuda import device as cuda_device
 from minitorch.kernels.cuda.array_interface import context
 from minitorch.nn import Linear
@@ -18,12 +18,6 @@ def test_every_name_of_the_gpu_selects_it(cuda):
         assert (moved.cpu().backend, moved.cpu().device, moved.cpu().tolist()) == (FastBackend, "cpu", [1.0, 2.0])
     both = x.to("cuda:0", float32)
     assert (both.backend, both.dtype) == (cuda, float32)
-
-
-def test_gradients_flow_back_through_a_move_to_the_gpu(cuda):
-    x = tensor([1.0, 2.0], requires_grad=True)
-    (x.cuda() * tensor([3.0, 4.0], backend="cuda")).sum().backward()
-    assert (x.grad.tolist(), x.grad.backend) == ([3.0, 4.0], SimpleBackend)
 
 
 def test_a_model_and_its_optimizer_move_together(cuda):
@@ -104,8 +98,7 @@ def test_exactly_all_elements_are_filled(cuda, size):
 
 
 def test_arrays_of_two_devices_are_not_confused(cuda):
-    on_gpu, on_cpu = context("cuda"), context("cpu")
-    with pytest.raises(TypeError, match=r'^fill of context\("cpu"\) expected an array that it has made, got one of the GPU; '):
-        on_cpu.fill(on_gpu.empty(2), 1)
-    with pytest.raises(TypeError, match=r'^to_numpy of context\("cuda"\) expected an array that it has made, got one of the CPU; '):
-        on_gpu.to_numpy(on_cpu.empty(2))
+    contexts = {device: context(device) for device in ("cuda", "cpu")}
+    for op, mine, other, name in (("fill", "cpu", "cuda", "GPU"), ("to_numpy", "cuda", "cpu", "CPU")):
+        with pytest.raises(TypeError, match=rf'^{op} of context\("{mine}"\) expected an array that it has made, got one of the {name}; '):
+            getattr(contexts[mine], op)(contexts[other].empty(2), *[1] * (op == "fill"))

@@ -22,37 +22,24 @@ def array_and_tensor(*shape, dtype=np.float64):
     return values, tensor(values).to("cuda")
 
 
-@pytest.mark.parametrize(("n", "k", "m"), EDGES)
-def test_a_product_equals_numpy_at_every_tile_edge(n, k, m):
-    (a, x), (b, y) = array_and_tensor(n, k), array_and_tensor(k, m)
+BATCHES = [
+    ((3, 2, 4), (3, 4, 2)), ((3, 2, 4), (1, 4, 2)), ((2, 4), (3, 4, 2)), ((2, 1, 3, 4), (3, 4, 2)), ((2, 3, 2, 2), (2, 1, 2, 3)),
+    ((4,), (4, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), [*(((n, k), (k, m)) for n, k, m in EDGES), *BATCHES])
+def test_a_product_equals_numpy_at_every_tile_edge_and_the_dimensions_before_the_last_two_broadcast(first, second):
+    (a, x), (b, y) = array_and_tensor(*first), array_and_tensor(*second)
     assert_close_tensor(x @ y, a @ b)
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "offset", "permuted", "sliced", "expanded"])
 @pytest.mark.parametrize("other", ["contiguous", "permuted"])
 def test_a_product_reads_any_layout(layout, other):
-    x, a = tensor_in(rng.standard_normal((9, 6)), layout)
-    y, b = tensor_in(rng.standard_normal((6, 11)), other)
-    assert_close_tensor(x.to("cuda") @ y.to("cuda"), a @ b)
-    y, b = tensor_in(rng.standard_normal((6, 11)), layout)
-    x, a = tensor_in(rng.standard_normal((9, 6)), other)
-    assert_close_tensor(x.to("cuda") @ y.to("cuda"), a @ b)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ((3, 2, 4), (3, 4, 2)),
-        ((3, 2, 4), (1, 4, 2)),
-        ((2, 4), (3, 4, 2)),
-        ((2, 1, 3, 4), (3, 4, 2)),
-        ((2, 3, 2, 2), (2, 1, 2, 3)),
-        ((4,), (4, 2)),
-    ],
-)
-def test_the_dimensions_before_the_last_two_broadcast(first, second):
-    (a, x), (b, y) = array_and_tensor(*first), array_and_tensor(*second)
-    assert_close_tensor(x @ y, a @ b)
+    for first, second in ((layout, other), (other, layout)):
+        (x, a), (y, b) = tensor_in(rng.standard_normal((9, 6)), first), tensor_in(rng.standard_normal((6, 11)), second)
+        assert_close_tensor(x.to("cuda") @ y.to("cuda"), a @ b)
 
 
 def test_a_batch_larger_than_a_grid_is_split(monkeypatch):

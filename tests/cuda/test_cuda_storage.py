@@ -19,18 +19,18 @@ from ..tensor_strategies import assert_close_tensor
 def copies(monkeypatch):
     """The numbers of storages that were copied to the host and to the GPU."""
     counts = {"to the host": 0, "to the GPU": 0}
-    on_host, on_device = DeviceStorage.on_host, DeviceStorage.on_device
 
-    def counted_host(self):
-        counts["to the host"] += self.host is None
-        return on_host(self)
+    def count(name, place, where):
+        original = getattr(DeviceStorage, name)
 
-    def counted_device(self):
-        counts["to the GPU"] += self.device is None
-        return on_device(self)
+        def counted(self):
+            counts[where] += getattr(self, place) is None
+            return original(self)
 
-    monkeypatch.setattr(DeviceStorage, "on_host", counted_host)
-    monkeypatch.setattr(DeviceStorage, "on_device", counted_device)
+        monkeypatch.setattr(DeviceStorage, name, counted)
+
+    count("on_host", "host", "to the host")
+    count("on_device", "device", "to the GPU")
     return counts
 
 

@@ -73,10 +73,7 @@ def test_right_kernels_pass(kernel, expected):
 
 
 MISTAKES = [
-    (
-        reverse_without_barrier,
-        r"^cell 2 of a shared array is read by thread 1 and written by thread 2, .* must meet at cuda\.syncthreads\(\)",
-    ),
+    (reverse_without_barrier, r"^cell 2 of a shared array is read by thread 1 and written by thread 2, .* meet at cuda\.syncthreads\(\)"),
     (shift_in_place, r"^cell \(1, 1\) of a shared array is read by thread 0 and written by thread 1, and nothing says who comes first; "),
     (wait_in_a_branch, r"^thread 0 waits at cuda.syncthreads\(\), where thread 2 never comes; a barrier must stand where every thread"),
 ]

@@ -65,33 +65,30 @@ def test_the_table_fits_its_width(width):
     assert "\x1b" not in report.table(width)
 
 
-def test_a_kernel_without_findings_says_so_and_returns_0(capsys):
-    assert main([f"{KERNELS}:copy", "--grid", "1", "--block", "32", "zeros:float32[32]", "float32[32]"]) == 0
-    assert "\nNo findings.\n" in capsys.readouterr().out
+ONE_WARP = ["--grid", "1", "--block", "32", "zeros:float32[32]", "float32[32]"]
 
 
-def test_inspect_example_gives_the_arguments(program, capsys):
-    assert main([program]) == 0
-    assert "scale (program.py), grid (1, 1, 1) of blocks (32, 1, 1)" in capsys.readouterr().out
-    assert main([f"{program}:scale"]) == 0
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "text"),
+    [
+        (f"{KERNELS}:copy", ONE_WARP, "\nNo findings.\n"),
+        ("PROGRAM", [], "scale (program.py), grid (1, 1, 1) of blocks (32, 1, 1)"),
+        ("PROGRAM:scale", [], "scale (program.py), grid (1, 1, 1) of blocks (32, 1, 1)"),
+        ("PROGRAM:make(double)", ["--grid", "1", "--block", "4", "zeros:int64[4]"], "kernel (program.py)"),
+    ],
+    ids=["no findings", "inspect_example", "the kernel of inspect_example", "a kernel that a function makes"],
+)
+def test_a_kernel_without_findings_returns_0_and_is_shown_without_colors(kernel, arguments, text, program, capsys):
+    assert main([kernel.replace("PROGRAM", program), *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert text in shown
+    assert "\x1b" not in shown
 
 
-def test_a_kernel_can_be_made_by_a_function_of_the_file(program, capsys):
-    assert main([f"{program}:make(double)", "--grid", "1", "--block", "4", "zeros:int64[4]"]) == 0
-    assert "kernel (program.py)" in capsys.readouterr().out
-
-
-def test_it_runs_as_a_module_without_a_warning_and_without_colors():
-    command = [sys.executable, "-W", "error", "-m", "minitorch.cuda.inspect", f"{KERNELS}:histogram", "--grid", "1", "--block", "32"]
-    done = subprocess.run([*command, "zeros:int64[32]", "int64[32]"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout
-
-
-def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m minitorch.cuda.inspect {KERNELS}:copy --grid 1 --block 32 zeros:float32[32] float32[32] | true"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+def test_it_runs_as_a_module_without_a_warning_even_if_the_pipe_is_closed():
+    module = f"{sys.executable} -W error -m minitorch.cuda.inspect {KERNELS}:copy --grid 1 --block 32 zeros:float32[32] float32[32]"
+    done = subprocess.run(["bash", "-c", f"{module} | true; exit ${{PIPESTATUS[0]}}"], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(
@@ -106,19 +103,15 @@ def test_a_closed_pipe_is_no_error():
         ([f"{KERNELS}:copy"], "expected --grid, --block and the kernel's arguments, or a function inspect_example() in kernels.py"),
         ([KERNELS], "kernels.py:KERNEL, or a function inspect_example() in kernels.py that returns (kernel, grid, block, arguments)"),
         ([f"{KERNELS}:copy(1)", "--grid", "1", "--block", "1", "5"], "expected a kernel from copy(1), got TypeError"),
+        (["PROGRAM:double"], "error: inspect_example() is about scale; give --grid, --block and arguments for double"),
     ],
 )
-def test_what_cannot_be_inspected_is_an_error(arguments, message, capsys):
-    assert main(arguments) == 2
+def test_what_cannot_be_inspected_is_an_error(arguments, message, program, capsys):
+    assert main([arguments[0].replace("PROGRAM", program), *arguments[1:]]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("error: ")
     assert message in captured.err
-
-
-def test_an_example_of_another_kernel_is_an_error(program, capsys):
-    assert main([f"{program}:double"]) == 2
-    assert "error: inspect_example() is about scale; give --grid, --block and arguments for double" in capsys.readouterr().err
 
 
 def test_a_file_that_raises_is_an_error(tmp_path, capsys):
@@ -140,11 +133,19 @@ def test_numbers_and_tuples(text, value):
     assert type(parse_argument(text)) is type(value)
 
 
-def test_arrays():
-    np.testing.assert_array_equal(parse_argument("float32[2,3]"), np.arange(6, dtype=np.float32).reshape(2, 3))
-    assert parse_argument("float32[2,3]").dtype == np.float32
-    np.testing.assert_array_equal(parse_argument("zeros:int64[4]"), np.zeros(4, np.int64))
-    np.testing.assert_array_equal(parse_argument("ones:bool[1,2,3]"), np.ones((1, 2, 3), np.bool_))
+@pytest.mark.parametrize(
+    ("text", "array"),
+    [
+        ("float32[2,3]", np.arange(6, dtype=np.float32).reshape(2, 3)),
+        ("zeros:int64[4]", np.zeros(4, np.int64)),
+        ("ones:bool[1,2,3]", np.ones((1, 2, 3), np.bool_)),
+    ],
+)
+def test_arrays(text, array):
+    np.testing.assert_array_equal(parse_argument(text), array, strict=True)
+
+
+def test_random_arrays_are_the_same_each_time():
     values = parse_argument("random:float64[100]")
     assert 0 <= values.min() < values.max() < 1
     np.testing.assert_array_equal(values, parse_argument("random:float64[100]"))

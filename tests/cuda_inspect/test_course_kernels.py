@@ -111,11 +111,6 @@ def test_the_optimized_reduction_sums_rows(layout):
     assert (report.count_cells("a") == 1).all()
 
 
-def images():
-    rng = np.random.default_rng(2)
-    return rng.random((2, 3, 6, 7)), rng.random((5, 3, 2, 3))
-
-
 def convolved(a, weight):
     """The course's convolution: the window reaches down and to the right, and beyond the image is 0."""
     padded = np.pad(a, ((0, 0), (0, 0), (0, weight.shape[2] - 1), (0, weight.shape[3] - 1)))
@@ -127,27 +122,23 @@ def layout(array):
     return array.reshape(-1), array.shape, tuple(stride // array.itemsize for stride in array.strides)
 
 
-def test_the_optimized_convolution_convolves():
-    a, weight = images()
-    expected = convolved(a, weight)
+SMALL, LARGE = (5, 3, 2, 3), (3, 3, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "blocks", "block", "window", "sized", "last"),
+    [
+        (conv_kernels.convolution_kernel(), (2, 1), conv_kernels.THREADS, SMALL, False, [1]),
+        (conv_kernels.long_sums_kernel(), (2 * 2 * 2, 1), conv_kernels.THREADS, LARGE, False, []),
+        (cuda_conv._tensor_conv2d, None, cuda_conv.CONV_BLOCK, SMALL, True, [False]),
+    ],
+    ids=["optimized", "optimized, with a large window", "of the textbook"],
+)
+def test_convolutions_convolve(kernel, blocks, block, window, sized, last):
+    rng = np.random.default_rng(2)
+    a, weight = rng.random((2, 3, 6, 7)), rng.random(window)
+    expected = convolved(a, weight)[(slice(None), slice(None), *[slice(2)] * 2 * (window is LARGE))]
     result = np.zeros(expected.shape)
-    report = run(conv_kernels.convolution_kernel(), (2, 1), conv_kernels.THREADS, *layout(result), *layout(a), *layout(weight), 1)
-    np.testing.assert_allclose(report.arrays["out"].reshape(expected.shape), expected, rtol=1e-12)
-
-
-def test_the_optimized_convolution_with_a_large_window_convolves():
-    a, weight = images()[0], np.random.default_rng(3).random((3, 3, 5, 6))
-    expected = convolved(a, weight)[:, :, :2, :2]
-    result = np.zeros(expected.shape)
-    grid = 2 * 2 * 2, 1
-    report = run(conv_kernels.long_sums_kernel(), grid, conv_kernels.THREADS, *layout(result), *layout(a), *layout(weight))
-    np.testing.assert_allclose(report.arrays["out"].reshape(expected.shape), expected, rtol=1e-12)
-
-
-def test_the_textbook_convolution_convolves():
-    a, weight = images()
-    expected = convolved(a, weight)
-    result = np.zeros(expected.shape)
-    blocks = -(-result.size // cuda_conv.CONV_BLOCK)
-    report = run(cuda_conv._tensor_conv2d, blocks, cuda_conv.CONV_BLOCK, *layout(result), result.size, *layout(a), *layout(weight), False)
+    size = [result.size] if sized else []
+    report = run(kernel, blocks or -(-result.size // block), block, *layout(result), *size, *layout(a), *layout(weight), *last)
     np.testing.assert_allclose(report.arrays["out"].reshape(expected.shape), expected, rtol=1e-12)

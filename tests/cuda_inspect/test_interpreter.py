@@ -7,18 +7,14 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import blockDim, blockIdx, threadIdx
 
 from minitorch.cuda import KernelError, inspect_kernel
 
 N = 48
 I = np.arange(N)  # noqa: E741  # the number of a thread
 OTHER = np.ones(3)
-
-
-def run(kernel, *args, block=N, size=N, dtype=np.float64):
-    report = inspect_kernel(kernel, 1, block, np.zeros(size, dtype), *args)
-    assert report.findings == [], "\n".join(map(str, report.findings))
-    return report.arrays["out"]
+ONE = np.zeros(1)
 
 
 def clamp(x, low, high=10):
@@ -35,105 +31,189 @@ def fill(values, start):
         values[k] = start + k
 
 
+double = cuda.jit(device=True)(lambda x: 2 * x)
+
 # Values
 
-
-def test_a_device_function_returns_different_values_to_different_threads():
-    def kernel(out):
-        i = cuda.grid(1)
-        out[i] = clamp(i, 5, high=20)
-
-    np.testing.assert_array_equal(run(kernel), np.clip(I, 5, 20))
+COMPUTED = []
 
 
-def test_both_sides_of_a_branch_keep_their_values():
-    def kernel(out):
-        i = cuda.grid(1)
-        x = 0
-        if i % 3 == 0:
-            x = i * 1.5
-        elif i % 3 == 1:
-            x = -i
-        out[i] = x
+def computes(expected, *args, block=N, size=N, rtol=0.0):
+    """The kernel below computes these values of `out`; its name says what it shows."""
 
-    np.testing.assert_array_equal(run(kernel), np.where(I % 3 == 0, I * 1.5, np.where(I % 3 == 1, -I, 0)))
+    def register(kernel):
+        COMPUTED.append(pytest.param(kernel, expected, args, block, size, rtol, id=kernel.__name__))
+        return kernel
+
+    return register
 
 
-def test_a_variable_that_each_branch_assigns_has_a_value_everywhere():
-    def kernel(out):
-        i = cuda.grid(1)
-        if i < 7:
-            x = 1
-        elif i < 20:
-            x = 2.5
-        else:
-            x = 3
-        out[i] = x
-
-    np.testing.assert_array_equal(run(kernel), np.where(I < 7, 1, np.where(I < 20, 2.5, 3)))
+@computes(np.clip(I, 5, 20))
+def a_device_function_returns_different_values_to_different_threads(out):
+    i = cuda.grid(1)
+    out[i] = clamp(i, 5, high=20)
 
 
-def test_and_evaluates_its_second_operand_only_where_the_first_is_true():
-    def kernel(out, a):
-        i = cuda.grid(1)
-        if i < 10 and a[i] > 3:
-            out[i] = 1
-        if i >= 10 or a[i] > 8:
-            out[i] += 2
-
-    # findings would name accesses beyond the 10 elements of a
-    np.testing.assert_array_equal(run(kernel, np.arange(10.0)), np.where(I < 10, (I > 3) + 2 * (I > 8), 2))
-
-
-def test_a_chained_comparison_and_not():
-    def kernel(out):
-        i = cuda.grid(1)
-        out[i] = 1 if not 3 <= i < 7 else 0
-
-    np.testing.assert_array_equal(run(kernel), ~((I >= 3) & (I < 7)))
+@computes(np.where(I % 3 == 0, I * 1.5, np.where(I % 3 == 1, -I, 0)))
+def both_sides_of_a_branch_keep_their_values(out):
+    i = cuda.grid(1)
+    x = 0
+    if i % 3 == 0:
+        x = i * 1.5
+    elif i % 3 == 1:
+        x = -i
+    out[i] = x
 
 
-def test_a_loop_whose_range_differs_between_threads():
-    def kernel(out):
-        i = cuda.grid(1)
-        for k in range(i, 100, 7):
-            out[i] += k
-        for k in range(i, 0, -2):
-            out[i] -= k
-
-    np.testing.assert_array_equal(run(kernel), [sum(range(i, 100, 7)) - sum(range(i, 0, -2)) for i in range(N)])
-
-
-def test_else_of_a_loop_runs_where_no_break_did():
-    def kernel(out):
-        i = cuda.grid(1)
-        for k in range(5):
-            if k == i:
-                break
-        else:
-            out[i] = 1
-
-    np.testing.assert_array_equal(run(kernel), I >= 5)
+@computes(np.where(I < 7, 1, np.where(I < 20, 2.5, 3)))
+def a_variable_that_each_branch_assigns_has_a_value_everywhere(out):
+    i = cuda.grid(1)
+    if i < 7:
+        x = 1
+    elif i < 20:
+        x = 2.5
+    else:
+        x = 3
+    out[i] = x
 
 
-def test_threads_that_left_a_loop_go_on_after_it():
-    def kernel(out):
-        i = cuda.grid(1)
-        for k in range(5):
-            if k == i:
-                break
+# findings would name accesses past the end of the 10 elements of a
+@computes(np.where(I < 10, (I > 3) + 2 * (I > 8), 2), np.arange(10.0))
+def and_evaluates_its_second_operand_only_where_the_first_is_true(out, a):
+    i = cuda.grid(1)
+    if i < 10 and a[i] > 3:
+        out[i] = 1
+    if i >= 10 or a[i] > 8:
+        out[i] += 2
+
+
+@computes(I < 5, np.arange(10.0) + 5)
+def a_chained_comparison_ends_at_the_first_that_is_false(out, a):
+    i = cuda.grid(1)
+    out[i] = i < 10 > a[i]
+
+
+@computes(~((I >= 3) & (I < 7)))
+def a_chained_comparison_and_not(out):
+    i = cuda.grid(1)
+    out[i] = 1 if not 3 <= i < 7 else 0
+
+
+@computes([sum(range(i, 100, 7)) - sum(range(i, 0, -2)) for i in range(N)])
+def a_loop_whose_range_differs_between_threads(out):
+    i = cuda.grid(1)
+    for k in range(i, 100, 7):
+        out[i] += k
+    for k in range(i, 0, -2):
+        out[i] -= k
+
+
+@computes(I >= 5)
+def else_of_a_loop_runs_where_no_break_did(out):
+    i = cuda.grid(1)
+    for k in range(5):
+        if k == i:
+            break
+    else:
         out[i] = 1
 
-    assert run(kernel).tolist() == [1] * N
+
+@computes(np.ones(N))
+def threads_that_left_a_loop_go_on_after_it(out):
+    i = cuda.grid(1)
+    for k in range(5):
+        if k == i:
+            break
+    out[i] = 1
 
 
-def test_a_chained_comparison_ends_at_the_first_that_is_false():
-    def kernel(out, a):
-        i = cuda.grid(1)
-        out[i] = i < 10 > a[i]
+@computes(2 * I + 3)
+def local_arrays_belong_to_one_thread_and_can_be_passed(out):
+    i = cuda.grid(1)
+    values = cuda.local.array(4, numba.int32)
+    fill(values, i)
+    out[i] = values[0] + values[3]
 
-    # findings would name accesses beyond the 10 elements of a
-    np.testing.assert_array_equal(run(kernel, np.arange(10.0) + 5), I < 5)
+
+Q, R = np.divmod(I, 7)
+
+
+@computes(
+    np.minimum(I, 20) + np.maximum(np.maximum(3, I), 2 * Q) + abs(R - 3) + I // 2 + np.sqrt(I) + I // 4 + (I > 3) + 8 - I % 5 + (I & 6),
+    rtol=1e-15,
+)
+def functions_of_python_and_math(out):
+    i = cuda.grid(1)
+    q, r = divmod(i, 7)
+    out[i] = min(i, 20) + max(3, i, 2 * q) + abs(r - 3) + int(i / 2) + math.sqrt(i) + math.floor(i / 4) + float(i > 3) + 2**3
+    out[i] += (i & 6) - i % 5
+
+
+TENTHS = np.full(1000, 0.1, np.float32)
+
+
+@computes([np.cumsum(TENTHS, dtype=np.float32)[-1], TENTHS.astype(np.float64).sum()], TENTHS, block=1, size=2)
+def float32_rounds_at_every_step_and_float64_does_not(out, a):
+    i = cuda.grid(1)
+    single = numba.float32(0.0)
+    double = numba.float64(0.0)
+    for k in range(a.size):
+        single += a[k]
+        double += a[k]
+    out[2 * i] = single
+    out[2 * i + 1] = double
+
+
+@computes([3.0 * 0.1], np.array([3], np.float32), block=1, size=1)
+def float32_times_a_python_float_is_float64_as_in_numba(out, a):
+    out[0] = a[0] * 0.1
+
+
+@computes(
+    [2**32 - 2, 8 * 10**9, -(10**9), 8 * 10**9 - 2**32], np.array([2**31 - 1], np.int32), np.array([4 * 10**9], np.uint32), block=1, size=4
+)
+def integers_are_computed_with_64_bits_as_in_numba(out, small, unsigned):
+    out[0] = small[0] + small[0]
+    out[1] = unsigned[0] + unsigned[0]
+    out[2] = unsigned[0] * 2 - 9 * 10**9
+    out[3] = np.uint32(unsigned[0] + unsigned[0])
+
+
+@computes(np.where(I < 40, I + 1, 0))
+def threads_that_have_returned_do_not_keep_a_variable_from_changing_its_type(out):
+    i = cuda.grid(1)
+    x = 1
+    if i >= 40:
+        return
+    x = (x, i)
+    out[i] = x[0] + x[1]
+
+
+@computes([np.inf, np.nan, np.inf], np.array([0.0, -1.0, 1e4]), block=1, size=3)
+def infinity_and_nan_appear_as_on_a_gpu(out, a):
+    out[0] = 1.0 / a[0]
+    out[1] = math.log(a[1])
+    out[2] = math.exp(a[2])
+
+
+@computes(I)
+def the_names_of_numba_cuda_can_be_imported_one_by_one(out):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    out[i] = i
+
+
+@computes(2 * I)
+@cuda.jit
+def a_compiled_kernel_calls_compiled_and_lambda_functions(out):
+    i = cuda.grid(1)
+    out[i] = double(i)
+
+
+@pytest.mark.parametrize(("kernel", "expected", "args", "block", "size", "rtol"), COMPUTED)
+def test_a_kernel_computes_what_python_does(kernel, expected, args, block, size, rtol):
+    report = inspect_kernel(kernel, 1, block, np.zeros(size), *args)
+    assert report.findings == [], "\n".join(map(str, report.findings))
+    np.testing.assert_allclose(report.arrays["out"], expected, rtol=rtol)
 
 
 def test_an_atomic_addition_of_floats_is_a_floating_point_operation():
@@ -142,16 +222,6 @@ def test_an_atomic_addition_of_floats_is_a_floating_point_operation():
         cuda.atomic.add(count, 0, 1)
 
     assert inspect_kernel(kernel, 1, 7, np.zeros(1), np.zeros(1, np.int64)).flops == 7
-
-
-def test_local_arrays_belong_to_one_thread_and_can_be_passed():
-    def kernel(out):
-        i = cuda.grid(1)
-        values = cuda.local.array(4, numba.int32)
-        fill(values, i)
-        out[i] = values[0] + values[3]
-
-    np.testing.assert_array_equal(run(kernel), 2 * I + 3)
 
 
 def test_arrays_of_three_dimensions_and_tuples():
@@ -163,87 +233,6 @@ def test_arrays_of_three_dimensions_and_tuples():
     a = np.arange(24.0).reshape(2, 3, 4)
     result = inspect_kernel(kernel, (1, 1, 2), (4, 3, 1), np.zeros(24), a).arrays["out"]
     np.testing.assert_array_equal(result, a.reshape(-1) + 3 + 3 + 24)
-
-
-def test_functions_of_python_and_math():
-    def kernel(out):
-        i = cuda.grid(1)
-        q, r = divmod(i, 7)
-        out[i] = (
-            min(i, 20)
-            + max(3, i, 2 * q)
-            + abs(r - 3)
-            + int(i / 2)
-            + math.sqrt(i)
-            + math.floor(i / 4)
-            + float(i > 3)
-            + 2**3
-            - i % 5
-            + (i & 6)
-        )
-
-    q, r = np.divmod(I, 7)
-    expected = (
-        np.minimum(I, 20) + np.maximum(np.maximum(3, I), 2 * q) + abs(r - 3) + I // 2 + np.sqrt(I) + I // 4 + (I > 3) + 8 - I % 5 + (I & 6)
-    )
-    np.testing.assert_allclose(run(kernel), expected, rtol=1e-15)
-
-
-def test_float32_rounds_at_every_step_and_float64_does_not():
-    def kernel(out, a):
-        i = cuda.grid(1)
-        single = numba.float32(0.0)
-        double = numba.float64(0.0)
-        for k in range(a.size):
-            single += a[k]
-            double += a[k]
-        out[2 * i] = single
-        out[2 * i + 1] = double
-
-    a = np.full(1000, 0.1, np.float32)
-    single = np.float32(0)
-    for x in a:
-        single = single + x
-    np.testing.assert_array_equal(run(kernel, a, block=1, size=2), [single, a.astype(np.float64).sum()])
-
-
-def test_float32_times_a_python_float_is_float64_as_in_numba():
-    def kernel(out, a):
-        out[0] = a[0] * 0.1
-
-    assert run(kernel, np.array([3], np.float32), block=1, size=1)[0] == 3.0 * 0.1
-
-
-def test_integers_are_computed_with_64_bits_as_in_numba():
-    def kernel(out, small, unsigned):
-        out[0] = small[0] + small[0]
-        out[1] = unsigned[0] + unsigned[0]
-        out[2] = unsigned[0] * 2 - 9 * 10**9
-        out[3] = np.uint32(unsigned[0] + unsigned[0])
-
-    result = run(kernel, np.array([2**31 - 1], np.int32), np.array([4 * 10**9], np.uint32), block=1, size=4)
-    assert result.tolist() == [2**32 - 2, 8 * 10**9, -(10**9), 8 * 10**9 - 2**32]
-
-
-def test_threads_that_have_returned_do_not_keep_a_variable_from_changing_its_type():
-    def kernel(out):
-        i = cuda.grid(1)
-        x = 1
-        if i >= 40:
-            return
-        x = (x, i)
-        out[i] = x[0] + x[1]
-
-    np.testing.assert_array_equal(run(kernel), np.where(I < 40, I + 1, 0))
-
-
-def test_infinity_and_nan_appear_as_on_a_gpu():
-    def kernel(out, a):
-        out[0] = 1.0 / a[0]
-        out[1] = math.log(a[1])
-        out[2] = math.exp(a[2])
-
-    np.testing.assert_array_equal(run(kernel, np.array([0.0, -1.0, 1e4]), block=1, size=3), [np.inf, np.nan, np.inf])
 
 
 def test_atomic_functions_return_the_old_value():
@@ -270,7 +259,9 @@ def test_shuffles_exchange_values_within_a_warp():
         out[i] = value
 
     a = np.arange(64.0)
-    assert run(kernel, a, block=64, size=64)[[0, 32]].tolist() == [a[:32].sum(), a[32:].sum()]
+    report = inspect_kernel(kernel, 1, 64, np.zeros(64), a)
+    assert report.findings == []
+    assert report.arrays["out"][[0, 32]].tolist() == [a[:32].sum(), a[32:].sum()]
 
 
 def test_syncwarp_orders_the_threads_of_a_warp_only():
@@ -287,27 +278,6 @@ def test_syncwarp_orders_the_threads_of_a_warp_only():
     assert sorted((race.first.thread[0], race.second.thread[0]) for race in report.races) == [(0, 63)]
     (race,) = report.races
     assert race.count == 2  # elements 0 and 32 are read by the other warp
-
-
-def test_the_names_of_numba_cuda_can_be_imported_one_by_one():
-    from numba.cuda import blockDim, blockIdx, threadIdx
-
-    def kernel(out):
-        i = blockIdx.x * blockDim.x + threadIdx.x
-        out[i] = i
-
-    np.testing.assert_array_equal(run(kernel), I)
-
-
-def test_a_compiled_kernel_with_compiled_and_lambda_functions():
-    double = cuda.jit(device=True)(lambda x: 2 * x)
-
-    @cuda.jit
-    def kernel(out):
-        i = cuda.grid(1)
-        out[i] = double(i)
-
-    np.testing.assert_array_equal(run(kernel), 2 * I)
 
 
 def test_an_array_that_is_passed_twice_is_one_array():
@@ -382,67 +352,72 @@ def test_the_trace_lists_statements_with_masks_intervals_and_cells():
 # Errors
 
 
-def raises(kernel, message, *args, error=KernelError, **options):
-    with pytest.raises(error, match=re.escape(message)):
-        inspect_kernel(kernel, 1, 4, np.zeros(4), *args, **options)
+MISTAKES = []
 
 
-def test_unsupported_statements_and_expressions_name_their_line():
-    def comprehension(out):
-        out[0] = sum([1, 2])
+def raises(message, *args, line=None):
+    """The kernel below is an error, whose message ends so; `line` counts from its first."""
 
-    def context(out):
-        with out:
-            pass
+    def register(kernel):
+        where = "" if line is None else f"line {kernel.__code__.co_firstlineno + line}: "
+        MISTAKES.append(pytest.param(kernel, args, where + message, id=kernel.__name__))
+        return kernel
 
-    raises(
-        comprehension,
-        f"line {comprehension.__code__.co_firstlineno + 1}: a kernel expected numbers, arrays and tuples, got '[1, 2]'; write it",
-    )
-    raises(
-        context,
-        f"line {context.__code__.co_firstlineno + 1}: a kernel expected assignments, if, while, for, return and calls, got 'with out:'",
-    )
+    return register
 
 
-def test_a_kernel_that_is_not_written_is_an_error():
-    def kernel(out):
-        raise NotImplementedError("Task 3.9")
-
-    raises(
-        kernel,
-        "thread (0, 0, 0) of block (0, 0, 0) executes \"raise NotImplementedError('Task 3.9')\"; write the kernel, or remove the raise",
-    )
+@raises("a kernel expected numbers, arrays and tuples, got '[1, 2]'; write it", line=2)
+def a_comprehension(out):
+    out[0] = sum([1, 2])
 
 
+@raises("a kernel expected assignments, if, while, for, return and calls, got 'with out:'", line=2)
+def a_context(out):
+    with out:
+        pass
+
+
+@raises("thread (0, 0, 0) of block (0, 0, 0) executes \"raise NotImplementedError('Task 3.9')\"; write the kernel, or remove the raise")
+def not_written(out):
+    raise NotImplementedError("Task 3.9")
+
+
+@raises("missing has no value here; assign it before")
 def unknown_name(out):
     out[0] = missing  # noqa: F821  # that is the mistake
 
 
+@raises("the interpreter does not know cuda.cbrt; it knows cuda.atomic.add, ")
 def unknown_function(out):
     out[0] = cuda.cbrt(out[0])
 
 
+@raises("clamp(x, low, high=10) does not accept these arguments: missing a required argument: 'low'")
 def wrong_call(out):
     out[0] = clamp(1)
 
 
+@raises("OTHER is an array outside of the kernel; pass it as an argument")
 def array_outside(out):
     out[0] = OTHER[0]
 
 
+@raises("a has 2 dimensions, got 1 indices in 'a[0]'; give one index per dimension", np.zeros((2, 2)))
 def half_an_index(out, a):
     out[0] = a[0]
 
 
+@raises("out expected integers as indices, got 1.0 in 'out[1.0]'")
 def float_index(out):
     out[1.0] = 0
 
 
+@raises("expected a Python function, math or numba.cuda, got hash, an object of type builtin_function_or_method; ")
 def not_a_python_function(out):
     out[0] = hash(1)
 
 
+@raises("threads give one variable values of types tuple and int; give it values of one type in every branch")
 def mixed_types(out):
     x = 1
     if cuda.threadIdx.x > 0:
@@ -450,64 +425,49 @@ def mixed_types(out):
     out[0] = x
 
 
+@raises("total has no value here; assign it before")
 def unassigned(out):
     total += out[0]  # noqa: F821, F841  # that is the mistake
 
 
+@raises("x has no value in thread (2, 0, 0); assign it in every branch, or before")
 def assigned_by_some(out):
     if cuda.threadIdx.x < 2:
         x = 1
     out[cuda.threadIdx.x] = x
 
 
+@raises("recursive calls itself without end")
 def recursive(out):
     recursive(out)
 
 
+@raises("'1 // 0' divides an integer by 0")
 def divided(out):
     out[0] = 1 // 0
 
 
+@raises("cuda.shared.array expected constant sizes of at least 1 and a dtype")
 def dynamic_shared(out):
     cuda.shared.array(0, numba.float32)
 
 
+@raises("an array expected .shape, .dtype, .size or .ndim, got .T")
 def wrong_attribute(out):
     out[0] = out.T
 
 
-@pytest.mark.parametrize(
-    ("kernel", "args", "message"),
-    [
-        (unknown_name, (), "missing has no value here; assign it before"),
-        (unknown_function, (), "the interpreter does not know cuda.cbrt; it knows cuda.atomic.add, "),
-        (wrong_call, (), "clamp(x, low, high=10) does not accept these arguments: missing a required argument: 'low'"),
-        (array_outside, (), "OTHER is an array outside of the kernel; pass it as an argument"),
-        (half_an_index, (np.zeros((2, 2)),), "a has 2 dimensions, got 1 indices in 'a[0]'; give one index per dimension"),
-        (float_index, (), "out expected integers as indices, got 1.0 in 'out[1.0]'"),
-        (
-            not_a_python_function,
-            (),
-            "expected a Python function, math or numba.cuda, got hash, an object of type builtin_function_or_method; ",
-        ),
-        (mixed_types, (), "threads give one variable values of types tuple and int; give it values of one type in every branch"),
-        (unassigned, (), "total has no value here; assign it before"),
-        (assigned_by_some, (), "x has no value in thread (2, 0, 0); assign it in every branch, or before"),
-        (recursive, (), "recursive calls itself without end"),
-        (divided, (), "'1 // 0' divides an integer by 0"),
-        (dynamic_shared, (), "cuda.shared.array expected constant sizes of at least 1 and a dtype"),
-        (wrong_attribute, (), "an array expected .shape, .dtype, .size or .ndim, got .T"),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "args", "message"), MISTAKES)
 def test_mistakes_are_errors_with_a_remedy(kernel, args, message):
-    raises(kernel, message, *args)
+    with pytest.raises(KernelError, match=re.escape(message)):
+        inspect_kernel(kernel, 1, 4, np.zeros(4), *args)
 
 
 def simple(out):
     out[cuda.threadIdx.x] = 1
 
 
-ONE = np.zeros(1)
+NAMES = "names expected a different name for each of the"
 
 
 @pytest.mark.parametrize(
@@ -523,18 +483,8 @@ ONE = np.zeros(1)
         (ValueError, "grid expected one to three integers of at least 1, got 0", (simple, 0, 1, ONE), {}),
         (ValueError, "grid expected one to three integers of at least 1, got (1, 1, 1, 1)", (simple, (1,) * 4, 1, ONE), {}),
         (ValueError, "trace expected the position of a block in the grid (2, 1, 1), got (2,)", (simple, 2, 1, ONE), {"trace": (2,)}),
-        (
-            ValueError,
-            "names expected a different name for each of the 1 arguments, got ['x', 'y']",
-            (simple, 1, 1, ONE),
-            {"names": ["x", "y"]},
-        ),
-        (
-            ValueError,
-            "names expected a different name for each of the 2 arguments, got ['x', 'x']",
-            (half_an_index, 1, 1, ONE, ONE),
-            {"names": ["x", "x"]},
-        ),
+        (ValueError, f"{NAMES} 1 arguments, got ['x', 'y']", (simple, 1, 1, ONE), {"names": ["x", "y"]}),
+        (ValueError, f"{NAMES} 2 arguments, got ['x', 'x']", (half_an_index, 1, 1, ONE, ONE), {"names": ["x", "x"]}),
     ],
 )
 def test_wrong_arguments_are_errors(error, message, args, options):

@@ -3,6 +3,8 @@
 A sector has 32 bytes, which are 8 elements of float32; shared memory has 32 banks of 4 bytes.
 """
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -68,26 +70,22 @@ def test_an_element_that_a_whole_warp_reads_is_one_sector():
 # Transposes. 64 × 64 elements: 128 warps, each of which reads and writes 32 elements.
 
 
-@pytest.mark.parametrize("kernel", [kernels.naive_transpose, kernels.tiled_transpose, kernels.padded_transpose])
-def test_transposes_transpose(kernel):
+@pytest.mark.parametrize(
+    ("kernel", "written"), [(kernels.naive_transpose, 32), (kernels.tiled_transpose, 4), (kernels.padded_transpose, 4)]
+)
+def test_transposes_read_rows_and_the_naive_one_writes_32_sectors_per_request(kernel, written):
+    # A warp reads a row: 4 sectors. The naive transpose writes a column: elements 64 · 4 = 256 bytes apart, 32 sectors.
     report = inspect_kernel(kernel, (2, 2), (32, 32), zeros(64, 64), A)
     np.testing.assert_array_equal(report.arrays["out"], A.T)
     assert report.findings == []
-
-
-def test_the_naive_transpose_writes_32_sectors_per_request():
-    # A warp reads a row: 4 sectors. It writes a column: elements 64 · 4 = 256 bytes apart, 32 sectors.
-    report = inspect_kernel(kernels.naive_transpose, (2, 2), (32, 32), zeros(64, 64), A)
-    assert counts(report, "a", "read").sectors == 128 * 4
-    assert counts(report, "out", "write").sectors == 128 * 32
+    assert (counts(report, "a", "read").sectors, counts(report, "out", "write").sectors) == (128 * 4, 128 * written)
 
 
 @pytest.mark.parametrize(("kernel", "degree"), [(kernels.tiled_transpose, 32), (kernels.padded_transpose, 1)])
 def test_the_tiled_transpose_reads_columns_of_shared_memory(kernel, degree):
-    # Both sides of global memory are rows: 4 sectors. A column of a tile 32 wide is in one bank: tile[x, y] is word 32 x + y, bank y.
+    # A column of a tile 32 wide is in one bank: tile[x, y] is word 32 x + y, bank y.
     # A row 33 wide moves each element of a column to the next bank: (33 x + y) mod 32 = (x + y) mod 32.
     report = inspect_kernel(kernel, (2, 2), (32, 32), zeros(64, 64), A)
-    assert counts(report, "a", "read").sectors == counts(report, "out", "write").sectors == 128 * 4
     written, read = counts(report, "tile", "write"), counts(report, "tile", "read")
     assert (written.degree, written.wavefronts) == (1, 128)
     assert (read.degree, read.wavefronts) == (degree, 128 * degree)
@@ -124,38 +122,29 @@ def test_reductions_sum(kernel):
     assert report.flops == 2 * 255
 
 
-def branch(report, line):
-    (found,) = [count for count in report.lines if count.place.line == line]
-    return found
-
-
 def line_of(kernel, text):
     """The number of the line of a kernel that contains a text."""
-    import inspect
-
     lines, first = inspect.getsourcelines(kernel)
     return first + next(i for i, line in enumerate(lines) if text in line)
 
 
 @pytest.mark.parametrize(
-    ("kernel", "text", "diverged", "active"),
+    ("kernel", "text", "diverged", "instructions", "degree"),
     [
         # Every second, fourth, … thread is active. Rounds with step 1 to 16 diverge in all 8 warps; with step 32, 64 and 128, one thread of
         # every warp, of every second and of one warp is active: 4, 2 and 1 warps, since every 2 · step-th thread adds. 8 · 5 + 4 + 2 + 1.
-        (kernels.sum_interleaved, "pos % (2 * step)", 47, 255),
-        # The first 128, 64, 32 threads fill whole warps; the rounds with 16, 8, 4, 2 and 1 threads diverge in one warp.
-        (kernels.sum_strided, "if target < 256", 5, 255),
-        (kernels.sum_sequential, "if pos < half", 5, 255),
+        (kernels.sum_interleaved, "pos % (2 * step)", 47, 47, 1),
+        # The first 128, 64, 32 threads fill whole warps, 4 + 2 + 1; the rounds with 16, 8, 4, 2 and 1 threads diverge in one warp.
+        (kernels.sum_strided, "if target < 256", 5, 12, 8),
+        (kernels.sum_sequential, "if pos < half", 5, 12, 1),
     ],
 )
-def test_divergence_of_reductions(kernel, text, diverged, active):
+def test_divergence_and_bank_conflicts_of_reductions(kernel, text, diverged, instructions, degree):
     report = inspect_kernel(kernel, 1, 256, zeros(1), zeros(256))
-    condition = branch(report, line_of(kernel, text))
+    (condition,), (body,) = [[n for n in report.lines if n.place.line == line_of(kernel, part)] for part in (text, "+= cache[")]
     assert (condition.branches, condition.diverged) == (8 * 8, diverged)
-    body = branch(report, line_of(kernel, "+= cache["))
-    assert body.active == active
-    # Warps that execute the addition: interleaved 8 · 5 + 4 + 2 + 1, else 4 + 2 + 1 and then one in each of five rounds.
-    assert body.instructions == (47 if kernel is kernels.sum_interleaved else 12)
+    assert (body.active, body.instructions) == (255, instructions)
+    assert report.bank_conflict_degree == degree
 
 
 def test_the_strided_reduction_has_bank_conflicts():
@@ -169,43 +158,29 @@ def test_the_strided_reduction_has_bank_conflicts():
     assert written.wavefronts == 4 * 2 + 2 * 4 + 1 * 8 + 8 + 8 + 4 + 2 + 1
 
 
-@pytest.mark.parametrize("kernel", [kernels.sum_interleaved, kernels.sum_sequential])
-def test_the_other_reductions_have_none(kernel):
-    assert inspect_kernel(kernel, 1, 256, zeros(1), zeros(256)).bank_conflict_degree == 1
-
-
 # Products of 64 × 64 matrices in 2 × 2 blocks of 32 × 32 threads
 
 
-@pytest.mark.parametrize(("kernel", "reads"), [(kernels.naive_product, 64), (kernels.tiled_product, 2)])
-def test_products_read_each_element_a_known_number_of_times(kernel, reads):
-    # Naive: each of the 64 columns of out needs a[i, k] once. Tiled: each of the 2 blocks of a row loads it once.
+@pytest.mark.parametrize(
+    ("kernel", "reads", "sectors", "barriers", "degree"),
+    [
+        # Each of the 64 columns of out needs a[i, k] once. Per warp and k: 1 sector of a, which all threads share, and 4 of b; 128 warps,
+        # 64 steps, and 512 sectors of out.
+        (kernels.naive_product, 64, 128 * 64 * 5 + 512, 0, 0),
+        # Each of the 2 blocks of a row loads a[i, k] once: 2 · 64² elements are loaded twice, 8 per sector, and 512 sectors of out.
+        (kernels.tiled_product, 2, 2 * 2 * 4096 // 8 + 512, 4 * 2 * 2, 1),
+    ],
+)
+def test_products_read_each_element_a_known_number_of_times(kernel, reads, sectors, barriers, degree):
     report = inspect_kernel(kernel, (2, 2), (32, 32), zeros(64, 64), A, B)
     np.testing.assert_allclose(report.arrays["out"], A @ B, rtol=1e-5)
     assert (report.count_cells("a") == reads).all()
     assert (report.count_cells("b") == reads).all()
     assert (report.count_cells("out", "write") == 1).all()
-    assert report.flops == 2 * 64**3
+    assert (report.flops, report.sectors, report.intensity) == (2 * 64**3, sectors, 2 * 64**3 / (32 * sectors))
     assert report.findings == []
-
-
-def test_the_tiled_product_has_16_times_the_intensity_of_the_naive_one():
-    # Naive, per warp and k: 1 sector of a, which all threads share, and 4 of b; 128 warps, 64 steps, and 512 sectors of out.
-    # Tiled: 2 · 64² elements are loaded twice, 8 per sector, and 512 sectors of out.
-    naive = inspect_kernel(kernels.naive_product, (2, 2), (32, 32), zeros(64, 64), A, B)
-    tiled = inspect_kernel(kernels.tiled_product, (2, 2), (32, 32), zeros(64, 64), A, B)
-    assert naive.sectors == 128 * 64 * 5 + 512
-    assert tiled.sectors == 2 * 2 * 4096 // 8 + 512
-    assert naive.intensity == 2 * 64**3 / (32 * 41472)
-    assert tiled.intensity == 2 * 64**3 / (32 * 2560) == 6.4
-
-
-def test_the_tiled_product_has_no_bank_conflicts():
     # a_tile[ty, k] is one word for a whole warp, b_tile[k, tx] is a row.
-    report = inspect_kernel(kernels.tiled_product, (2, 2), (32, 32), zeros(64, 64), A, B)
-    assert report.bank_conflict_degree == 1
-    assert report.barriers == 4 * 2 * 2
-    assert report.warp_efficiency == 1.0
+    assert (report.bank_conflict_degree, report.barriers, report.warp_efficiency) == (degree, barriers, 1.0)
 
 
 # Wrong kernels
@@ -272,10 +247,7 @@ def test_a_missing_barrier_is_a_race_in_shared_memory():
 def test_a_product_without_its_second_barrier_overwrites_tiles_that_others_read():
     report = inspect_kernel(kernels.product_without_second_barrier, (2, 2), (32, 32), zeros(64, 64), A, B)
     # The second tile is written while the first is read: each element of both tiles, in each of four blocks.
-    assert {(race.memory, race.kind, race.count) for race in report.races} == {
-        ("a_tile", "read-write", 4 * 1024),
-        ("b_tile", "read-write", 4 * 1024),
-    }
+    assert {(race.memory, race.kind, race.count) for race in report.races} == {(tile, "read-write", 4096) for tile in ("a_tile", "b_tile")}
 
 
 def test_a_barrier_in_a_branch_is_divergent():

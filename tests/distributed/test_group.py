@@ -3,21 +3,16 @@
 import builtins
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 import minitorch
 from minitorch import distributed
 from minitorch.distributed import group, staging
+from tests.errors import raises
 
 from .jobs import needs_mpi
-
-
-@pytest.fixture
-def alone():
-    distributed.init_process_group()
-    yield
-    distributed.destroy_process_group()
 
 
 def test_a_program_alone_is_a_group_of_one(alone):
@@ -47,48 +42,20 @@ def test_the_group_ends_and_can_begin_again():
     assert not distributed.is_initialized()
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        distributed.get_rank, distributed.get_world_size, distributed.get_local_rank, distributed.barrier,
-        distributed.destroy_process_group,
-    ],
-)  # fmt: skip
-def test_without_a_group_there_is_an_error(function):
-    expected = rf"^{function.__name__} expected a process group, got none; call minitorch\.distributed\.init_process_group\(\) first$"
-    with pytest.raises(RuntimeError, match=expected):
-        function()
-
-
-def test_a_second_group_is_refused(alone):
-    expected = r"^init_process_group expected to be called once, but the group exists; call destroy_process_group\(\) first$"
-    with pytest.raises(RuntimeError, match=expected):
-        distributed.init_process_group()
-
-
-@pytest.mark.parametrize("timeout", ["5", None, True])
-def test_a_timeout_is_a_number(timeout):
-    with pytest.raises(
-        TypeError, match=rf"^init_process_group expected timeout in seconds, got {timeout!r}; pass a number such as 300\.0$"
-    ):
-        distributed.init_process_group(timeout)
-
-
-@pytest.mark.parametrize("timeout", [0, -1.5, float("inf"), float("nan")])
-def test_a_timeout_is_positive_and_finite(timeout):
-    expected = rf"^init_process_group expected a finite timeout > 0 seconds, got {timeout}; a day is 86400\.0$"
-    with pytest.raises(ValueError, match=expected):
-        distributed.init_process_group(timeout)
+@pytest.mark.parametrize("name", ["get_rank", "get_world_size", "get_local_rank", "barrier", "destroy_process_group"])
+def test_without_a_group_there_is_an_error(name):
+    with raises(RuntimeError, f"{name} expected a process group, got none; call minitorch.distributed.init_process_group() first"):
+        getattr(distributed, name)()
 
 
 def test_a_job_without_mpi4py_is_an_error_with_the_remedy(monkeypatch):
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setattr(group, "_mpi", lambda: builtins.__import__("no_such_module"))
-    expected = (
-        r"^init_process_group expected mpi4py in a job of several processes, got ModuleNotFoundError: No module named 'no_such_module'; "
-        r"install it: pip install -r requirements\.distributed\.txt$"
-    )
-    with pytest.raises(RuntimeError, match=expected):
+    with raises(
+        RuntimeError,
+        "init_process_group expected mpi4py in a job of several processes, got ModuleNotFoundError: No module named 'no_such_module'; "
+        "install it: pip install -r requirements.distributed.txt",
+    ):
         distributed.init_process_group()
     assert not distributed.is_initialized()
 
@@ -109,46 +76,59 @@ def test_a_sampler_takes_its_share_from_the_group(alone):
 
 
 def test_a_sampler_without_numbers_needs_a_group():
-    expected = r"^DistributedSampler expected a process group, got none; call minitorch\.distributed\.init_process_group\(\) first$"
     for numbers in ({}, {"num_replicas": 1}, {"rank": 0}):
-        with pytest.raises(RuntimeError, match=expected):
+        with raises(
+            RuntimeError, "DistributedSampler expected a process group, got none; call minitorch.distributed.init_process_group() first"
+        ):
             minitorch.data.DistributedSampler(range(3), **numbers)
 
 
-# Arguments of collective operations
+# Arguments
 
 
-def test_a_parameter_is_not_a_tensor(alone):
-    parameter = minitorch.Parameter(minitorch.zeros((1,)))
-    for function in (distributed.broadcast, distributed.all_reduce, distributed.all_gather):
-        expected = rf"^{function.__name__} expected a Tensor, got Parameter; of a Parameter, pass its value$"
-        with pytest.raises(TypeError, match=expected):
-            function(parameter)
-
-
-@pytest.mark.parametrize("src", [-1, 1, 0.0, None])
-def test_a_source_is_a_rank(alone, src):
-    with pytest.raises(ValueError, match=rf"^broadcast expected src from 0 to 0, got {src}; ranks count from 0$"):
-        distributed.broadcast(minitorch.zeros((1,)), src)
-
-
-def test_an_unknown_reduction_is_refused(alone):
-    expected = r"^all_reduce expected op to be 'sum' or 'mean', got 'max'; divide or compare gathered tensors for others$"
-    with pytest.raises(ValueError, match=expected):
-        distributed.all_reduce(minitorch.zeros((1,)), "max")
+ONE, TWO_BOOLS, TWO_INTEGERS = (minitorch.zeros((n,), dtype=dtype) for n, dtype in ((1, "float64"), (2, "bool"), (2, "int64")))
+PARAMETER = minitorch.Parameter(ONE)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "op", "message"),
+    ("function", "arguments", "error", "message"),
     [
-        ("bool", "sum", r"expected numbers for a sum, got bool; convert: x\.to\(minitorch\.int64\)"),
-        ("bool", "mean", r"expected floats for a mean, got bool; convert: x\.double\(\)"),
-        ("int64", "mean", r"expected floats for a mean, got int64; convert: x\.double\(\)"),
+        (distributed.broadcast, (PARAMETER,), TypeError, "expected a Tensor, got Parameter; of a Parameter, pass its value"),
+        (distributed.all_reduce, (PARAMETER,), TypeError, "expected a Tensor, got Parameter; of a Parameter, pass its value"),
+        (distributed.all_gather, (PARAMETER,), TypeError, "expected a Tensor, got Parameter; of a Parameter, pass its value"),
+        *(
+            (distributed.broadcast, (ONE, src), ValueError, f"expected src from 0 to 0, got {src}; ranks count from 0")
+            for src in (-1, 1, 0.0, None)
+        ),
+        (
+            distributed.all_reduce, (ONE, "max"), ValueError,
+            "expected op to be 'sum' or 'mean', got 'max'; divide or compare gathered tensors for others",
+        ),
+        (distributed.all_reduce, (TWO_BOOLS, "sum"), TypeError, "expected numbers for a sum, got bool; convert: x.to(minitorch.int64)"),
+        (distributed.all_reduce, (TWO_BOOLS, "mean"), TypeError, "expected floats for a mean, got bool; convert: x.double()"),
+        (distributed.all_reduce, (TWO_INTEGERS, "mean"), TypeError, "expected floats for a mean, got int64; convert: x.double()"),
+        (
+            distributed.init_process_group, (), RuntimeError,
+            "expected to be called once, but the group exists; call destroy_process_group() first",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_in_a_group_are_refused(alone, function, arguments, error, message):
+    with raises(error, f"{function.__name__} {message}"):
+        function(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "timeouts", "message"),
+    [
+        (TypeError, ["5", None, True], "expected timeout in seconds, got {!r}; pass a number such as 300.0"),
+        (ValueError, [0, -1.5, float("inf"), float("nan")], "expected a finite timeout > 0 seconds, got {}; a day is 86400.0"),
     ],
 )
-def test_a_dtype_without_the_reduction_is_refused(alone, dtype, op, message):
-    with pytest.raises(TypeError, match=rf"^all_reduce {message}$"):
-        distributed.all_reduce(minitorch.zeros((2,), dtype=dtype), op)
+def test_a_timeout_is_a_positive_and_finite_number(error, timeouts, message):
+    for timeout in timeouts:
+        with raises(error, f"init_process_group {message.format(timeout)}"):
+            distributed.init_process_group(timeout)
 
 
 # GPUs
@@ -156,15 +136,8 @@ def test_a_dtype_without_the_reduction_is_refused(alone, dtype, op, message):
 
 @pytest.mark.parametrize(("gpus", "selected"), [(0, []), (1, []), (2, [1]), (4, [3])])
 def test_each_process_of_a_machine_gets_its_own_gpu(monkeypatch, gpus, selected):
-    class Cuda:
-        def __init__(self):
-            self.gpus, self.selected = range(gpus), []
-
-        def select_device(self, number):
-            self.selected.append(number)
-
-    cuda = Cuda()
-    monkeypatch.setattr(staging, "cuda", cuda)
+    found = []
+    monkeypatch.setattr(staging, "cuda", SimpleNamespace(gpus=range(gpus), select_device=found.append))
     monkeypatch.setattr(staging, "available", lambda: gpus > 0)
     staging.select_device(3)
-    assert cuda.selected == selected
+    assert found == selected

@@ -50,13 +50,11 @@ def test_what_does_not_fit_is_refused():
     for value in ([1, 2], np.ones(3), "x", None, 1j):
         with raises(TypeError, f"fill expected one number, got {value!r}; of several make an array with array"):
             ctx.fill(ctx.empty(2), value)
-    gaps = "fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array"
-    with raises(ValueError, gaps):
+    with raises(ValueError, "fill expected an array whose elements lie one after the other, got a view with gaps; fill all of its array"):
         ctx.fill(ctx.empty((2, 3))[:, :2], 1)
+    made = r' of context\("cpu"\) expected an array that it has made, got list; make it with empty or array$'
     for op in (lambda x: ctx.fill(x, 1), ctx.to_numpy):
-        with pytest.raises(
-            TypeError, match=r' of context\("cpu"\) expected an array that it has made, got list; make it with empty or array$'
-        ):
+        with pytest.raises(TypeError, match=made):
             op([1.0])
     with raises(ValueError, "empty expected sizes of at least 0, got (-1,)"):
         ctx.empty(-1)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, operators
-from minitorch.kernels import elementwise, matmul, reduce
 from minitorch.kernels.jit import code_key, jitable, launch, threads
+from tests.errors import raises
 
 PACKAGE = Path(minitorch.__file__).parent
 
@@ -51,19 +52,18 @@ def test_a_compiled_function_is_taken_by_its_source() -> None:
 # Threads and forks
 
 
-@pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However little the work, it is shared among threads."""
-    for module in (elementwise, reduce, matmul):
-        monkeypatch.setattr(module, "PARALLEL_THRESHOLD", 1)
-
-
-@pytest.mark.usefixtures("shared")
 def test_a_function_that_is_not_written_in_python_is_refused() -> None:
-    x = minitorch.tensor([1.0], backend=FastBackend)
-    with pytest.raises(TypeError) as error:
-        FastBackend.map(math.sin)(x)
-    assert str(error.value) == "a kernel expected a function written in Python, got <built-in function sin>; wrap it: lambda x: …"
+    with raises(TypeError, "a kernel expected a function written in Python, got <built-in function sin>; wrap it: lambda x: …"):
+        FastBackend.map(math.sin)(minitorch.tensor([1.0], backend=FastBackend))
+
+
+def run_at_once(count: int, work: Callable[[], None]) -> None:
+    """Run a function in so many threads."""
+    workers = [threading.Thread(target=work) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def test_two_threads_may_compute_at_once() -> None:
@@ -77,11 +77,7 @@ def test_two_threads_may_compute_at_once() -> None:
             if not np.array_equal(got, expected):
                 wrong.append(got)
 
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_at_once(2, work)
     assert wrong == []
 
 
@@ -94,11 +90,7 @@ def test_no_two_parallel_kernels_run_at_once() -> None:
         threading.Event().wait(0.01)
         inside[0] -= 1
 
-    workers = [threading.Thread(target=launch, args=(kernel,)) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_at_once(4, lambda: launch(kernel))
     assert most == [1]
 
 

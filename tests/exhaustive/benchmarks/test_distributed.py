@@ -2,10 +2,7 @@
 
 import re
 
-import pytest
-
 from benchmarks import distributed
-from benchmarks.distributed import Link, Work
 from tests.distributed.jobs import needs_mpi
 
 

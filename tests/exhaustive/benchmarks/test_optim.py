@@ -2,11 +2,7 @@
 
 import re
 
-import numpy as np
-import pytest
-
-from benchmarks import optim, optim_contenders
-from minitorch import Parameter
+from benchmarks import optim
 
 
 def test_the_table_has_rows_and_says_that_there_is_no_torch(capsys):

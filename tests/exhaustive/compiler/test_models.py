@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import minitorch
 from minitorch import float32, models, nn, optim
 from minitorch.models.resnet import BasicBlock
 from project.run_mnist_multiclass import Network
 from project.run_sentiment import CNNSentimentKim
+from tests.compiler.programs import assert_alike, fused_at_once
 from tests.compiler.test_models import check_training, classes, mlp, of_classes, on, randn, train
 from tests.marks import needs_compiler
 
@@ -58,72 +58,44 @@ def of_next_token(model, x, y):
     return nn.cross_entropy(logits.view(-1, logits.shape[-1]), y)
 
 
+def recurrent(kind):
+    return lambda: Recurrent(kind), lambda: (randn(4, 2, 3), classes(2, 2)), of_classes, optim.Adam, {"lr": 0.01}
+
+
 CASES = {
     "mlp": mlp(float32),
     "lenet": (
-        lambda: models.lenet(**on()),
-        lambda: (randn(2, 1, 28, 28), classes(10, 2)),
-        of_classes,
-        optim.SGD,
-        {"lr": 0.01, "momentum": 0.9},
+        lambda: models.lenet(**on()), lambda: (randn(2, 1, 28, 28), classes(10, 2)), of_classes,
+        optim.SGD, {"lr": 0.01, "momentum": 0.9},
     ),
     "course's CNN": (
-        lambda: single(Network(8, 4)),
-        lambda: (randn(2, 1, 8, 8), classes(10, 2)),
-        of_log_probabilities,
-        optim.SGD,
-        {"lr": 0.05},
+        lambda: single(Network(8, 4)), lambda: (randn(2, 1, 8, 8), classes(10, 2)), of_log_probabilities, optim.SGD, {"lr": 0.05},
     ),
     "course's sentiment CNN": (
-        lambda: single(CNNSentimentKim(feature_map_size=6, embedding_size=4)),
-        lambda: (randn(3, 7, 4), classes(2, 3).to(float32)),
-        of_probabilities,
-        optim.RMSprop,
-        {"lr": 0.01},
+        lambda: single(CNNSentimentKim(feature_map_size=6, embedding_size=4)), lambda: (randn(3, 7, 4), classes(2, 3).to(float32)),
+        of_probabilities, optim.RMSprop, {"lr": 0.01},
     ),
     "residual block": (Block, lambda: (randn(2, 3, 6, 6), classes(3, 2)), of_classes, optim.SGD, {"lr": 0.1, "momentum": 0.5}),
     "gpt": (
         lambda: models.GPT(11, context=6, layers=1, heads=2, width=8, dropout=0.1, **on()),
-        lambda: (classes(11, 12).view(2, 6), classes(11, 12)),
-        of_next_token,
-        optim.AdamW,
-        {"lr": 0.01},
+        lambda: (classes(11, 12).view(2, 6), classes(11, 12)), of_next_token, optim.AdamW, {"lr": 0.01},
     ),
     "text CNN": (
         lambda: models.SentimentCNN(9, embedding_dim=4, maps=3, widths=(2, 3), **on()),
-        lambda: (classes(9, 12).view(2, 6), classes(2, 2)),
-        of_classes,
-        optim.Adam,
-        {"lr": 0.01},
+        lambda: (classes(9, 12).view(2, 6), classes(2, 2)), of_classes, optim.Adam, {"lr": 0.01},
     ),
-    "rnn": (lambda: Recurrent(nn.RNN), lambda: (randn(4, 2, 3), classes(2, 2)), of_classes, optim.Adam, {"lr": 0.01}),
-    "lstm": (lambda: Recurrent(nn.LSTM), lambda: (randn(4, 2, 3), classes(2, 2)), of_classes, optim.Adam, {"lr": 0.01}),
-    "gru": (lambda: Recurrent(nn.GRU), lambda: (randn(4, 2, 3), classes(2, 2)), of_classes, optim.Adam, {"lr": 0.01}),
-}
+    "rnn": recurrent(nn.RNN), "lstm": recurrent(nn.LSTM), "gru": recurrent(nn.GRU),
+}  # fmt: skip
 """For each model: what makes it, what makes the arguments of a step, its loss, its optimizer and the settings of that."""
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_fused_model_trains_alike_up_to_rounding(case):
     losses, numbers, _, _ = train(*CASES[case], lambda step: step)
-
-    def fused(step):
-        compiled = minitorch.compile(step)
-
-        def call(*args):
-            result = compiled(*args)
-            if compiled.replayed == 1:
-                compiled.fuse()
-            return result
-
-        call.compiled = compiled
-        return call
-
-    fused_losses, fused_numbers, _, step = train(*CASES[case], fused)
+    fused_losses, fused_numbers, _, step = train(*CASES[case], fused_at_once)
     assert step.compiled._latest.program is not None
     np.testing.assert_allclose(fused_losses, losses, rtol=1e-4)
-    for mine, expected in zip(fused_numbers, numbers, strict=True):
-        np.testing.assert_allclose(mine, expected, rtol=1e-3, atol=1e-4)
+    assert_alike(fused_numbers, numbers, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("case", CASES)

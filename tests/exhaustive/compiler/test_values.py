@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch import optim
-from tests.compiler.test_values import ASSIGNMENTS, FAST, X, alike, assign_another_dtype, numbers, steps_alike
+from minitorch import FastBackend, optim
+from tests.compiler.test_values import *
+from tests.compiler.test_values import ANOTHER_DTYPE, ASSIGNMENTS, X, alike, numbers, steps_alike
 
 
-@pytest.mark.parametrize("fn", ASSIGNMENTS, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", [*ASSIGNMENTS.values(), ANOTHER_DTYPE], ids=[*ASSIGNMENTS, "another dtype"])
 def test_assignments_stay_what_they_are_when_the_rest_is_fused(fn):
     compiled = minitorch.compile(fn)
     compiled(numbers(0))
@@ -21,13 +22,13 @@ def test_assignments_stay_what_they_are_when_the_rest_is_fused(fn):
 
 @pytest.mark.parametrize("check", [True, False])
 def test_assignments_of_another_dtype_are_replayed(check):
-    alike(assign_another_dtype, check=check, fuse=False)
+    alike(ANOTHER_DTYPE, check=check, fuse=False)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int8", "uint8"])
 def test_an_argument_of_any_dtype(dtype):
     def make(n):
-        return minitorch.tensor(np.add(np.abs(X), n).tolist(), FAST).to(dtype)
+        return minitorch.tensor(np.add(np.abs(X), n).tolist(), FastBackend).to(dtype)
 
     alike(lambda x: x * 2 + x, make)
     alike(lambda x: (x.permute(1, 0) @ x).sum(1), make)

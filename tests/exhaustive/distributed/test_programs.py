@@ -1,15 +1,12 @@
 """The programs that train in several processes: the same result for any number, and resuming after a job was killed."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
 
-import minitorch
 from minitorch import distributed
-from project import distributed_example, run_mnist_multiclass
-from project.lab.training import checkpoint
+from project import run_mnist_multiclass
 from tests.distributed.jobs import ROOT, needs_mpi, run_job
 from tests.distributed.test_programs import arrays
 

@@ -65,10 +65,11 @@ print(minitorch.tensor([-2.0, 3.0], backend=minitorch.FastBackend).relu().to_num
 
 
 def test_an_edit_of_a_function_takes_effect(copy: Path) -> None:
+    once, twice = "return x if x > 0 else 0.0", "return 2 * x if x > 0 else 0.0"
     assert run(RELU, copy) == "[0.0, 3.0]"
-    edit(copy, "operators.py", "return x if x > 0 else 0.0", "return 2 * x if x > 0 else 0.0")
+    edit(copy, "operators.py", once, twice)
     assert run(RELU, copy) == "[0.0, 6.0]"
-    edit(copy, "operators.py", "return 2 * x if x > 0 else 0.0", "return x if x > 0 else 0.0")
+    edit(copy, "operators.py", twice, once)
     assert run(RELU, copy) == "[0.0, 3.0]"
 
 
@@ -99,29 +100,32 @@ def test_an_edit_of_what_a_kernel_calls_takes_effect(copy: Path) -> None:
     assert run(start, copy) == "[7, 7] 0"
 
 
-def test_an_edit_of_a_function_of_ones_own_takes_effect(copy: Path) -> None:
-    mine = copy.parent / "mine.py"
-    program = """
+OWN = """
 import mine, minitorch
 print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitorch.FastBackend)).item())
 """
-    mine.write_text("def fn(x):\n    return x + 1\n", encoding="utf-8")
-    assert run(program, copy) == "6.0"
-    mine.write_text("def fn(x):\n    return x + 2\n", encoding="utf-8")
-    assert run(program, copy) == "7.0"
 
 
-def test_an_edit_of_what_ones_own_function_calls_takes_effect(copy: Path) -> None:
-    other, mine = copy.parent / "other.py", copy.parent / "mine.py"
-    program = """
-import mine, minitorch
-print(minitorch.FastBackend.map(mine.fn)(minitorch.tensor([5.0], backend=minitorch.FastBackend)).item())
-"""
-    mine.write_text("from other import g\ndef fn(x):\n    return g(x) + 1\n", encoding="utf-8")
-    other.write_text("import numba\n@numba.njit\ndef g(x):\n    return 2 * x\n", encoding="utf-8")
-    assert run(program, copy) == "11.0"
-    other.write_text("import numba\n@numba.njit\ndef g(x):\n    return 3 * x\n", encoding="utf-8")
-    assert run(program, copy) == "16.0"
+@pytest.mark.parametrize(
+    ("files", "before", "after", "results"),
+    [
+        ({"mine.py": "def fn(x):\n    return x + 1\n"}, "x + 1", "x + 2", ["6.0", "7.0"]),
+        (
+            {
+                "mine.py": "from other import g\ndef fn(x):\n    return g(x) + 1\n",
+                "other.py": "import numba\n@numba.njit\ndef g(x):\n    return 2 * x\n",
+            },
+            "2 * x", "3 * x", ["11.0", "16.0"],
+        ),
+    ],
+    ids=["the function itself", "what it calls"],
+)  # fmt: skip
+def test_an_edit_of_ones_own_function_takes_effect(files: dict[str, str], before: str, after: str, results: list[str], copy: Path) -> None:
+    for name, text in files.items():
+        (copy.parent / name).write_text(text, encoding="utf-8")
+    assert run(OWN, copy) == results[0]
+    edit(copy.parent, name, before, after)
+    assert run(OWN, copy) == results[1]
 
 
 def test_a_broken_file_is_compiled_anew(copy: Path) -> None:
@@ -139,7 +143,6 @@ from numba.core.caching import IndexDataCacheFile
 IndexDataCacheFile._save_data = lambda *_: os._exit(0)
 """
 
-
 RESULT = """
 import minitorch
 x = minitorch.tensor([3.0, 4.0], backend=minitorch.FastBackend)
@@ -155,18 +158,14 @@ def test_a_process_that_ends_while_it_saves_leaves_no_wrong_kernel(copy: Path) -
     assert run(RESULT.format(op="*"), copy) == "[9.0, 16.0]"
 
 
-QUARTERS = "print((0.25 * minitorch.from_numpy(np.arange(700_000, dtype='f'), fast)).to_numpy()[1:4])"
-
-
-TURNED = "minitorch.zeros((100, 50, 3), fast, dtype=minitorch.float32).permute(2, 1, 0).contiguous()"
-
-
 def test_kernels_that_two_processes_have_compiled_stay_apart_in_a_third(copy: Path) -> None:
     """numba numbers functions within a process: a loop of the product may be called what, in another process, one of the copy was."""
     begin = "import numpy as np, minitorch; fast = minitorch.FastBackend"
-    run(f"{begin}; {QUARTERS}", copy)
-    run(f"{begin}; {TURNED}", copy)
-    assert run(f"{begin}; {TURNED}; {QUARTERS}", copy) == "[0.25 0.5  0.75]"
+    quarters = "print((0.25 * minitorch.from_numpy(np.arange(700_000, dtype='f'), fast)).to_numpy()[1:4])"
+    permuted = "minitorch.zeros((100, 50, 3), fast, dtype=minitorch.float32).permute(2, 1, 0).contiguous()"
+    run(f"{begin}; {quarters}", copy)
+    run(f"{begin}; {permuted}", copy)
+    assert run(f"{begin}; {permuted}; {quarters}", copy) == "[0.25 0.5  0.75]"
 
 
 def test_files_of_earlier_sources_are_removed(copy: Path) -> None:
