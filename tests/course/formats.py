@@ -8,109 +8,72 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
+
+TEXT, NUMBER, AMOUNT, ANY = {"type": "string"}, {"type": "number"}, {"type": "number", "minimum": 0}, {"type": "object"}
+
+
+def array_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an array."""
+    return {"type": "array", "items": items}
+
+
+def object_with(required: Sequence[str] = (), **properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object that has no other properties."""
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+
 
 # Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 
 VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
 FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
+STATUS = {"enum": ["passed", "failed"]}
 
-GRADESCOPE = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "score": {"type": "number"},
-        "execution_time": {"type": "number", "minimum": 0},
-        "output": {"type": "string"},
-        "output_format": FORMAT,
-        "test_output_format": FORMAT,
-        "test_name_format": FORMAT,
-        "visibility": VISIBILITY,
-        "stdout_visibility": VISIBILITY,
-        "extra_data": {"type": "object"},
-        "tests": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "score": {"type": "number"},
-                    "max_score": {"type": "number"},
-                    "status": {"enum": ["passed", "failed"]},
-                    "name": {"type": "string"},
-                    "name_format": FORMAT,
-                    "number": {"type": "string"},
-                    "output": {"type": "string"},
-                    "output_format": FORMAT,
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "visibility": VISIBILITY,
-                    "extra_data": {"type": "object"},
-                },
-            },
-        },
-        "leaderboard": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["name", "value"],
-                "properties": {"name": {"type": "string"}, "value": {"type": ["number", "string"]}, "order": {"enum": ["asc", "desc"]}},
-            },
-        },
-    },
-    # either a score, or tests that each have one
-    "anyOf": [
-        {"required": ["score"]},
-        {"required": ["tests"], "properties": {"tests": {"minItems": 1, "items": {"required": ["score"]}}}},
-    ],
-}
+SETTINGS = {"output": TEXT, "output_format": FORMAT, "visibility": VISIBILITY, "extra_data": ANY}
+TEST = object_with(
+    score=NUMBER, max_score=NUMBER, status=STATUS, name=TEXT, name_format=FORMAT, number=TEXT, tags=array_of(TEXT), **SETTINGS
+)
+LEADER = object_with(["name", "value"], name=TEXT, value={"type": ["number", "string"]}, order={"enum": ["asc", "desc"]})
+
+GRADESCOPE = object_with(
+    score=NUMBER,
+    execution_time=AMOUNT,
+    test_output_format=FORMAT,
+    test_name_format=FORMAT,
+    stdout_visibility=VISIBILITY,
+    tests=array_of(TEST),
+    leaderboard=array_of(LEADER),
+    **SETTINGS,
+)
 """results.json."""
+
+# either a score, or tests that each have one
+SCORED = {"tests": {"minItems": 1, "items": {"required": ["score"]}}}
+GRADESCOPE["anyOf"] = [{"required": ["score"]}, {"required": ["tests"], "properties": SCORED}]
 
 # GitHub Classroom: what classroom-resources/autograding-grading-reporter@v1 reads of each runner
 
-CLASSROOM = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["version", "status", "max_score", "tests"],
-    "properties": {
-        "version": {"type": "integer", "minimum": 1},
-        "status": {"enum": ["pass", "fail", "error"]},
-        "max_score": {"type": "number", "minimum": 0},
-        "tests": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                # the reporter adds up all scores, and shows every line number except 0
-                "required": ["name", "status", "score", "message", "test_code", "filename", "line_no", "duration"],
-                "properties": {
-                    "name": {"type": "string", "minLength": 1},
-                    "status": {"enum": ["pass", "fail", "error"]},
-                    "score": {"type": "number", "minimum": 0},
-                    "message": {"type": ["string", "null"]},
-                    "test_code": {"type": "string"},
-                    "filename": {"type": "string"},
-                    "line_no": {"type": "integer", "minimum": 0},
-                    "duration": {"type": "number", "minimum": 0},
-                },
-            },
-        },
-    },
-}
+OUTCOME = {"enum": ["pass", "fail", "error"]}
+
+# the reporter adds up all scores, and shows every line number except 0
+REPORTED = {"name": {"type": "string", "minLength": 1}, "status": OUTCOME, "score": AMOUNT, "message": {"type": ["string", "null"]}}
+REPORTED |= {"test_code": TEXT, "filename": TEXT, "line_no": {"type": "integer", "minimum": 0}, "duration": AMOUNT}
+
+CLASSROOM = object_with(
+    ["version", "status", "max_score", "tests"],
+    version={"type": "integer", "minimum": 1},
+    status=OUTCOME,
+    max_score=AMOUNT,
+    tests=array_of(object_with(list(REPORTED), **REPORTED)),
+)
 
 # JUnit, as the xunit plugin of Jenkins validates it: junit-10.xsd
 
 
 @dataclass(frozen=True)
 class Element:
-    """What an element may contain.
-
-    Attributes:
-        required: Required attributes.
-        optional: Optional attributes.
-        children: Names of child elements.
-        text: Whether it may contain text.
-    """
+    """What an element may contain: the names of its attributes and of its child elements, and whether it may contain text."""
 
     required: Sequence[str] = ()
     optional: Sequence[str] = ()
@@ -159,17 +122,11 @@ NOT_ASSIGNMENTS = re.compile("(Current|Final) (Score|Points|Grade)|Override (Sco
 
 @dataclass(frozen=True)
 class CanvasImport:
-    """What Canvas imports from a file.
+    """What Canvas imports from a file."""
 
-    Attributes:
-        assignments: For each column, its title, and the id of an existing assignment if the title names one.
-        points: Points possible by column.
-        grades: Grades by column for each student; the key is the value by which Canvas identifies the student.
-    """
-
-    assignments: list[tuple[str, int | None]]
-    points: list[str]
-    grades: dict[tuple[str, str], list[str]]
+    assignments: list[tuple[str, int | None]]  # for each column, its title, and the id of an existing assignment if the title names one
+    points: list[str]  # that are possible, by column
+    grades: dict[tuple[str, str], list[str]]  # by column for each student, by the value by which Canvas identifies the student
 
 
 def import_as_canvas(data: bytes) -> CanvasImport:

@@ -1,10 +1,9 @@
 """Attacks on the sandbox, and the doctor that runs them: `course.staff.sandbox.attacks`."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -53,36 +52,26 @@ def test_an_attack_without_a_demonstrated_success_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "how"),
+    ("program", "options", "expected"),
     [
-        ("print(open(T['hidden']).read())", "it got the secret"),
-        ("broken('the door')", "the door"),
-        ("open(T['journal'], 'a').write('x')", "it changed files of the grader"),
-        ("open(T['folder'] + '/hidden/new', 'a')", "it changed files of the grader"),
-        ("os.chmod(T['other'], 0o600)", "it changed files of the grader"),
-        ("os.kill(T['victim'], 9)", "the grader was killed"),
-        ("os.kill(T['victim'], 19)", "the grader was stopped"),
+        ("print(open(T['hidden']).read())", {}, Attempt(True, "it got the secret")),
+        ("broken('the door')", {}, Attempt(True, "the door")),
+        ("open(T['journal'], 'a').write('x')", {}, Attempt(True, "it changed files of the grader")),
+        ("open(T['folder'] + '/hidden/new', 'a')", {}, Attempt(True, "it changed files of the grader")),
+        ("os.chmod(T['other'], 0o600)", {}, Attempt(True, "it changed files of the grader")),
+        ("os.kill(T['victim'], 9)", {"victim": True}, Attempt(True, "the grader was killed")),
+        ("os.kill(T['victim'], 19)", {"victim": True}, Attempt(True, "the grader was stopped")),
+        ("import time\nif os.fork() == 0: time.sleep(60)", {}, Attempt(True, "1 of its processes still run")),
+        ("pass", {"ends": "time"}, Attempt(True, "it should have exceeded its limit on time, got the reason ended")),
+        ("print('so what')", {}, Attempt(False, "so what")),
+        ("sys.exit(3)", {}, Attempt(False, "status 3")),
     ],
 )
-def test_an_attack_has_succeeded_if_it_got_or_changed_something(program: str, how: str) -> None:
-    assert attempt(Attack("x", program, victim="victim" in program), None) == Attempt(True, how)
-
-
-def test_an_attack_has_succeeded_if_a_process_of_it_survives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attack_has_succeeded_if_it_got_or_changed_something(
+    program: str, options: dict[str, Any], expected: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(target, "KILL_SECONDS", 0.1)
-    program = "import time\nif os.fork() == 0: time.sleep(60)"
-    assert attempt(Attack("x", program), None) == Attempt(True, "1 of its processes still run")
-
-
-def test_an_attack_has_succeeded_if_the_wrong_limit_ended_it() -> None:
-    assert attempt(Attack("x", "pass", ends="time"), None) == Attempt(
-        True, "it should have exceeded its limit on time, got the reason ended"
-    )
-
-
-def test_an_attack_without_an_effect_has_not_succeeded() -> None:
-    assert attempt(Attack("x", "print('so what')"), None) == Attempt(False, "so what")
-    assert attempt(Attack("x", "sys.exit(3)"), None) == Attempt(False, "status 3")
+    assert attempt(Attack("x", program, **options), None) == expected
 
 
 # The doctor
@@ -106,12 +95,8 @@ def test_the_doctor_prints_the_level_and_a_line_for_every_attack(monkeypatch: py
 def test_the_doctor_says_which_attack_succeeded_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
     status, text = run_doctor(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "pass")])
-    assert text.splitlines()[1:] == [
-        "SUCCEEDED open the door: the [door]",
-        "stopped   wait",
-        "1 of 2 attacks succeeded",
-        "next: install bubblewrap 0.8 or newer, or grade only what you trust",
-    ]
+    found = "SUCCEEDED open the door: the [door]\nstopped   wait\n1 of 2 attacks succeeded\n"
+    assert text.partition("\n")[2] == f"{found}next: install bubblewrap 0.8 or newer, or grade only what you trust\n"
     assert status == 1
 
 
@@ -143,15 +128,9 @@ def test_the_doctor_of_a_machine_without_a_sandbox_says_what_to_install(monkeypa
 def test_the_doctor_writes_json_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     box_of("bubblewrap")
     status, text = run_doctor(monkeypatch, [Attack("open the door", "broken('the [door]')"), Attack("wait", "sys.exit(4)")], as_json=True)
-    assert json.loads(text) == {
-        "schema": 1,
-        "level": "bubblewrap",
-        "missing": {},
-        "attacks": [
-            {"name": "open the door", "succeeded": True, "how": "the [door]"},
-            {"name": "wait", "succeeded": False, "how": "status 4"},
-        ],
-    }
+    open_door = {"name": "open the door", "succeeded": True, "how": "the [door]"}
+    wait = {"name": "wait", "succeeded": False, "how": "status 4"}
+    assert json.loads(text) == {"schema": 1, "level": "bubblewrap", "missing": {}, "attacks": [open_door, wait]}
     assert status == 1
 
 

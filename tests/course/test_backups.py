@@ -13,6 +13,7 @@ import pytest
 from course.cli.problem import Problem
 from course.manifest import ROOT
 from course.workspace import backups
+from tests.errors import raises
 
 BEFORE: dict[str, bytes | None] = {"a.py": b"a\r\n", "b/c.py": b"\xff", "new/d.py": None}
 AFTER: dict[str, bytes | None] = {"a.py": b"A", "b/c.py": None, "new/d.py": b"D"}
@@ -82,14 +83,13 @@ def test_a_file_that_cannot_be_replaced_undoes_the_whole_change(root: Path, monk
 
     monkeypatch.setattr(Path, "replace", refuse_replace)
     monkeypatch.setattr(Path, "unlink", refuse_unlink)
-    with pytest.raises(Problem) as error:
-        backups.apply(root, AFTER, "refused")
-    monkeypatch.undo()
-    name = ("a.py", "b/c.py", "new/d.py")[failing]
-    assert str(error.value) == (
-        f"{root / name} cannot be replaced (Permission denied), so all files are as they were; "
+    message = (
+        f"{root / list(AFTER)[failing]} cannot be replaced (Permission denied), so all files are as they were; "
         "close what holds it open or make it writable, and run this command again"
     )
+    with raises(Problem, message):
+        backups.apply(root, AFTER, "refused")
+    monkeypatch.undo()
     assert contents(root) == BEFORE
     assert not (root / backups.JOURNAL).exists()
 
@@ -99,11 +99,10 @@ def test_a_full_disk_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", raise_disk_full)
-    with pytest.raises(Problem) as error:
+    with raises(
+        Problem, "the new files cannot be written ([Errno 28] No space left on device), so nothing was changed; run: course doctor"
+    ):
         backups.apply(root, AFTER, "full")
-    assert str(error.value) == (
-        "the new files cannot be written ([Errno 28] No space left on device), so nothing was changed; run: course doctor"
-    )
     assert contents(root) == BEFORE
     assert backups.names(root) == []
     assert list((root / backups.FOLDER).iterdir()) == []
@@ -183,24 +182,26 @@ def test_concurrent_commands_do_not_interfere(root: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program, str(root)], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
-        with pytest.raises(Problem) as error:
+        with raises(Problem, "another command is changing files of this workspace; wait for it, and run this one again"):
             backups.apply(root, AFTER, "second")
-        assert str(error.value) == "another command is changing files of this workspace; wait for it, and run this one again"
         assert contents(root) == BEFORE
         other.communicate()
     assert backups.apply(root, AFTER, "second") is not None
 
 
-@pytest.mark.parametrize("path", ["../out.py", "/etc/passwd", "", "b"])
-def test_no_file_outside_the_workspace_is_written(root: Path, path: str) -> None:
-    with pytest.raises(Problem) as error:
+OUTSIDE = "expected a path inside the workspace, got {!r}; run: course doctor"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        *((path, OUTSIDE.format(path)) for path in ("../out.py", "/etc/passwd", "")),
+        ("b", "b is a folder, where a file belongs; move it away, and run this command again"),
+    ],
+)
+def test_no_file_outside_the_workspace_is_written(root: Path, path: str, message: str) -> None:
+    with raises(Problem, message):
         backups.apply(root, {path: b"x"}, "out")
-    expected = (
-        "b is a folder, where a file belongs; move it away, and run this command again"
-        if path == "b"
-        else f"expected a path inside the workspace, got {path!r}; run: course doctor"
-    )
-    assert str(error.value) == expected
 
 
 def test_a_link_that_leaves_the_workspace_is_refused_and_one_inside_is_followed(root: Path) -> None:
@@ -221,12 +222,10 @@ def test_a_link_that_leaves_the_workspace_is_refused_and_one_inside_is_followed(
 def test_a_modified_or_missing_backup_is_refused(root: Path) -> None:
     name = str(backups.apply(root, AFTER, "x"))
     (root / backups.FOLDER / name / "files" / "a.py").write_bytes(b"other")
-    with pytest.raises(Problem) as error:
+    with raises(Problem, f"the backup {name} is damaged: a.py was changed in it; run: course reset --list"):
         backups.restore(root, name)
-    assert str(error.value) == f"the backup {name} is damaged: a.py was changed in it; run: course reset --list"
-    with pytest.raises(Problem) as error:
+    with raises(Problem, "there is no backup '../x'; run: course reset --list"):
         backups.restore(root, "../x")
-    assert str(error.value) == "there is no backup '../x'; run: course reset --list"
 
 
 def test_a_damaged_lock_or_journal_says_what_to_delete(root: Path) -> None:

@@ -1,10 +1,8 @@
 """Tests that check more than the original course asks for: the list of them, their effect in an adopted workspace, and in feedback."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,15 @@ import pytest
 from course.cli.board import summary
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState, run_tasks
+from course.staff.adopt import adopt as adoption
 from course.staff.grading.beyond import beyond_rules, with_beyond
 from course.staff.grading.results import BEYOND, PART, PASS, HiddenProbe, Result, TaskResult, VisibleTest
+from course.staff.handout import generate
 from course.staff.outputs.feedback import feedback
 from course.workspace.published import PATH, BeyondRule, is_beyond, read_rules
+
+from .original_copies import copy_original
+from .prepared import course_files
 
 pytest_plugins = "tests.course.forks"
 pytestmark = pytest.mark.usefixtures("forked_processes")
@@ -68,33 +71,32 @@ def test_a_damaged_list_is_ignored(text: str, tmp_path: Path) -> None:
 # In a workspace
 
 
-def test_a_workspace_has_the_list_and_its_profile(adopted_workspaces: Mapping[str, Path]) -> None:
-    assert read_rules(adopted_workspaces["typed"]) == beyond_rules()
-    assert json.loads((adopted_workspaces["typed"] / PATH).read_text())["profile"] == "published"
+@pytest.fixture(scope="module")
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Module 0 of a hand-in of the original course, as an adopted workspace; a test that edits it restores it."""
+    folder = tmp_path_factory.mktemp("adopted")
+    manifest = replace(course(), tasks=tuple(task for task in course().tasks if task.stage == 0))
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (adoption, generate):
+            patch.setattr(module, "handout_files", lambda *arguments, **more: course_files(0))
+        adoption.write_workspace(adoption.adopt(copy_original("typed", folder), manifest), manifest, folder / "work")
+    return folder / "work"
+
+
+def test_a_workspace_has_the_list_and_its_profile(adopted: Path) -> None:
+    assert read_rules(adopted) == beyond_rules()
+    assert json.loads((adopted / PATH).read_text())["profile"] == "published"
     assert read_rules(ROOT) == ()
 
 
-def test_right_answers_of_the_original_course_pass_in_an_adopted_workspace(adopted_workspaces: Mapping[str, Path]) -> None:
-    check_right_answers(adopted_workspaces["typed"], {"0.1": 7})
-
-
-def check_right_answers(folder: Path, beyond: Mapping[str, int]) -> None:
-    """All tests of these tasks pass but so many that check more than the original course asks for."""
-    states = run_tasks(list(beyond), folder)
-    assert {id: state.state for id, state in states.items()} == dict.fromkeys(beyond, "passed")
-    assert {id: state.beyond for id, state in states.items()} == beyond
-    assert states["0.1"].total == states["0.1"].passed == 73
-
-
-def test_the_same_answers_fail_without_the_list(adopted_workspaces: Mapping[str, Path]) -> None:
-    file = adopted_workspaces["typed"] / PATH
-    text = file.read_text()
-    file.unlink()
-    try:
-        state = run_tasks(["0.1"], adopted_workspaces["typed"])["0.1"]
-    finally:
-        file.write_text(text)
-    assert (state.state, state.failing, state.beyond) == ("failing", 7, 0)
+def test_right_answers_of_the_original_course_pass_in_an_adopted_workspace_and_fail_without_the_list(adopted: Path) -> None:
+    state = run_tasks(["0.4"], adopted)["0.4"]
+    assert (state.state, state.passed, state.total, state.beyond) == ("passed", 14, 14, 3)
+    text = (adopted / PATH).read_text()
+    (adopted / PATH).unlink()
+    state = run_tasks(["0.4"], adopted)["0.4"]
+    (adopted / PATH).write_text(text)
+    assert (state.state, state.failing, state.beyond) == ("failing", 3, 0)
 
 
 def test_the_summary_of_a_task_counts_them_separately() -> None:
@@ -109,18 +111,24 @@ def test_the_summary_of_a_task_counts_them_separately() -> None:
 # In feedback
 
 
-def test_a_test_that_fails_in_a_task_with_all_points_is_beyond_the_contract() -> None:
-    tests = (VisibleTest("tests/test_x.py::test_a", "passed"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong"))
-    assert [test.outcome for test in with_beyond(tests, passed=True)] == ["passed", BEYOND]
-    assert with_beyond(tests, passed=False) == tests
-    missing = (VisibleTest("tests/test_x.py::test_c[<lambda>]", "missing"),)
-    assert [test.outcome for test in with_beyond(missing, passed=True)] == [BEYOND]
-    assert with_beyond(missing, passed=False) == missing
+PASSES, FAILS = VisibleTest("tests/test_x.py::test_a", "passed"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong")
+LISTED, MISSING = VisibleTest(IS_FLOAT, "failed", "wrong"), VisibleTest("tests/test_x.py::test_c[<lambda>]", "missing")
 
 
-def test_of_a_task_with_lost_points_only_the_listed_tests_are_beyond_the_contract() -> None:
-    tests = (VisibleTest(IS_FLOAT, "failed", "wrong"), VisibleTest("tests/test_x.py::test_b", "failed", "wrong"))
-    assert [test.outcome for test in with_beyond(tests, passed=False)] == [BEYOND, "failed"]
+@pytest.mark.parametrize(
+    ("tests", "passed", "outcomes"),
+    [
+        ([PASSES, FAILS, MISSING], True, ["passed", BEYOND, BEYOND]),
+        ([PASSES, FAILS, MISSING], False, ["passed", "failed", "missing"]),
+        ([LISTED, FAILS], False, [BEYOND, "failed"]),
+    ],
+    ids=["a task with all points", "a task with lost points", "a listed test"],
+)
+def test_a_failing_test_is_beyond_the_contract_if_it_is_listed_or_its_task_has_all_points(
+    tests: list[VisibleTest], passed: bool, outcomes: list[str]
+) -> None:
+    expected = tuple(replace(test, outcome=outcome) for test, outcome in zip(tests, outcomes, strict=True))
+    assert with_beyond(tuple(tests), passed=passed) == expected
 
 
 def test_feedback_does_not_list_tests_that_cost_nothing() -> None:

@@ -1,7 +1,5 @@
 """The class page: `course.staff.outputs.class_page`, parsed as HTML and opened in a browser."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from course.staff.grading.results import FAIL, Result, TaskResult
+from course.staff.grading.results import FAIL, TaskResult
 from course.staff.outputs.class_page import Bar, Flag, Mistake, collect_flags, duration, histogram, mistakes, task_rows, write_class_page
 
 from .sample_results import ADA, BEN, CLASS, EVE, EVE_FILE, FAILED, NOT_DONE, PARTLY, PASSED
@@ -24,19 +22,13 @@ VOID = {"meta", "input", "br"}
 
 
 class Page(HTMLParser):
-    """Parses a page.
-
-    Attributes:
-        tags: All elements, with their attributes.
-        rows: The rows of all tables, as lists of cell texts.
-        open: Elements without an end tag so far.
-    """
+    """Parses a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.rows: list[list[str]] = []
-        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []  # all elements, with their attributes
+        self.rows: list[list[str]] = []  # of all tables, as lists of cell texts
+        self.open: list[str] = []  # elements without an end tag so far
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -75,13 +67,14 @@ def test_findings_are_sorted_by_severity_and_equal_ones_are_listed_once() -> Non
         Flag("flaky", "0.4", "a second run had a different result", ("ada", "cy")),
         Flag("not run", "4.4b", "there is no GPU here", ("ada", "cy")),
     ]
+    note = "look at the code: relu imports os"
+    result = replace(BEN, tasks=(replace(PASSED, unusual=("relu imports os",), note=note),))
+    assert collect_flags([result]) == [Flag("unusual", "0.1", note, ("ben",))]
 
 
 def test_the_histogram_has_ten_bins_and_full_marks_fall_into_the_last() -> None:
-    def result_with_mark(mark: float) -> Result:
-        return replace(BEN, tasks=(TaskResult("0.1", FAIL, 100, mark),))
-
-    bars = histogram([result_with_mark(mark) for mark in (0, 9.9, 10, 30, 29.9, 100, 105, 99)])
+    marks = (0, 9.9, 10, 30, 29.9, 100, 105, 99)
+    bars = histogram([replace(BEN, tasks=(TaskResult("0.1", FAIL, 100, mark),)) for mark in marks])
     assert [bar.count for bar in bars] == [2, 1, 1, 1, 0, 0, 0, 0, 0, 3]
     assert bars[9] == Bar(90, 100, 3)
 
@@ -136,15 +129,20 @@ def test_names_and_reasons_are_escaped(tmp_path: Path) -> None:
     assert not page.open
 
 
+def test_names_with_control_characters_are_harmless(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\x1b[2J\u202e\x00\ud800"
+    page = render(tmp_path, [replace(ADA, submission=hostile), replace(EVE, submission=f"{hostile}2", refused=hostile)])
+    assert not set("\x1b\u202e\x00\ud800") & set(page)
+    assert "<script>alert" not in page
+
+
 def test_the_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:
     text = render(tmp_path, feedback="feedback")
     page = Page(text)
     assert not re.search(r"https?://|@import|url\(", text)
     assert {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "base", "form"} == set()
-    assert [attributes["href"] for tag, attributes in page.tags if tag == "a"] == [
-        "#table",
-        *(f"feedback/{name}.md" for name in (EVE_FILE, "ada", "ben")),
-    ]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert links == ["#table", *(f"feedback/{name}.md" for name in (EVE_FILE, "ada", "ben"))]
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
     assert re.fullmatch(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/]{43}='", policy)
@@ -167,14 +165,11 @@ def test_screen_readers_find_headings_labels_and_scopes(tmp_path: Path) -> None:
     assert label == "Submissions by their share of the points: 80 to 90 percent: 1, 90 to 100 percent: 1"
 
 
-def test_the_page_of_an_empty_class_says_so(tmp_path: Path) -> None:
+def test_a_class_without_results_or_of_refused_submissions_has_a_page(tmp_path: Path) -> None:
     text = render(tmp_path, [])
     assert "No submission has been graded yet." in text
-    assert not Page(text).open
     assert "could not be graded" not in text
-
-
-def test_a_class_of_refused_submissions_has_a_page(tmp_path: Path) -> None:
+    assert not Page(text).open
     assert not Page(render(tmp_path, [EVE])).open
 
 
@@ -196,10 +191,8 @@ def test_similar_pairs_are_listed_with_links_to_the_report(tmp_path: Path) -> No
     text = render(tmp_path, similarity=SIMILAR)
     page = Page(text)
     place = page.rows.index(["Score", "First", "Second", "Tasks"])
-    assert page.rows[place + 1 : place + 3] == [
-        ["0.93", "ada", "<b>ben</b>", "1.4, 2.2"],
-        ["0.50", "ada", "the reference solution", "1.4"],
-    ]
+    expected = [["0.93", "ada", "<b>ben</b>", "1.4, 2.2"], ["0.50", "ada", "the reference solution", "1.4"]]
+    assert page.rows[place + 1 : place + 3] == expected
     links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
     assert links == ["#table", "similarity.html", "similarity.html#pair-1"]
     assert "2 pairs have a score of 0.5 or more. A score does not prove copying" in text
@@ -241,18 +234,3 @@ def open_page(browser: Any, file: Path, width: int = 1280) -> tuple[Any, list[st
 
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
-
-
-def test_names_with_control_characters_are_harmless(tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script>\x1b[2J\u202e\x00\ud800"
-    results = [replace(ADA, submission=hostile), replace(EVE, submission=f"{hostile}2", refused=hostile)]
-    write_class_page(results, tmp_path / "class.html")
-    page = (tmp_path / "class.html").read_text(encoding="utf-8")
-    assert not set("\x1b\u202e\x00\ud800") & set(page)
-    assert "<script>alert" not in page
-
-
-def test_unusual_code_is_listed_as_a_finding(tmp_path: Path) -> None:
-    note = "look at the code: relu imports os"
-    result = replace(BEN, tasks=(replace(PASSED, unusual=("relu imports os",), note=note),))
-    assert collect_flags([result]) == [Flag("unusual", "0.1", note, ("ben",))]

@@ -1,7 +1,5 @@
 """Files for GitHub Classroom and Gradescope: `course.staff.classroom`, run as these services would run them."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -26,6 +24,7 @@ from course.staff.classroom import autograder, files
 from course.staff.classroom.files import last_stage, write_bundle, write_workflow
 from course.staff.handout.generate import MARKER
 from course.staff.handout.selection import PATTERNS
+from tests.errors import raises
 
 from .conftest import Workspace, clean_environment
 
@@ -40,13 +39,7 @@ exec {python} "$@"
 
 
 class Machine:
-    """A simulated machine of the service, on which everything is already installed.
-
-    Attributes:
-        root: The folder of the simulated file system.
-        log: The file that lists what was to be installed.
-        environment: The environment of its programs.
-    """
+    """A simulated machine of the service, on which everything is already installed; its log lists what was to be installed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -91,28 +84,26 @@ def handout_folder(new_workspace: Callable[[], Workspace]) -> Path:
     return folder
 
 
+WORKFLOW = ".github/workflows/classroom.yml"
+
+
 def workflow(folder: Path) -> dict[str, Any]:
-    return yaml.safe_load((folder / ".github/workflows/classroom.yml").read_text(encoding="utf-8"))
+    return yaml.safe_load((folder / WORKFLOW).read_text(encoding="utf-8"))
 
 
 def test_the_workflow_runs_on_every_push_with_pinned_actions_and_without_secrets(handout_folder: Path) -> None:
     document = workflow(handout_folder)
     assert "push" in document[True]  # YAML 1.1 reads the key `on` as True
-    [job] = document["jobs"].values()
-    uses = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert (document["name"], list(document["jobs"])) == ("Autograding Tests", ["run-autograding-tests"])  # GitHub Classroom expects them
+    steps = document["jobs"]["run-autograding-tests"]["steps"]
+    uses = [step["uses"] for step in steps if "uses" in step]
     assert uses == ["actions/checkout@v4", "actions/setup-python@v5", "classroom-resources/autograding-grading-reporter@v1"]
-    assert "secrets." not in (handout_folder / ".github/workflows/classroom.yml").read_text(encoding="utf-8")
+    assert "secrets." not in (handout_folder / WORKFLOW).read_text(encoding="utf-8")
     assert document["permissions"]["contents"] == "read"
 
 
-def test_the_workflow_and_its_job_have_the_names_that_github_classroom_expects(handout_folder: Path) -> None:
-    document = workflow(handout_folder)
-    assert (document["name"], list(document["jobs"])) == ("Autograding Tests", ["run-autograding-tests"])
-
-
 def test_the_reporter_receives_the_output_of_the_test_step(handout_folder: Path) -> None:
-    steps = workflow(handout_folder)["jobs"]["run-autograding-tests"]["steps"]
-    tests, reporter = steps[-2:]
+    tests, reporter = workflow(handout_folder)["jobs"]["run-autograding-tests"]["steps"][-2:]
     runner = reporter["with"]["runners"]
     assert reporter["env"] == {f"{runner.upper()}_RESULTS": f"${{{{ steps.{tests['id']}.outputs.result }}}}"}
 
@@ -137,16 +128,15 @@ def test_extra_points_are_added_on_top(handout_folder: Path, machine: Machine) -
 
 
 def test_a_workflow_that_the_teacher_edited_is_replaced_only_with_force(handout_folder: Path, tmp_path: Path) -> None:
-    assert write_workflow(tmp_path) == [".github/workflows/classroom.yml", ".github/report.py"]
-    changed = tmp_path / ".github" / "workflows" / "classroom.yml"
+    assert write_workflow(tmp_path) == [WORKFLOW, ".github/report.py"]
+    changed = tmp_path / WORKFLOW
     changed.write_text("on: never\n", encoding="utf-8")
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, f"{changed} exists and was changed") as error:
         write_workflow(tmp_path)
-    assert str(error.value) == f"{changed} exists and was changed"
     assert error.value.next == f"course-staff classroom {tmp_path} --github --force"
     assert changed.read_text(encoding="utf-8") == "on: never\n"
     write_workflow(tmp_path, force=True)
-    assert changed.read_bytes() == (handout_folder / ".github/workflows/classroom.yml").read_bytes()
+    assert changed.read_bytes() == (handout_folder / WORKFLOW).read_bytes()
 
 
 # Gradescope
@@ -235,15 +225,13 @@ def test_the_autograder_writes_results_for_gradescope(service: Machine) -> None:
     assert (document["score"], [test["score"] for test in document["tests"]]) == (20, [10, 10])
 
 
-@pytest.mark.parametrize(
-    ("mode", "reason"),
-    [("no sandbox", "no sandbox works on this machine"), ("crash", "the disk is on fire"), ("none", "holds 0 submissions; expected one")],
-)
-def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_the_student(
-    service: Machine, mode: str, reason: str
-) -> None:
+ERRORS = {"no sandbox": "no sandbox works on this machine", "crash": "the disk is on fire", "none": "holds 0 submissions; expected one"}
+
+
+@pytest.mark.parametrize("mode", ERRORS)
+def test_a_grading_error_is_explained_to_the_teacher_and_hides_the_machine_from_the_student(service: Machine, mode: str) -> None:
     printed, document = run_autograder(service, MODE=mode)
-    assert reason in printed
+    assert ERRORS[mode] in printed
     assert document == autograder.failure_document()
     assert "secret" not in json.dumps(document)
 
@@ -285,11 +273,9 @@ def test_the_command_writes_what_is_requested_and_says_what_to_do_next(tmp_path:
 
 
 def test_a_folder_without_a_handout_and_an_empty_request_are_refused(handout_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, f"{tmp_path} is not a handout; create one first") as error:
         last_stage(tmp_path)
-    assert str(error.value) == f"{tmp_path} is not a handout; create one first"
     assert error.value.next == f"course-staff handout {tmp_path}"
-    with pytest.raises(RequestError) as error:
+    with raises(RequestError, "expected --github, --gradescope or both") as error:
         files.run(Console(), handout_folder)
-    assert str(error.value) == "expected --github, --gradescope or both"
     assert error.value.next == f"course-staff classroom {handout_folder} --github"

@@ -1,7 +1,5 @@
 """Code in a submission that no right answer needs: `course.staff.grading.code_review`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page that compares the book with the original course's guides: its links lead to headings, and its verdicts are final."""
 
-from __future__ import annotations
-
 import re
 
 from course.manifest import ROOT, course

@@ -9,25 +9,17 @@ from rich.console import Console
 
 from course.cli.problem import Problem
 from course.workspace import diff as difference
+from tests.errors import raises
 
 from .releases import Student
 from .test_reset import ADD, DOUBLE
 
-PATCH = "\n".join(
-    [
-        "--- a/minitorch/sums.py",
-        "+++ b/minitorch/sums.py",
-        "@@ -7,7 +7,7 @@",
-        " ",
-        " def add(x, y):",
-        '     """x + y."""',
-        '-    raise NotImplementedError("Need to implement for Task 0.1")',
-        "+    return x + y",
-        " ",
-        " ",
-        " def given(x):",
-        "",
-    ]
+PATCH = (
+    "--- a/minitorch/sums.py\n+++ b/minitorch/sums.py\n@@ -7,7 +7,7 @@\n"
+    ' \n def add(x, y):\n     """x + y."""\n'
+    '-    raise NotImplementedError("Need to implement for Task 0.1")\n'
+    "+    return x + y\n"
+    " \n \n def given(x):\n"
 )
 
 
@@ -95,6 +87,5 @@ def test_terminals_get_color_and_programs_get_json(student: Student, capsys: pyt
 
 
 def test_an_unknown_task_is_reported_with_the_command_to_run(student: Student) -> None:
-    with pytest.raises(Problem) as error:
+    with raises(Problem, "there is no task '7.7'; the tasks are 0.1, 0.2, 0.3; run: course list"):
         difference.run(student.root, student.manifest, student.console, "7.7")
-    assert str(error.value) == "there is no task '7.7'; the tasks are 0.1, 0.2, 0.3; run: course list"

@@ -1,7 +1,5 @@
 """The drawing of points on the wrong side of the line in Task 0.5, as the failure card shows it."""
 
-from __future__ import annotations
-
 import pytest
 
 from course.runner.failure_report import Card, render

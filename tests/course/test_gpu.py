@@ -12,7 +12,8 @@ from course.runner.progress import TaskState, run_tasks
 
 from .conftest import Workspace
 
-pytestmark = pytest.mark.usefixtures("clean_process_environment")
+pytest_plugins = "tests.course.forks"
+pytestmark = pytest.mark.usefixtures("clean_process_environment", "forked_processes")
 
 TESTS = """import os
 
@@ -61,7 +62,7 @@ def kernels(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def test_a_gpu_is_present_if_the_driver_reports_one(driver) -> None:
+def test_a_gpu_is_present_if_the_driver_and_not_another_library_of_its_name_reports_one(driver, monkeypatch) -> None:
     assert not gpu.has_gpu()
     driver(2)
     assert gpu.has_gpu()
@@ -69,9 +70,6 @@ def test_a_gpu_is_present_if_the_driver_reports_one(driver) -> None:
     assert not gpu.has_gpu()
     driver(1, cu_device_get_count=3)
     assert not gpu.has_gpu()
-
-
-def test_a_library_with_the_driver_s_name_is_not_a_gpu(monkeypatch) -> None:
     monkeypatch.setattr(gpu.ctypes, "CDLL", lambda name: SimpleNamespace())
     gpu.has_gpu.cache_clear()
     assert not gpu.has_gpu()

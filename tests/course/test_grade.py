@@ -1,7 +1,5 @@
 """Grading: what earns marks, what does not cost marks, and that unearned marks are impossible."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,26 +34,18 @@ NUMBER = 7
 
 
 def relu_is_right(p: Any, x: float) -> check.Check:
-    """Check the value at x."""
     (got,) = yield [p.find("minitorch.operators:relu")(x)]
     check_equal(got, max(x, 0.0))
 
 
-def probes() -> dict[str, list[check.Probe]]:
-    """The probes of the miniature course."""
-    inputs = {"examples": [(2.0,), (0.5,)], "inputs": {}, "count": 0, "seconds": 5.0}
-    below = {**inputs, "examples": [(-2.0,)]}
-    return {
-        "0.1": [
-            check.Probe("0.1", "relu(x) is x where x > 0", 3, relu_is_right, **inputs),
-            check.Probe("0.1", "relu(x) is 0 where x < 0", 1, relu_is_right, **below),
-        ]
-    }
+INPUTS: dict[str, Any] = {"examples": [(2.0,), (0.5,)], "inputs": {}, "count": 0, "seconds": 5.0}
+PROBES = [
+    check.Probe("0.1", "relu(x) is x where x > 0", 3, relu_is_right, **INPUTS),
+    check.Probe("0.1", "relu(x) is 0 where x < 0", 1, relu_is_right, **{**INPUTS, "examples": [(-2.0,)]}),
+]
 
-
-LEAKS = WrongAnswer(
-    "own", "relu_leaks", "relu gives x / 8 below 0.", {"minitorch.operators:relu": "def relu(x):\n    return x if x > 0 else x / 8"}
-)
+PATCH = {"minitorch.operators:relu": "def relu(x):\n    return x if x > 0 else x / 8"}
+LEAKS = WrongAnswer("own", "relu_leaks", "relu gives x / 8 below 0.", PATCH)
 OWN = [OwnTest("0.2", "tests.test_operators:test_own", 1.0, (LEAKS,))]
 
 
@@ -63,12 +53,9 @@ OWN = [OwnTest("0.2", "tests.test_operators:test_own", 1.0, (LEAKS,))]
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
     """The reference of the miniature course."""
     root, manifest = miniature.write(tmp_path_factory.mktemp("miniature"))
-    own = check._probes.copy()
-    check._probes.clear()
-    check._probes.update(probes())
-    yield Reference(root, manifest, GradingEnv(Sandbox(), NUMBER), tmp_path_factory.mktemp("home"))
-    check._probes.clear()
-    check._probes.update(own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "_probes", {"0.1": PROBES})
+        yield Reference(root, manifest, GradingEnv(Sandbox(), NUMBER), tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +116,6 @@ def test_visible_tests_that_contradict_the_probes_are_flagged_and_keep_the_mark(
 
 
 def double_is_right(p: Any) -> check.Check:
-    """Check the double of 2."""
     (got,) = yield [p.find("minitorch.scalar:Scalar")(2.0).double().data]
     check_equal(got, 4.0)
 
@@ -143,9 +129,8 @@ def check_code_of_another_task(helper: str, double: str, reference: Reference, m
     """A student's Scalar that calls a function of another task's file passes."""
     monkeypatch.setitem(check._probes, "1.1", [check.Probe("1.1", "double doubles", 1, double_is_right, {}, [], 0, 5.0)])
     files = complete_workspace(reference.root, reference.manifest, reference.manifest.task("1.1"))
-    operators = (
-        str(files[OPERATORS]).replace("relu(x: float)", "relu(x: float, times: int = 1)").replace(BODY, "return max(x, 0.0) * times")
-    )
+    operators = str(files[OPERATORS]).replace("relu(x: float)", "relu(x: float, times: int = 1)")
+    operators = operators.replace(BODY, "return max(x, 0.0) * times")
     scalar = str(files[SCALAR]).replace("self.data + self.data", f"({double})(self.data)")
     imported = "from minitorch.operators import twice\n" if helper else "from minitorch.operators import relu\n"
     scalar = scalar.replace('"""Stage 1."""\n', f'"""Stage 1."""\n\n{imported}')
@@ -159,25 +144,17 @@ def test_a_task_without_probes_is_reported_as_not_run(mark_files: Callable[..., 
     assert (result.verdict, result.mark, result.reason) == (NOT_RUN, 0, "not graded: there are no hidden probes for this task")
 
 
-def test_a_task_whose_right_answer_fails_on_this_machine_is_not_run(
-    reference: Reference, right_files: dict[str, str], tmp_path: Path
-) -> None:
-    wrong = dict(check._probes)
-    check._probes["0.1"] = [replace(probes()["0.1"][0], examples=[("no number",)])]
-    try:
+def test_a_task_whose_right_answer_fails_on_this_machine_is_not_run(reference: Reference, right_files: Any, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(check._probes, "0.1", [replace(PROBES[0], examples=[("no number",)])])
         other = Reference(reference.root, reference.manifest, reference.env, tmp_path)
         result = mark_task(other, Submission("ann", {OPERATORS: right_files[OPERATORS].encode()}), other.manifest.task("0.1"), [])
-    finally:
-        check._probes.clear()
-        check._probes.update(wrong)
     assert (result.verdict, result.mark) == (NOT_RUN, 0)
     assert result.reason == "not graded: even a correct answer does not pass on this machine"
     assert result.note.startswith("a correct answer does not pass the probes on this machine: relu(x) is x where x > 0: ")
 
 
-def test_grading_of_a_slow_submission_stops_and_says_so(
-    reference: Reference, right_files: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grading_of_a_slow_submission_stops_and_says_so(reference: Reference, right_files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marking, "MAX_SECONDS", -60.0)  # as if it had taken longer
     submission = Submission("ann", {path: text.encode() for path, text in right_files.items()})
     (found,) = mark_submission(reference, submission, [reference.manifest.task("0.1")], []).tasks

@@ -19,22 +19,15 @@ from course.manifest import load
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option --wrong-calls."""
     parser.addoption("--wrong-calls", metavar="PATH", type=Path, required=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin."""
     config.pluginmanager.register(WrongCalls(config.rootpath, config.getoption("--wrong-calls")))
 
 
 class WrongCalls:
-    """Records the calls of every test and of every example of a property.
-
-    Args:
-        root: The workspace.
-        path: The output file.
-    """
+    """Records the calls of every test and of every example of a property in a workspace, and writes a file."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root, self.path = root, path
@@ -81,5 +74,4 @@ class WrongCalls:
             self.wrong.append(f"{test}: {call.name}: {difference.place} {difference.rows}")
 
     def pytest_sessionfinish(self) -> None:
-        """Write the result as JSON."""
         self.path.write_text(json.dumps({"compared": self.compared, "wrong": self.wrong}), encoding="utf-8")

@@ -1,7 +1,5 @@
 """Attacks on the sandbox, and the doctor that runs them: `course.staff.sandbox.attacks`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

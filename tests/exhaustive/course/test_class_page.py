@@ -1,7 +1,5 @@
 """The class page: `course.staff.outputs.class_page`, parsed as HTML and opened in a browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

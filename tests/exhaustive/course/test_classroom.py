@@ -1,7 +1,5 @@
 """Files for GitHub Classroom and Gradescope: `course.staff.classroom`, run as these services would run them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -7,12 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
 from course.manifest import load
-from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
 from course.workspace import pristine
 from course.workspace.activity import make_current
 from course.workspace.record import note_tries, read_record
@@ -30,9 +28,8 @@ def test_list_shows_known_states(shared_workspace: Workspace) -> None:
 
 def next_tasks(workspace: Workspace) -> set[str]:
     """The tasks that the commands name as the next one; `course next` comes last because it runs tests."""
-    shown = [
-        workspace.course(*command).stdout for command in (["list"], ["test", "0.1"], ["list"], ["next", "--json"], ["list"], ["status"])
-    ]
+    commands = (["list"], ["test", "0.1"], ["list"], ["next", "--json"], ["list"], ["status"])
+    shown = [workspace.course(*command).stdout for command in commands]
     found = re.findall(r"^Next: Task (\S+)", "\n".join(shown), re.MULTILINE)
     assert len(found) == 5, shown
     return {*found, *(row["id"] for row in json.loads(shown[3]))}
@@ -137,17 +134,10 @@ def test_next_keeps_the_task_until_it_passes_and_then_moves_on(workspace: Worksp
 
 
 def test_ctrl_c_ends_the_command_and_its_tests(workspace: Workspace) -> None:
-    workspace.edit(
-        "minitorch/sums.py", "    return x + y", "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "course", "test", "0.1"],
-        cwd=workspace.root,
-        env=clean_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    endless = "    open('pid', 'w').write(str(__import__('os').getpid()))\n    while True: pass"
+    workspace.edit("minitorch/sums.py", "    return x + y", endless)
+    command = [sys.executable, "-m", "course", "test", "0.1"]
+    process = subprocess.Popen(command, cwd=workspace.root, env=clean_environment(), stdout=-1, stderr=-1, text=True)
     pid_file = workspace.root / "pid"
     while not (pid_file.exists() and pid_file.read_text()):
         assert process.poll() is None

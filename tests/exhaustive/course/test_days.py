@@ -4,8 +4,6 @@ The student works through Modules 0 and 1 and makes a mistake in each task first
 submission along with cheats and broken archives.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -22,7 +20,6 @@ from course.staff.proofs.answers import FOLDER, load_answers
 from tests.course.conftest import Workspace, clean_environment
 
 TASKS = [task for task in course().tasks if task.stage <= 1]
-
 
 MISTAKES = {
     "0.1": "relu_back_counts_the_kink",
@@ -68,9 +65,8 @@ def submission(student: Workspace) -> Path:
     first = student.python("course")
     assert first.returncode == 1
     assert set(listed_states(student).values()) == {"todo"}  # known without running tests
-    assert "Task 0.1 Operators: todo" in first.stdout
-    assert "minitorch/operators.py" in first.stdout
-    assert "This is not a terminal, so the tests ran once." in first.stdout
+    for text in ("Task 0.1 Operators: todo", "minitorch/operators.py", "This is not a terminal, so the tests ran once."):
+        assert text in first.stdout
     for task in TASKS:
         work_on(student, task)
     assert "stale" in listed_states(student).values()
@@ -84,7 +80,6 @@ def submission(student: Workspace) -> Path:
 
 
 def listed_states(student: Workspace) -> dict[str, str]:
-    """The states that `course list` prints."""
     return {row["id"]: row["state"] for row in json.loads(student.python("course", "list", "--json").stdout)}
 
 

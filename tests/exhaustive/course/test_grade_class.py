@@ -1,7 +1,5 @@
 """Grading a class of the real course: worker processes, a journal, and recovery when processes are killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -34,19 +32,12 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @dataclass
 class GradedClass:
-    """The result of grading a class in three runs; two runs were stopped, and one lost its workers.
-
-    Attributes:
-        out: The output folder.
-        message: The output of the run that Ctrl-C stopped.
-        results: The results of the last run.
-        states: The progress that the last run reported.
-    """
+    """The result of grading a class in three runs; two runs were stopped, and one lost its workers."""
 
     out: Path
-    message: list[str]
-    results: list[Result]
-    states: list[Progress]
+    message: list[str]  # the output of the run that Ctrl-C stopped
+    results: list[Result]  # of the last run
+    states: list[Progress]  # the progress that the last run reported
 
 
 def grade_and_stop(class_folder: Path, out: Path, results: int, number: signal.Signals) -> list[str]:
@@ -88,9 +79,8 @@ def graded_class(class_folder: Path, cache_home: Path, tmp_path_factory: pytest.
 
 def worker_pids() -> list[int]:
     """The worker processes of this process."""
-    found = subprocess.run(
-        ["pgrep", "-P", str(os.getpid()), "-f", "course.staff.grading.workers"], capture_output=True, text=True, check=False
-    )
+    command = ["pgrep", "-P", str(os.getpid()), "-f", "course.staff.grading.workers"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
@@ -121,9 +111,8 @@ def test_graded_submissions_are_not_graded_again(graded_class: GradedClass, clas
     assert {path: path.stat().st_mtime_ns for path in (graded_class.out / "results").glob("*.json")} == times
 
 
-def test_a_cluster_that_loses_a_node_gives_the_same_results(
-    graded_class: GradedClass, class_folder: Path, cache_home: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("cache_home")
+def test_a_cluster_that_loses_a_node_gives_the_same_results(graded_class: GradedClass, class_folder: Path, tmp_path: Path) -> None:
     graded: list[str] = []
     handed_in = tmp_path / "class"
     handed_in.mkdir()

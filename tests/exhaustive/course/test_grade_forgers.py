@@ -1,7 +1,5 @@
 """Submissions that try to get marks without earning them, graded like any other, and right submissions for comparison."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.course_class import fooled

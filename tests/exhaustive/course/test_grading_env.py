@@ -1,7 +1,5 @@
 """The compiled code of a right answer that grading caches: `course.staff.grading.grading_env`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -65,9 +63,8 @@ def test_code_compiled_by_tests_and_probes_of_a_right_answer_is_found_on_disk(en
     task, tree, cache, asked = course().task("3.1"), tmp_path / "tree", tmp_path / "numba", list[bytes]()
     settings = f'[tool.pytest.ini_options]\nmarkers = ["{task.mark}: a task"]\n'
     plugin = 'def pytest_addoption(parser):\n    parser.addoption("--course-report")\n    parser.addoption("--course-limit")\n'
-    write_tree(
-        tree, {"minitorch/__init__.py": PACKAGE, "tests/test_kernels.py": TEST, "tests/conftest.py": plugin, "pyproject.toml": settings}
-    )
+    files = {"minitorch/__init__.py": PACKAGE, "tests/test_kernels.py": TEST, "tests/conftest.py": plugin, "pyproject.toml": settings}
+    write_tree(tree, files)
     env.fill_cache_with_tests(tree, {}, task, ["tests/test_kernels.py"], 120.0, cache)
     with env.workspace(tree, {}) as folder:
         launch = sandbox_launcher(env.sandbox, folder, cache)

@@ -1,7 +1,5 @@
 """The graft: a student's functions of one task, placed in a workspace in which everything else is right."""
 
-from __future__ import annotations
-
 import pytest
 
 from course.manifest import ROOT, Task, course
