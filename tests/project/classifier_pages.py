@@ -5,6 +5,7 @@ import time
 import pytest
 
 from project.lab.training import job as training_job
+from tests.project.pages import page_text as page_text
 
 
 def texts(elements):
@@ -12,20 +13,15 @@ def texts(elements):
     return [element.value.replace("\\", "") for element in elements]
 
 
-def page_text(app):
-    """All text on the page."""
-    return "\n".join(texts([*app.markdown, *app.caption, *app.info, *app.error]))
-
-
 def picture_markup(app):
     """The markup of the small pictures."""
     return "\n".join(block.proto.body for block in app.get("html"))
 
 
-def until_done(app, prefix):
-    """Rerun the page until the training run has ended."""
+def until_done(app, prefix=""):
+    """Rerun the page until the run that its button stops has ended. The prefix is that of the key of the button."""
     end = time.monotonic() + 240
-    while not app.button(key=f"{prefix}_stop").disabled:
+    while not app.button(key=f"{prefix}_stop" if prefix else "stop").disabled:
         assert time.monotonic() < end
         time.sleep(0.3)
         app.run()

@@ -6,7 +6,7 @@ from project.lab.explorers import attention, attention_training
 from project.lab.training import checkpoint, text_trainer
 from project.lab.training.jobs import Failed
 from project.lab.training.text_trainer import Setting
-from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
+from tests.project.pages import fill, forward, ignore_saved_files, open_page, page_text, press  # noqa: F401  a fixture
 from tests.project.test_attention import TEXT, FakeJob
 
 
@@ -39,17 +39,15 @@ def test_layer_and_query_select_what_is_described(file):
     loaded = attention.load(file)
     first, second = attention.forward(loaded.model, attention.encode(loaded, "the cat")).weights
     assert f"layer 1. {attention.in_words(first, 'the cat', 2)}" in page_text(app)
-    app.number_input(key="attention_layer").set_value(2).run()
-    assert f"layer 2. {attention.in_words(second, 'the cat', 2)}" in page_text(app)
+    assert f"layer 2. {attention.in_words(second, 'the cat', 2)}" in page_text(fill(app, attention_layer=2))
     assert attention.in_words(first, "the cat", 2) != attention.in_words(second, "the cat", 2)
-    app.number_input(key="attention_query").set_value(0).run()
+    fill(app, attention_query=0)
     assert "The query 0 't' attends: head 1 most to itself (weight 1.00); head 2 most to itself (weight 1.00)." in page_text(app)
 
 
 def test_a_shorter_text_keeps_the_query_in_range(file):
     app = open_model(file, attention_text="the cat", attention_query="6")
-    app.text_input(key="attention_text").set_value("th").run()
-    assert "The query 1 'h' attends" in page_text(app)
+    assert "The query 1 'h' attends" in page_text(fill(app, attention_text="th"))
 
 
 @pytest.mark.parametrize(
@@ -61,17 +59,10 @@ def test_a_shorter_text_keeps_the_query_in_range(file):
     ],
 )
 def test_an_invalid_text_is_refused_with_the_characters_that_the_model_knows(file, typed, says):
-    app = open_model(file, attention_text="the cat")
-    app.text_input(key="attention_text").set_value(typed).run()
+    app = fill(open_model(file, attention_text="the cat"), attention_text=typed)
     assert len(app.error) == 1
     assert says in page_text(app)
     assert "The characters are ␣.acehmnost." in page_text(app)
-
-
-def test_an_invalid_file_is_refused(tmp_path):
-    app = open_model(tmp_path / "none.safetensors")
-    assert "expected a checkpoint at" in page_text(app)
-    assert len(app.error) == 1
 
 
 def test_without_a_file_the_page_names_the_command_that_makes_one():
@@ -85,55 +76,53 @@ def test_characters_are_generated_one_by_one_from_the_seed(file):
     assert app.code[-1].value == "the cat▏"
     whole = app.session_state["attention_generated"][1]
     assert len(whole) == 80
-    app.button(key="forward").click().run()
-    app.button(key="forward").click().run()
-    assert app.code[-1].value == f"the cat▏{whole[:2]}"
-    app.slider(key="attention_step").set_value(80).run()
-    assert app.code[-1].value == f"the cat▏{whole}"
-    app.number_input(key="attention_samples").set_value(4).run()
+    assert forward(forward(app)).code[-1].value == f"the cat▏{whole[:2]}"
+    assert fill(app, attention_step=80).code[-1].value == f"the cat▏{whole}"
+    fill(app, attention_samples=4)
     assert app.session_state["attention_generated"][1] != whole
 
 
 # Training
 
 
-def test_training_shows_its_progress_and_ends_with_a_model(monkeypatch, file):
+@pytest.fixture
+def _fake_program(monkeypatch):
+    """Replaces the program that trains. FakeJob.started has the one that was started last."""
     monkeypatch.setattr(attention_training, "Job", FakeJob)
+
+
+@pytest.mark.usefixtures("_fake_program")
+def test_training_shows_its_progress_and_ends_with_a_model(file):
     app = open_page("m6_attention", attention_steps="40", attention_heads="4")
     assert "Press **Start** to train a model." in page_text(app)
     assert app.button(key="attention_stop").disabled
-    app.button(key="attention_start").click().run()
+    press(app, "attention_start")
     job, run = FakeJob.started[-1], app.session_state["attention_run"]
     assert (run.setting.steps, run.setting.heads, run.text) == (40, 4, "repeated words")
     assert app.button(key="attention_start").disabled
     run.checkpoint.write_bytes(file.read_bytes())
     job.lines += [{"parameters": 99}, {"step": 20, "loss": 2.0, "valid": 2.0, "seconds": 0.1}]
     job.running = False
-    app.run()
-    assert "99 parameters. After 20 of 40 steps" in page_text(app)
+    assert "99 parameters. After 20 of 40 steps" in page_text(app.run())
     assert not app.button(key="attention_start").disabled
     assert app.text_input(key="attention_text").value == "cae cae ca"  # the model does not know f
     assert "After 60 steps, layer 2." in page_text(app)
 
 
-def test_training_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(attention_training, "Job", FakeJob)
-    app = open_page("m6_attention")
-    app.button(key="attention_start").click().run()
-    job = FakeJob.started[-1]
-    app.button(key="attention_stop").click().run()
-    assert not job.running
+@pytest.mark.usefixtures("_fake_program")
+def test_training_can_be_stopped():
+    app = press(press(open_page("m6_attention"), "attention_start"), "attention_stop")
+    assert not FakeJob.started[-1].running
     assert app.button(key="attention_stop").disabled
 
 
+@pytest.mark.usefixtures("_fake_program")
 def test_an_error_of_the_program_is_shown(monkeypatch):
-    class FailingJob(FakeJob):
-        def read(self):
-            self.running = False
-            raise Failed("the loss is infinite")
+    def read(job):
+        job.running = False
+        raise Failed("the loss is infinite")
 
-    monkeypatch.setattr(attention_training, "Job", FailingJob)
-    app = open_page("m6_attention")
-    app.button(key="attention_start").click().run()
+    monkeypatch.setattr(FakeJob, "read", read)
+    app = press(open_page("m6_attention"), "attention_start")
     assert "Training failed." in page_text(app)
     assert app.code[0].value == "the loss is infinite"

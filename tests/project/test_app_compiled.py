@@ -8,7 +8,7 @@ import minitorch
 from project.lab.explorers import compiled_step
 from tests.marks import needs_compiler
 
-from .pages import open_page
+from .pages import forward, ignore_saved_files, open_page, page_text  # noqa: F401  a fixture
 
 pytestmark = needs_compiler
 
@@ -46,11 +46,11 @@ def test_marked_lines_are_those_that_the_next_stage_lacks():
 
 def test_the_page_steps_through_the_stages():
     app = open_page("m5_compiled")
-    assert "As recorded" in "".join(each.value for each in app.markdown)
+    assert "As recorded" in page_text(app)
     assert app.code[0].value.startswith("  def step(input0")
     operations = int(app.metric[0].value)
     for _ in range(5):
-        app.button(key="forward").click().run()
+        forward(app)
     assert app.code[0].value.startswith("def fused(")
     assert int(app.metric[0].value) < operations
     assert not app.exception

@@ -1,6 +1,5 @@
 """The pages of Module 3 on training, speed-up and parallel loops, with finished and with unwritten code."""
 
-import json
 import sys
 import time
 from contextlib import contextmanager
@@ -11,33 +10,23 @@ from minitorch.kernels.cuda import device as cuda_device
 from project.lab import sources
 from project.lab.training import jobs, run_files
 from project.lab.training.jobs import Failed, Job
-from tests.project.pages import epoch, ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
-
-
-def texts(elements):
-    """The texts of the elements, without the backslashes that escape Markdown."""
-    return [unescape(element.value) for element in elements]
-
-
-def unescape(text):
-    return text.replace("\\", "")
-
+from tests.errors import raises
+from tests.project.classifier_pages import texts
+from tests.project.pages import epoch, ignore_saved_files, import_modules, open_page, press  # noqa: F401  a fixture
 
 # Training
 
 
 def test_the_training_page_trains_and_shows_the_compile_time():
-    app = open_page("m3_training", points="20", hidden="4")
-    app.button(key="step").click().run()
+    app = press(open_page("m3_training", points="20", hidden="4"), "step")
     assert epoch(app) == 1
     assert any("After 1 epochs" in text and "Compilation took" in text for text in texts(app.caption))
-    assert app.code[0].value == (
-        "python project/run_fast_tensor.py --dataset Simple --points 20 --hidden 4 --rate 0.05 --epochs 500 --seed 0 --backend cpu"
-    )
+    options = "--dataset Simple --points 20 --hidden 4 --rate 0.05 --epochs 500 --seed 0 --backend cpu"
+    assert app.code[0].value == f"python project/run_fast_tensor.py {options}"
 
 
 def test_the_training_page_announces_compilation_before_and_while_it_happens(monkeypatch):
-    open_page("m3_training", points="20", hidden="4")  # a test can only patch imported modules
+    import_modules("m3_training")
     seen = []
 
     @contextmanager
@@ -70,20 +59,7 @@ def test_without_a_gpu_the_gpu_backend_is_refused_with_the_remedy(monkeypatch):
 def test_a_hidden_size_is_reduced_to_the_limit_of_the_next_page():
     app = open_page("m3_training", hidden="120", points="10")
     assert "--hidden 120" in app.code[0].value
-    app.switch_page("views/m2_training.py").run()
-    assert not app.exception
-    assert "--hidden 50" in app.code[0].value
-
-
-def test_an_unwritten_layer_becomes_a_card_on_the_training_page(monkeypatch):
-    open_page("m3_training")  # a test can only patch imported modules
-
-    def unwritten(self, inputs):
-        raise NotImplementedError("Need to implement for Task 3.5")
-
-    monkeypatch.setattr("project.run_fast_tensor.Linear.forward", unwritten)
-    app = open_page("m3_training")
-    assert any("Task 3.5 is not written yet: open project/run_fast_tensor.py" in text for text in texts(app.info))
+    assert "--hidden 50" in app.switch_page("views/m2_training.py").run().code[0].value
 
 
 # A run is kept until the files that it depends on change
@@ -99,32 +75,28 @@ def _restore_modules():
 
 @pytest.mark.usefixtures("_restore_modules")
 def test_a_run_restarts_only_when_one_of_its_own_files_is_saved(monkeypatch):
-    app = open_page("m1_training", points="5")
-    app.button(key="step").click().run()
+    app = press(open_page("m1_training", points="5"), "step")
     monkeypatch.setattr(sources, "stamp", lambda: (("project/views/home.py", 1, 1),))  # every module is imported again
-    app.run()
-    assert epoch(app) == 1
+    assert epoch(app.run()) == 1
     monkeypatch.setattr(sources, "digest", lambda program: "another")
-    app.run()
-    assert epoch(app) == 0
+    assert epoch(app.run()) == 0
 
 
-def test_a_run_depends_on_the_package_its_program_and_the_trainers(monkeypatch, tmp_path):
+def test_a_run_depends_on_what_the_files_of_its_program_contain(monkeypatch, tmp_path):
     monkeypatch.setattr(run_files, "ROOT", tmp_path)
     names = ["minitorch/scalar.py", "project/run_scalar.py", "project/lab/training/scalar_trainer.py"]
     others = ["project/run_tensor.py", "project/views/home.py", "course/tasks.toml", "project/lab/charts/charts.py"]
-    for name in (*names, *others):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("1\n")
-    before = sources.digest("run_scalar")
-    for name in others:
-        (tmp_path / name).write_text("2\n")
-    (tmp_path / names[0]).write_text("1\n")  # saved without a change
-    assert sources.digest("run_scalar") == before
-    for name in names:
-        (tmp_path / name).write_text("2\n")
-        assert sources.digest("run_scalar") != before
-        (tmp_path / name).write_text("1\n")
+
+    def digest_with(changed=None):
+        for each in (*names, *others):
+            (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / each).write_text("2\n" if each == changed else "1\n")
+        return sources.digest("run_scalar")
+
+    before = digest_with()
+    assert [digest_with(name) == before for name in others] == [True] * 4
+    assert [digest_with(name) == before for name in names] == [False] * 3
+    assert digest_with() == before  # saved without a change
 
 
 # Background jobs
@@ -186,7 +158,7 @@ def test_a_job_without_references_is_ended(program):
 
 
 def test_unwritten_code_and_other_errors_are_distinguished(program):
-    with pytest.raises(NotImplementedError, match=r"^Need to implement for Task 3\.2$"):
+    with raises(NotImplementedError, "Need to implement for Task 3.2"):
         finish(Job(program("import sys\nsys.exit('timing.py: Need to implement for Task 3.2: f in x.py, line 3')\n")))
     with pytest.raises(Failed, match="ZeroDivisionError"):
         finish(Job(program("1 / 0\n")))
@@ -199,7 +171,7 @@ def test_an_exit_status_that_reports_a_verdict_is_not_an_error(program):
 
 
 def test_a_job_that_does_not_end_is_stopped(program):
-    with pytest.raises(Failed, match=r"it did not end within 0\.3 seconds; is there an endless loop\?"):
+    with raises(Failed, "it did not end within 0.3 seconds; is there an endless loop?"):
         Job(program("while True: pass\n")).wait(0.3)
 
 
@@ -207,11 +179,10 @@ def test_a_job_that_does_not_end_is_stopped(program):
 
 
 def test_stop_ends_the_measurement_and_keeps_the_results():
-    app = open_page("m3_speed")
-    app.button(key="start").click().run()
+    app = press(open_page("m3_speed"), "start")
     job = app.session_state["speed_job"]
     assert app.button(key="start").disabled
-    app.button(key="stop").click().run()
+    press(app, "stop")
     assert not job.running
     assert not app.exception
     assert not app.button(key="start").disabled
@@ -221,28 +192,17 @@ def test_stop_ends_the_measurement_and_keeps_the_results():
 
 
 def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(monkeypatch):
-    report = {
-        "function": "matmul",
-        "parallel": True,
-        "words": ["MATMUL: parallel, 1 loop"],
-        "compiled": [
-            {
-                "name": "_mm",
-                "file": "minitorch/fast_ops.py",
-                "line": 7,
-                "loops": [
-                    {"line": 8, "source": "for i in prange(n):", "fate": "parallel", "into": None, "allocations": [9, 9], "hoisted": 2},
-                    {"line": 10, "source": "for j in prange(n):", "fate": "serial", "into": 8, "allocations": [], "hoisted": 0},
-                ],
-            }
-        ],
-        "raw": "numba's words",
-    }
+    loops = [
+        {"line": 8, "source": "for i in prange(n):", "fate": "parallel", "into": None, "allocations": [9, 9], "hoisted": 2},
+        {"line": 10, "source": "for j in prange(n):", "fate": "serial", "into": 8, "allocations": [], "hoisted": 0},
+    ]
+    compiled = [{"name": "_mm", "file": "minitorch/fast_ops.py", "line": 7, "loops": loops}]
+    report = {"function": "matmul", "parallel": True, "words": ["MATMUL: parallel, 1 loop"], "compiled": compiled, "raw": "numba's words"}
 
     class Done:
         def __init__(self, *command):
             assert command == ("parallel_check.py", "--json", "--level", "3", "--function", "matmul")
-            self.lines = [json.loads(json.dumps(report))]
+            self.lines = [report]
 
         def wait(self, seconds):
             pass
@@ -257,6 +217,5 @@ def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(m
     assert "numba's words" in texts(app.code)
     assert any("def _tensor_matrix_multiply" in text for text in texts(app.code))
     assert any("iterations would overwrite each other's" in text for text in texts(app.caption))
-
-
-# Pages of a workspace in which nothing of Module 3 is written
+    assert not app.error
+    assert not app.warning

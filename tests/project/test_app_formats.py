@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.project.pages import ignore_saved_files, open_page, page_text  # noqa: F401  the fixture works by being here
+from tests.project.pages import fill, ignore_saved_files, open_page, open_with, page_text, press, unwritten  # noqa: F401  a fixture
 
 pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
 
@@ -21,29 +21,24 @@ def test_the_page_begins_with_1_in_float16():
 
 def test_a_number_keeps_its_value_when_the_format_changes():
     app = open_page("m6_formats", formats_bits="0x3d00", **FEW)  # 1.25
-    app.segmented_control(key="formats_dtype").set_value("bfloat16").run()
-    assert app.text_input(key="formats_bits").value == "0x3fa0"
-    app.segmented_control(key="formats_dtype").set_value("float64").run()
-    assert app.text_input(key="formats_bits").value == "0x3ff4000000000000"
+    assert fill(app, formats_dtype="bfloat16").text_input(key="formats_bits").value == "0x3fa0"
+    assert fill(app, formats_dtype="float64").text_input(key="formats_bits").value == "0x3ff4000000000000"
     assert "= 1.25" in app.code[0].value
 
 
 def test_the_buttons_go_to_the_next_number_and_end_at_infinity():
-    app = open_page("m6_formats", formats_bits="0x7bff", **FEW)
-    app.button(key="formats_arrow_upward").click().run()
+    app = press(open_page("m6_formats", formats_bits="0x7bff", **FEW), "formats_arrow_upward")
     assert app.text_input(key="formats_bits").value == "0x7c00"
     assert app.button(key="formats_arrow_upward").disabled
-    app.button(key="formats_arrow_downward").click().run()
-    app.button(key="formats_arrow_downward").click().run()
+    press(press(app, "formats_arrow_downward"), "formats_arrow_downward")
     assert app.text_input(key="formats_bits").value == "0x7bfe"
 
 
 def test_an_example_sets_the_bits_in_the_current_format():
-    app = open_page("m6_formats", formats_dtype="float32", **FEW)
-    app.selectbox(key="formats_example").set_value("smallest subnormal").run()
+    app = fill(open_page("m6_formats", formats_dtype="float32", **FEW), formats_example="smallest subnormal")
     assert app.text_input(key="formats_bits").value == "0x00000001"
     assert "A subnormal number" in page_text(app)
-    app.selectbox(key="formats_example").set_value("NaN").run()
+    fill(app, formats_example="NaN")
     assert app.button(key="formats_arrow_upward").disabled
     assert app.button(key="formats_arrow_downward").disabled
     assert "not equal to any number, not even to itself" in page_text(app)
@@ -65,9 +60,7 @@ def test_invalid_input_is_refused_with_a_message(query, says):
 
 
 def test_the_format_can_be_changed_although_the_bits_are_invalid():
-    app = open_page("m6_formats", formats_bits="?", **FEW)
-    app.segmented_control(key="formats_dtype").set_value("float32").run()
-    assert not app.exception
+    assert not fill(open_page("m6_formats", formats_bits="?", **FEW), formats_dtype="float32").exception
 
 
 def test_a_typed_number_is_rounded_in_every_format():
@@ -79,7 +72,7 @@ def test_a_typed_number_is_rounded_in_every_format():
 def test_an_example_of_a_sum_sets_both_terms():
     app = open_page("m6_formats", **FEW)
     assert app.table[2].value["a + b"].tolist() == ["2048", "2048", "2049", "2049"]
-    app.pills(key="formats_sum").set_value("0.1 + 0.2").run()
+    fill(app, formats_sum="0.1 + 0.2")
     assert (app.text_input(key="formats_a").value, app.text_input(key="formats_b").value) == ("0.1", "0.2")
     assert "In float16 and float64, a + b is not the number nearest to 0.3" in page_text(app)
 
@@ -91,16 +84,12 @@ def test_the_running_sums_are_computed_again_only_if_their_settings_change(monke
     assert "The sum of 20 terms of 0.1 is 2. float32 reaches 2.0000002" in page_text(app)
     calls = []
     monkeypatch.setattr(rounding, "running_sums", lambda term, count, dtype: calls.append(dtype) or [0.0] * count)
-    app.text_input(key="formats_bits").set_value("0x0000").run()
+    fill(app, formats_bits="0x0000")
     assert calls == []
-    app.number_input(key="formats_terms").set_value(30).run()
+    fill(app, formats_terms=30)
     assert calls == ["float32", "float16", "bfloat16"]
 
 
 def test_an_error_of_the_library_becomes_a_card(monkeypatch):
-    def unfinished(*arguments):
-        raise NotImplementedError("Need to implement for Task 2.3")
-
-    monkeypatch.setattr("project.lab.explorers.formats.number", unfinished)
-    app = open_page("m6_formats", **FEW)
+    app = open_with(monkeypatch, "m6_formats", "project.lab.explorers.formats.number", unwritten("2.3"), **FEW)
     assert "Task 2.3 is not written yet" in page_text(app)

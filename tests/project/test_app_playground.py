@@ -1,20 +1,15 @@
-"""The page of the playground: settings, training, the board's events, a race, points of one's own, and the page in Chromium."""
+"""The page of the playground: settings, training, the board's events, a race, and points of one's own."""
 
 import shlex
 
 import pytest
 
-import minitorch
 from project import run_playground
 from project.lab.playground import page as playground
 from project.lab.playground.points import make_points
 from project.lab.playground.setting import PlaygroundSetting
 from project.lab.training import run_files
-from tests.project.browser import page as browser_page
-from tests.project.browser import start_server
-from tests.project.pages import epoch, ignore_saved_files, open_page, page_text, texts
-
-__all__ = ["browser_page", "ignore_saved_files", "start_server"]
+from tests.project.pages import epoch, fill, ignore_saved_files, open_page, page_text, press, replace_function, texts, unwritten  # noqa: F401
 
 
 def trainer_of(app):
@@ -41,32 +36,31 @@ def send(app, event):
 def test_an_update_is_made_by_step_and_an_epoch_by_several():
     app = open_page("playground", pg_points="20", pg_test="0")
     assert epoch(app) == 0
-    app.button(key="pg_step").click().run()
-    assert trainer_of(app).updates == 1
-    app.button(key="pg_step").click().run()
-    assert epoch(app) == 1
+    assert trainer_of(press(app, "pg_step")).updates == 1
+    assert epoch(press(app, "pg_step")) == 1
     assert app.metric[1].value == f"{trainer_of(app).losses[0]:.3f}"
-    app.button(key="pg_reset").click().run()
-    assert epoch(app) == 0
+    assert epoch(press(app, "pg_reset")) == 0
 
 
 def test_play_trains_until_pause():
-    app = open_page("playground")
-    app.button(key="pg_start").click().run()
+    app = press(open_page("playground"), "pg_start")
     updates = trainer_of(app).updates
     assert updates > 0
     assert app.button(key="pg_start").disabled
-    app.button(key="pg_pause").click().run()
-    assert trainer_of(app).updates == updates
+    assert trainer_of(press(app, "pg_pause")).updates == updates
     assert not app.button(key="pg_start").disabled
 
 
-def test_training_ends_after_the_last_epoch():
-    app = open_page("playground", pg_epochs="1", pg_points="10", pg_network="tensors")
-    app.button(key="pg_start").click().run()
+def train(**query):
+    """The page after the last epoch of tensors on 10 points."""
+    app = press(open_page("playground", pg_points="10", pg_network="tensors", **query), "pg_start")
     while not trainer_of(app).done:
         app.run()
-    app.run()
+    return app.run()
+
+
+def test_training_ends_after_the_last_epoch():
+    app = train(pg_epochs="1")
     assert epoch(app) == 1
     assert app.button(key="pg_start").disabled
     assert app.button(key="pg_pause").disabled
@@ -82,29 +76,24 @@ def test_the_address_contains_the_settings_and_the_command_repeats_them():
 
 
 def test_a_live_setting_changes_the_run_and_another_one_begins_a_new_network():
-    app = open_page("playground", pg_points="20")
-    app.button(key="pg_step").click().run()
+    app = press(open_page("playground", pg_points="20"), "pg_step")
     before = trainer_of(app)
-    app.selectbox(key="pg_activation").select("relu").run()
-    app.number_input(key="pg_rate").set_value(0.1).run()
-    assert trainer_of(app) is before
+    assert trainer_of(fill(app, pg_activation="relu", pg_rate=0.1)) is before
     assert (before.setting.activation, before.optimizer.lr) == ("relu", 0.1)
     assert "were changed during this run" in page_text(app)
-    app.number_input(key="pg_seed").set_value(1).run()
-    assert trainer_of(app) is not before
+    assert trainer_of(fill(app, pg_seed=1)) is not before
     assert "were changed during this run" not in page_text(app)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda app: app.text_input(key="pg_layers").set_value("4,9"), "layers expected up to 6 numbers of units"),
-        (lambda app: app.multiselect(key="pg_features").set_value([]), "The network expected at least one input, got none."),
+        ({"pg_layers": "4,9"}, "layers expected up to 6 numbers of units"),
+        ({"pg_features": []}, "The network expected at least one input, got none."),
     ],
 )
 def test_a_network_that_cannot_be_built_is_refused(change, message):
-    app = open_page("playground")
-    change(app).run()
+    app = fill(open_page("playground"), **change)
     assert message in page_text(app)
     assert not app.exception
 
@@ -125,8 +114,7 @@ def test_what_is_clicked_on_the_board_changes_points_weights_and_layers():
     assert app.text_input(key="pg_layers").value == "2"
     assert trainer_of(app).setting.sizes == [2, 2, 1]
     assert trainer_of(app).points.X[-1] == (0.25, 0.5)  # the points stay
-    app.button(key="pg_original").click().run()
-    assert trainer_of(app).points == make_points(PlaygroundSetting(points=20))
+    assert trainer_of(press(app, "pg_original")).points == make_points(PlaygroundSetting(points=20))
 
 
 def test_the_last_training_point_cannot_be_removed():
@@ -137,27 +125,20 @@ def test_the_last_training_point_cannot_be_removed():
 
 
 def test_a_weight_is_set_without_a_pointer():
-    app = open_page("playground")
-    app.selectbox(key="pg_parameter").select("layer 2, bias of output 3").run()
-    app.number_input(key="pg_value").set_value(1.5).run()
-    app.button(key="pg_set").click().run()
-    assert trainer_of(app).biases()[1][2] == 1.5
+    app = fill(open_page("playground"), pg_parameter="layer 2, bias of output 3", pg_value=1.5)
+    assert trainer_of(press(app, "pg_set")).biases()[1][2] == 1.5
 
 
 def test_a_race_trains_both_settings_as_long():
-    app = open_page("playground", pg_points="20", pg_network="tensors", pg_epochs="3")
-    app.button(key="pg_race").click().run()
-    app.number_input(key="pg_rate").set_value(0.01).run()
-    for _ in range(2):
-        app.button(key="pg_step").click().run()
+    app = press(open_page("playground", pg_points="20", pg_network="tensors", pg_epochs="3"), "pg_race")
+    press(press(fill(app, pg_rate=0.01), "pg_step"), "pg_step")
     rival = app.session_state["pg_rival"]
     assert (rival.epoch, rival.updates, rival.setting.rate) == (1, 2, 0.3)
     assert trainer_of(app).setting.rate == 0.01
     assert rival.losses != trainer_of(app).losses
     assert "of the rival" in app.metric[1].delta
     assert "The rival has rate 0.3." in page_text(app)
-    app.button(key="pg_end_race").click().run()
-    assert "The rival has" not in page_text(app)
+    assert "The rival has" not in page_text(press(app, "pg_end_race"))
 
 
 def test_a_rival_with_other_batches_is_as_far_in_the_epoch():
@@ -169,27 +150,26 @@ def test_a_rival_with_other_batches_is_as_far_in_the_epoch():
     assert (trainer.updates, rival.updates) == (12, 3)
 
 
-def test_an_uploaded_file_replaces_the_data_set():
+def upload(content):
     app = open_page("playground")
-    app.file_uploader(key="pg_file").upload("mine.csv", b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n", "text/csv").run()
+    return app.file_uploader(key="pg_file").upload("mine.csv", content, "text/csv").run()
+
+
+def test_an_uploaded_file_replaces_the_data_set():
+    app = upload(b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n")
     assert trainer_of(app).points.X == ((0.0, 0.0), (1.0, 1.0), (0.5, 0.5))
     assert "--file points.csv" in texts(app.code)[0]
 
 
 def test_an_uploaded_file_that_cannot_be_read_is_refused():
-    app = open_page("playground")
-    app.file_uploader(key="pg_file").upload("mine.csv", b"0,0,1\n10,cat,0\n", "text/csv").run()
+    app = upload(b"0,0,1\n10,cat,0\n")
     assert "line 2 of the file expected numbers for x1 and x2, got '10' and 'cat'" in page_text(app)
     assert not app.exception
 
 
 def test_a_run_is_kept_as_that_of_the_same_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MINITORCH_RUNS", str(tmp_path))
-    app = open_page("playground", pg_epochs="2", pg_points="10", pg_network="tensors")
-    app.button(key="pg_start").click().run()
-    while not trainer_of(app).done:
-        app.run()
-    app.run()
+    app = train(pg_epochs="2")
     assert run_playground.main(shlex.split(trainer_of(app).setting.command())[2:]) == 0
     capsys.readouterr()
     (from_program, from_page), unreadable = run_files.read_all()
@@ -199,13 +179,8 @@ def test_a_run_is_kept_as_that_of_the_same_command(tmp_path, monkeypatch, capsys
 
 
 def test_an_error_of_student_code_stops_training_and_is_shown(monkeypatch):
-    app = open_page("playground", pg_network="tensors")
-    app.button(key="pg_step").click().run()
-
-    def unwritten(ctx, grad):
-        raise NotImplementedError("Need to implement for Task 2.4")
-
-    monkeypatch.setattr(minitorch.tensor_functions.Sigmoid, "backward", staticmethod(unwritten))
-    app.button(key="pg_start").click().run()
+    app = press(open_page("playground", pg_network="tensors"), "pg_step")
+    replace_function(monkeypatch, "minitorch.tensor_functions.Sigmoid.backward", unwritten("2.4"))
+    press(app, "pg_start")
     assert "2.4" in texts(app.info)[0]
     assert app.button(key="pg_start").disabled

@@ -10,33 +10,15 @@ import pytest
 from project.lab.charts import run_curves
 from project.lab.training import run_files, runs_comparison, runs_export
 from project.lab.training.run_files import RunFile
-from tests.project.browser import CHROMIUM, button, page, start_server  # noqa: F401  these are fixtures
-from tests.project.pages import ignore_saved_files, open_page, page_text, texts  # noqa: F401  the fixture works by being here
+from tests.project.pages import ignore_saved_files, open_page, page_text, press, specs, texts  # noqa: F401  a fixture
 
 POINTS = {"dataset": "Xor", "points": 20, "hidden": 5, "rate": 0.25, "epochs": 30, "seed": 3}
 FAST = POINTS | {"hidden": 12, "compile": True, "backend": "cpu"}
 IMAGES = {"dataset": "digits", "epochs": 2, "rate": 0.125, "batch": 24, "seed": 3, "compile": False, "momentum": 0.5, "limit": 48}
 SENTENCES = {"dataset": "sentences", "epochs": 2, "rate": 0.125, "batch": 5, "seed": 3, "compile": False, "embeddings": "drawn"}
-UNITS = {
-    "network": "scalars",
-    "dataset": "Circle",
-    "points": 12,
-    "noise": 0.1,
-    "test": 20,
-    "file": "",
-    "features": "x1,x1^2",
-    "layers": "2",
-}
-UPDATES = {
-    "activation": "relu",
-    "optimizer": "Adam",
-    "rate": 0.25,
-    "batch": 5,
-    "regularization": "L2",
-    "penalty": 0.5,
-    "epochs": 9,
-    "seed": 3,
-}
+UNITS = {"network": "scalars", "dataset": "Circle", "points": 12, "noise": 0.1, "test": 20, "file": "", "features": "x1,x1^2"}
+UNITS |= {"layers": "2", "activation": "relu", "optimizer": "Adam", "rate": 0.25, "batch": 5, "regularization": "L2", "penalty": 0.5}
+UNITS |= {"epochs": 9, "seed": 3}
 COMMANDS = {
     "run_scalar": (POINTS, "--dataset Xor --points 20 --hidden 5 --rate 0.25 --epochs 30 --seed 3"),
     "run_tensor": (POINTS | {"compile": True}, "--dataset Xor --points 20 --hidden 5 --rate 0.25 --epochs 30 --seed 3 --compile"),
@@ -50,7 +32,7 @@ COMMANDS = {
         "--dataset sentences --epochs 2 --rate 0.125 --batch 5 --seed 3 --embeddings drawn --train 40 --valid 10 --optimizer adam",
     ),
     "run_playground": (
-        UNITS | UPDATES,
+        UNITS,
         "--network scalars --dataset Circle --points 12 --noise 0.1 --test 20 --features 'x1,x1^2' --layers 2 --activation relu "
         "--optimizer Adam --rate 0.25 --batch 5 --regularization L2 --penalty 0.5 --epochs 9 --seed 3",
     ),
@@ -68,23 +50,12 @@ def folder(tmp_path, monkeypatch):
 def a_run(second, program="run_scalar", settings=POINTS, loss=(3.0, 1.5), **changes):
     """A run that started in this second, written to the folder."""
     epochs = list(range(1, len(loss) + 1))
-    facts = {
-        "id": f"20260102-0304{second:02}-000-{program}-abcdef",
-        "program": program,
-        "settings": settings,
-        "command": f"python project/{program}.py {COMMANDS[program][1] if program in COMMANDS else ''}",
-        "seed": 3,
-        "digest": run_files.digest(program),
-        "started": f"2026-01-02T03:04:{second:02}+00:00",
-        "seconds": 1.25,
-        "status": "finished",
-        "note": "",
-        "unit": "epoch",
-        "finished": len(loss),
-        "total": len(loss),
-        "resumable_at": None,
-        "curves": {"epoch": epochs, "loss": list(loss), "accuracy": [0.5 + 0.25 * (epoch > 1) for epoch in epochs]},
-    }
+    id, started = f"20260102-0304{second:02}-000-{program}-abcdef", f"2026-01-02T03:04:{second:02}+00:00"
+    command = f"python project/{program}.py {COMMANDS[program][1] if program in COMMANDS else ''}"
+    curves = {"epoch": epochs, "loss": list(loss), "accuracy": [0.5 + 0.25 * (epoch > 1) for epoch in epochs]}
+    facts = {"id": id, "program": program, "settings": settings, "command": command, "seed": 3, "digest": run_files.digest(program)}
+    facts |= {"started": started, "seconds": 1.25, "status": "finished", "note": "", "unit": "epoch", "finished": len(loss)}
+    facts |= {"total": len(loss), "resumable_at": None, "curves": curves}
     run = RunFile(**facts | changes)
     (run_files.folder() / f"{run.id}.json").write_bytes(run.to_json())
     return run
@@ -95,13 +66,8 @@ GPT = {"step": [50, 100], "loss": [3.0, 2.0], "valid_loss": [3.5, 2.5]}
 
 
 def choose(app, *rows):
-    """The page with these rows selected."""
     app.session_state[app.dataframe[0].key] = {"selection": {"rows": list(rows)}}
     return app.run()
-
-
-def specs(app):
-    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
 
 
 def lines(spec):
@@ -130,15 +96,14 @@ def test_the_table_lists_the_newest_run_first_with_what_differs_and_what_it_reac
     a_run(2, settings=POINTS | {"hidden": 9}, loss=(3.0,), status="stopped", total=30, digest="of other code")
     a_run(3, "run_gpt", {"steps": 100, "seed": 0}, unit="step", finished=100, total=100, curves=GPT)
     rows = open_page("runs").dataframe[0].value.astype(object).fillna("").to_dict("records")
-    started = "2026-01-02 03:04"
-    assert rows == [
-        {"started": started, "program": "run_gpt", "settings": "steps 100, seed 0", "trained": "100 of 100 steps", "loss": 2.0}
-        | {"accuracy": "", "seconds": 1.25, "status": "finished", "your code": ""},
-        {"started": started, "program": "run_scalar", "settings": "hidden 9", "trained": "1 of 30 epochs", "loss": 3.0}
-        | {"accuracy": 0.5, "seconds": 1.25, "status": "stopped", "your code": "changed"},
-        {"started": started, "program": "run_scalar", "settings": "hidden 5", "trained": "2 of 2 epochs", "loss": 1.5}
-        | {"accuracy": 0.75, "seconds": 1.25, "status": "finished", "your code": ""},
+    assert {row.pop("started") for row in rows} == {"2026-01-02 03:04"}
+    assert {row.pop("seconds") for row in rows} == {1.25}
+    assert [list(row.values()) for row in rows] == [
+        ["run_gpt", "steps 100, seed 0", "100 of 100 steps", 2.0, "", "finished", ""],
+        ["run_scalar", "hidden 9", "1 of 30 epochs", 3.0, 0.5, "stopped", "changed"],
+        ["run_scalar", "hidden 5", "2 of 2 epochs", 1.5, 0.75, "finished", ""],
     ]
+    assert list(rows[0]) == ["program", "settings", "trained", "loss", "accuracy", "status", "your code"]
 
 
 def test_selected_runs_are_overlaid_and_compared():
@@ -197,7 +162,7 @@ def test_deleting_removes_the_selected_files_after_a_confirmation(folder):
     kept, deleted = a_run(1), a_run(2)
     app = choose(open_page("runs"), 0)
     assert "Delete 1 run? This cannot be undone." in page_text(app)
-    app.button(key="runs_delete").click().run()
+    press(app, "runs_delete")
     assert [path.stem for path in folder.iterdir()] == [kept.id] != [deleted.id]
     assert "No run is selected" in page_text(app)
 
@@ -209,7 +174,7 @@ def test_a_run_that_cannot_be_deleted_is_reported(monkeypatch):
     a_run(1)
     app = choose(open_page("runs"), 0)
     monkeypatch.setattr(run_files, "delete", refuse)
-    app.button(key="runs_delete").click().run()
+    press(app, "runs_delete")
     reason = "a/run.json could not be deleted (Permission denied); check the permissions of its folder."
     assert [error.value.replace("\\", "") for error in app.error] == [reason]
     assert not app.run().error
@@ -230,9 +195,8 @@ def test_unreadable_files_and_the_error_of_a_failed_run_are_shown(folder):
 @pytest.mark.parametrize("program", COMMANDS)
 def test_a_link_opens_the_page_with_the_settings_of_the_run(program):
     settings, options = COMMANDS[program]
-    name, query = runs_comparison.link(a_run(1, program, settings))
-    app = open_page(name, **query)
-    assert f"python project/{program}.py {options}" in texts(app.code)
+    page, query = runs_comparison.link(a_run(1, program, settings))
+    assert f"python project/{program}.py {options}" in texts(open_page(page, **query).code)
 
 
 def test_the_page_of_a_run_is_linked_where_its_fields_allow_the_settings():
@@ -244,10 +208,9 @@ def test_the_page_of_a_run_is_linked_where_its_fields_allow_the_settings():
     for changes in ({"points": 501}, {"hidden": 51}, {"rate": 0.001}, {"epochs": 10_001}, {"seed": 10_001}, {"rate": None}):
         assert runs_comparison.link(a_run(2, settings=POINTS | changes)) is None
     assert runs_comparison.link(a_run(2, "run_gpt", {"steps": 3})) is None
-    assert runs_comparison.link(a_run(2, "run_playground", UNITS | UPDATES | {"file": "points.csv"})) is None
-    assert runs_comparison.link(a_run(2, "run_mnist_multiclass", IMAGES | {"limit": None}))[1].keys() == {
-        f"images_{name}" for name in IMAGES if name != "limit"
-    }
+    assert runs_comparison.link(a_run(2, "run_playground", UNITS | {"file": "points.csv"})) is None
+    _, query = runs_comparison.link(a_run(2, "run_mnist_multiclass", IMAGES | {"limit": None}))
+    assert query.keys() == {f"images_{name}" for name in IMAGES if name != "limit"}
 
 
 @pytest.mark.parametrize("program", COMMANDS)
@@ -276,11 +239,8 @@ def test_the_board_shows_the_latest_three_runs():
 
 
 def test_labels_name_programs_and_settings_only_where_they_differ():
-    runs = [
-        a_run(1, settings=POINTS | {"hidden": 9, "compile": True}),
-        a_run(2, settings=POINTS | {"compile": False}),
-        a_run(3, "run_tensor", POINTS),
-    ]
+    settings = [POINTS | {"hidden": 9, "compile": True}, POINTS | {"compile": False}]
+    runs = [a_run(1, settings=settings[0]), a_run(2, settings=settings[1]), a_run(3, "run_tensor", POINTS)]
     assert runs_comparison.labels(runs[:1]) == ["A: run_scalar"]
     assert runs_comparison.labels(runs[:2]) == ["A: hidden 9, compile true", "B: hidden 5, compile false"]
     both = ["A: run_scalar, hidden 9, compile true", "B: run_scalar, hidden 5, compile false"]
@@ -341,6 +301,3 @@ def test_the_report_is_markdown_with_a_picture():
     with zipfile.ZipFile(io.BytesIO(runs_export.to_zip([a_run(3, curves={}, finished=0)]))) as archive:
         assert sorted(archive.namelist()) == ["report.md", "runs.json"]
         assert "curves.png" not in archive.read("report.md").decode()
-
-
-# In a browser

@@ -5,18 +5,16 @@ import pytest
 from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
 from project.lab.training.jobs import Failed
-from tests.project.classifier_pages import fake_program, page_text, picture_markup, texts, until_done  # noqa: F401  the fixture is used by name
-from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  the fixture works by being here
+from tests.project.classifier_pages import fake_program, texts  # noqa: F401  the fixture is used by name
+from tests.project.pages import ignore_saved_files, open_page, press  # noqa: F401  a fixture
 
 
 def test_unwritten_and_failing_programs_become_cards(fake_program):  # noqa: F811  the fixture
     fake_program(error=NotImplementedError("Need to implement for Task 4.5"))
-    app = open_page("m4_sentiment")
-    app.button(key="sentiment_start").click().run()
+    app = press(open_page("m4_sentiment"), "sentiment_start")
     assert any("Task 4.5 is not written yet" in text for text in texts(app.info))
     fake_program(error=Failed("KeyError: 'word'"))
-    app.button(key="sentiment_start").click().run()
-    assert "KeyError: 'word'" in texts(app.code)
+    assert "KeyError: 'word'" in texts(press(app, "sentiment_start").code)
     assert not app.exception
 
 

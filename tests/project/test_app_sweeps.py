@@ -1,13 +1,11 @@
 """The page of sweeps: the choice, the charts, the table, the best command, and sweeps that are running, failed or damaged."""
 
-import json
-
 import pytest
 
 from project.lab.charts import sweep_chart
 from project.lab.sweeps import store, trials
 from project.lab.sweeps.store import Outcome, Result
-from tests.project.pages import ignore_saved_files, open_page, page_text, texts  # noqa: F401  the fixture works by being here
+from tests.project.pages import ignore_saved_files, open_page, page_text, specs, texts  # noqa: F401  a fixture
 from tests.project.test_sweep_search import a_request
 
 
@@ -36,10 +34,6 @@ def reached(accuracy, loss=1.0):
 
 
 FAILED = Outcome("ValueError: broken", {}, 0.5, "")
-
-
-def specs(app):
-    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
 
 
 def test_without_sweeps_the_page_shows_a_command():
@@ -82,14 +76,6 @@ def test_an_unfinished_sweep_says_how_it_continues(folder):
     assert len(app.code) == 1
 
 
-def test_a_sweep_without_a_finished_trial_has_no_chart():
-    a_sweep("a", [])
-    app = open_page("sweeps")
-    assert "0 of 2 trials have finished." in page_text(app)
-    assert not app.dataframe
-    assert not specs(app)
-
-
 def test_failed_trials_are_listed_with_their_error():
     a_sweep("a", [FAILED, reached(0.5)])
     app = open_page("sweeps")
@@ -98,12 +84,14 @@ def test_failed_trials_are_listed_with_their_error():
     assert [(row["rank"], row["trial"], row["error"]) for row in rows] == [(1, 2, ""), (None, 1, "ValueError: broken")]
 
 
-def test_if_all_trials_failed_there_is_only_the_table():
-    a_sweep("a", [FAILED, FAILED])
+@pytest.mark.parametrize(("outcomes", "finished", "errors"), [([], 0, []), ([FAILED] * 2, 2, ["ValueError: broken"] * 2)])
+def test_without_a_successful_trial_there_is_no_chart(outcomes, finished, errors):
+    a_sweep("a", outcomes)
     app = open_page("sweeps")
-    assert [row["error"] for row in app.dataframe[0].value.to_dict("records")] == ["ValueError: broken"] * 2
-    assert not app.code
+    assert f"{finished} of 2 trials have finished" in page_text(app)
+    assert [row["error"] for table in app.dataframe for row in table.value.to_dict("records")] == errors
     assert not specs(app)
+    assert len(app.code) == (finished < 2)  # the command that continues
 
 
 def test_another_sweep_can_be_chosen_and_is_kept_in_the_address():

@@ -1,61 +1,45 @@
-"""The training page of Module 2: its buttons, and its messages for unwritten or wrong code."""
+"""The training pages of Modules 1 to 3: their buttons, their settings, and their messages for unwritten or wrong code."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import minitorch
-from course.manifest import ROOT, course
+from project.lab.charts import charts
+from project.lab.training import page as training_page
 from project.lab.training import run_files
-from tests.project.pages import epoch, ignore_saved_files, texts  # noqa: F401  the fixture works by being here
+from tests.project.pages import epoch, fill, ignore_saved_files, open_page, open_with, press, texts, unwritten  # noqa: F401  a fixture
 
-
-def open_page(name="m2_training", app=None, **query):
-    app = app or AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60)
-    app.run()
-    app.switch_page(f"views/{name}.py")
-    for key, value in query.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception, app.exception[0].message
-    return app
-
-
-# Finished code
+CHANGED = "The learning rate was changed"
 
 
 def test_step_trains_one_epoch_and_updates_the_pictures():
-    app = open_page(points="10")
+    app = open_page("m2_training", points="10")
     assert epoch(app) == 0
     assert len(app.get("vega_lite_chart")) == 1  # no curves yet
-    app.button(key="step").click().run()
+    press(app, "step")
     assert epoch(app) == 1
     assert len(app.get("vega_lite_chart")) == 2
     assert any("After 1 epochs" in text for text in texts(app.caption))
+    assert epoch(press(app, "step")) == 2
 
 
-def test_start_trains_pause_stops_and_reset_starts_over():
-    app = open_page(points="10", hidden="2")
-    app.button(key="start").click().run()
+@pytest.mark.parametrize("page", ["m1_training", "m2_training"])
+def test_start_trains_pause_stops_and_reset_starts_over(page):
+    app = press(open_page(page, points="10", hidden="2", epochs="1000"), "start")
     assert app.button(key="start").disabled
     assert app.button(key="step").disabled
     for _ in range(3):
         app.run()
-    assert epoch(app) > 0
-    app.button(key="pause").click().run()
-    paused = epoch(app)
-    app.run()
-    assert epoch(app) == paused
-    app.button(key="reset").click().run()
-    assert epoch(app) == 0
+    paused = epoch(press(app, "pause"))
+    assert paused > 0
+    assert epoch(app.run()) == paused
+    assert epoch(press(app, "reset")) == 0
     assert not app.button(key="start").disabled
 
 
 def test_training_ends_after_the_last_epoch_and_shows_the_time_of_each():
-    app = open_page(points="4", epochs="2")
-    app.button(key="start").click().run()
+    app = press(open_page("m2_training", points="4", epochs="2"), "start")
     app.run()
     assert app.metric[0].value == "2 / 2"
     assert [metric.label for metric in app.metric] == ["Epoch", "Loss", "Correct points", "Seconds per epoch"]
@@ -64,32 +48,34 @@ def test_training_ends_after_the_last_epoch_and_shows_the_time_of_each():
     assert app.button(key="pause").disabled
 
 
-def test_the_command_is_the_tensor_program_with_its_defaults():
-    app = open_page()
-    assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 50 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
-
-
-def test_the_address_contains_the_setting():
-    app = open_page(dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
-    assert app.code[0].value == "python project/run_tensor.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
-    app.number_input(key="hidden").set_value(6).run()
-    assert "--hidden 6" in app.code[0].value
+@pytest.mark.parametrize(("page", "program"), [("m1_training", "run_scalar"), ("m2_training", "run_tensor")])
+def test_the_address_contains_the_setting_and_the_command_repeats_it(page, program):
+    app = open_page(page, dataset="Xor", hidden="5", rate="0.2", points="20", epochs="30", seed="3")
+    assert app.code[0].value == f"python project/{program}.py --dataset Xor --points 20 --hidden 5 --rate 0.2 --epochs 30 --seed 3"
+    assert "--hidden 6" in fill(app, hidden=6).code[0].value
 
 
 def test_a_package_without_compile_has_no_switch(monkeypatch):
-    assert open_page().toggle(key="compile").value is False
+    app = open_page("m2_training")
+    assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 50 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
+    assert app.toggle(key="compile").value is False
     monkeypatch.setattr(minitorch, "compile", None)
-    assert not open_page().toggle
+    assert not open_page("m2_training").toggle
 
 
-def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not():
-    app = open_page(points="10")
-    app.button(key="step").click().run()
-    app.number_input(key="rate").set_value(0.25).run()
-    assert epoch(app) == 1
-    assert any("The learning rate was changed" in text for text in texts(app.caption))
-    app.number_input(key="seed").set_value(1).run()
-    assert epoch(app) == 0
+@pytest.mark.parametrize("page", ["m1_training", "m2_training"])
+def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not(page):
+    app = press(open_page(page, points="10"), "step")
+    assert epoch(fill(app, rate=0.25)) == 1
+    assert any(CHANGED in text for text in texts(app.caption))
+    assert epoch(fill(app, seed=1)) == 0
+    assert not any(CHANGED in text for text in texts(app.caption))
+
+
+def test_a_rate_changed_before_the_first_step_applies_to_the_whole_run():
+    app = press(fill(open_page("m1_training", points="10"), rate=2.0), "step")
+    assert "--rate 2.0" in app.code[0].value
+    assert not any(CHANGED in text for text in texts(app.caption))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +83,7 @@ def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not():
     [("m1_training", "m2_training", "10", "1000", "run_tensor"), ("m2_training", "m1_training", "2", "500", "run_scalar")],
 )
 def test_another_training_page_does_not_continue_the_run_of_this_page(first, then, hidden, epochs, program):
-    app = open_page(first, hidden=hidden, epochs=epochs)
-    app.button(key="step").click().run()
+    app = press(open_page(first, hidden=hidden, epochs=epochs), "step")
     assert epoch(app) == 1
     options = app.code[0].value.split(".py ")[1]
     app.switch_page(f"views/{then}.py").run()
@@ -109,111 +94,62 @@ def test_another_training_page_does_not_continue_the_run_of_this_page(first, the
 # Unwritten and wrong code
 
 
-def unwritten_function(task):
-    def body(*args, **kwargs):
-        raise NotImplementedError(f"Need to implement for Task {task}")
-
-    return body
-
-
-STUBS = [
-    ("project.run_tensor.Network.__init__", "2.5", "project/run_tensor.py"),
-    ("project.run_tensor.Linear.forward", "2.5", "project/run_tensor.py"),
-    ("minitorch.Tensor.__rmul__", "2.3b", None),
-    ("minitorch.Tensor.relu", "2.3b", None),
-]
-
-
-@pytest.mark.parametrize(("target", "task", "file"), STUBS)
-def test_unwritten_code_becomes_a_card_with_task_hint_and_command(monkeypatch, target, task, file):
-    open_page()  # a test can only patch imported modules
-    monkeypatch.setattr(target, unwritten_function(task))
-    app = open_page()
-    (card,) = [text for text in texts(app.info) if "not written yet" in text]
-    title, body = card.split("\n\n", 1)
-    assert title.replace("\\", "") == f"**Task {task} is not written yet: open {file or course().task(task).files[0]}**"
-    assert body.startswith("Book: ")
-    assert f"`course test {task}`" in body
-    assert not app.error
-
-
-def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch):
-    open_page()
-    monkeypatch.setattr("minitorch.tensor_functions.Mul.backward", staticmethod(unwritten_function("2.4")))
-    app = open_page()
-    app.button(key="start").click().run()
-    assert "Task 2\\.4 is not written yet" in app.info[0].value
+@pytest.mark.parametrize(
+    ("page", "target", "task"),
+    [("m1_training", "minitorch.scalar.backpropagate", "1.4"), ("m2_training", "minitorch.tensor_functions.Mul.backward", "2.4")],
+)
+def test_training_that_meets_unwritten_code_stops_and_keeps_the_card(monkeypatch, page, target, task):
+    app = press(open_with(monkeypatch, page, target, unwritten(task)), "start")
+    card = f"Task {task} is not written yet"
+    assert card in app.info[0].value.replace("\\", "")
     assert app.button(key="start").disabled
     assert app.button(key="pause").disabled
-    app.run()
-    assert "Task 2\\.4 is not written yet" in app.info[0].value
-
-
-def test_a_layer_that_returns_nothing_is_named(monkeypatch):
-    open_page()
-    monkeypatch.setattr("project.run_tensor.Linear.forward", lambda self, inputs: None)
-    app = open_page()
-    title = app.error[0].value.replace("\\", "").split("\n")[0]
-    assert re.fullmatch(r"\*\*project/run_tensor\.py, line \d+: AttributeError: 'NoneType' object has no attribute 'relu'\*\*", title)
-
-
-def test_incompatible_shapes_are_reported_with_the_student_s_line(monkeypatch):
-    open_page()
-    names = {}
-    source = "def forward(self, inputs):\n    return inputs * self.weights.value\n"
-    exec(compile(source, str(ROOT / "project" / "run_tensor.py"), "exec"), names)
-    monkeypatch.setattr("project.run_tensor.Linear.forward", names["forward"])
-    app = open_page()
-    shown = app.error[0].value.replace("\\", "")
-    assert "IndexingError: Mul: shapes (400, 2) and (2, 10) do not broadcast" in shown  # the 20 × 20 cells of the picture
-    assert "in `forward`" in shown
+    assert card in app.run().info[0].value.replace("\\", "")
 
 
 # Pace
 
 
 @pytest.fixture
-def page(monkeypatch):
-    """The module of the page, with a state and a clock of the test."""
-    from project.lab.training import page
-
+def clock(monkeypatch):
+    """The clock of the page, in a state of the test."""
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(page, "state", SimpleNamespace(running=True, grid=None, pace=page.new_pace()))
-    monkeypatch.setattr(page.time, "perf_counter", lambda: clock.now)
-    return SimpleNamespace(page=page, clock=clock)
+    monkeypatch.setattr(training_page, "state", SimpleNamespace(running=True, grid=None, pace=training_page.new_pace()))
+    monkeypatch.setattr(training_page.time, "perf_counter", lambda: clock.now)
+    return clock
 
 
-def test_training_gets_its_share_of_the_time_over_all_turns(page, monkeypatch):
+def test_training_gets_its_share_of_the_time_over_all_turns(clock, monkeypatch):
     turns = []
 
     def advance(train):
         train(SimpleNamespace(run_for=turns.append))
-        page.clock.now += turns[-1]
+        clock.now += turns[-1]
 
-    monkeypatch.setattr(page.page, "advance", advance)
-    monkeypatch.setattr(page.page, "SHARE", 0.9)
+    monkeypatch.setattr(training_page, "advance", advance)
+    monkeypatch.setattr(training_page, "SHARE", 0.9)
     for drawing in (0.02, 0.001, 0.03, 5.0, 0.0):
-        page.page.train_for_a_turn(page.clock.now)
-        page.clock.now += drawing
+        training_page.train_for_a_turn(clock.now)
+        clock.now += drawing
     # The first; 9 · 0.02 without the first; at least 0.05, which is 0.041 too much; 9 · 0.03 - 0.041; at most 0.3.
     assert turns == pytest.approx([0.05, 0.13, 0.05, 0.229, 0.3])
 
 
-def test_the_page_admits_when_training_gets_little_of_the_time(page):
-    page.page.state.pace = {"since": 100.0, "until": 110.0, "training": 4.0}
+def test_the_page_admits_when_training_gets_little_of_the_time(clock):
+    training_page.state.pace = {"since": 100.0, "until": 110.0, "training": 4.0}
     text = "Training got 40% of the time since the last start; drawing this page, or other sessions, took the rest."
-    assert page.page.pace_in_words() == text
-    page.page.state.pace["training"] = 7.1
-    assert page.page.pace_in_words() == ""
-    page.page.state.pace = {"since": 100.0, "until": 101.0, "training": 0.1}  # too early to tell
-    assert page.page.pace_in_words() == ""
+    assert training_page.pace_in_words() == text
+    training_page.state.pace["training"] = 7.1
+    assert training_page.pace_in_words() == ""
+    training_page.state.pace = {"since": 100.0, "until": 101.0, "training": 0.1}  # too early to tell
+    assert training_page.pace_in_words() == ""
 
 
-def test_a_slow_boundary_is_computed_in_parts_while_training(page):
+def test_a_slow_boundary_is_computed_in_parts_while_training(clock):
     asked, value = [], [0.0]
 
     def probabilities(points):
-        page.clock.now += 0.01 * len(points) / 400  # 10 ms for all cells
+        clock.now += 0.01 * len(points) / 400  # 10 ms for all cells
         asked.append(len(points))
         return [value[0] + x_2 for _, x_2 in points]
 
@@ -222,21 +158,19 @@ def test_a_slow_boundary_is_computed_in_parts_while_training(page):
         return [values[row : row + n] for row in range(0, n * n, n)]
 
     trainer = SimpleNamespace(grid=grid, probabilities=probabilities)
-    page.page.grid_so_far(trainer)
+    training_page.grid_so_far(trainer)
     value[0] = 1.0
-    rows = [page.page.grid_so_far(trainer)[j][7] for j in (0, 1, 2)]
+    rows = [training_page.grid_so_far(trainer)[j][7] for j in (0, 1, 2)]
     assert asked == [400, 4 * 20, 4 * 20, 4 * 20]  # five parts of at most 2 ms
     assert rows == pytest.approx([1.025, 1.075, 1.125])  # the centers of rows 0, 1 and 2
-    page.page.state.running = False
-    page.page.grid_so_far(trainer)
+    training_page.state.running = False
+    training_page.grid_so_far(trainer)
     assert asked[-1] == 400
 
 
-def test_new_data_leave_the_specification_of_a_chart_as_it_is(page):
-    from project.lab.charts import charts
-
+def test_new_data_leave_the_specification_of_a_chart_as_it_is():
     graph = minitorch.datasets["Xor"](20, 0)
-    first, second = (page.page.live(charts.boundary([[p] * 4] * 4, graph)) for p in (0.25, 0.75))
+    first, second = (training_page.live(charts.boundary([[p] * 4] * 4, graph)) for p in (0.25, 0.75))
     tables = [spec.pop("datasets") for spec in (first, second)]
     assert first == second
     assert [table["layer 0"]["p"].to_pylist() for table in tables] == [[0.25] * 16, [0.75] * 16]
@@ -244,28 +178,22 @@ def test_new_data_leave_the_specification_of_a_chart_as_it_is(page):
 
 
 def test_a_session_that_waits_for_its_turn_still_shows_the_page(monkeypatch):
-    app = open_page(points="10")
-    from project.lab.training import page
-
-    monkeypatch.setattr(page, "PATIENCE", 0.05)
-    with page.turn:
-        app.button(key="start").click().run()
+    app = open_page("m2_training", points="10")
+    monkeypatch.setattr(training_page, "PATIENCE", 0.05)
+    with training_page.turn:
+        press(app, "start")
         assert epoch(app) == 0
         assert len(app.get("vega_lite_chart")) == 1
-    app.run()
-    assert epoch(app) > 0
+    assert epoch(app.run()) > 0
 
 
 def test_a_run_of_a_page_is_kept_with_what_was_changed(tmp_path, monkeypatch):
     monkeypatch.setenv("MINITORCH_RUNS", str(tmp_path))
-    app = open_page("m2_training", points="5", epochs="3")
-    app.button(key="step").click().run()
-    app.number_input(key="rate").set_value(0.2).run()
-    app.button(key="step").click().run()
-    app.button(key="reset").click().run()
-    app.number_input(key="rate").set_value(0.5).run()
+    app = press(open_page("m2_training", points="5", epochs="3"), "step")
+    press(press(fill(app, rate=0.2), "step"), "reset")
+    fill(app, rate=0.5)
     for _ in range(3):
-        app.button(key="step").click().run()
+        press(app, "step")
     (finished, stopped), unreadable = run_files.read_all()
     assert unreadable == []
     assert (finished.status, finished.finished, finished.note) == ("finished", 3, "")

@@ -56,15 +56,9 @@ def test_strided_arrays_and_a_loss_of_nan_keep_their_values(tmp_path):
 
 def test_the_digest_depends_on_values_names_shapes_and_dtypes_but_not_on_the_order():
     a, b = np.zeros(4, np.int64), np.zeros(4)
-    digests = [
-        checkpoint.digest("", {"a": a, "b": b}),
-        checkpoint.digest("text", {"a": a, "b": b}),
-        checkpoint.digest("", {"a": a, "c": b}),
-        checkpoint.digest("", {"a": a, "b": b.reshape(2, 2)}),
-        checkpoint.digest("", {"a": a, "b": a}),
-        checkpoint.digest("", {"a": a, "b": b + 1}),
-    ]
-    assert len(set(digests)) == len(digests)
+    contents = [{"a": a, "b": b}, {"a": a, "c": b}, {"a": a, "b": b.reshape(2, 2)}, {"a": a, "b": a}, {"a": a, "b": b + 1}]
+    digests = [checkpoint.digest("", arrays) for arrays in contents]
+    assert len({*digests, checkpoint.digest("text", contents[0])}) == 6
     assert checkpoint.digest("", {"b": b, "a": a}) == digests[0]
 
 
@@ -88,17 +82,16 @@ def test_the_new_file_is_synced_before_it_is_renamed(path, monkeypatch):
     assert seen == ["on disk", "renamed", "on disk"]  # the file, and then the folder with its new name
 
 
-def test_a_missing_checkpoint_is_named(tmp_path):
+@pytest.mark.parametrize(("name", "got"), [("none", "none"), ("", "a folder")])
+def test_a_missing_checkpoint_is_named(tmp_path, name, got):
     remedy = "name the file of a run that was begun, or leave out --resume"
-    assert refusal(tmp_path / "none") == f"expected a checkpoint at {tmp_path / 'none'}, got none; {remedy}"
-    assert refusal(tmp_path) == f"expected a checkpoint at {tmp_path}, got a folder; {remedy}"
+    assert refusal(tmp_path / name) == f"expected a checkpoint at {tmp_path / name}, got {got}; {remedy}"
 
 
 @pytest.mark.parametrize("length", [0, 1, 8, 100, 500, -1, None])
 def test_a_truncated_checkpoint_and_another_type_of_file_are_refused_by_name(path, length):
     path.write_bytes(path.read_bytes()[:length] if length is not None else b"epoch 1: loss 0.3\n" * 20)
-    pattern = re.escape(str(path)) + r" is damaged, cut short or no checkpoint \(.*\); to begin anew, delete it and leave out --resume"
-    assert re.fullmatch(pattern, refusal(path))
+    assert re.fullmatch(rf"{re.escape(str(path))} is damaged, cut short or no checkpoint \(.*\); {REMEDY}", refusal(path))
 
 
 def test_a_flipped_bit_anywhere_is_detected(path):

@@ -144,25 +144,20 @@ def test_the_best_epoch_is_the_first_with_the_highest_accuracy():
 def test_training_can_run_for_an_epoch_or_for_a_time():
     trainer = PointTrainer(Setting())
     trainer.advance()
-    trainer.run_epoch()
-    assert (trainer.epoch, trainer.step) == (1, 0)
-    trainer.run_for(0)
-    assert (trainer.epoch, trainer.step) == (1, 0)
+    for run in (trainer.run_epoch, lambda: trainer.run_for(0)):
+        run()
+        assert (trainer.epoch, trainer.step) == (1, 0)
     trainer.run_for(60)
     assert trainer.done
     trainer.run_epoch()
     assert trainer.epoch == 3
 
 
-def test_an_error_names_the_method_that_a_trainer_lacks():
-    class Unfinished(PointTrainer):
-        batch_loss = ClassifierTrainer.batch_loss
-        validate = ClassifierTrainer.validate
-
-    with raises(NotImplementedError, "Unfinished has no batch_loss; define batch_loss(self, *batch) in the class"):
-        Unfinished(Setting()).advance()
-    with raises(NotImplementedError, "Unfinished has no validate; define validate(self) in the class"):
-        Unfinished(Setting()).validate()
+@pytest.mark.parametrize(("method", "parameters"), [("batch_loss", "self, *batch"), ("validate", "self")])
+def test_an_error_names_the_method_that_a_trainer_lacks(monkeypatch, method, parameters):
+    monkeypatch.setattr(PointTrainer, method, getattr(ClassifierTrainer, method))
+    with raises(NotImplementedError, f"PointTrainer has no {method}; define {method}({parameters}) in the class"):
+        PointTrainer(Setting()).advance()
 
 
 def test_the_seed_determines_the_run():
@@ -185,9 +180,10 @@ def test_other_uses_of_random_numbers_and_the_run_do_not_affect_each_other():
     assert drawn == undisturbed
 
 
-def round_trip(state, folder):
-    checkpoint.save(folder / "c", state)
-    return checkpoint.load(folder / "c")
+def state_of(trainer):
+    """What a checkpoint of a trainer contains."""
+    saved = trainer.checkpoint()
+    return saved.about, {name: array.tobytes() for name, array in saved.arrays.items()}
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
@@ -198,35 +194,24 @@ def test_a_run_resumes_from_any_step_bit_for_bit(steps, momentum, tmp_path):
     first = PointTrainer(setting)
     for _ in range(steps):
         first.advance()
+    checkpoint.save(tmp_path / "c", first.checkpoint())
     second = PointTrainer(setting)
-    second.restore(round_trip(first.checkpoint(), tmp_path))
+    second.restore(checkpoint.load(tmp_path / "c"))
     assert (second.epoch, second.step) == divmod(steps, 3)
+    assert state_of(second) == state_of(first)
     train(second)
     assert exact_result(second) == exact_result(expected)
     assert second.batches[1:] == expected.batches[1 + steps :]
     assert exact_result(train(first)) == exact_result(expected)  # saving a checkpoint does not change the run
 
 
-def test_a_restored_trainer_has_the_state_of_the_saved_one(tmp_path):
-    first = PointTrainer(Setting(momentum=0.5))
-    for _ in range(5):
-        first.advance()
-    second = PointTrainer(Setting(momentum=0.5))
-    second.restore(round_trip(first.checkpoint(), tmp_path))
-    one, other = first.checkpoint(), second.checkpoint()
-    assert one.about == other.about
-    assert {name: array.tobytes() for name, array in one.arrays.items()} == {name: array.tobytes() for name, array in other.arrays.items()}
-
-
 def test_a_checkpoint_for_other_data_or_another_network_is_refused():
     trainer = PointTrainer(Setting())
-    message = "the checkpoint was made with other data; put the same files into the data directory, or begin anew"
-    with raises(CheckpointError, message):
-        trainer.restore(PointTrainer(Setting(), fingerprint="others").checkpoint())
     state = trainer.checkpoint()
+    with raises(CheckpointError, "the checkpoint was made with other data; put the same files into the data directory, or begin anew"):
+        trainer.restore(PointTrainer(Setting(), fingerprint="others").checkpoint())
     trainer.network.bias = Parameter(rand((1,)))
-    message = "the checkpoint is one of another network, which differs in bias; bring that network back, or begin anew"
-    with raises(CheckpointError, message):
+    with raises(CheckpointError, "the checkpoint is one of another network, which differs in bias; bring that network back, or begin anew"):
         trainer.restore(state)
 
 
@@ -244,27 +229,17 @@ def test_an_error_restores_the_global_random_generator_and_the_training_mode(met
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("dataset", "moon", "dataset expected one of points, others, got 'moon'"),
-        ("dataset", None, "dataset expected one of points, others, got None"),
-        ("epochs", 0, "epochs expected a whole number from 1 to 100, got 0"),
-        ("epochs", 101, "epochs expected a whole number from 1 to 100, got 101"),
-        ("epochs", 2.5, "epochs expected a whole number from 1 to 100, got 2.5"),
-        ("epochs", True, "epochs expected a whole number from 1 to 100, got True"),
-        ("epochs", None, "epochs expected a whole number from 1 to 100, got None"),
-        ("rate", 0.0, "rate expected a number above 0, such as 0.5, got 0.0"),
-        ("rate", float("nan"), "rate expected a number above 0, such as 0.5, got nan"),
-        ("rate", float("inf"), "rate expected a number above 0, such as 0.5, got inf"),
-        ("rate", "fast", "rate expected a number above 0, such as 0.5, got 'fast'"),
-        ("momentum", -0.1, "momentum expected a number from 0 to 0.9, such as 0.0, got -0.1"),
-        ("momentum", 1.0, "momentum expected a number from 0 to 0.9, such as 0.0, got 1.0"),
-        ("batch", 0, "batch expected a whole number from 1, got 0"),
-        ("limit", 3, "limit expected a whole number from 4, got 3"),
-        ("limit", "all", "limit expected a whole number from 4, got 'all'"),
-        ("seed", 2**32, "seed expected a whole number from 0 to 4294967295, got 4294967296"),
+        *[("dataset", value, "one of points, others") for value in ("moon", None)],
+        *[("epochs", value, "a whole number from 1 to 100") for value in (0, 101, 2.5, True, None)],
+        *[("rate", value, "a number above 0, such as 0.5") for value in (0.0, float("nan"), float("inf"), "fast")],
+        *[("momentum", value, "a number from 0 to 0.9, such as 0.0") for value in (-0.1, 1.0)],
+        ("batch", 0, "a whole number from 1"),
+        *[("limit", value, "a whole number from 4") for value in (3, "all")],
+        ("seed", 2**32, "a whole number from 0 to 4294967295"),
     ],
 )
 def test_an_invalid_value_is_refused_in_one_line(name, value, expected):
-    with raises(ValueError, expected):
+    with raises(ValueError, f"{name} expected {expected}, got {value!r}"):
         Setting(**{name: value})
 
 

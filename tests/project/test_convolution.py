@@ -97,21 +97,21 @@ def test_a_sentence_describes_the_position_of_the_window():
     assert name(line([1], [1]), (0, 0, 0)) == "out[0, 0]"
 
 
-def test_elements_that_no_window_covers_are_named():
-    assert remark(plane(np.ones((4, 3)), np.ones((1, 3)), stride=2, padding=0)) == (
-        "No window covers rows 1, 3 of the image, so these pixels are ignored."
-    )
-    assert remark(line([1, 2, 3], [1], stride=2, padding=0)) == "No window covers columns 1 of the image, so these pixels are ignored."
-    assert remark(plane(np.ones((4, 4)), np.ones((2, 2)), padding=0)) == ""
-    assert remark(plane(np.ones((4, 4)), np.ones((2, 2)))) == ""
+@pytest.mark.parametrize(
+    ("shown", "ignored"),
+    [
+        (plane(np.ones((4, 3)), np.ones((1, 3)), stride=2, padding=0), "rows 1, 3"),
+        (line([1, 2, 3], [1], stride=2, padding=0), "columns 1"),
+        *[(plane(np.ones((4, 4)), np.ones((2, 2)), **padding), "") for padding in ({"padding": 0}, {})],
+    ],
+)
+def test_elements_that_no_window_covers_are_named(shown, ignored):
+    assert remark(shown) == (f"No window covers {ignored} of the image, so these pixels are ignored." if ignored else "")
 
 
-def test_a_mismatch_of_channels_is_refused():
+def test_a_mismatch_of_channels_and_a_window_larger_than_the_padded_image_are_refused():
     with raises(Refused, "expected a weight with 3 input channels, as in the image, got 2 (weight of shape (1, 2, 2))"):
         Convolution(np.ones((3, 1, 4)), np.ones((1, 2, 1, 2)), Walk(), 1)
-
-
-def test_a_window_larger_than_the_padded_image_is_refused():
     with raises(Refused, "expected a window smaller than the padded image, got a result of shape (1, 0, 2)"):
         plane(np.ones((2, 4)), np.ones((3, 3)), padding=0)
     assert plane(np.ones((2, 4)), np.ones((3, 3))).shape == (1, 2, 4)  # the course's convolution pads with zeros, so any kernel fits
@@ -119,14 +119,11 @@ def test_a_window_larger_than_the_padded_image_is_refused():
 
 def test_the_window_and_its_part_past_the_edge_are_highlighted():
     image, *_ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 2)
+    outside = "is outside of the image, where the value is 0"
     assert labels(image) == [
-        "in[0, 0, 0] = 1",
-        "in[0, 0, 1] = 2; times 5; read in this step",
-        "in[0, 0, 2] is outside of the image, where the value is 0; belongs to the picked one",
-        "in[0, 1, 0] = 3",
-        "in[0, 1, 1] = 4; times 7; read in this step",
-        "in[0, 1, 2] is outside of the image, where the value is 0; belongs to the picked one",
-        *(f"in[0, 2, {column}] is outside of the image, where the value is 0; not read" for column in range(3)),
+        *("in[0, 0, 0] = 1", "in[0, 0, 1] = 2; times 5; read in this step", f"in[0, 0, 2] {outside}; belongs to the picked one"),
+        *("in[0, 1, 0] = 3", "in[0, 1, 1] = 4; times 7; read in this step", f"in[0, 1, 2] {outside}; belongs to the picked one"),
+        *(f"in[0, 2, {column}] {outside}; not read" for column in range(3)),
     ]
 
 
@@ -146,12 +143,10 @@ def test_an_element_under_the_window_is_highlighted_with_its_weight_and_product(
 def test_only_computed_cells_of_the_result_are_filled_and_wrong_ones_show_the_expected_value():
     shown = plane([[1, 2], [3, 4]], [[1]])
     wrong = np.array([[[True, False], [False, True]]])
-    result = labels(picture(shown, 2, wrong)[2])
-    assert result == [
+    assert labels(picture(shown, 2, wrong)[2]) == [
         "out[0, 0, 0] = 1; expected 1; wrong",
         "out[0, 0, 1] = 2; changes in this step",
-        "out[0, 1, 0], not computed yet; not read",
-        "out[0, 1, 1], not computed yet; not read",
+        *(f"out[0, 1, {column}], not computed yet; not read" for column in range(2)),
     ]
     assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, np.full(shown.shape, np.nan), wrong)[2])[0]
 

@@ -27,14 +27,13 @@ def test_values_equal_those_computed_by_hand():
 
 def test_only_required_gradients_are_computed(monkeypatch):
     forward, by_input, by_weight = custom_op.linear_kernels()
-    x, weight = tensor([[1.0, 2.0]]), tensor([[3.0, 4.0]])
     monkeypatch.setattr(custom_op, "linear_kernels", lambda: (forward, by_input, None))
     leaf = tensor([[1.0, 2.0]], requires_grad=True)
-    LinearFunction.apply(leaf, weight, None).sum().backward()
+    LinearFunction.apply(leaf, tensor([[3.0, 4.0]]), None).sum().backward()
     assert leaf.grad.tolist() == [[3.0, 4.0]]
     monkeypatch.setattr(custom_op, "linear_kernels", lambda: (forward, None, by_weight))
     bias = tensor([5.0], requires_grad=True)
-    LinearFunction.apply(x, weight, bias).sum().backward()
+    LinearFunction.apply(tensor([[1.0, 2.0]]), tensor([[3.0, 4.0]]), bias).sum().backward()
     assert bias.grad.tolist() == [1.0]
 
 
@@ -65,11 +64,16 @@ class WrongValue(BiasSiLUFunction):
         return BiasSiLUFunction.forward(ctx, x, bias) + 1e-6
 
 
-def test_the_check_catches_a_wrong_gradient_and_a_wrong_value():
-    with pytest.raises(AssertionError):
-        check(WrongGradient.apply, BiasSiLUFunction.composed, (2, 3), (3,))
-    with pytest.raises(AssertionError, match="value"):
-        check(WrongValue.apply, BiasSiLUFunction.composed, (2, 3), (3,))
+@pytest.fixture
+def on_the_simple_backend(monkeypatch):
+    """Check and compare with fewer compiled kernels."""
+    monkeypatch.setattr(custom_op, "FastBackend", SimpleBackend)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [(WrongGradient, "backward gave .*, expected .*central difference"), (WrongValue, "value")])
+def test_the_check_catches_a_wrong_gradient_and_a_wrong_value(on_the_simple_backend, wrong, message):
+    with pytest.raises(AssertionError, match=message):
+        check(wrong.apply, BiasSiLUFunction.composed, (2, 3), (3,), backend=SimpleBackend)
 
 
 def test_layers_refuse_inputs_that_their_kernels_do_not_support():
@@ -107,24 +111,29 @@ def test_the_comparison_alternates_measurements_and_compares_the_losses_of_each_
     assert seen == ["other", "own", "own", "other", "other", "own", "own", "other"]
     assert [len(seconds) for seconds in contest.seconds] == [3, 3]
     assert contest.apart() == 0.2
-    assert contest.row(0.2).endswith("  equal")
-    assert contest.row(0.1).endswith("  DIFFER by 2.0e-01")
+    assert [contest.row(most).split("  ")[-1] for most in (0.2, 0.1)] == ["equal", "DIFFER by 2.0e-01"]
 
 
-def test_a_row_of_the_table_has_medians_and_the_median_ratio():
-    contest = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001, 0.002, 0.009], [0.002, 0.008, 0.009]), ([1.0], [1.0]))
-    #        ratios 2, 4, 1
-    assert contest.row(0.0) == "name                         3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal"
+@pytest.mark.parametrize(
+    ("own", "other", "row"),
+    [
+        (  # ratios 2, 4, 1
+            [0.001, 0.002, 0.009],
+            [0.002, 0.008, 0.009],
+            "name                         3     2.000 ms     8.000 ms    2.00   1.50 to 3.00  equal",
+        ),
+        ([0.001], [0.002], "name                         1     1.000 ms     2.000 ms    2.00   2.00 to 2.00  equal"),
+    ],
+)
+def test_a_row_of_the_table_has_medians_and_the_median_ratio(own, other, row):
     assert HEAD == "a training step        repeats          own     built-in   ratio   half of them  losses"
-    once = Contest("name", (lambda: 0.0, lambda: 0.0), ([0.001], [0.002]), ([1.0], [1.0]))
-    assert "2.00   2.00 to 2.00" in once.row(0.0)
+    assert Contest("name", (lambda: 0.0, lambda: 0.0), (own, other), ([1.0], [1.0])).row(0.0) == row
 
 
 SMALL = ["--repeats", "3", "--batch", "5", "--hidden", "4", "--width", "6", "--dtype", "float64"]
 
 
-def test_the_program_checks_and_compares(capsys, monkeypatch):
-    monkeypatch.setattr(custom_op, "FastBackend", SimpleBackend)  # compiles fewer kernels
+def test_the_program_checks_and_compares(on_the_simple_backend, capsys):
     assert custom_op.main(SMALL) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:4] == ["  linear with bias: PASS", "  linear without bias: PASS", "  bias and SiLU: PASS"]
@@ -136,8 +145,7 @@ def test_the_program_checks_and_compares(capsys, monkeypatch):
         assert re.fullmatch(rf"{name} +3{number} ms{number} ms{number}{number} to{number}  equal", line), line
 
 
-def test_the_program_fails_when_a_check_does(capsys, monkeypatch):
-    monkeypatch.setattr(custom_op, "FastBackend", SimpleBackend)
+def test_the_program_fails_when_a_check_does(on_the_simple_backend, capsys, monkeypatch):
     monkeypatch.setitem(custom_op.CHECKS, "bias and SiLU", lambda: check(WrongValue.apply, BiasSiLUFunction.composed, (2, 3), (3,)))
     assert custom_op.main(SMALL) == 1
     assert "  bias and SiLU: FAIL: " in capsys.readouterr().out

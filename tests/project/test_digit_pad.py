@@ -12,10 +12,6 @@ ZERO = [[(0.5 + 0.2 * np.cos(t), 0.5 + 0.3 * np.sin(t)) for t in np.linspace(0, 
 FOUR = [[(0.55, 0.15), (0.3, 0.6), (0.75, 0.6)], [(0.6, 0.4), (0.6, 0.85)]]
 
 
-def move(strokes, by, scale=1.0):
-    return [[(x * scale + by[0], y * scale + by[1]) for x, y in stroke] for stroke in strokes]
-
-
 def test_strokes_are_read_points_outside_move_to_the_edge_and_an_overlong_drawing_is_truncated():
     assert read([[[0.1, 0.2], [1.5, -1]], [[0, 1]]]) == [[(0.1, 0.2), (1.0, 0.0)], [(0.0, 1.0)]]
     assert [len(stroke) for stroke in read([[[0.5, 0.5]] * 3000] * 3)] == [3000, 1000]
@@ -53,17 +49,15 @@ def test_a_drawing_fills_the_box_and_keeps_its_proportions():
 @pytest.mark.parametrize("make", [small, large])
 @pytest.mark.parametrize("strokes", [SEVEN, ZERO, FOUR])
 def test_the_position_and_size_of_a_drawing_do_not_matter(make, strokes):
-    assert np.allclose(make(move(strokes, (0.1, 0.05), 0.5)), make(strokes))
+    moved = [[(0.5 * x + 0.1, 0.5 * y + 0.05) for x, y in stroke] for stroke in strokes]
+    assert np.allclose(make(moved), make(strokes))
 
 
 def test_a_small_image_counts_dots_and_fills_its_height():
     found = small(ZERO)
-    assert found.shape == (8, 8)
     assert np.array_equal(found * 16, np.rint(found * 16))
-    assert found.min() == 0
-    assert found.max() == 1
-    assert found[0].any()
-    assert found[7].any()
+    assert (found.shape, found.min(), found.max()) == ((8, 8), 0, 1)
+    assert [found[row].any() for row in (0, 7)] == [True, True]
 
 
 @pytest.mark.parametrize("strokes", [SEVEN, ZERO, FOUR, ONE])

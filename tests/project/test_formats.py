@@ -62,9 +62,8 @@ def test_the_parts_are_those_of_the_library_and_have_the_widths_of_the_format(dt
             assert formats.pattern_of(formats.number(pattern, dtype)) == pattern
 
 
-@pytest.mark.parametrize(("dtype", "bias"), [("float16", 15), ("bfloat16", 127), ("float32", 127), ("float64", 1023)])
-def test_the_bias_makes_the_exponent_of_1(dtype, bias):
-    assert formats.bias(dtype) == bias
+def test_the_bias_makes_the_exponent_of_1():
+    assert {dtype: formats.bias(dtype) for dtype in formats.FORMATS} == {"float16": 15, "bfloat16": 127, "float32": 127, "float64": 1023}
 
 
 @pytest.mark.parametrize(
@@ -169,16 +168,10 @@ def test_the_formula_has_the_numbers_in_it():
         "= 0.0999755859375\n"
         "= 0x1.998p-4 in hexadecimal"
     )
-    assert formats.formula(0xC0A0, "bfloat16").splitlines()[1:4] == [
-        "= (-1)^1 · 2^(129 - 127) · 1.0100000 in binary",
-        "= -2^2 · 1.25",
-        "= -5",
-    ]
-    assert formats.formula(0x0003, "float16").splitlines()[:3] == [
-        "(-1)^0 · 2^(1 - bias) · 0.f",
-        "= (-1)^0 · 2^(1 - 15) · 0.0000000011 in binary",
-        "= 2^-14 · 0.0029296875",
-    ]
+    negative = ["= (-1)^1 · 2^(129 - 127) · 1.0100000 in binary", "= -2^2 · 1.25", "= -5"]
+    assert formats.formula(0xC0A0, "bfloat16").splitlines()[1:4] == negative
+    subnormal = ["(-1)^0 · 2^(1 - bias) · 0.f", "= (-1)^0 · 2^(1 - 15) · 0.0000000011 in binary", "= 2^-14 · 0.0029296875"]
+    assert formats.formula(0x0003, "float16").splitlines()[:3] == subnormal
     assert formats.formula(0x8000, "float16").splitlines()[-1] == "= -0"
     assert formats.formula(0xFC00, "float16") == "All exponent bits are 1 and the fraction is 0: (-1)^1 · ∞ = -∞"
     assert "not a number (NaN)" in formats.formula(0x7C01, "float16")

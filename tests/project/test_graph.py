@@ -69,12 +69,12 @@ def test_a_wrong_order_is_reported(monkeypatch):
     ("order", "message"),
     [
         (None, "topological_sort expected to return the variables in order, got None"),
-        ([Scalar(4.0)], r"topological_sort returned Scalar\(4.000000\), which is not part of the graph of the output"),
+        ([Scalar(4.0)], "topological_sort returned Scalar(4.000000), which is not part of the graph of the output"),
     ],
 )
 def test_an_invalid_order_is_reported_as_the_student_s_result(monkeypatch, order, message):
     monkeypatch.setattr(graph, "topological_sort", lambda variable: order and [variable, *order])
-    with pytest.raises(WrongResult, match=message):
+    with pytest.raises(WrongResult, match=re.escape(message)):
         record(diamond())
 
 
@@ -87,8 +87,7 @@ def test_the_current_node_is_highlighted_in_both_modes():
 
 
 def chain(n):
-    x = Scalar(1.0, name="x")
-    out = x
+    out = Scalar(1.0, name="x")
     for _ in range(n):
         out = -out
     return out

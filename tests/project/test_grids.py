@@ -36,9 +36,10 @@ def test_title_and_shape_are_at_the_top_and_typed_text_is_escaped():
 
 
 def test_seven_rows_or_columns_are_shown_and_eight_are_reduced_to_three_at_either_end():
+    eight = ["0", "1", "2", "…", "5", "6", "7"]
     assert cells(grid(np.arange(7.0), "x")) == [["0", "1", "2", "3", "4", "5", "6"]]
-    assert cells(grid(np.arange(8.0), "x")) == [["0", "1", "2", "…", "5", "6", "7"]]
-    assert cells(grid(np.arange(8.0).reshape(8, 1), "x")) == [["0"], ["1"], ["2"], ["…"], ["5"], ["6"], ["7"]]
+    assert cells(grid(np.arange(8.0), "x")) == [eight]
+    assert cells(grid(np.arange(8.0).reshape(8, 1), "x")) == [[number] for number in eight]
     assert "no elements" in grid(np.zeros((0, 3)), "x")
 
 
@@ -63,12 +64,9 @@ def test_the_color_shows_the_sign_and_its_strength_the_magnitude():
 
 def test_a_heat_map_has_a_cell_of_full_width_for_every_pair():
     spec = heatmap([0.0, 1.0], [[1.0, 2.0], [3.0, -4.0]], "f", "f in words")
-    assert spec["layer"][0]["data"]["values"] == [
-        {"x": -0.5, "x2": 0.5, "y": -0.5, "y2": 0.5, "value": 1.0},
-        {"x": 0.5, "x2": 1.5, "y": -0.5, "y2": 0.5, "value": 2.0},
-        {"x": -0.5, "x2": 0.5, "y": 0.5, "y2": 1.5, "value": 3.0},
-        {"x": 0.5, "x2": 1.5, "y": 0.5, "y2": 1.5, "value": -4.0},
-    ]
+    places, values = [(x, y) for y in (-0.5, 0.5) for x in (-0.5, 0.5)], [1.0, 2.0, 3.0, -4.0]
+    expected = [{"x": x, "x2": x + 1, "y": y, "y2": y + 1, "value": value} for (x, y), value in zip(places, values, strict=True)]
+    assert spec["layer"][0]["data"]["values"] == expected
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-4.0, 0, 4.0]
     assert spec["description"] == "f in words"
     spec = heatmap([0.0, 1.0], [[np.nan, np.inf], [0.0, 0.0]], "f", "")  # gaps where there is no value

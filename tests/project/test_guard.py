@@ -14,6 +14,7 @@ from project.lab.training import job_errors
 
 OPERATORS = str(ROOT / "minitorch" / "operators.py")
 PROGRAM = str(ROOT / "project" / "run_scalar.py")
+FAILING_REPR = "class Odd:\n    def __repr__(self):\n        raise KeyError(1)\n\n"
 
 
 def run(source, file=OPERATORS, call=""):
@@ -48,13 +49,13 @@ def test_a_stub_names_its_task_location_command_and_the_first_available_hint(is_
     assert ("`course hint 0.1`" in card.body) == is_open
 
 
-def test_a_stub_raised_elsewhere_names_the_tasks_first_file():
-    card = explain(stub_error("Need to implement for Task 1.4"))
-    assert card.title == "Task 1.4 is not written yet: open minitorch/autodiff.py"
-
-
-def test_a_task_missing_from_this_workspace_is_still_named():
-    assert explain(stub_error("Need to implement for Task 9.9")).title == "Task 9.9 is not written yet"
+@pytest.mark.parametrize(
+    ("task", "where"),
+    [("1.4", ": open minitorch/autodiff.py"), ("9.9", "")],
+    ids=["a task with files", "a task missing from this workspace"],
+)
+def test_a_stub_raised_elsewhere_names_the_tasks_first_file(task, where):
+    assert explain(stub_error(f"Need to implement for Task {task}")).title == f"Task {task} is not written yet{where}"
 
 
 def test_an_error_shows_only_student_frames_and_their_inputs():
@@ -90,28 +91,20 @@ def test_other_errors_do_not_blame_the_inputs(line):
     assert "choose others" not in explain(run(f"def f(x):\n    {line}", call="f(0.0)")).body
 
 
-def test_programs_of_the_project_count_as_student_code():
-    card = explain(run("def forward():\n    return {}['a']", PROGRAM, "forward()"))
-    assert card.title == "project/run_scalar.py, line 2: KeyError: 'a'"
-
-
-def test_a_repr_that_fails_does_not_hide_the_error():
-    source = "class Odd:\n    def __repr__(self):\n        raise KeyError(1)\n\ndef f(a):\n    return a + 1\n"
-    card = explain(run(source, call="f(Odd())"))
-    assert "TypeError" in card.title
-    assert "<Odd" in card.body
-
-
-def test_endless_recursion_shows_a_few_frames():
-    card = explain(run("def f(x):\n    return f(x)", call="f(1)"))
-    assert "RecursionError" in card.title
-    assert card.body.count("in `f`") == 4
-
-
-def test_a_syntax_error_names_file_and_line():
-    card = explain(run("x = 1\ndef f(:\n", str(ROOT / "minitorch" / "made_up.py")))
-    assert card.title == "minitorch/made_up.py, line 2: invalid syntax"
-    assert "def f(:" in card.body
+@pytest.mark.parametrize(
+    ("source", "file", "call", "title", "part", "times"),
+    [
+        ("def forward():\n    return {}['a']", PROGRAM, "forward()", "project/run_scalar.py, line 2: KeyError: 'a'", "in `forward`", 1),
+        ("x = 1\ndef f(:\n", str(ROOT / "minitorch" / "made_up.py"), "", "minitorch/made_up.py, line 2: invalid syntax", "def f(:", 1),
+        ("def f(x):\n    return f(x)", OPERATORS, "f(1)", "RecursionError", "in `f`", 4),
+        (f"{FAILING_REPR}def f(a):\n    return a + 1\n", OPERATORS, "f(Odd())", "TypeError", "<Odd", 1),
+    ],
+    ids=["programs count as student code", "a syntax error", "endless recursion shows a few frames", "a repr that fails"],
+)
+def test_an_error_names_file_line_and_frames(source, file, call, title, part, times):
+    card = explain(run(source, file, call))
+    assert title in card.title
+    assert card.body.count(part) == times
 
 
 def test_a_failed_import_of_a_name_names_the_file_that_lacks_it(monkeypatch):
@@ -132,15 +125,11 @@ def test_an_error_without_student_frames_belongs_to_the_app():
     assert explain(run("raise ValueError('elsewhere')", "/elsewhere/minitorch/operators.py")) is None
 
 
-def test_a_missing_return_is_named():
+@pytest.mark.parametrize(("value", "got"), [(None, "None; is the return missing?"), ("a", "'a'")])
+def test_a_missing_return_and_another_type_than_a_number_are_named(value, got):
     with pytest.raises(WrongResult) as raised:
-        number(None, "relu(2.0)")
-    assert explain(raised.value).title == "relu(2.0) expected to return a number, got None; is the return missing?"
-
-
-def test_a_string_is_rejected_and_a_number_becomes_a_float():
-    with pytest.raises(WrongResult, match=r"^f\(1\) expected to return a number, got 'a'$"):
-        number("a", "f(1)")
+        number(value, "relu(2.0)")
+    assert explain(raised.value).title == str(raised.value) == f"relu(2.0) expected to return a number, got {got}"
     assert number(True, "lt(1, 2)") == 1.0
 
 
@@ -153,41 +142,36 @@ def page(body):
     return AppTest.from_string(f"import streamlit as st\nfrom project.lab.guard import task_guard\n{body}")
 
 
-def test_the_page_stops_at_the_card_unless_it_may_continue():
+@pytest.mark.parametrize(("guard", "written"), [("task_guard()", []), ("task_guard(stop=False)", ["after"])])
+def test_the_page_stops_at_the_card_unless_it_may_continue(guard, written):
     stub = 'raise NotImplementedError("Need to implement for Task 1.1")'
-    ended = page(f"with task_guard():\n    {stub}\nst.write('after')").run()
-    assert len(ended.info) == 1
-    assert not ended.markdown
-    assert not ended.exception
-    on = page(f"with task_guard(stop=False):\n    {stub}\nst.write('after')").run()
-    assert len(on.info) == 1
-    assert [text.value for text in on.markdown] == ["after"]
+    app = page(f"with {guard}:\n    {stub}\nst.write('after')").run()
+    assert (len(app.info), [text.value for text in app.markdown], list(app.exception)) == (1, written, [])
 
 
 def test_an_error_of_the_app_is_not_swallowed():
     assert page("with task_guard():\n    {}['ours']").run().exception[0].message == "'ours'"
 
 
-def test_none_instead_of_a_value_asks_for_a_return():
-    with pytest.raises(AttributeError) as raised:
-        None.backward()
+@pytest.mark.parametrize(
+    ("use", "title", "parts"),
+    [
+        (lambda: None.backward(), "None where a value was expected: is a return missing?", ["None.backward()"]),
+        (
+            lambda: tuple(1.0),
+            "a value of another type than expected",
+            [plain("'float' object is not iterable"), "find the function. If all tests pass, this is an error of the app."],
+        ),
+    ],
+    ids=["None", "another type"],
+)
+def test_another_value_than_expected_is_not_shown_as_an_error_of_the_app(use, title, parts):
+    with pytest.raises((AttributeError, TypeError)) as raised:
+        use()
     card = explain(raised.value)
-    assert card.title == "A function returned None where a value was expected: is a return missing?"
-    assert "`tests/project/test_guard.py`, line" in card.body
-    assert "None.backward()" in card.body
-
-
-def test_a_value_of_another_type_is_not_shown_as_an_error_of_the_app():
-    with pytest.raises(TypeError) as raised:
-        tuple(1.0)
-    card = explain(raised.value)
-    assert card.title == "A function returned a value of another type than expected"
-    assert "`tests/project/test_guard.py`, line" in card.body
-    assert plain("'float' object is not iterable") in card.body
-    assert card.body.endswith("Run `course test` to find the function. If all tests pass, this is an error of the app.")
-
-
-# Programs that run for a page
+    assert card.title == f"A function returned {title}"
+    for part in ["`tests/project/test_guard.py`, line", *parts]:
+        assert part in card.body
 
 
 def test_a_program_prints_the_card_of_an_error_in_student_code_and_ends(capsys):

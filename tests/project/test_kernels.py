@@ -93,9 +93,8 @@ def test_the_background_process_ends_with_the_app():
         "import threading, time\nfrom project.lab.training import compile_kernels as c\n"
         "threading.Thread(target=c.end_with_input).start()\nprint(1, flush=True)\ntime.sleep(60)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", script]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    environment, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env=environment, stdin=pipe, stdout=pipe)
     process.stdout.readline()
     assert process.poll() is None
     process.stdin.close()

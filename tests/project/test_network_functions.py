@@ -52,43 +52,35 @@ def test_dropout_is_determined_by_the_seed():
     assert network_functions.dropout(values, 0.5, 1, ignore=True).all()
 
 
-def convolve():
-    return network_functions.convolve(np.ones((1, 2, 2)), np.ones((1, 1, 1, 1)), 2, False)
-
-
-def reverse():
-    return network_functions.convolve(np.ones((1, 1, 2)), np.ones((1, 1, 1, 1)), 1, True)
-
-
-def tile():
-    return network_functions.tile(IMAGE, (2, 2))
-
-
-def pool():
-    return network_functions.pool("average", IMAGE, (2, 2), GRADIENT)
-
-
 CONV, TILE = "conv2d(input, weight) expected to return a", "tile(input, (2, 2)) expected to return"
 NOTHING = "Tensor, got NoneType; is the return missing?"
 
 
+CALLS = {
+    "conv2d": lambda: network_functions.convolve(np.ones((1, 2, 2)), np.ones((1, 1, 1, 1)), 2, False),
+    "convolve": lambda: network_functions.convolve(np.ones((1, 1, 2)), np.ones((1, 1, 1, 1)), 1, True),
+    "tile": lambda: network_functions.tile(IMAGE, (2, 2)),
+    "avgpool2d": lambda: network_functions.pool("average", IMAGE, (2, 2), GRADIENT),
+}
+
+
 @pytest.mark.parametrize(
-    ("place", "name", "student", "call", "message"),
+    ("place", "name", "student", "message"),
     [
-        (minitorch, "conv2d", lambda x, w: None, convolve, f"{CONV} {NOTHING}"),
-        (minitorch, "conv2d", lambda x, w: 3, convolve, f"{CONV} Tensor, got int"),
-        (minitorch, "conv2d", lambda x, w: w, convolve, f"{CONV} tensor of shape (1, 1, 2, 2), got (1, 1, 1, 1)"),
-        (fast_conv, "convolve", lambda *_, **options: None, reverse, f"tensor_conv1d, reversed, expected to return a {NOTHING}"),
-        (functional, "tile", lambda x, window: 1, tile, f"{TILE} (a Tensor, the new height, the new width), got 1"),
-        (functional, "tile", lambda x, window: (x, 4, 4), tile, f"{TILE} the new height and width (2, 2), got (4, 4)"),
-        (functional, "tile", lambda x, window: (x, 2, 2), tile, f"{TILE} a tensor of shape (1, 1, 2, 2, 4), got (1, 1, 4, 4)"),
-        (functional, "avgpool2d", lambda x, window: x, pool, f"avgpool2d{TILE[4:]} a tensor of shape (1, 1, 2, 2), got (1, 1, 4, 4)"),
+        (minitorch, "conv2d", lambda x, w: None, f"{CONV} {NOTHING}"),
+        (minitorch, "conv2d", lambda x, w: 3, f"{CONV} Tensor, got int"),
+        (minitorch, "conv2d", lambda x, w: w, f"{CONV} tensor of shape (1, 1, 2, 2), got (1, 1, 1, 1)"),
+        (fast_conv, "convolve", lambda *_, **options: None, f"tensor_conv1d, reversed, expected to return a {NOTHING}"),
+        (functional, "tile", lambda x, window: 1, f"{TILE} (a Tensor, the new height, the new width), got 1"),
+        (functional, "tile", lambda x, window: (x, 4, 4), f"{TILE} the new height and width (2, 2), got (4, 4)"),
+        (functional, "tile", lambda x, window: (x, 2, 2), f"{TILE} a tensor of shape (1, 1, 2, 2, 4), got (1, 1, 4, 4)"),
+        (functional, "avgpool2d", lambda x, window: x, f"avgpool2d{TILE[4:]} a tensor of shape (1, 1, 2, 2), got (1, 1, 4, 4)"),
     ],
 )
-def test_a_result_of_another_type_is_reported_as_wrong(monkeypatch, place, name, student, call, message):
+def test_a_result_of_another_type_is_reported_as_wrong(monkeypatch, place, name, student, message):
     monkeypatch.setattr(place, name, student)
     with raises(WrongResult, message):
-        call()
+        CALLS[name]()
 
 
 def test_a_result_without_gradient_flow_has_zero_gradients(monkeypatch):
@@ -96,9 +88,13 @@ def test_a_result_without_gradient_flow_has_zero_gradients(monkeypatch):
     assert network_functions.softmax("softmax", np.ones(2), np.ones(2))[1].tolist() == [0, 0]
 
 
-def test_the_message_names_the_first_wrong_element_and_their_number():
-    expected = np.array([[1.0, 2], [3, 4]])
-    assert network_functions.complaint("f(x)", expected + 1e-9, expected) == ""
-    assert network_functions.complaint("f(x)", expected * [1, 2], expected) == "f(x) expected 2 at [0, 1], got 4 (2 of 4 elements differ)"
-    found = np.array([[1.0, 2], [3, np.nan]])
-    assert network_functions.complaint("f(x)", found, expected) == "f(x) expected 4 at [1, 1], got nan (1 of 4 elements differs)"
+@pytest.mark.parametrize(
+    ("found", "complaint"),
+    [
+        (GRADIENT + 1e-9, ""),
+        (GRADIENT * [1, 2], "f(x) expected 2 at [0, 1], got 4 (2 of 4 elements differ)"),
+        (np.array([[1.0, 2], [3, np.nan]]), "f(x) expected 4 at [1, 1], got nan (1 of 4 elements differs)"),
+    ],
+)
+def test_the_message_names_the_first_wrong_element_and_their_number(found, complaint):
+    assert network_functions.complaint("f(x)", found, GRADIENT) == complaint

@@ -12,21 +12,20 @@ from project.lab.explorers import diagnostics
 from project.lab.explorers.diagnostics import FUSED, PARALLEL, SERIAL, Report, examine, in_words
 
 
-def lines_of(report):
+def fates_of(report):
     """Source and status of every loop."""
     return [(loop.source, loop.fate) for each in report.compiled for loop in each.loops]
 
 
-def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing():
-    report = examine("matmul")
-    assert report.parallel
-    assert set(lines_of(report)) == {("for i in prange(out_shape[1]):", PARALLEL)}  # once for each dtype compiled so far
-    assert not any(loop.allocations for each in report.compiled for loop in each.loops)
+@pytest.fixture
+def examine_map(monkeypatch):
+    """Examines a kernel in place of that of the map."""
 
+    def examine_kernel(kernel):
+        monkeypatch.setattr(diagnostics, "tensor_map", lambda fn: kernel)
+        return examine("map")
 
-def factory_of(kernel):
-    """A function that returns this kernel, whatever it is given."""
-    return lambda fn: kernel
+    return examine_kernel
 
 
 def _whole_arrays(out, out_shape, out_strides, a, a_shape, a_strides):
@@ -52,9 +51,8 @@ def _rows(out, out_shape, out_strides, a, a_shape, a_strides):
             out[i * out_strides[0] + j * out_strides[1]] = buffer[0]
 
 
-def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch):
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_rows, parallel=True)))
-    report = examine("map")
+def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(examine_map):
+    report = examine_map(numba.njit(_rows, parallel=True))
     ((outer, inner),) = (each.loops for each in report.compiled)
     assert (outer.fate, inner.fate) == (PARALLEL, SERIAL)
     assert outer.allocations == (inner.line + 1,)
@@ -62,20 +60,18 @@ def test_arrays_allocated_in_an_inner_loop_count_for_the_outer_one(monkeypatch):
     assert f"      serial: nested in the parallel loop at line {outer.line}" in in_words(report)
 
 
-def test_operations_on_whole_arrays_are_loops_that_can_be_fused(monkeypatch):
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_whole_arrays, parallel=True)))
-    report = examine("map")
-    fates = [fate for _, fate in lines_of(report)]
+def test_operations_on_whole_arrays_are_loops_that_can_be_fused(examine_map):
+    report = examine_map(numba.njit(_whole_arrays, parallel=True))
+    fates = [fate for _, fate in fates_of(report)]
     assert report.parallel
     assert fates.count(PARALLEL) == 1
     assert fates.count(FUSED) == len(fates) - 1 >= 1
     assert any(line.startswith("      fused with the loop at line ") for line in in_words(report))
 
 
-def test_loop_invariant_code_is_hoisted_and_numba_s_output_is_restored_after_the_report(monkeypatch, capsys):
+def test_loop_invariant_code_is_hoisted_and_numba_s_output_is_restored_after_the_report(examine_map, capsys):
     kernel = numba.njit(_with_a_factor, parallel=True)
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
-    report = examine("map")
+    report = examine_map(kernel)
     ((loop,),) = (each.loops for each in report.compiled)
     assert loop.hoisted >= 1
     assert any("hoisted out of the loop" in line for line in in_words(report))
@@ -84,9 +80,8 @@ def test_loop_invariant_code_is_hoisted_and_numba_s_output_is_restored_after_the
     assert "_with_a_factor" in capsys.readouterr().out
 
 
-def test_a_loop_without_prange_is_not_parallel(monkeypatch):
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(numba.njit(_one_by_one, parallel=True)))
-    report = examine("map")
+def test_a_loop_without_prange_is_not_parallel(examine_map):
+    report = examine_map(numba.njit(_one_by_one, parallel=True))
     assert not report.parallel
     heading, function, remark = in_words(report)
     assert heading == "MAP: not parallel everywhere; see below"
@@ -101,39 +96,34 @@ def test_a_loop_without_prange_is_not_parallel(monkeypatch):
         (_one_by_one, "the kernel is not compiled; return njit(…, parallel=True)"),
     ],
 )
-def test_a_kernel_without_the_compiler_or_its_flag_is_reported(monkeypatch, kernel, problem):
-    monkeypatch.setattr(diagnostics, "tensor_map", factory_of(kernel))
-    report = examine("map")
+def test_a_kernel_without_the_compiler_or_its_flag_is_reported(examine_map, kernel, problem):
+    report = examine_map(kernel)
     assert (report.parallel, report.problem) == (False, problem)
     assert in_words(report) == [f"MAP: not parallel: {problem}"]
 
 
-def unwritten(*_):
-    raise NotImplementedError("Need to implement for Task 3.1")
-
-
 def simple_report(name, level):
     """A report without compiling anything."""
-    return Report(
-        name, "", (diagnostics.Compiled("_f", "f.py", 1, (diagnostics.Loop(2, "for i in prange(n):", PARALLEL),)),), f"raw {level}"
-    )
+    loops = (diagnostics.Loop(2, "for i in prange(n):", PARALLEL),)
+    return Report(name, "", (diagnostics.Compiled("_f", "f.py", 1, loops),), f"raw {level}")
 
 
-def test_all_summaries_come_before_the_reports_from_numba(monkeypatch, capsys):
+@pytest.fixture
+def simple_reports(monkeypatch):
     monkeypatch.setattr(diagnostics, "examine", simple_report)
+
+
+def test_all_summaries_come_before_the_reports_from_numba(simple_reports, capsys):
     assert parallel_check.main([]) == 0
     out, err = capsys.readouterr()
     lines = [line for line in out.splitlines() if line.endswith("1 loop") or "from numba" in line or line.startswith("raw")]
-    headings = [f"{name}: parallel, 1 loop" for name in ("MAP", "ZIP", "REDUCE", "MATMUL")]
-    assert lines[:4] == headings
-    assert [line.strip("= ") for line in lines[4:]] == [
-        each for name in ("MAP", "ZIP", "REDUCE", "MATMUL") for each in (f"{name}: report from numba", "raw 3")
-    ]
+    names = ("MAP", "ZIP", "REDUCE", "MATMUL")
+    assert lines[:4] == [f"{name}: parallel, 1 loop" for name in names]
+    assert [line.strip("= ") for line in lines[4:]] == [each for name in names for each in (f"{name}: report from numba", "raw 3")]
     assert err == ""
 
 
-def test_one_function_the_level_and_lines_of_json_can_be_chosen(monkeypatch, capsys):
-    monkeypatch.setattr(diagnostics, "examine", simple_report)
+def test_one_function_the_level_and_lines_of_json_can_be_chosen(simple_reports, capsys):
     assert parallel_check.main(["--function", "zip", "--level", "0"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "ZIP: parallel, 1 loop",
@@ -148,18 +138,17 @@ def test_one_function_the_level_and_lines_of_json_can_be_chosen(monkeypatch, cap
     assert row["compiled"][0]["loops"][0]["source"] == "for i in prange(n):"
 
 
-def test_an_unwritten_task_is_one_line_of_the_report(monkeypatch, capsys):
-    monkeypatch.setattr(diagnostics, "examine", lambda name, level: unwritten() if name == "map" else simple_report(name, level))
+def test_an_unwritten_task_is_one_line_of_the_report_and_an_error_of_another_kind_is_not_swallowed(monkeypatch, capsys):
+    def unwritten(name, level):
+        if name == "map":
+            raise NotImplementedError(message)
+        return simple_report(name, level)
+
+    monkeypatch.setattr(diagnostics, "examine", unwritten)
+    message = "Need to implement for Task 3.1"
     assert parallel_check.main(["--level", "0"]) == 1
-    out = capsys.readouterr().out.splitlines()
-    assert out[:2] == ["MAP: Task 3.1 is not written yet", "ZIP: parallel, 1 loop"]
-
-
-def test_an_error_of_another_kind_is_not_swallowed(monkeypatch):
-    def fail(name, level):
-        raise NotImplementedError("something else")
-
-    monkeypatch.setattr(diagnostics, "examine", fail)
+    assert capsys.readouterr().out.splitlines()[:2] == ["MAP: Task 3.1 is not written yet", "ZIP: parallel, 1 loop"]
+    message = "something else"
     with pytest.raises(NotImplementedError, match="something else"):
         parallel_check.main([])
 

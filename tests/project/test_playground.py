@@ -2,20 +2,18 @@
 
 import random
 import shlex
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from course.manifest import ROOT
 from project import run_playground
 from project.lab.playground import script
 from project.lab.playground.board import curves, encode, pretty, read
 from project.lab.playground.points import Points, make_points, read_csv, split
 from project.lab.playground.setting import FEATURES, PlaygroundSetting, inputs
 from project.lab.playground.trainers import make_trainer
+from tests.project.programs import refusal
 
 NETWORKS = ("scalars", "tensors", "fast")
 ACTIVATIONS = {
@@ -24,9 +22,6 @@ ACTIVATIONS = {
     "sigmoid": (lambda z: 1 / (1 + np.exp(-z)), lambda h: h * (1 - h)),
     "linear": (lambda z: z, np.ones_like),
 }
-
-
-# Settings
 
 
 @pytest.mark.parametrize(
@@ -58,9 +53,6 @@ def test_the_sizes_begin_with_the_inputs_and_end_with_one_output():
 def test_the_inputs_are_functions_of_coordinates_from_minus_1_to_1():
     assert inputs(list(FEATURES), (0.75, 0.25)) == pytest.approx([0.5, -0.5, 0.25, 0.25, -0.25, 1.0, -1.0])
     assert inputs(["x2"], (0.0, 1.0)) == [1.0]
-
-
-# Points
 
 
 def test_noise_moves_points_and_keeps_their_labels():
@@ -113,19 +105,12 @@ def test_one_coordinate_that_never_changes_is_not_a_division_by_zero():
         ("0,0,1,test\n0,0,0,test\n", "expected at least one line with train"),
         ('0,"0,1\n0,0,1\n', "comma-separated values, got text that cannot be split"),
         ("0,0,1\n" * 200_000, "expected at most 1,000,000 bytes"),
+        ("\xff\xfe0,0,1", "expected UTF-8 text"),
     ],
 )
 def test_a_csv_file_that_cannot_be_read_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
-        read_csv(text.encode(), 30, 0)
-
-
-def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(ValueError, match="expected UTF-8 text"):
-        read_csv(b"\xff\xfe0,0,1", 0, 0)
-
-
-# Networks, against NumPy
+        read_csv(text.encode("latin-1"), 30, 0)
 
 
 def forward(weights, biases, x, activation):
@@ -203,11 +188,11 @@ def test_a_weight_and_a_bias_can_be_set(network):
 
 @pytest.mark.parametrize(("network", "optimizer", "rate"), [("scalars", "Adam", 0.05), ("tensors", "momentum", 0.1)])
 def test_every_optimizer_learns_circle(network, optimizer, rate):
-    check_learning(network, optimizer, rate)
+    check_learning(network, optimizer, rate, epochs=40, points=60)
 
 
-def check_learning(network, optimizer, rate):
-    trainer = make_trainer(PlaygroundSetting(network=network, dataset="Circle", optimizer=optimizer, rate=rate, epochs=60, layers="6"))
+def check_learning(network, optimizer, rate, **size):
+    trainer = make_trainer(PlaygroundSetting(network=network, dataset="Circle", optimizer=optimizer, rate=rate, layers="6", **size))
     while not trainer.done:
         trainer.run_epoch()
     assert trainer.losses[-1] < 0.3 < trainer.losses[0]
@@ -224,9 +209,6 @@ def test_the_test_loss_is_that_of_the_test_points_after_the_epoch():
     alone = make_trainer(PlaygroundSetting(test=0))
     alone.run_epoch()
     assert alone.test_losses == [None]
-
-
-# Changes during a run
 
 
 def test_settings_change_between_two_updates():
@@ -257,9 +239,6 @@ def test_added_points_are_trained_on_and_removed_ones_are_not():
     np.testing.assert_allclose(trainer.biases()[-1], biases[-1], rtol=1e-4)
 
 
-# The same run elsewhere
-
-
 def test_script_and_command_repeat_the_run(capsys):
     check_repeated_run({"regularization": "L2", "noise": 0.1}, capsys)
 
@@ -269,10 +248,11 @@ def check_repeated_run(values, capsys):
     trainer = make_trainer(setting)
     while not trainer.done:
         trainer.run_epoch()
-    done = subprocess.run([sys.executable, "-c", script.write(setting)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert [line.split()[1] for line in done.stdout.splitlines()] == ["10", "12"]
-    assert done.stdout.splitlines()[-1] == f"epoch 12  loss {trainer.losses[-1]:.4f}"
+    exec(compile(script.write(setting), "script", "exec"), {"__name__": "__main__"})
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert [line.split()[1] for line in out.splitlines()] == ["10", "12"]
+    assert out.splitlines()[-1] == f"epoch 12  loss {trainer.losses[-1]:.4f}"
     _, program, *arguments = shlex.split(setting.command())
     assert program == "project/run_playground.py"
     assert run_playground.main(arguments) == 0
@@ -282,19 +262,11 @@ def check_repeated_run(values, capsys):
 def test_a_file_of_points_is_trained_on(tmp_path, capsys):
     path = tmp_path / "my points.csv"
     path.write_text(make_points(PlaygroundSetting(points=20)).to_csv(), encoding="utf-8")
-    setting = PlaygroundSetting(file=str(path), epochs=2)
-    assert run_playground.main(shlex.split(setting.command())[2:]) == 0
+    assert run_playground.main(shlex.split(PlaygroundSetting(file=str(path), epochs=2).command())[2:]) == 0
     assert "correct" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        run_playground.main(["--file", str(tmp_path / "nothing.csv")])
-    assert "No such file" in capsys.readouterr().err
+    assert "No such file" in refusal(run_playground, capsys, "--file", tmp_path / "nothing.csv")
     path.write_text("0,0,2\n0,0,1\n", encoding="utf-8")
-    with pytest.raises(SystemExit):
-        run_playground.main(["--file", str(path)])
-    assert "line 1 of the file expected the label 0 or 1, got '2'" in capsys.readouterr().err
-
-
-# The board
+    assert "line 1 of the file expected the label 0 or 1, got '2'" in refusal(run_playground, capsys, "--file", path)
 
 
 def test_cells_become_bytes_that_begin_with_the_lowest_color():
@@ -315,15 +287,21 @@ def test_names_of_inputs_are_shown_as_in_a_formula():
     assert [pretty(name) for name in FEATURES] == ["x₁", "x₂", "x₁²", "x₂²", "x₁x₂", "sin(x₁)", "sin(x₂)"]
 
 
-def test_what_the_browser_sends_is_checked():
-    trainer = make_trainer(PlaygroundSetting(points=10, layers="3"))
-    assert read({"kind": "add", "x": 0.5, "y": 2}, trainer) == {"kind": "add", "x": (0.5, 1.0)}
-    assert read({"kind": "delete", "number": 9.0}, trainer) == {"kind": "delete", "number": 9}
-    assert read({"kind": "layers", "layers": [4, 2]}, trainer) == {"kind": "layers", "layers": [4, 2]}
-    assert read({"kind": "layers", "layers": []}, trainer) == {"kind": "layers", "layers": []}
-    weight = {"kind": "weight", "layer": 0, "i": 1, "j": 2, "value": 0.5}
-    assert read(weight | {"serial": 1}, trainer) == weight
-    assert read({"kind": "bias", "layer": 1, "j": 0, "value": -1}, trainer) == {"kind": "bias", "layer": 1, "i": 0, "j": 0, "value": -1.0}
+WEIGHT = {"kind": "weight", "layer": 0, "i": 1, "j": 2, "value": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"kind": "add", "x": 0.5, "y": 2}, {"kind": "add", "x": (0.5, 1.0)}),
+        ({"kind": "delete", "number": 9.0}, {"kind": "delete", "number": 9}),
+        *[({"kind": "layers", "layers": layers},) * 2 for layers in ([4, 2], [])],
+        (WEIGHT | {"serial": 1}, WEIGHT),
+        ({"kind": "bias", "layer": 1, "j": 0, "value": -1}, {"kind": "bias", "layer": 1, "i": 0, "j": 0, "value": -1.0}),
+    ],
+)
+def test_what_the_browser_sends_is_checked(event, expected):
+    assert read(event, make_trainer(PlaygroundSetting(points=10, layers="3"))) == expected
 
 
 @pytest.mark.parametrize(
@@ -335,18 +313,9 @@ def test_what_the_browser_sends_is_checked():
         {"kind": "other"},
         {"kind": "add", "x": "0", "y": 0},
         {"kind": "add", "x": float("nan"), "y": 0},
-        {"kind": "delete", "number": 10},
-        {"kind": "delete", "number": -1},
-        {"kind": "delete", "number": 0.5},
-        {"kind": "delete", "number": True},
-        {"kind": "layers", "layers": [9]},
-        {"kind": "layers", "layers": [0]},
-        {"kind": "layers", "layers": [1] * 7},
-        {"kind": "layers", "layers": "4,3"},
-        {"kind": "weight", "layer": 2, "i": 0, "j": 0, "value": 0},
-        {"kind": "weight", "layer": 0, "i": 2, "j": 0, "value": 0},
-        {"kind": "weight", "layer": 0, "i": 0, "j": 3, "value": 0},
-        {"kind": "weight", "layer": 0, "i": 0, "j": 0, "value": None},
+        *[{"kind": "delete", "number": number} for number in (10, -1, 0.5, True)],
+        *[{"kind": "layers", "layers": layers} for layers in ([9], [0], [1] * 7, "4,3")],
+        *[WEIGHT | wrong for wrong in ({"layer": 2}, {"i": 2}, {"j": 3}, {"value": None})],
     ],
     ids=str,
 )

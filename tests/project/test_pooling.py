@@ -1,22 +1,13 @@
 """Pooling window by window: its values, its gradient, and its descriptions."""
 
-import re
-
 import numpy as np
 import pytest
 
-from project.lab.explorers.pooling import (
-    RULES,
-    Pooling,
-    arithmetic,
-    back_arithmetic,
-    back_panels,
-    forward_panels,
-    lesson,
-    rule_of,
-    sentence,
-)
+from project.lab.explorers import pooling as explorer
+from project.lab.explorers.pooling import RULES, Pooling, arithmetic, back_panels, forward_panels, rule_of, sentence
 from project.lab.typed.source import Refused
+from tests.errors import raises
+from tests.project.test_convolution import labels
 
 IMAGE = np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]])
 TIED = np.array([[2.0, 2, 0, 1], [2, 0, 1, 0]])
@@ -25,10 +16,6 @@ GRADIENT = np.array([[10.0, 20]])
 
 def pooling(image=IMAGE, window=(2, 2), kind="max"):
     return Pooling(image, window, kind)
-
-
-def labels(markup):
-    return re.findall(r'aria-label="([^"]*)" (?:role|data-pick)', markup)
 
 
 def test_the_elements_of_a_window_form_a_row():
@@ -44,7 +31,7 @@ def test_a_window_becomes_its_maximum_or_its_mean():
 
 @pytest.mark.parametrize("window", [(3, 2), (2, 3), (4, 2)])
 def test_a_window_that_does_not_divide_the_image_is_refused(window):
-    with pytest.raises(Refused, match=re.escape(f"expected a window that divides the image of shape (2, 4), got {window}")):
+    with raises(Refused, f"expected a window that divides the image of shape (2, 4), got {window}"):
         pooling(window=window)
 
 
@@ -66,7 +53,7 @@ LAST = [[0, 0, 0, 0], [10, 0, 20, 0]]
 def test_three_rules_for_ties_are_recognized(gradient, rule):
     shown = pooling(TIED)
     assert rule_of(shown, GRADIENT, np.array(gradient, float)) == rule
-    assert f"In 2 of 2 windows, several values are equal to the maximum: {RULES[rule]}." in lesson(shown, rule)
+    assert f"In 2 of 2 windows, several values are equal to the maximum: {RULES[rule]}." in explorer.lesson(shown, rule)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +81,7 @@ def test_a_window_is_written_out_as_arithmetic():
 def test_the_backward_pass_is_written_out_and_shows_incoming_gradients_and_their_targets():
     shown = pooling()
     gradient = shown.gradients(GRADIENT)["all"]
-    said = back_arithmetic(shown, 2, GRADIENT, gradient)
+    said = explorer.back_arithmetic(shown, 2, GRADIENT, gradient)
     assert said == "out.grad[0, 1] = 20\nvalues    3, 4, 7, 8\ngradients 0, 0, 0, 20"
     _, arrives, back = back_panels(shown, 0, GRADIENT, gradient)
     assert labels(arrives) == ["gradient of the result[0, 0] = 10", "gradient of the result[0, 1] = 20"]

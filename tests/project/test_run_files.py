@@ -24,7 +24,7 @@ from project.lab.training.trainer import Setting, TensorSetting
 UNIQUE = {"id", "started", "seconds"}
 """What differs between two runs with the same setting."""
 
-TEXT = [*run_gpt.Setting(steps=7, batch=2, context=8, layers=1, heads=2, width=8).flags(), "--log-every", "3", "--length", "1"]
+TEXT = [*run_gpt.Setting(steps=7, batch=2, context=4, layers=1, heads=2, width=8).flags(), "--log-every", "3", "--length", "1"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +33,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "a" / "runs"
     monkeypatch.setenv("MINITORCH_RUNS", str(path))
     monkeypatch.setattr(text_trainer, "FastBackend", SimpleBackend)  # compiles no kernels
+    monkeypatch.setattr(text_trainer, "VALIDATION_BATCHES", 2)
     return path
 
 
@@ -56,11 +57,17 @@ class Points:
         self.losses, self.correct, self.seconds = list(losses), [1] * len(losses), [0.25] * len(losses)
 
 
-def kept(losses, epochs=None, **options):
-    """The file of a run with these losses, as a document."""
+def kept_trainer(losses, epochs=None, **options):
+    """A trainer with these losses, whose run was kept."""
     trainer = Points(losses, epochs)
     run_files.begin(trainer)
     run_files.keep(trainer, **options)
+    return trainer
+
+
+def kept(losses, epochs=None, **options):
+    """The file of a run with these losses, as a document."""
+    trainer = kept_trainer(losses, epochs, **options)
     return json.loads((run_files.folder() / f"{trainer.run_file.id}.json").read_text())
 
 
@@ -105,17 +112,13 @@ def test_a_loss_that_is_no_number_becomes_null_and_a_file_that_cannot_be_opened_
 def test_a_run_that_ended_early_is_stopped_and_one_without_an_epoch_is_not_kept():
     document = kept([1.0], epochs=3)
     assert (document["status"], document["finished"], document["total"]) == ("stopped", 1, 3)
-    trainer = Points([], epochs=3)
-    run_files.begin(trainer)
-    run_files.keep(trainer)
+    kept_trainer([], epochs=3)
     run_files.keep(None)
     assert only_run().id == document["id"]
 
 
 def test_keeping_a_run_again_replaces_its_file_even_after_the_modules_were_reloaded(monkeypatch):
-    trainer = Points([1.0], epochs=2)
-    run_files.begin(trainer)
-    run_files.keep(trainer)
+    trainer = kept_trainer([1.0], epochs=2)
     first = only_run()
     trainer.losses.append(0.5)
     trainer.correct.append(4)
@@ -133,9 +136,7 @@ def test_keeping_a_run_again_replaces_its_file_even_after_the_modules_were_reloa
 
 
 def test_a_failed_run_stays_failed_and_nothing_is_written_twice():
-    trainer = Points([1.0], epochs=2)
-    run_files.begin(trainer)
-    run_files.keep(trainer, "failed", "ValueError: no")
+    trainer = kept_trainer([1.0], 2, status="failed", note="ValueError: no")
     run_files.begin(trainer)
     run_files.keep(trainer)
     assert (only_run().status, only_run().note) == ("failed", "ValueError: no")
@@ -147,15 +148,14 @@ def test_a_failed_run_stays_failed_and_nothing_is_written_twice():
 def test_only_the_newest_runs_are_kept_and_no_other_file_is_removed(folder, monkeypatch):
     monkeypatch.setattr(run_files, "MOST_RUNS", 3)
     folder.mkdir(parents=True)
-    (folder / "notes.json").write_text("{}")
-    (folder / "00000000.json").write_text("{}")
-    ids = []
-    for second in range(5):
+    for name in ("notes.json", "00000000.json"):
+        (folder / name).write_text("{}")
+    ids = [f"20260101-00000{second}-000-run_scalar-abcdef" for second in range(5)]
+    for id in ids:
         trainer = Points([1.0])
         run_files.begin(trainer)
-        trainer.run_file.id = f"20260101-00000{second}-000-run_scalar-abcdef"
+        trainer.run_file.id = id
         run_files.keep(trainer)
-        ids.append(trainer.run_file.id)
     assert [run.id for run in run_files.read_all()[0]] == ids[:1:-1]
     assert [run.id for run in run_files.latest(2)] == ids[:2:-1]
     assert {path.name for path in folder.iterdir()} == {"notes.json", "00000000.json", *(f"{id}.json" for id in ids[2:])}
@@ -192,9 +192,8 @@ def test_the_programs_print_what_they_record(capsys):
     assert run_fast_tensor.main(["--points", "12", "--hidden", "3", "--epochs", "2", "--log-every", "1"]) == 0
     run = only_run()
     found = re.findall(r"loss +(\S+)  correct +(\d+)/12", capsys.readouterr().out)
-    assert [
-        (f"{loss:.4f}", str(round(12 * right))) for loss, right in zip(run.curves["loss"], run.curves["accuracy"], strict=True)
-    ] == found
+    recorded = zip(run.curves["loss"], run.curves["accuracy"], strict=True)
+    assert [(f"{loss:.4f}", str(round(12 * right))) for loss, right in recorded] == found
     assert (run.program, run.settings["backend"], run.status) == ("run_fast_tensor", "cpu", "finished")
 
 
@@ -278,19 +277,18 @@ DAMAGED = [
     *[{"resumable_at": "x"}, {"curves": []}, {"curves": {"epoch": 1}}, {"curves": {"epoch": [1, 2], "loss": [1.0]}}],
     *[{"curves": {"epoch": [None], "loss": [1.0]}}, {"curves": {"epoch": [1], "loss": ["1"]}}],
 ]
-OTHER = "is not a training run; move it to another folder"
-NEWER = "was written by a newer version of MiniTorch; update this one to read it"
+DAMAGE, OTHER = "is damaged; delete it", "is not a training run; move it to another folder"
 
 
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        *[(spoiled(**changes), "is damaged; delete it") for changes in DAMAGED],
-        *[(lambda document, text=text: text, "is damaged; delete it") for text in ("", "\udcff", "[" * 100_000)],
+        *[(spoiled(**changes), DAMAGE) for changes in DAMAGED],
+        *[(lambda document, text=text: text, DAMAGE) for text in ("", "\udcff", "[" * 100_000)],
         *[(lambda document, text=text: text, OTHER) for text in ("[]", '{"loss": 1}')],
-        (lambda document: json.dumps(document)[:-9], "is damaged; delete it"),
+        (lambda document: json.dumps(document)[:-9], DAMAGE),
         (lambda document: json.dumps(document) + " " * 1_000_000, OTHER),
-        (spoiled(format=2, more=1), NEWER),
+        (spoiled(format=2, more=1), "was written by a newer version of MiniTorch; update this one to read it"),
     ],
 )
 def test_a_file_that_is_no_run_is_listed_with_what_to_do(folder, spoil, reason):

@@ -1,8 +1,13 @@
 """The program that trains a GPT on a text: what it learns, prints, refuses and saves, and how it resumes; on the simple backend."""
 
+import io
 import math
 import re
+import shlex
 import signal
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,13 +23,16 @@ from tests.project.programs import refusal
 HELP = "run: python project/run_gpt.py --help"
 SENTENCE = "The cat sat on the mat, and the dog lay on the log.\n"
 
-TINY = Setting(steps=7, batch=2, context=8, layers=1, heads=2, width=8, dropout=0.2, seed=3)
+TINY = Setting(steps=7, batch=2, context=4, layers=1, heads=2, width=8, dropout=0.2, seed=3)
 
 
-@pytest.fixture(autouse=True)
-def on_the_simple_backend(monkeypatch):
-    """Train without compiling kernels."""
-    monkeypatch.setattr(text_trainer, "FastBackend", SimpleBackend)
+@pytest.fixture(scope="module", autouse=True)
+def on_the_simple_backend():
+    """Train without compiling kernels, and validate with two batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_trainer, "FastBackend", SimpleBackend)
+        patch.setattr(text_trainer, "VALIDATION_BATCHES", 2)
+        yield
 
 
 @pytest.fixture
@@ -42,9 +50,35 @@ def weights(run):
     return {name: value.to_numpy().tobytes() for name, value in run.model.state_dict().items()}
 
 
-def plain(text):
-    """The output without times."""
-    return re.sub(r"\d+\.\d+ s", "", text)
+def trained(run):
+    """The weights, the losses and a sampled text of a run, at its end."""
+    while not run.done:
+        run.advance()
+    return weights(run), run.losses, list(run.sample("The ", 9, 1.0))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The results of a run that was not interrupted."""
+    return trained(Run(TINY, SENTENCE * 10))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of the program: its text, the contents of its checkpoint, and what it printed."""
+    folder = tmp_path_factory.mktemp("gpt")
+    (folder / "text").write_text(SENTENCE * 10, encoding="utf-8")
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        assert run_gpt.main(small(folder / "text", "--checkpoint", str(folder / "run"))) == 0
+    return SimpleNamespace(text=folder / "text", checkpoint=(folder / "run").read_bytes(), out=out.getvalue(), err=err.getvalue())
+
+
+@pytest.fixture
+def path(tmp_path, finished):
+    """The checkpoint of a finished run."""
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(finished.checkpoint)
+    return path
 
 
 def test_the_book_is_prose_without_code_and_without_what_stands_above_the_titles():
@@ -87,28 +121,22 @@ def test_a_text_needs_one_character_more_than_ten_contexts():
         Text("ab" * 20, 4)
 
 
-def test_a_run_resumed_after_any_step_ends_with_the_weights_of_one_that_was_not_interrupted(tmp_path):
-    whole = Run(TINY, SENTENCE * 10)
-    for _ in range(7):
-        whole.advance()
-    expected = weights(whole), whole.losses, list(whole.sample("The ", 9, 1.0))
-    assert expected[0] != weights(Run(TINY, SENTENCE * 10))
-    for step in (0, 3):
-        run = Run(TINY, SENTENCE * 10)
-        for _ in range(step):
-            run.advance()
-        checkpoint.save(tmp_path / "run", run.checkpoint())
-        minitorch.rand((3,))  # random numbers drawn elsewhere
-        run = Run.restored(checkpoint.load(tmp_path / "run"), SENTENCE * 10)
-        assert run.step == step
-        run.validation_loss()
-        while not run.done:
-            run.advance()
-        assert (weights(run), run.losses, list(run.sample("The ", 9, 1.0))) == expected
+@pytest.mark.parametrize("step", [0, 3])
+def test_a_run_resumed_after_any_step_ends_with_the_weights_of_one_that_was_not_interrupted(whole, step, tmp_path):
+    run = Run(TINY, SENTENCE * 10)
+    assert weights(run) != whole[0]
+    for _ in range(step):
+        run.advance()
+    checkpoint.save(tmp_path / "run", run.checkpoint())
+    minitorch.rand((3,))  # random numbers drawn elsewhere
+    run = Run.restored(checkpoint.load(tmp_path / "run"), SENTENCE * 10)
+    assert run.step == step
+    run.validation_loss()
+    assert trained(run) == whole
 
 
 def test_the_learning_rate_falls_to_a_tenth_and_gradients_are_cut_to_the_same_length(monkeypatch):
-    run = Run(TINY, SENTENCE * 10)
+    run = Run(replace(TINY, steps=3), SENTENCE * 10)
     step, lengths = run.optimizer.step, []
 
     def measured():
@@ -121,105 +149,113 @@ def test_the_learning_rate_falls_to_a_tenth_and_gradients_are_cut_to_the_same_le
     assert run.schedule.get_last_lr() == [3e-3]
     while not run.done:
         run.advance()
-    assert lengths == pytest.approx([0.25] * 7, rel=1e-4)
+    assert lengths == pytest.approx([0.25] * 3, rel=1e-4)
     assert run.schedule.get_last_lr() == pytest.approx([3e-4])
 
 
-def test_validation_drops_nothing_asks_the_same_each_time_and_leaves_the_run_as_it_was():
-    expected = Run(TINY, SENTENCE * 10).advance()
+def test_validation_drops_nothing_asks_the_same_each_time_and_leaves_the_run_as_it_was(whole):
     run = Run(TINY, SENTENCE * 10)
     assert run.validation_loss() == run.validation_loss()
     assert run.model.training
-    assert run.advance() == expected
+    assert run.advance() == whole[1][0]
     run.model.eval()
     pieces, following = run.text.batch(run.text.valid, 50, np.random.default_rng(0))
-    shares = np.exp(run.model(pieces).to_numpy().astype(float).reshape(400, -1))
-    expected = -np.log(shares / shares.sum(1, keepdims=True))[np.arange(400), following.to_numpy()].mean()
+    shares = np.exp(run.model(pieces).to_numpy().astype(float).reshape(200, -1))
+    expected = -np.log(shares / shares.sum(1, keepdims=True))[np.arange(200), following.to_numpy()].mean()
     assert run.loss(pieces, following).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_it_prints_the_text_the_log_the_outcome_and_what_the_network_writes(file, capsys):
-    assert run_gpt.main(small(file)) == 0
-    out, err = capsys.readouterr()
-    head, size, *log, summary, gap, written, _ = out.split("\n", 9)
-    assert head == f"{file}: 468 characters to train on, 52 to validate with, 18 different"
-    assert size == "GPT: 1,096 parameters"  # 18 · 8 + 8 · 8 + 12 · 8² + 13 · 8 + 16
+def test_it_prints_the_text_the_log_the_outcome_and_what_the_network_writes(finished):
+    head, size, *log, summary, gap, written, _ = finished.out.split("\n", 9)
+    assert head == f"{finished.text}: 468 characters to train on, 52 to validate with, 18 different"
+    assert size == "GPT: 1,064 parameters"  # 18 · 8 + 4 · 8 + 12 · 8² + 13 · 8 + 16
     pattern = r"step (\d)/7  loss \d\.\d{4}  valid \d\.\d{4}  \d+\.\d{3} s a step"
     assert [re.fullmatch(pattern, line)[1] for line in log] == ["2", "4", "6", "7"]
     assert re.fullmatch(r"7 of 7 steps in \d+\.\d s \(\d+\.\d{3} s a step\)\.", summary)
     assert gap == ""
     assert written.startswith("The ")
-    assert len(out.partition("s a step).\n\n")[2]) == len("The ") + 5 + len("\n")
-    assert err == ""
+    assert len(finished.out.partition("s a step).\n\n")[2]) == len("The ") + 5 + len("\n")
+    assert finished.err == ""
 
 
-def test_a_line_is_the_mean_since_the_line_before_and_another_seed_gives_others(file, capsys):
-    def told(*more):
-        assert run_gpt.main(small(file, "--log-every", "4", *more)) == 0
-        return re.findall(r"loss (\d\.\d{4})", capsys.readouterr().out)
-
-    run = Run(TINY, SENTENCE * 10)
-    losses = [run.advance() for _ in range(7)]
-    assert told() == [f"{np.mean(losses[:4]):.4f}", f"{np.mean(losses[4:]):.4f}"] != told("--seed", "4")
+def test_a_line_is_the_mean_since_the_line_before_and_another_seed_gives_others(file, whole, finished, capsys):
+    means = [f"{np.mean(losses):.4f}" for losses in np.split(np.array(whole[1]), [2, 4, 6])]
+    assert re.findall(r"loss (\d\.\d{4})", finished.out) == means
+    run_gpt.main(small(file, "--seed", "4", "--steps", "2"))
+    assert re.findall(r"loss (\d\.\d{4})", capsys.readouterr().out) != means[:1]
 
 
 def test_what_would_command_a_terminal_is_not_printed(tmp_path, capsys):
     path = tmp_path / "escapes"
     path.write_text("\x1b[2J\x07" * 30, encoding="utf-8")
-    assert run_gpt.main(small(path)) == 0
+    assert run_gpt.main(small(path, "--steps", "1")) == 0
     out = capsys.readouterr().out
     assert "\N{REPLACEMENT CHARACTER}" in out
     assert not {"\x1b", "\x07"} & set(out)
 
 
-def test_without_a_beginning_it_begins_with_the_or_with_the_first_character(tmp_path, capsys):
-    path = tmp_path / "text"
-    path.write_text("zyx" * 40, encoding="utf-8")
-    run_gpt.main(small(path, "--length", "0"))
-    assert capsys.readouterr().out.endswith(").\n\nz\n")
-    run_gpt.main(small(path, "--length", "0", "--beginning", "xyz"))
-    assert capsys.readouterr().out.endswith(").\n\nxyz\n")
+@pytest.mark.parametrize(("flags", "written"), [([], "z"), (["--beginning", "xyz"], "xyz")])
+def test_without_a_beginning_it_begins_with_the_or_with_the_first_character(tmp_path, capsys, flags, written):
+    (tmp_path / "text").write_text("zyx" * 40, encoding="utf-8")
+    run_gpt.main(small(tmp_path / "text", "--steps", "1", "--length", "0", *flags))
+    assert capsys.readouterr().out.endswith(f").\n\n{written}\n")
+
+
+TOO_SHORT = "the text expected at least 641 characters for a context of 64, got 3; take a longer text or a smaller --context"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("command", "message"),
     [
-        (["--steps", "0"], "steps expected a whole number from 1 to 1000000, got 0"),
-        (["--batch", "1.5"], "batch expected a whole number from 1 to 4096, got 1.5"),
-        (["--context", "many"], "context expected a whole number from 1 to 4096, got 'many'"),
-        (["--layers", "-1"], "layers expected a whole number from 1 to 100, got -1"),
-        (["--heads", "5"], "heads expected a number that divides width, 64, got 5"),
-        (["--width", "4097"], "width expected a whole number from 1 to 4096, got 4097"),
-        (["--dropout", "1"], "dropout expected a number from 0.0 to 0.9, such as 0.0, got 1.0"),
-        (["--rate", "nan"], "rate expected a number from 1e-09 to 1.0, such as 0.003, got nan"),
-        (["--seed", "-1"], "seed expected a whole number from 0 to 4294967295, got -1"),
+        ("--steps 0", "steps expected a whole number from 1 to 1000000, got 0"),
+        ("--batch 1.5", "batch expected a whole number from 1 to 4096, got 1.5"),
+        ("--context many", "context expected a whole number from 1 to 4096, got 'many'"),
+        ("--layers -1", "layers expected a whole number from 1 to 100, got -1"),
+        ("--heads 5", "heads expected a number that divides width, 64, got 5"),
+        ("--width 4097", "width expected a whole number from 1 to 4096, got 4097"),
+        ("--dropout 1", "dropout expected a number from 0.0 to 0.9, such as 0.0, got 1.0"),
+        ("--rate nan", "rate expected a number from 1e-09 to 1.0, such as 0.003, got nan"),
+        ("--seed -1", "seed expected a whole number from 0 to 4294967295, got -1"),
+        ("--length -1", f"Invalid value for '--length': expected a whole number of at least 0, got -1; {HELP}"),
+        ("--temperature -0.5", "temperature expected a number from 0 to 1000, got -0.5"),
+        ("--beginning ''", "beginning expected at least one character, got none"),
+        ("--beginning 'Öl and ß'", "beginning expected characters that the text has, got 'Ö', 'ß' as well; leave these out"),
+        ("--text {empty}", "{empty} expected a text, got an empty file; name another with --text FILE"),
+        ("--text {latin}", "{latin} expected text in UTF-8, got byte 0xe9 at 3, which is none; save it as UTF-8"),
+        ("--text {windows}", TOO_SHORT),  # marks of Windows do not count
+        ("--text {missing}", "[Errno 2] No such file or directory: '{missing}'"),
+        ("--text {here}", "[Errno 21] Is a directory: '{here}'"),
+        ("--resume", "--resume expected the file to resume from, got none; add --checkpoint FILE"),
         (
-            ["--length", "-1"],
-            "Invalid value for '--length': expected a whole number of at least 0, got -1; run: python project/run_gpt.py --help",
+            "--checkpoint {path} --batch 2",
+            "--checkpoint expected a new file, got '{path}', which exists; add --resume to resume it, or delete it",
         ),
-        (["--temperature", "-0.5"], "temperature expected a number from 0 to 1000, got -0.5"),
-        (["--beginning", ""], "beginning expected at least one character, got none"),
-        (["--beginning", "Öl and ß"], "beginning expected characters that the text has, got 'Ö', 'ß' as well; leave these out"),
-        (["--resume"], "--resume expected the file to resume from, got none; add --checkpoint FILE"),
+        (
+            "--checkpoint {missing}/gpt",
+            "--checkpoint expected a file in an existing folder, got '{missing}/gpt'; make '{missing}' first",
+        ),
+        (
+            "--checkpoint {path} --resume --steps 9 --rate 0.5 --seed 3",
+            "--resume expected the settings of {path}, got --steps 9 (there 7), --rate 0.5 (there 0.003); leave these options out, or "
+            "begin a new run",
+        ),
+        (
+            "--checkpoint {path} --resume --text {backwards}",  # the same characters
+            "{path} was made with another text; name that one with --text FILE, or begin anew",
+        ),
+        (
+            "--checkpoint {missing} --resume",
+            "expected a checkpoint at {missing}, got none; name the file of a run that was begun, or leave out --resume",
+        ),
     ],
 )
-def test_wrong_flags_are_refused_in_a_line(arguments, message, capsys):
-    assert refusal(run_gpt, capsys, *arguments) == message
-
-
-def test_files_that_are_no_texts_are_refused_by_name(tmp_path, capsys):
-    path = tmp_path / "text"
-    too_short = "the text expected at least 641 characters for a context of 64, got 3; take a longer text or a smaller --context"
-    for content, message in [
-        (None, f"[Errno 2] No such file or directory: '{path}'"),
-        (b"", f"{path} expected a text, got an empty file; name another with --text FILE"),
-        (b"caf\xe9 au lait", f"{path} expected text in UTF-8, got byte 0xe9 at 3, which is none; save it as UTF-8"),
-        (b"\xef\xbb\xbfo\r\no", too_short),  # marks of Windows do not count
-    ]:
-        if content is not None:
-            path.write_bytes(content)
-        assert refusal(run_gpt, capsys, "--text", path) == message
-    assert refusal(run_gpt, capsys, "--text", tmp_path) == f"[Errno 21] Is a directory: '{tmp_path}'"
+def test_what_cannot_be_trained_is_refused_in_a_line(path, command, message, capsys):
+    here = path.parent
+    contents = {"empty": b"", "latin": b"caf\xe9 au lait", "windows": b"\xef\xbb\xbfo\r\no", "backwards": SENTENCE[::-1].encode() * 10}
+    for name, content in contents.items():
+        (here / name).write_bytes(content)
+    paths = {"path": path, "here": here, "missing": here / "missing"} | {name: here / name for name in contents}
+    assert refusal(run_gpt, capsys, *(word.format(**paths) for word in shlex.split(command))) == message.format(**paths)
 
 
 def test_a_loss_that_is_not_a_number_ends_it_and_is_not_kept(file, tmp_path, monkeypatch, capsys):
@@ -232,34 +268,12 @@ def test_a_loss_that_is_not_a_number_ends_it_and_is_not_kept(file, tmp_path, mon
     assert checkpoint.load(path).about["step"] == 2
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The contents of the checkpoint of a finished run."""
-    folder = tmp_path_factory.mktemp("gpt")
-    (folder / "text").write_text(SENTENCE * 10, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_trainer, "FastBackend", SimpleBackend)
-        run_gpt.main(small(folder / "text", "--checkpoint", str(folder / "run")))
-    return (folder / "run").read_bytes()
-
-
-@pytest.fixture
-def path(tmp_path, finished):
-    """The checkpoint of a finished run."""
-    path = tmp_path / "run.safetensors"
-    path.write_bytes(finished)
-    return path
-
-
-def test_a_finished_run_that_is_resumed_writes_the_same_again(file, path, capsys):
-    before = path.read_bytes()
-    run_gpt.main(small(file))
-    expected = capsys.readouterr().out
-    assert run_gpt.main(["--text", str(file), "--checkpoint", str(path), "--resume", "--length", "5"]) == 0
+def test_a_finished_run_that_is_resumed_writes_the_same_again(finished, path, capsys):
+    assert run_gpt.main(["--text", str(finished.text), "--checkpoint", str(path), "--resume", "--length", "5"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[2] == "Resuming after step 7 of 7."
-    assert out.partition("s a step).\n")[2] == expected.partition("s a step).\n")[2]
-    assert path.read_bytes() == before
+    assert out.partition("s a step).\n")[2] == finished.out.partition("s a step).\n")[2]
+    assert path.read_bytes() == finished.checkpoint
 
 
 def test_ctrl_c_saves_where_it_stands_and_the_command_told_goes_on_to_the_same_weights(file, path, tmp_path, monkeypatch, capsys):
@@ -309,24 +323,6 @@ def test_checkpoints_come_between_lines_as_well_when_these_are_rare(file, tmp_pa
     assert kept == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_a_checkpoint_is_not_written_over_and_lies_in_a_folder_that_is_there(file, path, capsys):
-    expected = f"--checkpoint expected a new file, got {str(path)!r}, which exists; add --resume to resume it, or delete it"
-    assert refusal(run_gpt, capsys, *small(file, "--checkpoint", path)) == expected
-    below = path.parent / "runs" / "gpt"
-    expected = f"--checkpoint expected a file in an existing folder, got {str(below)!r}; make {str(below.parent)!r} first"
-    assert refusal(run_gpt, capsys, "--checkpoint", below) == expected
-
-
-def test_other_settings_and_other_texts_than_those_of_the_checkpoint_are_refused(file, path, capsys):
-    resume = ["--checkpoint", path, "--resume"]
-    there = "--steps 9 (there 7), --rate 0.5 (there 0.003)"
-    expected = f"--resume expected the settings of {path}, got {there}; leave these options out, or begin a new run"
-    assert refusal(run_gpt, capsys, *resume, "--steps", "9", "--rate", "0.5", "--seed", "3") == expected
-    file.write_text(SENTENCE[::-1] * 10, encoding="utf-8")  # the same characters
-    expected = f"{path} was made with another text; name that one with --text FILE, or begin anew"
-    assert refusal(run_gpt, capsys, *resume, "--text", file) == expected
-
-
 def test_files_that_are_no_checkpoints_of_this_network_are_refused(file, path, capsys):
     resume = ["--text", file, "--checkpoint", path, "--resume"]
     saved = checkpoint.load(path)
@@ -336,6 +332,3 @@ def test_files_that_are_no_checkpoints_of_this_network_are_refused(file, path, c
     saved.about["program"] = "run_sentiment"
     checkpoint.save(path, saved)
     assert refusal(run_gpt, capsys, *resume) == f"{path} is a checkpoint of run_sentiment.py; resume it there"
-    path.unlink()
-    expected = f"expected a checkpoint at {path}, got none; name the file of a run that was begun, or leave out --resume"
-    assert refusal(run_gpt, capsys, *resume) == expected

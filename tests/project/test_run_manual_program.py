@@ -34,12 +34,11 @@ def test_a_report_holds_the_numbers_and_the_picture(tmp_path, monkeypatch, capsy
     assert run_manual.main(["--points", "10", "--report", str(tmp_path / "hand in")]) == 0
     folder = tmp_path / "hand in"
     assert sorted(entry.name for entry in folder.iterdir()) == ["manual.md", "manual.png"]
-    assert "Label 1 where -4 · x_1 + 0 · x_2 + 2 > 0: 10 of 10 points of Simple right." in (folder / "manual.md").read_text(
-        encoding="utf-8"
-    )
+    text = (folder / "manual.md").read_text(encoding="utf-8")
+    assert "Label 1 where -4 · x_1 + 0 · x_2 + 2 > 0: 10 of 10 points of Simple right." in text
     assert capsys.readouterr().out.splitlines()[-1] == f"Report: {folder / 'manual.md'}"
 
 
 def test_a_wrong_number_of_points_is_refused_in_one_line(capsys):
-    expected = "a data set expected a whole number of points, at least 1, got 'few'; try 50"
-    assert refusal(run_manual, capsys, "--points", "few") == expected
+    message = "a data set expected a whole number of points, at least 1, got 'few'; try 50"
+    assert refusal(run_manual, capsys, "--points", "few") == message

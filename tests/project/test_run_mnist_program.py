@@ -22,12 +22,16 @@ def plain(line):
     return re.sub(r"\d+\.\d+ s.*", "", line)
 
 
+def printed(capsys, *flags):
+    """The lines that a run of SMALL prints, without times."""
+    capsys.readouterr()
+    run_mnist_multiclass.main([*SMALL, *flags])
+    return [plain(line) for line in capsys.readouterr().out.splitlines()]
+
+
 def test_the_same_seed_prints_the_same_run(capsys):
-    printed = []
-    for seed in ("3", "3", "4"):
-        run_mnist_multiclass.main([*SMALL, "--seed", seed])
-        printed.append([plain(line) for line in capsys.readouterr().out.splitlines()])
-    assert printed[0] == printed[1] != printed[2]
+    first, again, other = (printed(capsys, "--seed", seed) for seed in ("3", "3", "4"))
+    assert first == again != other
 
 
 def test_lines_of_json_tell_a_page_of_the_run_its_steps_its_epochs_and_its_mistakes(capsys, monkeypatch):
@@ -107,17 +111,17 @@ def test_mnist_is_its_test_images_split_and_all_of_it_is_both_of_its_files(monke
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "cats"], "dataset expected one of digits, mnist, mnist-all, got 'cats'"),
-        (["--epochs", "0"], "epochs expected a whole number from 1 to 100000, got 0"),
-        (["--rate", "fast"], "rate expected a number above 0, such as 0.1, got 'fast'"),
-        (["--momentum", "1"], "momentum expected a number from 0 to 0.999, such as 0.0, got 1.0"),
-        (["--dtype", "float16"], "dtype expected one of float32, float64, got 'float16'"),
-        (["--limit", "1"], "limit expected a whole number from 4 to 1000000, got 1"),
-        (["--resume"], "--resume expected the file to resume from, got none; add --checkpoint FILE"),
+        ("--dataset cats", "dataset expected one of digits, mnist, mnist-all, got 'cats'"),
+        ("--epochs 0", "epochs expected a whole number from 1 to 100000, got 0"),
+        ("--rate fast", "rate expected a number above 0, such as 0.1, got 'fast'"),
+        ("--momentum 1", "momentum expected a number from 0 to 0.999, such as 0.0, got 1.0"),
+        ("--dtype float16", "dtype expected one of float32, float64, got 'float16'"),
+        ("--limit 1", "limit expected a whole number from 4 to 1000000, got 1"),
+        ("--resume", "--resume expected the file to resume from, got none; add --checkpoint FILE"),
     ],
 )
 def test_a_wrong_value_gets_one_line_that_says_what_is_allowed(arguments, message, capsys):
-    assert refusal(run_mnist_multiclass, capsys, *arguments) == message
+    assert refusal(run_mnist_multiclass, capsys, *arguments.split()) == message
 
 
 def test_a_file_of_data_that_is_not_there_gets_one_line(monkeypatch, capsys):
@@ -131,10 +135,8 @@ def test_a_file_of_data_that_is_not_there_gets_one_line(monkeypatch, capsys):
 @pytest.fixture
 def path(tmp_path, capsys):
     """The checkpoint of a finished run of SMALL."""
-    path = tmp_path / "run.safetensors"
-    run_mnist_multiclass.main([*SMALL, "--checkpoint", str(path)])
-    capsys.readouterr()
-    return path
+    printed(capsys, "--checkpoint", str(tmp_path / "run.safetensors"))
+    return tmp_path / "run.safetensors"
 
 
 def test_fewer_epochs_than_the_checkpoint_has_and_checkpoints_of_other_programs_are_refused(path, capsys):
@@ -160,11 +162,10 @@ def test_a_finished_run_goes_on_to_more_epochs_as_if_it_had_been_asked_for_them(
     assert run_mnist_multiclass.main(["--checkpoint", str(path), "--resume", "--epochs", "5"]) == 0
     resumed = capsys.readouterr().out.splitlines()
     whole = path.with_name("whole")
-    run_mnist_multiclass.main([*SMALL, "--epochs", "5", "--checkpoint", str(whole)])
-    printed = capsys.readouterr().out.splitlines()
+    expected = printed(capsys, "--epochs", "5", "--checkpoint", str(whole))
     assert state(path) == state(whole)
     assert resumed[0] == "Resuming after epoch 3, step 0 of 3."
-    assert [plain(line) for line in resumed[1:3]] == [plain(line) for line in printed[3:5]]
+    assert [plain(line) for line in resumed[1:3]] == expected[3:5]
 
 
 def test_a_run_that_ends_before_its_first_checkpoint_does_not_say_how_to_go_on(tmp_path, monkeypatch, capsys):

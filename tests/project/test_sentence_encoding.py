@@ -1,11 +1,12 @@
-"""The encoding of sentences, and the influence of each word on a prediction."""
+"""The encoding of sentences, the influence of each word on a prediction, and words colored by it."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from project.lab.explorers.word_weights import word_weights
+from project.lab.charts import word_colors
+from project.lab.explorers.word_weights import Reading, word_weights
 from project.lab.training.sentence_encoding import DrawnVectors, encode_sentence_data, encode_sentences
 from tests.errors import raises
 
@@ -70,3 +71,31 @@ def test_the_influence_of_a_word_is_the_change_of_probability_without_it():
 def test_a_sentence_without_words_is_refused(sentence):
     with raises(ValueError, f"expected a sentence of at least one word, got {sentence!r}; enter words separated by spaces"):
         word_weights(sentence, lambda sentences: np.zeros(len(sentences)))
+
+
+WEIGHT = {"good": 0.25, "bad": -0.25, "so": 0.0}
+
+
+def predict(sentences):
+    """0.5 plus the influence of every word."""
+    return np.array([0.5 + sum(WEIGHT.get(word, 0.125) for word in sentence.split()) for sentence in sentences])
+
+
+def test_the_most_influential_words_come_first_and_last():
+    rows = word_colors.telling(["so good", "so bad good", "film bad", "", "once"], predict)
+    assert rows == [("good", 0.25, 2), ("so", 0.0, 2), ("bad", -0.25, 2)]
+    assert word_colors.telling([], lambda asked: np.zeros(len(asked))) == []
+    assert ("once", 0.125, 1) in word_colors.telling(["once"], predict, least=1)
+
+
+def test_positive_words_are_blue_and_negative_words_orange_by_influence():
+    text = word_colors.markup(word_weights("so good bad", predict))
+    for part in ("rgba(47, 127, 209, 0.60)", "rgba(232, 116, 26, 0.60)", "rgba(47, 127, 209, 0.00)", ">+0.25</small>", ">-0.25</small>"):
+        assert part in text
+    assert text.index("so<") < text.index("good<") < text.index("bad<")
+
+
+def test_words_without_influence_stay_pale_and_html_is_escaped():
+    text = word_colors.markup(Reading(("<b>",), 0.5, (0.001,)))
+    assert "&lt;b&gt;" in text
+    assert "0.03)" in text  # 0.6 · 0.001 / 0.02

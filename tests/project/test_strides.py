@@ -73,31 +73,29 @@ def test_steps_that_copy_are_named():
 
 
 ONLY_ONES = "only sizes of 1 can be expanded, and dimensions added in front"
+INVALID_STEPS = {
+    ".permute(0, 0)": "expected each dimension from 0 to 1 once, got (0, 0)",
+    ".permute(0)": "expected each dimension from 0 to 1 once, got (0,)",
+    ".transpose(0, 2)": "expected two dimensions from 0 to 1, got (0, 2)",
+    ".transpose(-3, 0)": "expected two dimensions from 0 to 1, got (-3, 0)",
+    ".view(-2, 3)": "expected sizes of at least 0, and at most one -1, got (-2, 3)",
+    ".expand(2, 4)": f"{ONLY_ONES}, got (2, 4)",
+    ".expand(3)": f"{ONLY_ONES}, got (3,)",
+    ".expand(-1, 2, 3)": f"{ONLY_ONES}, got (-1, 2, 3)",
+    "[1, 2]": "it selects one element, which is a plain number; write a slice such as 1:2, or select the cell below",
+}
 
 
 @pytest.mark.parametrize(
-    ("step", "reason"),
+    ("shape", "text", "refusal"),
     [
-        (".permute(0, 0)", "expected each dimension from 0 to 1 once, got (0, 0)"),
-        (".permute(0)", "expected each dimension from 0 to 1 once, got (0,)"),
-        (".transpose(0, 2)", "expected two dimensions from 0 to 1, got (0, 2)"),
-        (".transpose(-3, 0)", "expected two dimensions from 0 to 1, got (-3, 0)"),
-        (".view(-2, 3)", "expected sizes of at least 0, and at most one -1, got (-2, 3)"),
-        (".expand(2, 4)", f"{ONLY_ONES}, got (2, 4)"),
-        (".expand(3)", f"{ONLY_ONES}, got (3,)"),
-        (".expand(-1, 2, 3)", f"{ONLY_ONES}, got (-1, 2, 3)"),
-        ("[1, 2]", "it selects one element, which is a plain number; write a slice such as 1:2, or select the cell below"),
+        *[((2, 3), f"x{step}", f"{step} does not fit shape (2, 3): {reason}") for step, reason in INVALID_STEPS.items()],
+        ((1,), "x.expand(121)", ".expand(121) does not fit shape (1,): expected at most 120 elements, got 121"),
+        ((2,), "x" + "[None]" * 6, "[None] gives shape (1, 1, 1, 1, 1, 1, 2); at most 6 dimensions and 120 elements can be drawn"),
     ],
 )
-def test_an_invalid_step_is_refused_with_a_message(step, reason):
-    assert run_steps((2, 3), f"x{step}").refusal == f"{step} does not fit shape (2, 3): {reason}"
-
-
-def test_a_result_that_is_too_large_to_draw_is_refused():
-    large = run_steps((1,), "x.expand(121)").refusal
-    assert large == ".expand(121) does not fit shape (1,): expected at most 120 elements, got 121"
-    deep = run_steps((2,), "x" + "[None]" * 6).refusal
-    assert deep == "[None] gives shape (1, 1, 1, 1, 1, 1, 2); at most 6 dimensions and 120 elements can be drawn"
+def test_an_invalid_step_and_a_result_that_is_too_large_to_draw_are_refused_with_a_message(shape, text, refusal):
+    assert run_steps(shape, text).refusal == refusal
 
 
 @pytest.mark.parametrize(
@@ -153,8 +151,7 @@ def test_a_wrong_position_is_shown_next_to_the_right_one(monkeypatch):
     monkeypatch.setattr(strides, "index_to_position", lambda index, strides: sum(index))
     stage = run_steps((2, 3), "x").result
     found = strides.places(stage)
-    assert [place.position for place in found] == [0, 1, 2, 1, 2, 3]
-    assert [place.wrong for place in found] == [False, False, False, True, True, True]
+    assert [(place.position, place.wrong) for place in found] == [*[(i, False) for i in range(3)], *[(i, True) for i in (1, 2, 3)]]
     assert strides.complaint(stage, found) == (
         "index_to_position((1, 0), (3, 1)) expected 1·3 + 0·1 = 3, got 1 (3 of 6 cells are read from the wrong position)"
     )
@@ -195,12 +192,8 @@ def test_a_wrong_index_and_one_that_is_returned_instead_of_written_are_reported(
     assert strides.ordinal_complaint((2, 3)) == f"to_index({ordinal}, (2, 3), out_index) expected to write {right}, wrote {wrong}"
 
 
-def replace_permute(monkeypatch, permute):
-    monkeypatch.setattr(TensorData, "permute", permute)
-
-
 def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkeypatch):
-    replace_permute(monkeypatch, lambda self, *order: self.as_view(tuple(self.shape[d] for d in order), (2, 1), self.offset))
+    monkeypatch.setattr(TensorData, "permute", lambda self, *order: self.as_view(tuple(self.shape[d] for d in order), (2, 1), self.offset))
     chain = run_steps((2, 3), "x.permute(1, 0)[1:]")
     assert len(chain.stages) == 2  # it ends there
     assert chain.result.wrong == "permute(1, 0) expected shape (3, 2), strides (1, 3), offset 0, got shape (3, 2), strides (2, 1), offset 0"
@@ -221,7 +214,7 @@ def test_a_permute_that_forgets_the_strides_is_drawn_with_its_wrong_cells(monkey
     ],
 )
 def test_a_permute_that_forgets_the_offset_or_copies_is_wrong(monkeypatch, permute, wrong):
-    replace_permute(monkeypatch, permute)
+    monkeypatch.setattr(TensorData, "permute", permute)
     assert wrong in run_steps((2, 3), "x[1:].permute(1, 0)").result.wrong
 
 
@@ -239,7 +232,7 @@ def permute_in_place(self, *order):
     ],
 )
 def test_a_permute_whose_result_cannot_be_drawn_is_reported(monkeypatch, permute, message):
-    replace_permute(monkeypatch, permute)
+    monkeypatch.setattr(TensorData, "permute", permute)
     with pytest.raises(WrongResult, match=re.escape(f"permute(1, 0) {message}")):
         run_steps((2, 3), "x.permute(1, 0)")
 
@@ -248,7 +241,7 @@ def test_an_error_in_the_student_s_permute_is_not_taken_for_an_invalid_step(monk
     def fail(self, *order):
         raise ValueError("mine")
 
-    replace_permute(monkeypatch, fail)
+    monkeypatch.setattr(TensorData, "permute", fail)
     with pytest.raises(ValueError, match="mine") as caught:
         run_steps((2, 3), "x.permute(1, 0)")
     assert not isinstance(caught.value, Refused)

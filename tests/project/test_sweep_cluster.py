@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 
 import pytest
@@ -122,10 +123,13 @@ def test_other_source_code_on_a_node_ends_the_sweep(distributed, monkeypatch):
         cluster.run_on_node("fake", [], 1, "ours", "sweep-1")
 
 
+LOST = "The connection to the Dask scheduler was lost"
+
+
 def test_a_lost_connection_ends_the_sweep(distributed):
     client = Client(None, None)
     client.status = "closed"
-    with pytest.raises(ClusterError, match="The connection to the Dask scheduler was lost"):
+    with pytest.raises(ClusterError, match=LOST):
         outcomes(client)
     assert client.canceled == []
 
@@ -140,7 +144,7 @@ def test_a_failure_because_the_connection_was_lost_is_not_one_of_the_trial(distr
             raise OSError("gone")
 
     client.submit = lambda *words, pure: Broken(client, GOOD)
-    with pytest.raises(ClusterError, match="The connection to the Dask scheduler was lost"):
+    with pytest.raises(ClusterError, match=LOST):
         outcomes(client)
 
 
@@ -175,28 +179,20 @@ def test_a_missing_package_and_a_missing_scheduler_are_reported(distributed, mon
 
 def test_jobs_are_not_for_a_cluster(capsys):
     words = ["run_tensor", "--vary", "rate=1", "--scale", "dask://host:1", "--jobs", "2"]
-    message = "--jobs expected no --scale; a cluster runs as many trials as its workers have threads"
-    assert refusal(sweep, capsys, *words) == message
+    assert refusal(sweep, capsys, *words) == "--jobs expected no --scale; a cluster runs as many trials as its workers have threads"
 
 
 def test_a_lost_connection_is_reported_with_the_command_that_continues(project, capsys, monkeypatch):  # noqa: F811
     def lose(request, batch, *, client, threads):
         yield batch[0], GOOD
-        raise ClusterError("The connection to the Dask scheduler was lost")
-
-    class Connection:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            pass
+        raise ClusterError(LOST)
 
     monkeypatch.setattr(sweep, "run_on_cluster", lose)
-    monkeypatch.setattr(sweep, "connect", lambda address: Connection())
+    monkeypatch.setattr(sweep, "connect", lambda address: nullcontext())
     out = str(project / "mine")
     assert sweep.main(["fake", "--vary", "rate=1,2", "--out", out, "--scale", "dask://host:1"]) == 130
     assert capsys.readouterr().err == (
-        f"sweep.py: stopped. The connection to the Dask scheduler was lost. 1 trial is kept in {out}. To continue: "
+        f"sweep.py: stopped. {LOST}. 1 trial is kept in {out}. To continue: "
         f"python project/sweep.py fake --vary rate=1,2 --out {out} --scale dask://host:1\n"
     )
 

@@ -76,19 +76,10 @@ def test_a_range_is_logarithmic_if_its_ends_are_positive_and_differ_by_ten_times
 @pytest.mark.parametrize(
     ("ends", "u", "value"),
     [
-        ((0.01, 1.0), 0.0, 0.01),
-        ((0.01, 1.0), 0.5, 0.1),
-        ((0.01, 1.0), 0.25, 0.03162),
-        ((1.0, 5.0), 0.25, 2.0),
-        ((-1.0, 1.0), 0.5, 0.0),
-        ((1.23456, 1.23457), 0.5, 1.23457),
-        ((2, 5), 0.0, 2),
-        ((2, 5), 0.2499, 2),
-        ((2, 5), 0.25, 3),
-        ((2, 5), 0.9999, 5),
-        ((1, 99), 0.0, 1),
-        ((1, 99), 0.5, 10),
-        ((1, 99), 0.9999999, 99),
+        *[((0.01, 1.0), u, value) for u, value in ((0.0, 0.01), (0.5, 0.1), (0.25, 0.03162))],
+        *[((1.0, 5.0), 0.25, 2.0), ((-1.0, 1.0), 0.5, 0.0), ((1.23456, 1.23457), 0.5, 1.23457)],
+        *[((2, 5), u, value) for u, value in ((0.0, 2), (0.2499, 2), (0.25, 3), (0.9999, 5))],
+        *[((1, 99), u, value) for u, value in ((0.0, 1), (0.5, 10), (0.9999999, 99))],
     ],
 )
 def test_a_position_in_a_range_is_a_number(ends, u, value):
@@ -105,10 +96,10 @@ def test_a_grid_rejects_a_range_and_too_many_combinations():
     message = "--search grid expected a list of values of rate, got the range 0.1..1.0; list its values, or use --search random"
     with raises(ValueError, message):
         search.grid({"rate": Range(0.1, 1.0)})
-    assert len(search.grid({"a": list(range(100)), "b": list(range(100))})) == 10_000
-    message = "--search grid expected at most 10000 combinations, got 10100; use --search random"
-    with raises(ValueError, message):
-        search.grid({"a": list(range(100)), "b": list(range(101))})
+    hundred = list(range(100))
+    assert len(search.grid({"a": hundred, "b": hundred})) == 10_000
+    with raises(ValueError, "--search grid expected at most 10000 combinations, got 10100; use --search random"):
+        search.grid({"a": hundred, "b": [*hundred, 100]})
 
 
 def test_drawn_settings_depend_on_the_seed_alone_and_more_trials_begin_with_the_same_ones():
@@ -146,19 +137,6 @@ def test_halving_rejects_a_first_rung_without_an_epoch():
         search.halving(27, 26, 3)
 
 
-def test_accuracies_are_maximized_and_losses_minimized():
-    results = [a_result(1, accuracy=0.5, loss=1.0), a_result(2, accuracy=0.9, loss=3.0), a_result(3, accuracy=0.7, loss=2.0)]
-    assert [result.trial.number for result in store.rank(results)] == [2, 3, 1]
-    assert [result.trial.number for result in store.rank(results, "loss")] == [1, 3, 2]
-
-
-def test_equal_accuracies_are_ordered_by_the_validation_loss_and_then_the_number():
-    results = [a_result(1, accuracy=1.0, valid_loss=2.0, loss=0.0), a_result(2, accuracy=1.0, valid_loss=1.0, loss=5.0)]
-    assert [result.trial.number for result in store.rank(results)] == [2, 1]
-    results = [a_result(2, accuracy=1.0, loss=1.0), a_result(1, accuracy=1.0, loss=1.0), a_result(3, accuracy=1.0, loss=0.5)]
-    assert [result.trial.number for result in store.rank(results)] == [3, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("names", "metric"),
     [
@@ -175,11 +153,30 @@ def test_the_metric_is_the_first_that_the_program_has(names, metric):
     assert store.metric_of([a_result(loss=1.0)], "accuracy") == "accuracy"
 
 
-def test_failed_trials_and_those_without_the_metric_are_not_ranked_and_a_later_rung_is_ranked_higher():
-    results = [a_result(1, error="broken", loss=0.1), a_result(2, loss=None), a_result(3, loss=2.0), a_result(4)]
-    assert [result.trial.number for result in store.rank(results)] == [3]
-    results = [a_result(1, accuracy=0.5), a_result(2, accuracy=0.9), a_result(1, rung=2, accuracy=0.6)]
-    assert [result.trial.key for result in store.rank(results)] == [(2, 1), (1, 2)]
+THREE = [a_result(1, accuracy=0.5, loss=1.0), a_result(2, accuracy=0.9, loss=3.0), a_result(3, accuracy=0.7, loss=2.0)]
+
+
+@pytest.mark.parametrize(
+    ("results", "metric", "ranked"),
+    [
+        (THREE, [], [(1, 2), (1, 3), (1, 1)]),
+        (THREE, ["loss"], [(1, 1), (1, 3), (1, 2)]),
+        ([a_result(1, accuracy=1.0, valid_loss=2.0, loss=0.0), a_result(2, accuracy=1.0, valid_loss=1.0, loss=5.0)], [], [(1, 2), (1, 1)]),
+        ([a_result(number, accuracy=1.0, loss=loss) for number, loss in ((2, 1.0), (1, 1.0), (3, 0.5))], [], [(1, 3), (1, 1), (1, 2)]),
+        ([a_result(1, error="broken", loss=0.1), a_result(2, loss=None), a_result(3, loss=2.0), a_result(4)], [], [(1, 3)]),
+        ([a_result(1, accuracy=0.5), a_result(2, accuracy=0.9), a_result(1, rung=2, accuracy=0.6)], [], [(2, 1), (1, 2)]),
+    ],
+    ids=[
+        "accuracies are maximized",
+        "losses are minimized",
+        "equal accuracies are ordered by the validation loss",
+        "and then by the number",
+        "failed trials and those without the metric are not ranked",
+        "a later rung is ranked higher",
+    ],
+)
+def test_trials_are_ranked(results, metric, ranked):
+    assert [result.trial.key for result in store.rank(results, *metric)] == ranked
 
 
 def test_the_next_rung_has_the_best_trials_of_the_one_before():

@@ -22,6 +22,10 @@ def row_times_matrix():
     return leaf([[1, 2, 3], [4, 5, 6]], "x") * leaf([10, 20, 30], "y")
 
 
+def final_gradients(recording):
+    return {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
+
+
 def test_nodes_contain_the_elements_and_their_formula():
     recording = record(row_times_matrix().sum(0))
     nodes = {node.name: node for node in recording.nodes}
@@ -34,9 +38,8 @@ def test_nodes_contain_the_elements_and_their_formula():
 
 
 def test_the_gradient_of_every_leaf_has_its_shape_and_the_summed_value():
-    recording = record(row_times_matrix())
-    gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
-    assert gradients == {"v1": [[1, 1, 1], [1, 1, 1]], "x": [[10, 20, 30], [10, 20, 30]], "y": [5, 7, 9]}
+    gradients = {"v1": [[1, 1, 1], [1, 1, 1]], "x": [[10, 20, 30], [10, 20, 30]], "y": [5, 7, 9]}
+    assert final_gradients(record(row_times_matrix())) == gradients
 
 
 def test_the_text_and_the_drawing_say_over_which_dimension_a_broadcast_gradient_is_summed():
@@ -84,8 +87,8 @@ def test_the_sentence_says_what_is_passed_on(build, end):
 
 
 def test_constants_are_drawn_and_a_leaf_alone_is_a_graph_of_one_node():
-    recording = record(leaf([1, 2], "x") * 0.5)
-    assert [(node.name, node.kind) for node in recording.nodes if node.kind == "constant"] == [("0.5", "constant")]
+    nodes = record(leaf([1, 2], "x") * 0.5).nodes
+    assert [node.name for node in nodes if node.kind == "constant"] == ["0.5"]
     assert len(record(leaf([1.0], "x")).frames) == 2
 
 
@@ -102,9 +105,7 @@ def test_recording_keeps_the_graph_and_restores_the_mode_even_after_an_error():
 @pytest.mark.parametrize("shape", [(), (0, 3), (1, 1, 1)])
 def test_any_shape_can_be_recorded(shape):
     x = leaf(np.ones(shape), "x")
-    recording = record((x + 1.0) * x)
-    gradients = {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
-    assert gradients["x"] == np.full(shape, 3.0).tolist()
+    assert final_gradients(record((x + 1.0) * x))["x"] == np.full(shape, 3.0).tolist()
 
 
 def test_a_graph_can_be_drawn_without_its_gradients():

@@ -9,6 +9,7 @@ import pytest
 from minitorch import IndexingError, Tensor, tensor
 from project.lab.cards import WrongResult
 from project.lab.explorers import tensor_sandbox as sandbox
+from tests.errors import raises
 
 POINTS = np.array([[0.5, -1.5], [2.0, 3.0]])
 
@@ -30,20 +31,15 @@ def test_a_function_of_one_tensor_equals_numpy(call):
     assert np.allclose(sandbox.values(sandbox.ONE[call], call, POINTS), EXPECTED[call](POINTS))
 
 
-@pytest.mark.parametrize("call", sandbox.ONE)
-def test_backward_agrees_with_the_central_difference_for_one_tensor(call):
-    f, positive = sandbox.ONE[call], np.abs(POINTS)
-    (gradient,) = sandbox.gradients(f, call, positive)
-    gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, positive))
-    assert gap < 1e-4 * (1 + np.abs(gradient).max())
+CALLS = [(call, f, {}, []) for call, f in sandbox.ONE.items()]
+CALLS += [(call, f, {"arg": arg}, [np.array([[0.25, 1.0], [3.5, 4.5]])]) for call, f in sandbox.TWO.items() for arg in (0, 1)]
 
 
-@pytest.mark.parametrize("call", sandbox.TWO)
-@pytest.mark.parametrize("arg", [0, 1])
-def test_backward_agrees_with_the_central_difference_for_two_tensors(call, arg):
-    f, x, y = sandbox.TWO[call], np.abs(POINTS), np.array([[0.25, 1.0], [3.5, 4.5]])
-    gradient = sandbox.gradients(f, call, x, y)[arg]
-    gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, x, y, arg=arg))
+@pytest.mark.parametrize(("call", "f", "which", "more"), CALLS)
+def test_backward_agrees_with_the_central_difference(call, f, which, more):
+    inputs = np.abs(POINTS), *more
+    gradient = sandbox.gradients(f, call, *inputs)[which.get("arg", 0)]
+    gap, _ = sandbox.largest_gap(gradient, sandbox.differences(f, call, *inputs, **which))
     assert gap < 1e-4 * (1 + np.abs(gradient).max())
 
 
@@ -90,15 +86,12 @@ def test_the_largest_difference_is_found_with_its_index_ignoring_non_finite_valu
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sandbox.largest_gap(gradient, numeric) == (2.0, (1, 0))
-
-
-def test_an_empty_tensor_has_no_largest_difference():
     assert sandbox.largest_gap(np.zeros((0, 2)), np.zeros((0, 2))) == (0.0, ())
 
 
-@pytest.mark.parametrize(("result", "got"), [(None, "NoneType; is the return missing\\?"), (3.0, "float")])
+@pytest.mark.parametrize(("result", "got"), [(None, "NoneType; is the return missing?"), (3.0, "float")])
 def test_a_function_that_does_not_return_a_tensor_is_named(result, got):
-    with pytest.raises(WrongResult, match=rf"^f\(x\) expected to return a Tensor, got {got}$"):
+    with raises(WrongResult, f"f(x) expected to return a Tensor, got {got}"):
         sandbox.values(lambda x: result, "f(x)", POINTS)
 
 
@@ -107,7 +100,7 @@ def test_a_gradient_of_another_shape_is_named(monkeypatch):
         self.grad = tensor([1.0, 2.0])
 
     monkeypatch.setattr(Tensor, "accumulate_derivative", store_short_gradient)
-    with pytest.raises(WrongResult, match=r"^the backward pass of f\(x\) expected to compute a gradient of shape \(2, 2\), got \(2,\)$"):
+    with raises(WrongResult, "the backward pass of f(x) expected to compute a gradient of shape (2, 2), got (2,)"):
         sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
 
 
@@ -117,10 +110,7 @@ def test_the_sources_are_the_method_and_every_function_that_it_uses():
     assert shown.startswith("@compute_in_float32\ndef mean(self")
     for name in ("Sigmoid", "View", "Sum", "Mul"):
         assert shown.count(f"class {name}(Function):") == 1
-
-
-def test_functions_without_source_are_left_out():
-    assert sandbox.sources(abs, None) == ""
+    assert sandbox.sources(abs, None) == ""  # which has no source
 
 
 @pytest.mark.parametrize("error", [ValueError("math domain error"), TypeError("shape"), ZeroDivisionError("shape")])
@@ -131,16 +121,13 @@ def test_errors_that_are_not_about_shapes_propagate(error):
 
 @pytest.mark.parametrize("error", [ValueError("view expected a shape of 6 elements"), IndexingError("no such index")])
 def test_errors_about_shapes_are_shown_and_end_the_page(monkeypatch, error):
-    class Stopped(Exception):
-        pass
-
     def stop():
-        raise Stopped
+        raise KeyboardInterrupt
 
     shown = []
     monkeypatch.setattr(sandbox.st, "warning", lambda text, icon: shown.append(text))
     monkeypatch.setattr(sandbox.st, "caption", lambda text: None)
     monkeypatch.setattr(sandbox.st, "stop", stop)
-    with pytest.raises(Stopped), sandbox.shapes_guard():
+    with pytest.raises(KeyboardInterrupt), sandbox.shapes_guard():
         raise error
     assert shown == [f"**The shapes are incompatible.** {error}"]

@@ -20,9 +20,6 @@ def test_ink_is_black_on_white():
 def test_positive_and_negative_values_have_colors_and_zero_is_white():
     pixels = thumbnails.signed(np.array([[0.0, 2.0, -2.0, 1.0, 9.0, np.nan]]), 2.0)
     assert pixels[0].tolist() == [[255] * 3, [31, 111, 178], [217, 112, 30], [143, 183, 216], [31, 111, 178], [255] * 3]
-
-
-def test_all_zero_input_is_white():
     assert (thumbnails.signed(np.zeros((2, 2)), 0.0) == 255).all()
 
 
@@ -43,6 +40,7 @@ def test_an_image_has_a_description_and_html_is_escaped():
     assert base64.b64decode(coded[1]).startswith(b"\x89PNG")
 
 
+MISTAKE = "The most frequent mistake is"
 COUNTS = [[8, 0, 2], [0, 10, 0], [3, 1, 0]]
 
 
@@ -53,15 +51,20 @@ def test_the_table_names_every_cell():
     assert 'class="cell tone below" style="--tone: 52%"' in text  # 60 % of the root of 3 / 4
 
 
-def test_the_most_frequent_mistake_and_the_lowest_accuracy_are_described():
-    assert confusion.in_words(COUNTS) == (
-        "6 of 24 predictions are wrong. The most frequent mistake is 0 for 2 (3 times). The lowest accuracy is 0%, for 2."
-    )
-    assert confusion.in_words([[0, 1], [0, 3]]) == (
-        "1 of 4 predictions are wrong. The most frequent mistake is 1 for 0 (1 time). The lowest accuracy is 0%, for 0."
-    )
-    assert confusion.in_words([[2, 0], [0, 3]]) == "All 5 predictions are correct."
-
-
-def test_a_class_without_images_does_not_have_the_lowest_accuracy():
-    assert "The lowest accuracy is 50%, for 1." in confusion.in_words([[0, 0], [1, 1]])
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (COUNTS, f"6 of 24 predictions are wrong. {MISTAKE} 0 for 2 (3 times). The lowest accuracy is 0%, for 2."),
+        (
+            [[0, 1], [0, 3]],
+            f"1 of 4 predictions are wrong. {MISTAKE} 1 for 0 (1 time). The lowest accuracy is 0%, for 0.",
+        ),
+        (  # a class without images does not have the lowest accuracy
+            [[0, 0], [1, 1]],
+            f"1 of 2 predictions are wrong. {MISTAKE} 0 for 1 (1 time). The lowest accuracy is 50%, for 1.",
+        ),
+        ([[2, 0], [0, 3]], "All 5 predictions are correct."),
+    ],
+)
+def test_the_most_frequent_mistake_and_the_lowest_accuracy_are_described(counts, words):
+    assert confusion.in_words(counts) == words

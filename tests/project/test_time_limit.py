@@ -20,8 +20,8 @@ OPERATORS = str(ROOT / "minitorch" / "operators.py")
 @pytest.fixture(autouse=True)
 def short_time_limit(monkeypatch):
     """A short limit, so that the tests are fast."""
-    monkeypatch.setattr(time_limit, "LIMIT", 0.5)
-    monkeypatch.setattr(time_limit, "PERIOD", 0.05)
+    monkeypatch.setattr(time_limit, "LIMIT", 0.25)
+    monkeypatch.setattr(time_limit, "PERIOD", 0.02)
 
 
 def student_namespace(source, **names):
@@ -62,7 +62,7 @@ ENDLESS = {
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_an_endless_loop_is_interrupted(kind):
     error, seconds = interrupt(student_namespace(ENDLESS[kind])["f"], 1)
-    assert seconds > 0.4
+    assert seconds > 0.2
     assert error.frame.f_code.co_name in ("f", "g")
 
 
@@ -74,7 +74,7 @@ def inner():
         pass
 
 def outer():
-    end = time.monotonic() + 0.15
+    end = time.monotonic() + 0.08
     while time.monotonic() < end:
         pass
     inner()
@@ -86,27 +86,26 @@ def test_the_innermost_call_is_named_although_those_around_it_began_before():
     assert error.frame.f_code.co_name == "inner"
 
 
-def test_the_card_shows_the_loop_and_its_variables(monkeypatch):
-    source = "def nearest(x):\n    step = 7\n    while step > 1:\n        step = step % 10\n"
-    monkeypatch.setattr(cards.endless, "loop_around", lambda path, line: 3)  # the lines of the file on disk differ
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [(2, "line 2: this loop did not end"), (None, "line 3: this call did not return")],
+    ids=["of a loop", "of a call without a loop"],
+)
+def test_the_card_shows_the_line_and_its_variables(monkeypatch, line, title):
+    source = "def nearest(x):\n    step = 7\n    while step == 7: pass\n"
+    monkeypatch.setattr(cards.endless, "loop_around", lambda path, number: line)  # the lines of the file on disk differ
     error, _ = interrupt(student_namespace(source)["nearest"], 2.5)
     card = cards.explain(error)
     assert not card.todo
-    assert card.title == "minitorch/operators.py, line 3: this loop did not end within 0.5 seconds and was stopped"
+    assert card.title == f"minitorch/operators.py, {title} within 0.25 seconds and was stopped"
     assert "in `nearest` with `x = 2.5`" in card.body
     assert "Variables when it was stopped: `step = 7, x = 2.5`" in card.body
     assert "run `course test`, then `course explain`" in card.body
 
 
-def test_the_card_for_a_call_without_a_loop_shows_the_call(monkeypatch):
-    monkeypatch.setattr(cards.endless, "loop_around", lambda path, line: None)
-    error, _ = interrupt(student_namespace("import time\n\ndef f(x):\n    time.sleep(1)\n    return x\n")["f"], 1)
-    assert cards.explain(error).title == "minitorch/operators.py, line 4: this call did not return within 0.5 seconds and was stopped"
-
-
 def test_the_card_without_a_frame_names_the_cause():
     card = cards.explain(TimeLimitExceeded())
-    assert card.title == "This call did not return within 0.5 seconds and was stopped"
+    assert card.title == "This call did not return within 0.25 seconds and was stopped"
     assert card.body == "Look for a loop that never ends."
 
 
@@ -115,7 +114,6 @@ def test_task_guard_shows_the_card_and_the_page_continues(monkeypatch):
     monkeypatch.setattr(guard, "show", shown.append)
     with guard.task_guard(stop=False):
         student_namespace(ENDLESS["a loop"])["f"](1)
-    assert len(shown) == 1
     with guard.task_guard(stop=False):
         assert student_namespace("def f(x):\n    return x\n")["f"](1) == 1
     assert len(shown) == 1
@@ -123,7 +121,7 @@ def test_task_guard_shows_the_card_and_the_page_continues(monkeypatch):
 
 def test_many_short_calls_may_take_long_together():
     f = student_namespace("def f(x):\n    for _ in range(1000):\n        x = x + 1\n    return x\n")["f"]
-    end = time.monotonic() + 1.5
+    end = time.monotonic() + 0.5
     with guard.limited():
         while time.monotonic() < end:
             f(1)
@@ -131,14 +129,14 @@ def test_many_short_calls_may_take_long_together():
 
 def test_compile_time_does_not_count():
     compiler = ModuleType("numba.core.fake")
-    exec("import time\n\ndef compiled():\n    time.sleep(1.5)\n", compiler.__dict__)
+    exec("import time\n\ndef compiled():\n    time.sleep(0.6)\n", compiler.__dict__)
     with guard.limited():
         student_namespace("def f(x):\n    compiled()\n", compiled=compiler.compiled)["f"](1)
 
 
 def test_code_of_the_app_has_no_limit():
     with guard.limited():
-        time.sleep(1.5)
+        time.sleep(0.6)
 
 
 PROFILED = """

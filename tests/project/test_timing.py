@@ -1,6 +1,7 @@
-"""The timing program: measurements and estimates, the table, the chart, and what is not run."""
+"""The timing program: measurements and estimates, the table, the charts with the roofline, and what is not run."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from minitorch import Tensor
 from minitorch.kernels.cuda import device as cuda_device
 from project import timing
-from project.lab.charts import speed_chart
-from project.lab.explorers import speed
+from project.lab.charts import roofline_chart, speed_chart
+from project.lab.explorers import roofline, speed
 from project.lab.explorers.roofline import Roof
 from project.lab.explorers.speed import Measurement
 from tests.project.programs import refusal
@@ -45,12 +46,9 @@ def test_the_median_is_reported(monkeypatch):
     assert next(speed.measure("matmul", [64], ["a"], "float32", budget=1000)).seconds == 3.0  # of 1, 7, 2, 3, 100
 
 
-def test_the_work_is_the_number_of_operations_of_both_products_or_of_elements():
+def test_the_work_is_counted_in_operations_and_durations_have_a_suitable_unit():
     assert speed.work("matmul", 64) == 1_048_576  # 2 · 2 · 64³
     assert [speed.work(op, 1000) for op in ("map", "zip")] == [1000, 1000]
-
-
-def test_durations_have_a_suitable_unit():
     assert [*map(speed.duration, [2e-6, 0.0123, 0.9999, 1.5, 243])] == ["2 µs", "12.3 ms", "1e+03 ms", "1.5 s", "243 s"]
 
 
@@ -78,22 +76,22 @@ def test_all_backends_compute_the_same(op):
         assert result.backend.name == backend
 
 
-def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeypatch):
-    monkeypatch.setattr(cuda_device, "SIMULATED", False)
-    monkeypatch.setattr(cuda_device, "available", lambda: False)
-    assert speed.missing("cuda") == "numba found no GPU"
-    monkeypatch.setattr(cuda_device, "available", lambda: True)
-    assert speed.missing("cuda") == ""
-    monkeypatch.setattr(cuda_device, "SIMULATED", True)
-    assert speed.missing("cuda") == "the speed of the simulator says nothing about a GPU"
+@pytest.mark.parametrize(
+    ("available", "simulated", "reason"),
+    [
+        (False, False, "numba found no GPU"),
+        (True, False, ""),
+        (True, True, "the speed of the simulator says nothing about a GPU"),
+    ],
+)
+def test_without_a_gpu_cuda_is_not_run_and_the_simulator_is_not_measured(monkeypatch, available, simulated, reason):
+    monkeypatch.setattr(cuda_device, "SIMULATED", simulated)
+    monkeypatch.setattr(cuda_device, "available", lambda: available)
+    assert speed.missing("cuda") == reason
 
 
-FOUND = [
-    Measurement("matmul", 64, "simple", 0.5, 5),
-    Measurement("matmul", 64, "fast", 0.125, 5),
-    Measurement("matmul", 128, "simple", 4.0, 0),
-    Measurement("matmul", 128, "fast", 0.0625, 5),
-]
+TIMES = [(64, "simple", 0.5, 5), (64, "fast", 0.125, 5), (128, "simple", 4.0, 0), (128, "fast", 0.0625, 5)]
+FOUND = [Measurement("matmul", *time) for time in TIMES]
 
 
 def test_the_chart_draws_every_measurement_and_marks_estimates():
@@ -121,12 +119,7 @@ def test_notes_say_what_was_not_run_and_what_was_estimated():
 def requested_measurements(monkeypatch):
     """Records the requested measurements and returns the numbers above."""
     asked = []
-
-    def measure(*args):
-        asked.append(args)
-        return iter(FOUND)
-
-    monkeypatch.setattr(speed, "measure", measure)
+    monkeypatch.setattr(speed, "measure", lambda *request: asked.append(request) or iter(FOUND))
     monkeypatch.setattr(speed, "missing", lambda backend: "there is none" if backend == "cuda" else "")
     monkeypatch.setattr(timing, "measure_roof", lambda dtype: Roof(1e9, 1e10))
     return asked
@@ -211,23 +204,65 @@ def test_estimates_and_single_sizes_are_not_split():
     assert [split.backend for split in speed.parts([*simple, *linear("fast", 1e-5, 1e-9)])] == ["fast"]
 
 
-def test_the_transfer_copies_as_many_inputs_as_the_operation_has(monkeypatch):
+@pytest.mark.parametrize(
+    ("op", "backend", "inputs"),
+    [*[("zip", backend, 0) for backend in ("simple", "textbook", "fast", "numpy")], ("zip", "cuda", 2), ("map", "cuda", 1)],
+)
+def test_the_transfer_copies_as_many_inputs_as_the_operation_has(monkeypatch, op, backend, inputs):
     copied = []
-
-    class Copied:
-        def __init__(self, array):
-            self.array = array
-
-        def to(self, backend):
-            copied.append((backend, self.array.shape))
-
+    stub = lambda array: SimpleNamespace(to=lambda backend: copied.append((backend, array.shape)))  # noqa: E731
     monkeypatch.setattr(speed.minitorch, "cuda_backend", lambda: "gpu")
-    monkeypatch.setattr(speed.minitorch, "from_numpy", Copied)
+    monkeypatch.setattr(speed.minitorch, "from_numpy", stub)
     monkeypatch.setattr(speed, "_synchronized", lambda run: run)
-    assert [speed.transfer("zip", 1_000, backend, "float32") for backend in ("simple", "textbook", "fast", "numpy")] == [0.0] * 4
-    assert copied == []
-    assert speed.transfer("zip", 1_000, "cuda", "float32") > 0
-    assert copied == [("gpu", (10, 100))] * 2 * speed.ROUNDS
-    copied.clear()
-    speed.transfer("map", 1_000, "cuda", "float32")
-    assert copied == [("gpu", (10, 100))] * speed.ROUNDS
+    assert (speed.transfer(op, 1_000, backend, "float32") > 0) == bool(inputs)
+    assert copied == [("gpu", (10, 100))] * inputs * speed.ROUNDS
+
+
+ROOF = Roof(bandwidth=10e9, peak=80e9)
+
+
+def test_memory_limits_up_to_the_ridge_and_arithmetic_beyond():
+    assert ROOF.ridge == 8.0
+    assert [ROOF.limit(at) for at in (0.1, 4.0, 8.0, 100.0)] == [1e9, 40e9, 80e9, 80e9]
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "itemsize", "expected"),
+    [
+        ("map", 1000, 4, 1000 / 8000),  # read one number, write one
+        ("zip", 1000, 8, 1000 / 24000),
+        ("reduce", 1000, 4, 1000 / 4040),  # rows of 100
+        ("matmul", 64, 4, 64 / 6),  # 2 n³ operations on 3 n² numbers of 4 bytes
+    ],
+)
+def test_the_intensity_counts_each_input_and_output_once(op, size, itemsize, expected):
+    assert roofline.intensity(op, size, itemsize) == pytest.approx(expected)
+
+
+def test_what_is_reached_is_relative_to_the_limit_at_that_intensity():
+    assert roofline.reached(Measurement("zip", 1200, "fast", 1.2e-6, 5), 4, ROOF) == pytest.approx(1.2)  # 1 of 0.83 GFLOP/s: from a cache
+    assert roofline.reached(Measurement("matmul", 1000, "fast", 0.1, 5), 4, ROOF) == pytest.approx(0.5)  # 40 of 80 GFLOP/s
+
+
+def test_the_chart_shows_the_roof_and_measured_points_only():
+    found = [Measurement("matmul", 1000, "simple", 4.0, 0), Measurement("matmul", 1000, "fast", 0.1, 5)]
+    spec = roofline_chart.roofline(found, 4, ROOF)
+    line, points = (layer["data"]["values"] for layer in spec["layer"])
+    assert [row["GFLOP/s"] for row in line] == [0.2, 80.0, 80.0]
+    assert [row["intensity"] for row in line] == [0.02, 8.0, 1000.0]
+    assert points == [{"intensity": 166.7, "GFLOP/s": 40.0, "backend": "fast", "size": 1000, "of the roof": "50%"}]
+    assert spec["description"] == (
+        "This machine reads and writes 10 GB/s and computes 80 GFLOP/s, so memory is the limit below 8 operations a byte. "
+        "Of what is possible at its largest measured size: fast 50%."
+    )
+
+
+def test_the_program_reports_the_roof_of_this_machine_to_the_page(monkeypatch, capsys):
+    monkeypatch.setattr(roofline, "STREAM", 1_000_000)
+    monkeypatch.setattr(roofline, "SIDE", 256)
+    assert timing.main(["--json", "--op", "map", "--up-to", "1000", "--backends", "numpy"]) == 0
+    plan, row = map(json.loads, capsys.readouterr().out.splitlines())
+    assert plan["roof"].keys() == {"bandwidth", "peak"}
+    assert 1e8 < plan["roof"]["bandwidth"] < 1e13
+    assert 1e8 < plan["roof"]["peak"] < 1e15
+    assert Measurement(**row).backend == "numpy"

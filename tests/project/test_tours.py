@@ -6,7 +6,7 @@ import pytest
 
 from project.lab import registry, tours
 from project.lab.training import run_files
-from tests.project.pages import ignore_saved_files, open_page, texts  # noqa: F401  the fixture works by being here
+from tests.project.pages import fill, ignore_saved_files, open_page, open_with, texts, unwritten  # noqa: F401  a fixture
 
 
 @pytest.fixture(autouse=True)
@@ -20,22 +20,14 @@ def stored(folder):
     return json.loads((folder / ".tours.json").read_bytes()) if (folder / ".tours.json").exists() else []
 
 
-def menu(app):
-    """The label of the tour's menu, and the labels of its steps by icon."""
-    (label,) = [block.proto.popover.label for block in blocks(app.main) if block.type == "popover"]
-    links = [(link.proto.icon, link.proto.label) for link in app.get("page_link") if link.proto.icon in (ICONS)]
-    return label, links
-
-
 ICONS = tuple(f":material/{name}:" for name in (tours.DONE, tours.OPEN))
 
 
-def blocks(block):
-    """A block and all blocks in it."""
-    yield block
-    for child in block.children.values():
-        if hasattr(child, "children"):
-            yield from blocks(child)
+def menu(app):
+    """The label of the tour's menu, and the labels of its steps by icon."""
+    (label,) = [block.proto.popover.label for block in app.get("popover")]
+    links = [(link.proto.icon, link.proto.label) for link in app.get("page_link") if link.proto.icon in ICONS]
+    return label, links
 
 
 def test_every_step_has_its_own_id_and_a_page():
@@ -50,21 +42,18 @@ def test_every_module_has_a_tour_in_the_order_of_its_pages():
     assert all(tours.steps_of(view.module) for view in registry.VIEWS if view.module is not None)
 
 
-def test_a_page_shows_the_next_step_of_its_module():
-    label, steps = menu(open_page("m0_operators"))
+def test_a_page_shows_the_next_step_and_ticks_off_and_stores_what_was_done(folder):
+    app = open_page("m0_operators")
+    label, steps = menu(app)
     assert label == "Tour of Module 0, 0 of 4: Choose relu. Where does its derivative jump?"
     assert [icon for icon, _ in steps] == [f":material/{tours.OPEN}:"] * 4
-
-
-def test_what_was_done_is_ticked_off_and_stored(folder):
-    app = open_page("m0_operators")
     assert stored(folder) == []
-    app.selectbox(key="operator").set_value("relu").run()
+    fill(app, operator="relu")
     assert menu(app)[0] == "Tour of Module 0, 1 of 4: Switch a network to evaluation mode."
     assert menu(app)[1][0][0] == f":material/{tours.DONE}:"
     assert [toast.value for toast in app.toast] == ["Tour: Choose relu. Where does its derivative jump?"]
     assert stored(folder) == ["relu"]
-    app.selectbox(key="operator").set_value("sigmoid").run()
+    fill(app, operator="sigmoid")
     assert menu(app)[0].startswith("Tour of Module 0, 1 of 4")
     assert not app.toast
 
@@ -77,14 +66,14 @@ def test_another_session_sees_what_was_done_before(folder):
 def test_what_another_session_has_written_meanwhile_is_kept(folder):
     app = open_page("m0_operators")
     (folder / ".tours.json").write_text('["eval"]')
-    app.selectbox(key="operator").set_value("relu").run()
+    fill(app, operator="relu")
     assert stored(folder) == ["eval", "relu"]
 
 
-@pytest.mark.parametrize("content", ["{", "7", '[3, null, "relu"]'])
-def test_a_damaged_file_is_no_error(folder, content):
+@pytest.mark.parametrize(("content", "found"), [("{", set()), ("7", set()), ('[3, null, "relu"]', {"relu"})])
+def test_a_damaged_file_is_no_error(folder, content, found):
     (folder / ".tours.json").write_text(content)
-    assert tours.load() == ({"relu"} if "relu" in content else set())
+    assert tours.load() == found
 
 
 def test_the_tour_continues_if_the_workspace_cannot_be_written_to(folder, monkeypatch):
@@ -119,20 +108,18 @@ def test_a_step_is_done_by_what_it_asks_for_only(folder, step, page, query):
     assert stored(folder) == [step]
 
 
-def test_steps_of_a_player_are_done_when_it_has_reached_them(folder):
-    app = open_page("m1_graph")
-    app.slider(key="moment").set_value(2).run()
+@pytest.mark.parametrize(
+    ("before", "then", "step"),
+    [
+        ({"moment": 2}, {"moment": 3}, "backward"),  # when the player has reached it
+        ({"quiz": True}, {"answer_0": 2.0}, "predict"),
+    ],
+)
+def test_steps_of_the_graph_are_done_by_what_is_chosen_on_the_page(folder, before, then, step):
+    app = fill(open_page("m1_graph", f="x * y"), **before)
     assert stored(folder) == []
-    app.slider(key="moment").set_value(3).run()
-    assert stored(folder) == ["backward"]
-
-
-def test_a_prediction_in_the_quiz_is_a_step(folder):
-    app = open_page("m1_graph", f="x * y")
-    app.toggle(key="quiz").set_value(True).run()
-    assert stored(folder) == []
-    app.number_input(key="answer_0").set_value(2.0).run()
-    assert stored(folder) == ["predict"]
+    fill(app, **then)
+    assert stored(folder) == [step]
 
 
 def test_training_is_a_step_after_20_epochs(folder):
@@ -157,12 +144,8 @@ def test_the_board_links_to_the_next_step_of_each_module(folder):
 
 
 def test_a_page_that_ends_with_a_card_shows_the_tour(monkeypatch):
-    def unwritten(*args):
-        raise NotImplementedError("Need to implement for Task 0.1")
-
-    open_page("m0_operators")
-    monkeypatch.setattr("minitorch.operators.sigmoid", unwritten)
-    assert menu(open_page("m0_operators"))[0].startswith("Tour of Module 0")
+    app = open_with(monkeypatch, "m0_operators", "minitorch.operators.sigmoid", unwritten("0.1"), "minitorch/operators.py")
+    assert menu(app)[0].startswith("Tour of Module 0")
 
 
 def test_the_file_of_the_tours_is_not_taken_for_a_run(folder):

@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from typing import ClassVar
 
 import pytest
 
@@ -11,6 +10,7 @@ from project.lab.training import classifier_page, run_report
 from project.lab.training import job as training_job
 from project.lab.training.image_trainer import ImageSetting
 from project.lab.training.job import Run
+from tests.project.test_attention import FakeJob
 
 FACTS = {"setting": {"program": "run_mnist_multiclass"}, "command": "…", "about": "", "parameters": 9242, "train": 40, "valid": 10}
 
@@ -21,22 +21,6 @@ def epoch_message(epoch, loss, train, valid, seconds, **details):
 
 ONE = epoch_message(1, 2.0, 0.25, 0.3, 4.0, confusion=[[1]], mistakes=[])
 TWO = epoch_message(2, 1.0, 0.5, 0.8, 2.0, confusion=[[2]], mistakes=[])
-
-
-class FakeJob:
-    """Replaces a process: the test sets its output and whether it runs."""
-
-    started: ClassVar[list["FakeJob"]] = []
-
-    def __init__(self, *command):
-        self.command, self.lines, self.running = command, [], True
-        FakeJob.started.append(self)
-
-    def read(self):
-        return self.running
-
-    def stop(self):
-        self.running = False
 
 
 @pytest.fixture
@@ -98,6 +82,10 @@ def test_a_run_names_the_kernel_that_is_compiled_until_its_first_step(run):
     assert classifier_page.status(run) == "Epoch 1, step 2 of 5."
 
 
+class ImportedAnew(ImageSetting):
+    """The class after its module was reloaded."""
+
+
 def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
     work = FakeJob.started[0]
     work.lines += [FACTS, ONE, {"epoch": 2, "step": 3, "steps": 5}]
@@ -108,10 +96,9 @@ def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
     assert run.progress == 0.25  # progress since the checkpoint is lost
     assert not run.resumable(run.setting)  # there is no checkpoint
     run.checkpoint.touch()
-    assert run.resumable(run.setting)
-    assert run.resumable(ImageSetting(epochs=9, batch=8, seed=3, limit=40))
-    assert not run.resumable(ImageSetting(epochs=1, batch=8, seed=3, limit=40))
-    assert not run.resumable(ImageSetting(epochs=4, batch=8, seed=4, limit=40))
+    for setting in (ImageSetting, ImportedAnew):
+        settings = [setting(epochs=epochs, batch=8, seed=seed, limit=40) for epochs, seed in ((4, 3), (9, 3), (1, 3), (4, 4))]
+        assert [run.resumable(other) for other in settings] == [True, True, False, False]
 
     run.start(epochs=9)
     assert FakeJob.started[1].command[5:] == ("--resume", "--epochs", "9")
@@ -120,16 +107,6 @@ def test_a_run_resumes_from_its_checkpoint_and_lists_each_epoch_once(run):
     run.read()
     assert [line["epoch"] for line in run.history] == [1, 2]
     assert run.setting.epochs == 9
-
-
-def test_a_setting_of_a_reloaded_class_is_equal(run):
-    class ImportedAnew(ImageSetting):
-        pass
-
-    run.stop()
-    run.checkpoint.touch()
-    assert run.resumable(ImportedAnew(epochs=4, batch=8, seed=3, limit=40))
-    assert not run.resumable(ImportedAnew(epochs=4, batch=8, seed=4, limit=40))
 
 
 def test_details_stay_while_epochs_are_reported_again(run):

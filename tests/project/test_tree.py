@@ -1,10 +1,9 @@
 """A sum in shared memory: right with its guard and barriers, and wrong in the documented way without them."""
 
-import re
-
 import pytest
 
 from project.lab.explorers.tree_reduction import BARRIERS, GUARD, MISSING, NOTHING, ROUNDS, Tree
+from tests.project.test_grid_blocks import css_classes
 
 SIZES = [(1, 4), (4, 4), (5, 4), (20, 8), (32, 8), (64, 16), (33, 32)]
 
@@ -48,8 +47,7 @@ def test_the_cells_after_each_round_equal_those_computed_by_hand():
         ((10, 6, 3, 4), (11, 6, 0, 0)),
         ((10, 6, 3, 4), (11, 6, 0, 0)),
     ]
-    assert tree.moments[-2].out == (None, None)
-    assert tree.moments[-1].out == (10, 11)
+    assert [moment.out for moment in tree.moments[-2:]] == [(None, None), (10, 11)]
 
 
 def test_without_the_guard_the_last_block_sums_memory_past_the_end():
@@ -117,10 +115,6 @@ def test_the_formula_of_a_thread_contains_its_numbers(missing, number, block, th
     i = block * 4 + thread
     first = f"i = blockIdx.x · blockDim.x + threadIdx.x = {block} · 4 + {thread} = {i}"
     assert Tree(6, 4, missing).formula(number, block, thread).splitlines() == [first, *lines]
-
-
-def css_classes(panel):
-    return [" ".join(classes.split()[1:]) for classes in re.findall(r'class="(cell[^"]*)"', panel)]
 
 
 def test_the_picture_shows_which_thread_adds_which_cell():

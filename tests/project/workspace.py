@@ -13,8 +13,10 @@ from typing import Any
 from course.manifest import ROOT, Task, course
 
 SHOW = """
-import json, sys, time
+import functools, json, sys, time
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)  # as in tests/project/pages.py
 shown = {}
 for each in sys.argv[1:]:
     name, _, start = each.partition(":")
@@ -68,11 +70,7 @@ def turn_optimized_kernels_off(folder: Path) -> None:
 
 
 def rewrite(folder: Path, body: Callable[[ast.FunctionDef, Task], list[ast.stmt]], tasks: Iterable[Task] | None = None) -> None:
-    """Give every function of these tasks another body. If omitted, the tasks are all tasks of the course.
-
-    Args:
-        body: Returns the new body of a function of a task.
-    """
+    """Give every function of these tasks the body that `body` returns for it. If omitted, the tasks are all tasks of the course."""
     trees: dict[Path, ast.Module] = {}
     for task in course().tasks if tasks is None else tasks:
         for name in task.write:
@@ -105,12 +103,6 @@ def execute(folder: Path, script: str, *arguments: str) -> str:
 
 
 def show(folder: Path, views: list[str], press: bool = True) -> dict:
-    """For each page of the workspace its title, notices, code and exceptions.
-
-    Args:
-        folder: The workspace.
-        views: The names of the pages.
-        press: Whether the button that runs student code is pressed before.
-    """
+    """The title, notices, code and exceptions of these pages of the workspace, after a press of the button that runs student code."""
     pages = [f"{name}:{START.get(name, '') if press else ''}" for name in views]
     return json.loads(execute(folder, SHOW, *pages).splitlines()[-1])

@@ -6,8 +6,8 @@ from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
 from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
-from tests.project.classifier_pages import fake_program, page_text, picture_markup, texts, until_done
-from tests.project.pages import ignore_saved_files, open_page
+from tests.project.classifier_pages import page_text, picture_markup, texts, until_done
+from tests.project.pages import fill, ignore_saved_files, open_page, press
 from tests.project.test_app_images import SMALL
 
 
@@ -16,8 +16,7 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     assert "Press **Start** to train" in app.info[0].value
     command = "python project/run_mnist_multiclass.py --dataset digits --epochs 2 --rate 0.1 --batch 48 --seed 0 --momentum 0.0"
     assert app.code[0].value == f"{command} --limit 48 --dtype float32"
-    app.button(key="images_start").click().run()
-    until_done(app, "images")
+    until_done(press(app, "images_start"), "images")
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
     assert "on 48 training examples and " in page_text(app)
@@ -43,10 +42,8 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     assert prediction in page_text(app)
     assert 'title="your drawing in 8 by 8 pixels"' in picture_markup(app)
 
-    app.number_input(key="images_epochs").set_value(3).run()
-    assert not app.button(key="images_resume").disabled
-    app.number_input(key="images_seed").set_value(1).run()
-    assert app.button(key="images_resume").disabled
+    assert not fill(app, images_epochs=3).button(key="images_resume").disabled
+    assert fill(app, images_seed=1).button(key="images_resume").disabled
     assert any("other settings" in text for text in texts(app.caption))
 
     def incompatible_network(side, pool):

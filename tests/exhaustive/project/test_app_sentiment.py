@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.project.classifier_pages import fake_program, page_text, picture_markup, texts, until_done
-from tests.project.pages import ignore_saved_files, open_page
+from tests.project.classifier_pages import page_text, picture_markup, texts, until_done
+from tests.project.pages import fill, ignore_saved_files, open_page, press
 
 SMALL = {"sentiment_train": "20", "sentiment_valid": "10", "sentiment_epochs": "2", "sentiment_batch": "20"}
 
@@ -15,8 +15,7 @@ def test_a_run_shows_results_from_the_start_to_the_most_influential_words():
         "--valid 10 --optimizer sgd"
     )
     assert any("The data set *sentences* is synthetic" in text for text in texts(app.caption))
-    app.button(key="sentiment_start").click().run()
-    until_done(app, "sentiment")
+    until_done(press(app, "sentiment_start"), "sentiment")
     assert not app.exception
     assert app.metric[0].value == "2 / 2"
 
@@ -36,7 +35,7 @@ def test_a_run_shows_results_from_the_start_to_the_most_influential_words():
     assert reader.read(list(table["sentence"])) == pytest.approx(list(table["positive"]), abs=1e-3)
     assert any("Most positive" in text for text in texts(app.markdown))
 
-    app.text_input(key="sentiment_typed").set_value("A Wonderful <b>xyzzy</b> film").run()
+    fill(app, sentiment_typed="A Wonderful <b>xyzzy</b> film")
     probability = float(reader.read(["a wonderful <b>xyzzy</b> film"])[0])
     answer = "positive" if probability > 0.5 else "negative"
     prediction = f"After epoch 2, the network predicts {answer}: the probability of positive is {probability:.3f}."
@@ -44,6 +43,6 @@ def test_a_run_shows_results_from_the_start_to_the_most_influential_words():
     assert "&lt;b&gt;xyzzy&lt;/b&gt;" in picture_markup(app)
     assert any("Not in the training data:" in text and "<b>xyzzy</b>" in text for text in texts(app.caption))
 
-    app.text_input(key="sentiment_typed").set_value("  ").run()
+    fill(app, sentiment_typed="  ")
     assert not app.exception
     assert "Enter a sentence." in texts(app.info)

@@ -1,16 +1,10 @@
 """Limits on memory: student code that allocates without end is interrupted in the page and in a program that runs for it."""
 
-import os
 import sys
-import time
 
 import pytest
 
-from course.manifest import ROOT
-from project.lab import cards, guard, time_limit
-from project.lab.time_limit import MemoryLimitExceeded
-from project.lab.training import jobs
-from project.lab.training.jobs import Failed, Job
+from project.lab import guard
 from tests.project.test_memory_limit import GROWS, MIB, low_limit, student_function
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process and limits that of another")

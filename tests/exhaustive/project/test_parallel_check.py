@@ -7,8 +7,16 @@ from pathlib import Path
 
 from project import parallel_check
 from project.lab.explorers.diagnostics import PARALLEL, examine
+from tests.project.test_parallel_check import fates_of
 
 PROGRAM = Path(parallel_check.__file__)
+
+
+def test_the_outer_loop_of_the_matrix_product_is_parallel_and_allocates_nothing():
+    report = examine("matmul")
+    assert report.parallel
+    assert set(fates_of(report)) == {("for i in prange(out_shape[1]):", PARALLEL)}  # once for each dtype compiled so far
+    assert not any(loop.allocations for each in report.compiled for loop in each.loops)
 
 
 def test_loops_that_compute_indices_allocate_arrays_in_every_iteration():

@@ -19,4 +19,4 @@ def test_script_and_command_repeat_the_run(values, capsys):
 
 
 def test_the_compiled_network_learns_circle():
-    check_learning("fast", "SGD", 0.5)
+    check_learning("fast", "SGD", 0.5, epochs=60)

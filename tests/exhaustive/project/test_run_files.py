@@ -1,26 +1,12 @@
 """Training runs as files: what is recorded, by whom, and how files are read that are no runs."""
 
 import json
-import math
-import os
-import re
-import signal
-import sys
-from contextlib import nullcontext
-from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
-from course.manifest import ROOT
-from minitorch import SimpleBackend
-from project import run_fast_tensor, run_gpt, run_mnist_multiclass, run_scalar, run_tensor
-from project.lab.training import checkpoint, run_files, text_trainer
+from project import run_mnist_multiclass
 from project.lab.training import run as training_run
-from project.lab.training.scalar_trainer import ScalarTrainer
-from project.lab.training.tensor_trainer import TensorTrainer
-from project.lab.training.text_trainer import Run
-from project.lab.training.trainer import Setting, TensorSetting
+from project.lab.training import run_files
 from tests.project.test_run_files import folder, only_run
 
 DIGITS = ["--limit", "40", "--batch", "20", "--dtype", "float64"]

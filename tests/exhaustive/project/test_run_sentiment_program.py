@@ -3,34 +3,23 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import minitorch
-from minitorch import manual_seed
-from minitorch.data import SST2, Sentences, TextDataset
+from minitorch.data import Sentences, TextDataset
 from project import run_sentiment
 from project.lab.explorers.word_weights import word_weights
-from project.lab.training import checkpoint, learned_sentiment, sentiment_trainer
-from project.lab.training.learned_sentiment import LearnedTrainer, LengthBatches
+from project.lab.training import checkpoint
 from project.lab.training.sentiment_setup import make_trainer
-from project.lab.training.sentiment_trainer import SentimentSetting, SentimentTrainer, get_accuracy, get_predictions_array
+from project.lab.training.sentiment_trainer import SentimentSetting, get_accuracy
 from project.run_sentiment import CNNSentimentKim
-from tests.errors import raises
-from tests.project.programs import refusal
 from tests.project.test_run_sentiment_program import float64, learned, trained, weights
 
 PROGRAM = Path(run_sentiment.__file__)
-
-
 HERE = {"PYTHONPATH": str(PROGRAM.parent.parent)}  # the workspace under test, whichever package is installed
-
-
 SMALL = ["--train", "20", "--valid", "10", "--epochs", "2"]
 
 
@@ -79,6 +68,13 @@ def test_the_program_says_that_its_sentences_are_synthetic_and_repeats_to_the_la
 def test_learned_vectors_tell_sentences_apart_that_were_not_trained_on():
     trainer = trained(learned(train=600, valid=100, batch=20, epochs=4))
     assert trainer.history[-1].valid >= 0.9
+
+
+def test_a_step_changes_the_learned_vectors_of_the_words_in_it():
+    trainer = learned(train=3, valid=1, batch=3, epochs=1)
+    before = weights(trainer)["table"]
+    after = weights(trained(trainer))["table"]
+    assert 0 < sum(one != other for one, other in zip(before, after, strict=True)) < len(before)
 
 
 def test_a_learned_run_that_is_resumed_within_an_epoch_ends_as_if_it_had_not_stopped(tmp_path):

@@ -13,7 +13,6 @@ import pytest
 from course.manifest import ROOT
 from project import sweep
 from project.lab.sweeps import store
-from tests.project.test_sweep_search import a_request
 from tests.project.test_sweeps import SCRIPT, check_signal, is_running, project, started
 
 

@@ -1,14 +1,9 @@
 """The timing program: measurements and estimates, the table, the chart, and what is not run."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from project import timing
 from project.lab.explorers import speed
-
-PROGRAM = Path(timing.__file__)
 
 
 @pytest.mark.parametrize("op", ["matmul", "reduce"])
