@@ -76,28 +76,12 @@ def test_an_unreadable_result_counts_as_none(tmp_path):
         assert Journal(tmp_path).find(path) is None
 
 
-def test_names_may_contain_any_character(tmp_path):
-    path = Journal(tmp_path).path(Submission("../<b>Jürgen\n/x" * 40), [])
-    assert path.parent == tmp_path / "results"
-    assert path.name.startswith(".._b_Jürgen_x")
-    assert len(path.name) < 120
-
-
 def test_only_one_run_at_a_time_grades_into_a_folder(tmp_path):
-    with (
-        Journal(tmp_path).lock(),
-        raises(RequestError, f"another run is writing to {tmp_path}; wait for it, or stop it"),
-        Journal(tmp_path).lock(),
-    ):
+    busy = raises(RequestError, f"another run is writing to {tmp_path}; wait for it, or stop it")
+    with Journal(tmp_path).lock(), busy, Journal(tmp_path).lock():
         pass
     with Journal(tmp_path).lock():
         pass
-
-
-def test_a_file_cannot_hold_results(tmp_path):
-    (tmp_path / "file").write_text("")
-    with raises(RequestError, f"{tmp_path / 'file'} is not a folder; choose another --out"):
-        Journal(tmp_path / "file")
 
 
 # Faults
@@ -111,11 +95,8 @@ def test_a_full_disk_is_reported_and_loses_no_result(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", raise_disk_full)
-    with raises(
-        StaffError,
-        f"{lost} cannot be written (No space left on device); all earlier results are kept: "
-        "free some space, then run the same command again",
-    ):
+    remedy = "all earlier results are kept: free some space, then run the same command again"
+    with raises(StaffError, f"{lost} cannot be written (No space left on device); {remedy}"):
         journal.save(lost, result(hash="2"))
     assert [path.name for path in kept.parent.iterdir()] == ["ann-1.json"]
     assert journal.find(kept) == result()
@@ -139,7 +120,11 @@ def test_a_file_and_its_new_name_are_synced_before_the_next_step(tmp_path, monke
     assert steps == ["file", "rename", "folder"]
 
 
-def test_a_read_only_folder_is_refused(tmp_path, monkeypatch):
+def test_a_file_and_a_read_only_folder_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with raises(RequestError, f"{tmp_path / 'file'} is not a folder; choose another --out"):
+        Journal(tmp_path / "file")
+
     def refuse_mkdir(path, *args, **options):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -176,8 +161,12 @@ def test_setting_the_clock_back_changes_nothing(tmp_path, monkeypatch):
     assert sorted(found.name for found in path.parent.glob("*.json")) == ["ann-2.json"]
 
 
-def test_names_with_invalid_unicode_have_separate_results(tmp_path):
+def test_names_may_contain_any_character_and_invalid_unicode(tmp_path):
     journal = Journal(tmp_path)
+    path = journal.path(Submission("../<b>Jürgen\n/x" * 40), [])
+    assert path.parent == tmp_path / "results"
+    assert path.name.startswith(".._b_Jürgen_x")
+    assert len(path.name) < 120
     paths = {journal.path(Submission(name, refused=f"{name} is a link"), ["7"]) for name in ("a\udcff", "a\udcfe", "a")}
     assert len(paths) == 3
     for path in paths:
@@ -226,29 +215,22 @@ def test_every_job_runs_once_and_reports_progress(queue):
     assert sorted(queue.news) == [(name, "print") for name in names]
 
 
-def test_the_job_of_a_killed_worker_runs_again(queue):
-    ended = queue.run(queue.job("a", "die", "write"), queue.job("b", "die", "die", "write"), queue.job("c", "write"))
-    assert {name: end.killed for name, end in ended.items()} == {"a": None, "b": None, "c": None}
-    assert [queue.times(name) for name in "abc"] == [2, 3, 1]
-
-
-def test_a_job_that_kills_three_workers_is_abandoned_and_the_others_continue(queue):
-    ended = queue.run(queue.job("a", "die"), queue.job("b", "raise"), queue.job("c", "write"))
-    assert ended["a"].killed == "it ended with status -9"
-    assert ended["b"].killed == "ZeroDivisionError: it is 0"
-    assert ended["c"].killed is None
-    assert (queue.times("a"), queue.times("b")) == (3, 3)
-
-
-def test_a_job_whose_worker_died_after_finishing_it_does_not_run_again(queue):
-    assert queue.run(queue.job("a", "write and die"))["a"].killed is None
-    assert queue.times("a") == 1
-
-
-def test_a_failing_sandbox_is_tried_three_times(queue):
-    ended = queue.run(queue.job("a", "sandbox", "sandbox", "write"), queue.job("b", "sandbox"))
-    assert (ended["a"].trouble, ended["b"].trouble) == ("", "there is no sandbox today")
-    assert (queue.times("a"), queue.times("b")) == (3, 3)
+def test_a_job_runs_up_to_three_times_if_its_worker_dies_before_finishing_it_or_the_sandbox_fails_and_the_others_continue(queue):
+    jobs = {
+        "dies once": ("die", "write"),
+        "dies twice": ("die", "die", "write"),
+        "always dies": ("die",),
+        "raises": ("raise",),
+        "finishes and dies": ("write and die",),
+        "fails twice": ("sandbox", "sandbox", "write"),
+        "always fails": ("sandbox",),
+        "writes": ("write",),
+    }
+    ended = queue.run(*(queue.job(name, *do) for name, do in jobs.items()))
+    killed = {"always dies": "it ended with status -9", "raises": "ZeroDivisionError: it is 0"}
+    assert {name: end.killed for name, end in ended.items()} == dict.fromkeys(jobs) | killed
+    assert {name: end.trouble for name, end in ended.items() if end.trouble} == {"always fails": "there is no sandbox today"}
+    assert [queue.times(name) for name in jobs] == [2, 3, 3, 3, 1, 3, 3, 1]
 
 
 def test_an_inconsistent_repository_ends_the_run(queue):

@@ -38,14 +38,30 @@ def test_a_leak_names_both_places():
     assert str(leak) == "docs/a.md:1 shows the solution of minitorch.operators:sigmoid: z = math . exp ( x ) return z / ( 1.0 +"
 
 
-def test_prose_about_a_solution_is_not_a_leak():
-    page = "The sigmoid is 1 / (1 + e^-x). If x >= 0, e is raised to -x, which never overflows; else z = e^x, and z / (1 + z) is the same."
-    assert leaks({"docs/a.md": page}) == []
+PROSE = "The sigmoid is 1 / (1 + e^-x). If x >= 0, e is raised to -x, which never overflows; else z = e^x, and z / (1 + z) is the same."
+PATTERN = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
+TYPED = "def apply(ls: Iterable[float]) -> list[float]:\n    return [fn(x) for x in ls]\nreturn apply\n"
+MESSAGE = '"expected a number of at least one, such as 2, 3 or 4, and got something else, see there"'
+SHORT = "return d if x > 0 else 0.0\n"
 
 
-def test_a_given_function_with_the_same_pattern_is_not_a_leak():
-    body = "ctx.save_for_backward(a)\nreturn operators.inv(a)\n"
-    assert leaks({"minitorch/a.py": "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n"}, body) == []
+@pytest.mark.parametrize(
+    ("path", "text", "body", "lines"),
+    [
+        ("docs/a.md", PROSE, BODY, []),
+        ("minitorch/a.py", "def forward(ctx, a):\n    ctx.save_for_backward(a)\n    return operators.log(a)\n", PATTERN, []),
+        ("minitorch/a.py", "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n", TYPED, []),
+        ("minitorch/a.py", "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n", TYPED, [3]),
+        ("tests/test_a.py", f"match = {MESSAGE}\n", f"raise ValueError({MESSAGE})\n", []),
+        ("docs/a.md", "Write `return d if x > 0 else 0.0`.", SHORT, [1]),
+        ("docs/a.md", "relu_back is d if x > 0 else 0.0.", SHORT, []),
+        ("docs/a.md", "def cube(x, y):\n    return x * y\n", "return x * y\n", []),
+        ("docs/a.png", BODY.encode(), BODY, []),
+    ],
+    ids=["prose", "a given pattern", "type hints", "an inner function", "error message", "short", "a part of it", "too short", "image"],
+)
+def test_what_is_a_leak_and_what_is_not(path, text, body, lines):
+    assert leaks({path: text}, body) == [(path, line) for line in lines]
 
 
 def test_code_that_two_different_solutions_share_is_not_a_leak():
@@ -62,38 +78,12 @@ def test_a_solution_shared_by_two_functions_is_a_leak_of_both():
     assert [leak.name for leak in leaks] == ["minitorch.operators:logistic", "minitorch.operators:sigmoid"]
 
 
-def test_type_hints_of_an_inner_function_are_not_a_leak():
-    body = "def apply(ls: Iterable[float]) -> list[float]:\n    return [fn(x) for x in ls]\nreturn apply\n"
-    assert leaks({"minitorch/a.py": "def negList(ls: Iterable[float]) -> list[float]:\n    return given(ls)\n"}, body) == []
-    assert leaks({"minitorch/a.py": "def m(fn):\n    def apply(ls):\n        return [fn(x) for x in ls]\n    return apply\n"}, body) != []
-
-
-def test_error_messages_are_not_a_leak():
-    body = 'raise ValueError("expected a number of at least one, such as 2, 3 or 4, and got something else, see there")\n'
-    test = 'match = "expected a number of at least one, such as 2, 3 or 4, and got something else, see there"\n'
-    assert leaks({"tests/test_a.py": test}, body) == []
-
-
-def test_a_short_body_is_a_leak_only_as_a_whole():
-    body = "return d if x > 0 else 0.0\n"
-    assert leaks({"docs/a.md": "Write `return d if x > 0 else 0.0`."}, body) == [("docs/a.md", 1)]
-    assert leaks({"docs/a.md": "relu_back is d if x > 0 else 0.0."}, body) == []
-
-
-def test_a_body_of_a_few_tokens_cannot_leak():
-    assert leaks({"docs/a.md": "def cube(x, y):\n    return x * y\n"}, "return x * y\n") == []
-
-
 def test_only_long_pieces_of_longer_bodies_are_leaks():
     body = "".join(f"total = total + a[{i}] * b[{i}]\n" for i in range(9))  # lines of 13 tokens
     for lines, found in ((2, []), (3, [("docs/a.md", 1)])):
         page = "".join(body.splitlines(True)[:lines])
         leaks = find_leaks({}, {"docs/a.md": page}, {"task 1.1, as textbooks have it": body})
         assert [(leak.path, leak.line) for leak in leaks] == found
-
-
-def test_images_are_not_searched():
-    assert leaks({"docs/a.png": BODY.encode()}) == []
 
 
 def test_a_private_helper_that_only_solutions_used_is_an_orphan():

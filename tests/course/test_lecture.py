@@ -12,26 +12,16 @@ from course.manifest import course
 from course.staff import RequestError
 from course.staff.grading.results import FAIL, PASS, Nearest, Result, TaskResult, write_result
 from course.staff.grading.submissions import read
+from course.staff.handout.generate import write_files
+from course.staff.lecture import statistics
 from course.staff.lecture.page import write_lecture
 from course.staff.lecture.records import Material, read_material, read_record
-from course.staff.lecture.statistics import (
-    FailingTest,
-    Help,
-    Mistake,
-    Quartiles,
-    first_pass,
-    hidden,
-    minutes_needed,
-    quartiles,
-    summarize,
-    topics,
-    tries_needed,
-)
+from course.staff.lecture.statistics import FailingTest, Help, Mistake, Quartiles, hidden, quartiles, summarize, topics
 from course.workspace.activity import HANDED_IN, OpenedHint, TaskActivity, TestRun, encode
 from tests.errors import raises
 
 from .staff_commands import command_in_folder
-from .test_class_page import CHROMIUM, Page, browser, needs_chromium, open_page  # noqa: F401  # browser is a fixture
+from .test_class_page import Page
 
 RELU, SUM = "tests/test_operators.py::test_relu", "tests/test_operators.py::test_sum[2]"
 
@@ -70,10 +60,13 @@ def test_quartiles_are_those_of_the_sorted_values():
 
 
 def test_time_and_tries_count_until_the_first_pass():
+    def progress_of(task):
+        return statistics.first_pass(task), statistics.minutes_needed(task), statistics.tries_needed(task)
+
     passed = work(run(60, RELU), run(300), run(900, RELU), active=1200)
-    assert (first_pass(passed), minutes_needed(passed), tries_needed(passed)) == (1, 5.0, 2)
+    assert progress_of(passed) == (1, 5.0, 2)
     stuck = work(run(60, RELU), run(300, RELU), active=1200)
-    assert (first_pass(stuck), minutes_needed(stuck), tries_needed(stuck)) == (None, 20.0, 2)
+    assert progress_of(stuck) == (None, 20.0, 2)
 
 
 def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class():
@@ -88,9 +81,8 @@ def test_a_task_has_quartiles_of_minutes_and_tries_and_the_progress_of_the_class
 
 
 def test_four_records_give_no_statistics():
-    report = report_on(
-        *[work(run(60, RELU), run(600), hints=[OpenedHint(60, 1, 1)])] * 4, nearest=lambda task, failed: Nearest("k", "m", 1.0)
-    )
+    about = work(run(60, RELU), run(600), hints=[OpenedHint(60, 1, 1)])
+    report = report_on(*[about] * 4, nearest=lambda task, failed: Nearest("k", "m", 1.0))
     (task,) = report.tasks
     assert (report.records, task.records, task.minutes, task.tries, task.standing, task.not_passed) == (None, None, None, None, {}, None)
     assert (task.mistakes, task.tests, task.help, report.topics) == ((), (), (), ())
@@ -138,7 +130,7 @@ def test_a_test_has_a_count_of_failures_and_a_median_time_until_it_passed():
     assert four.tasks[0].tests == (), "four students are too few"
 
 
-def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it():
+def test_a_hint_or_the_first_use_of_explain_helped_if_the_tests_passed_within_three_runs_of_it():
     def student(before, after, passes=True):
         runs = [run(60 * place, RELU) for place in range(before + after)] + ([run(3600)] if passes else [])
         return work(*runs, hints=[OpenedHint(0, 1, before)])
@@ -148,11 +140,8 @@ def test_a_hint_helped_if_the_tests_passed_within_three_runs_of_it():
     passed_before = work(run(60), run(90), hints=[OpenedHint(60, 1, 2)])
     assert report_on(*helped, *late, passed_before).tasks[0].help == (Help("Hint 1", 8, 5),)
     assert report_on(*helped[:4], *late[:2]).tasks[0].help == (Help("Hint 1", 6, None),)
-
-
-def test_the_first_use_of_explain_counts_like_a_hint():
-    student = work(run(60, RELU), run(90, RELU), run(120), explains=[1, 2])
-    assert report_on(*[student] * 5).tasks[0].help == (Help("course explain", 5, 5),)
+    explained = work(run(60, RELU), run(90, RELU), run(120), explains=[1, 2])
+    assert report_on(*[explained] * 5).tasks[0].help == (Help("course explain", 5, 5),)
 
 
 def test_topics_are_ranked_by_open_students_and_time():
@@ -179,14 +168,11 @@ def hand_in(folder, name, record, packed=False):
     path = folder / name
     files = {"minitorch/operators.py": b"x = 1\n"} | ({} if record is None else {HANDED_IN: record})
     if packed:
-        folder.mkdir(exist_ok=True)
         with zipfile.ZipFile(path, "w") as archive:
             for file, data in files.items():
                 archive.writestr(file, data)
-        return path
-    for file, data in files.items():
-        (path / file).parent.mkdir(parents=True, exist_ok=True)
-        (path / file).write_bytes(data)
+    else:
+        write_files(path, files)
     return path
 
 
@@ -198,8 +184,9 @@ def test_records_are_read_from_folders_and_archives_with_or_without_a_top_folder
         archive.writestr(f"workspace/{HANDED_IN}", encode(TASKS))
     hand_in(tmp_path, "eve", None)
     material = read_material([tmp_path], course())
-    assert material.records == [TASKS] * 4
-    assert (material.submissions, material.warnings) == (5, [])
+    assert (material.records, material.submissions, material.warnings) == ([TASKS] * 4, 5, [])
+    (tmp_path / "fay.zip").write_bytes(b"PK\x03\x04 and no more")
+    assert "fay.zip is damaged or truncated" in read_material([tmp_path], course()).warnings[0]
 
 
 def test_the_attempt_with_the_longest_record_counts(tmp_path):
@@ -245,12 +232,6 @@ def test_a_link_is_not_followed(tmp_path):
     assert read_record(path) == {}
 
 
-def test_an_archive_that_cannot_be_read_is_a_warning(tmp_path):
-    hand_in(tmp_path, "ada", encode(TASKS))
-    (tmp_path / "eve.zip").write_bytes(b"PK\x03\x04 and no more")
-    assert "eve.zip is damaged or truncated" in read_material([tmp_path], course()).warnings[0]
-
-
 def test_a_graded_folder_gives_results_and_grading_ignores_records(tmp_path):
     path = hand_in(tmp_path / "class", "ada", encode(TASKS))
     with_record, without = read("ada", path, course()), read("ada", hand_in(tmp_path / "other", "ada", None), course())
@@ -279,30 +260,34 @@ def full_report():
     return report_on(*students, nearest=lambda task, failed: Nearest("0.1/x", EVIL, 1.0))
 
 
-def test_the_page_lists_topics_with_chapter_and_reason(tmp_path):
-    page, data = write_lecture(full_report(), tmp_path / "lecture.html")
-    text = page.read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The page and the data of the full report, with a hostile title; tests only read them."""
+    page, data = write_lecture(full_report(), tmp_path_factory.mktemp("lecture") / "lecture.html", title=EVIL)
+    return page.read_text(encoding="utf-8"), json.loads(data.read_text(encoding="utf-8"))
+
+
+def test_the_page_lists_topics_with_chapter_and_reason(written):
+    text, document = written
     assert "<h3>0.1 Operators</h3>" in text
     assert f"Chapter: docs/{course().task('0.1').page}.md" in text
     assert "Half of the students needed more than 10 min and 3 test runs." in text
-    document = json.loads(data.read_text(encoding="utf-8"))
     assert (document["schema"], document["records"], document["tasks"][0]["minutes"]["median"]) == (1, 7, 10.0)
     assert not Page(text).open
 
 
-def test_the_page_escapes_names_and_loads_and_runs_nothing(tmp_path):
-    text = write_lecture(full_report(), tmp_path / "lecture.html", title=EVIL)[0].read_text(encoding="utf-8")
-    page = Page(text)
+def test_the_page_escapes_names_and_loads_and_runs_nothing(written):
+    page = Page(written[0])
     assert {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "base", "form"} == set()
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert any(EVIL in cell for row in page.rows for cell in row)
-    assert not re.search(r"https?://|@import|url\(", text)
+    assert not re.search(r"https?://|@import|url\(", written[0])
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(tmp_path):
-    page = Page(write_lecture(full_report(), tmp_path / "lecture.html")[0].read_text(encoding="utf-8"))
+def test_every_chart_has_a_text_alternative_and_every_table_has_scopes(written):
+    page = Page(written[0])
     labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "svg"]
     assert labels == ["A quarter needed at most 10.0 minutes, half at most 10.0, three quarters at most 10.0", "0 % have not passed"]
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]

@@ -14,7 +14,6 @@ from course.staff.handout.selection import _imports
 from course.workspace import library
 
 from . import miniature
-from .prepared import course_files
 
 LAST = course().tasks[-1].stage
 REQUIRED = max(course().required_stages)
@@ -57,22 +56,15 @@ def test_every_name_that_the_library_takes_from_an_absent_kernel_is_there(files)
             if instead is None or (wanted and wanted not in bound_names(instead)):
                 missing.append(f"{path} takes {name}: add it to course/staff/handout/absent/")
     assert missing == []
-
-
-def test_no_optimized_kernel_is_in_the_library(files):
-    for module in LEFT_OUT:
+    for module in LEFT_OUT:  # their optimized versions are not in the library
         source = files.get(module.replace(".", "/") + ".py", "")
         assert "prange" not in source
         assert "register_kernel" not in source
 
 
-def test_the_library_comes_with_all_required_modules():
+def test_the_library_comes_with_all_required_modules_and_with_stubs_of_extra_ones(files):
     assert library_of(REQUIRED - 1) == {}
     assert library_of(REQUIRED)
-    assert library.ZIP not in course_files(0)
-
-
-def test_a_workspace_without_an_extra_module_has_it_in_the_library_with_stubs(files):
     more = library_of(REQUIRED)
     extra = [course().path(module) for stage in course().stages if REQUIRED < stage.number <= LAST for module in stage.modules]
     assert set(more) == {*files, *extra}

@@ -45,18 +45,18 @@ def defined_names(file):
     return names
 
 
-def test_a_manifest_is_read(path):
+def test_a_manifest_is_read_and_a_task_that_it_lacks_reported(path):
     manifest = load(path)
     assert (manifest.title, manifest.package) == ("Tiny", "minitorch")
-    assert [(each.number, each.title, each.modules) for each in manifest.stages] == [
-        (0, "First", ("module0",)),
-        (1, "Second", ("module1",)),
-    ]
+    stages = [(each.number, each.title, each.modules) for each in manifest.stages]
+    assert stages == [(0, "First", ("module0",)), (1, "Second", ("module1",))]
     assert manifest.modules == ("module0", "module1")
     task = manifest.task("0.2")
     assert (task.title, task.points, task.mark, task.requires, task.stage) == ("Products", 10, "task0_2", ("0.1",), 0)
     assert (task.write, task.files) == (("minitorch.sums:double",), ("minitorch/sums.py",))
     assert (task.hints, task.page, task.app) == (("A nudge for 0.2.", "A clue for 0.2."), "module0/products", "m0_products")
+    with raises(ManifestError, "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"):
+        load(path).task("9.9")
 
 
 def test_a_missing_manifest_is_reported(tmp_path):
@@ -115,19 +115,13 @@ def test_a_task_may_state_its_time_which_is_shown_in_minutes_or_hours(path, minu
     assert [(task.minutes, task.time) for task in tasks[:2]] == [(minutes, time), (None, "")]
 
 
-def test_a_task_may_leave_functions_out_and_need_a_gpu(path):
+def test_a_task_may_leave_functions_out_need_a_gpu_and_with_a_letter_be_worth_extra_points(path):
     tasks = load_after_edit(path, "points = 10\n", 'points = 10\nleave_out = ["minitorch.sums:_trick"]\ngpu = true\n').tasks
     assert [(task.leave_out, task.gpu) for task in tasks[:2]] == [(("minitorch.sums:_trick",), True), ((), False)]
-
-
-def test_a_task_with_a_letter_may_be_worth_extra_points(path):
-    text = path.read_text(encoding="utf-8").replace('id = "0.3"', 'id = "0.2b"\nextra = true').replace('"task0_3"', '"task0_2b"')
+    text = tasks_toml().replace('id = "0.3"', 'id = "0.2b"\nextra = true').replace('"task0_3"', '"task0_2b"')
     path.write_text(text.replace("requires = ['0.3']", "requires = []"), encoding="utf-8")
-    tasks = load(path).tasks
-    assert [(task.id, task.stage, task.extra, task.worth) for task in tasks[1:3]] == [
-        ("0.2", 0, False, "10 points"),
-        ("0.2b", 0, True, "10 extra points"),
-    ]
+    found = [(task.id, task.stage, task.extra, task.worth) for task in load(path).tasks[1:3]]
+    assert found == [("0.2", 0, False, "10 points"), ("0.2b", 0, True, "10 extra points")]
 
 
 def test_a_stage_of_extra_tasks_is_not_required(path):
@@ -144,11 +138,6 @@ def test_a_module_may_be_in_a_folder_of_the_package(path):
     files = ["minitorch/module0.py", "minitorch/nn/layers.py", "minitorch/module1.py", "minitorch/nn/losses.py"]
     assert [manifest.path(module) for module in manifest.modules] == files
     assert [manifest.folders(last) for last in (0, 1)] == [{"": 0}, {"": 0, "nn": 1}]
-
-
-def test_an_unknown_task_is_reported(path):
-    with raises(ManifestError, "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"):
-        load(path).task("9.9")
 
 
 # The course's own manifest
@@ -184,11 +173,8 @@ def test_the_hints_of_a_task_begin_with_a_question_are_short_and_hold_no_code():
             assert not re.search(r"\bdef \w|\blambda\b|==|\bfor \w+ in \w+:|`|\n", hint), f"{task.id}: code in {hint!r}"
 
 
-def test_every_task_states_how_long_it_takes_and_stages_with_tasks_come_first():
+def test_every_task_states_how_long_it_takes_stages_with_tasks_come_first_and_all_modules_exist():
     assert [task.id for task in course().tasks if not task.minutes] == []
     stages = sorted({task.stage for task in course().tasks})
     assert stages == [stage.number for stage in course().stages][: len(stages)]
-
-
-def test_all_modules_of_the_manifest_exist():
     assert all((ROOT / course().path(module)).is_file() for module in course().modules)

@@ -64,13 +64,7 @@ def wrong_answer(body, name, task="0.1", mistake="Is wrong."):
 
 
 class GradingEnv:
-    """The miniature course, for collecting the patterns of wrong answers.
-
-    Attributes:
-        root: Its folder.
-        path: The file of patterns.
-        runs: The answers that have run since the last access; an empty name is the reference.
-    """
+    """Collects the patterns of the miniature course; `runs` names what has run since the last access, with "" for the reference."""
 
     def __init__(self, root, manifest, monkeypatch):
         (root / HERE).write_text(TESTS, encoding="utf-8")
@@ -123,11 +117,7 @@ def test_a_reference_that_fails_its_own_tests_is_an_error(env):
 def test_patterns_are_compact_and_round_trip(tmp_path):
     _, manifest = miniature.write(tmp_path / "reference")
     ids = [
-        "tests/test_a.py::test_a[1-2]",
-        "tests/test_a.py::test_b",
-        "tests/test_b.py::test_a",
-        "tests/test_b.py::test_c",
-        "tests/test_b.py::d",
+        f"tests/{name}" for name in ("test_a.py::test_a[1-2]", "test_a.py::test_b", *(f"test_b.py::{n}" for n in ("test_a", "test_c", "d")))
     ]
     tests = {"tests/test_a.py": "ab12", "tests/test_b.py": "cd34"}
     kept = {"0.1": Patterns(tests, ids, {"a": ("1f", (0, 1, 2, 4)), "b": ("2e", ()), "c": ("3d", (3,))})}
@@ -162,49 +152,30 @@ def find(failed, **answers):
     return most_like("0.1", list(failed), make_patterns(**answers), {name: f"Does {name}." for name in answers})
 
 
-def test_identical_failures_have_similarity_1():
-    assert find("abc", one="ab", two="abc", three="abcd") == Nearest("0.1/two", "Does two.", 1.0)
+@pytest.mark.parametrize(
+    ("failed", "answers", "nearest"),
+    [
+        ("abc", {"one": "ab", "two": "abc", "three": "abcd"}, Nearest("0.1/two", "Does two.", 1.0)),
+        # the shared failures divided by all; each test is failed by one answer of two, so all have the same weight
+        ("abce", {"one": "abcd", "two": "efgh"}, Nearest("0.1/one", "Does one.", 0.6)),
+        # three of four answers fail a, which weighs ln(1 + 4/3); one fails c, which weighs ln(1 + 4): 1.609 of 2.457
+        ("ac", {"x": "abd", "y": "abe", "z": "abf", "rare": "c"}, Nearest("0.1/rare", "Does rare.", 0.655)),
+        ("abc", {"one": "cdefg", "two": "gh"}, None),  # similar to none
+        ("", {"one": "ab"}, None),
+        ("abcdefgh", {"one": "abcdefgh"}, None),  # everything fails
+        ("ab", {"two": "ab", "one": "ab", "three": "c"}, Nearest("0.1/one", "Does one. Or: Does two.", 1.0)),
+        ("ab", {"two": "ab", "one": "ab", "three": "ab", "four": "ab"}, None),  # too many fail the same tests
+        ("ab", {"z": "abc", "y": "abd"}, Nearest("0.1/y", "Does y.", 0.558)),  # as similar as z: 2 ln 2 / (2 ln 2 + ln 3)
+    ],
+)
+def test_the_nearest_answer_is_that_with_the_most_similar_failures(failed, answers, nearest):
+    assert find(failed, **answers) == nearest
 
 
-def test_similarity_is_the_shared_failures_divided_by_all_failures():
-    # each test is failed by one answer of two, so all have the same weight
-    assert find("abce", one="abcd", two="efgh") == Nearest("0.1/one", "Does one.", 0.6)
-
-
-def test_a_test_that_few_wrong_answers_fail_weighs_more():
-    # three of four answers fail a, which weighs ln(1 + 4/3); one fails c, which weighs ln(1 + 4): 1.609 of 2.457
-    assert find("ac", x="abd", y="abe", z="abf", rare="c") == Nearest("0.1/rare", "Does rare.", 0.655)
-
-
-def test_failures_similar_to_no_pattern_have_no_nearest_answer():
-    assert find("abc", one="cdefg", two="gh") is None
-
-
-def test_no_failures_and_all_failures_have_no_nearest_answer():
-    assert find("", one="ab") is None
-    assert find("abcdefgh", one="abcdefgh") is None
-
-
-def test_failures_outside_the_tests_of_the_task_do_not_count():
-    found = most_like(
-        "0.1", ["a", "b", "sums lists of any length"], make_patterns(one="ab", two="c"), {"one": "Does one.", "two": "Does two."}
-    )
-    assert found == Nearest("0.1/one", "Does one.", 1.0)
-
-
-def test_wrong_answers_that_fail_the_same_tests_are_reported_together():
-    assert find("ab", two="ab", one="ab", three="c") == Nearest("0.1/one", "Does one. Or: Does two.", 1.0)
-    assert find("ab", two="ab", one="ab", three="ab", four="ab") is None
-
-
-def test_of_two_equally_similar_answers_the_first_by_name_is_taken():
-    found = find("ab", z="abc", y="abd")
-    assert found.key == "0.1/y"
-
-
-def test_an_answer_with_an_outdated_pattern_is_ignored():
-    found = most_like("0.1", ["a"], make_patterns(one="a", two="ab"), {"two": "Does two."})
-    assert found == Nearest("0.1/two", "Does two.", 0.5)
+def test_failures_outside_the_tests_of_the_task_and_outdated_patterns_do_not_count():
+    known, mistakes = make_patterns(one="ab", two="c"), {"one": "Does one.", "two": "Does two."}
+    assert most_like("0.1", ["a", "b", "sums lists of any length"], known, mistakes) == Nearest("0.1/one", "Does one.", 1.0)
+    assert most_like("0.1", ["a"], make_patterns(one="a", two="ab"), {"two": "Does two."}) == Nearest("0.1/two", "Does two.", 0.5)
 
 
 def test_wrong_answers_with_similar_patterns_are_listed():
@@ -233,18 +204,15 @@ def test_the_failures_of_a_submission_lead_to_the_sentence_about_its_mistake(sav
     assert nearest.nearest("1.1", saved_patterns.ids[:2]) == Nearest(today.key, today.mistake, 1.0)
 
 
-def test_a_pattern_of_another_version_of_the_answer_is_ignored(saved_patterns):
+def test_an_outdated_pattern_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(saved_patterns):
     assert nearest.nearest("1.1", saved_patterns.ids[2:]) is None
+    assert nearest.nearest("1.2", ["a"]) is None
+    assert nearest.nearest("9.9", ["a"]) is None
 
 
 def test_patterns_of_another_version_of_the_tests_are_ignored(saved_patterns, monkeypatch, tmp_path):
     monkeypatch.setattr(nearest, "ROOT", tmp_path)
     assert nearest.nearest("1.1", saved_patterns.ids[:2]) is None
-
-
-def test_a_task_without_patterns_and_one_that_does_not_exist_have_no_nearest(saved_patterns):
-    assert nearest.nearest("1.2", ["a"]) is None
-    assert nearest.nearest("9.9", ["a"]) is None
 
 
 def test_tests_about_compiled_code_count_if_the_compiler_is_on(env, monkeypatch):

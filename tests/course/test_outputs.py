@@ -4,6 +4,7 @@ import base64
 import csv
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -33,16 +34,10 @@ def test_file_names_are_safe_and_unique():
     files = file_names([replace(result_of(name=name), hash=str(place)) for place, name in enumerate(names)])
     assert len({file.casefold() for file in files}) == len(names)
     for file in files:
-        assert "/" not in file
-        assert not file.startswith((".", "-"))
-        assert not file.endswith(".")
-        assert len(file) < 100
+        assert re.fullmatch(r"[^/.-]([^/]{0,97}[^/.])?", file)
         assert file.split(".")[0].lower() not in ("con", "aux")
     assert file_names([ADA, BEN]) == ["ada", "ben"]
-
-
-def test_two_identical_submissions_get_two_names():
-    assert len(set(file_names([ADA, ADA, ADA]))) == 3
+    assert len(set(file_names([ADA, ADA, ADA]))) == 3, "identical submissions, too"
 
 
 @pytest.mark.parametrize(("value", "words"), [(10, "10"), (7.5, "7.5"), (2 / 3, "0.67"), (0, "0"), (100.0, "100"), (9.999, "10")])
@@ -63,19 +58,21 @@ def test_a_long_message_is_truncated_with_a_note():
 # Every output
 
 
-WRITERS = [
-    (
-        lambda results, folder: gradescope.write_gradescope(results, folder),
-        [f"{EVE_FILE}/results.json", "ada/results.json", "ben/results.json"],
-    ),
-    (classroom.write_classroom, [f"{EVE_FILE}.md", f"{EVE_FILE}.output", "ada.md", "ada.output", "ben.md", "ben.output"]),
-    (lambda results, folder: junit.write_junit(results, folder / "junit.xml"), ["junit.xml"]),
-    (lambda results, folder: table.write_table(results, folder / "class.csv"), ["class.csv"]),
-    (write_feedback, [f"{EVE_FILE}.md", "ada.md", "ben.md"]),
-]
+STEMS = (EVE_FILE, "ada", "ben")
+every_output = pytest.mark.parametrize(
+    ("write", "names"),
+    [
+        (lambda results, folder: gradescope.write_gradescope(results, folder), [f"{stem}/results.json" for stem in STEMS]),
+        (classroom.write_classroom, [f"{stem}.{suffix}" for stem in STEMS for suffix in ("md", "output")]),
+        (lambda results, folder: junit.write_junit(results, folder / "junit.xml"), ["junit.xml"]),
+        (lambda results, folder: table.write_table(results, folder / "class.csv"), ["class.csv"]),
+        (write_feedback, [f"{stem}.md" for stem in STEMS]),
+    ],
+    ids=["gradescope", "classroom", "junit", "table", "feedback"],
+)
 
 
-@pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
+@every_output
 def test_an_output_is_reproducible_and_leaves_no_other_files(write, names, tmp_path):
     contents = []
     for _ in range(2):
@@ -87,7 +84,7 @@ def test_an_output_is_reproducible_and_leaves_no_other_files(write, names, tmp_p
     assert not any(SECRET.encode() in content for content in contents[0])
 
 
-@pytest.mark.parametrize(("write", "names"), WRITERS, ids=["gradescope", "classroom", "junit", "table", "feedback"])
+@every_output
 def test_a_failed_output_keeps_the_previous_one(write, names, tmp_path, monkeypatch):
     write(CLASS, tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in names}
@@ -105,10 +102,9 @@ def test_a_failed_output_keeps_the_previous_one(write, names, tmp_path, monkeypa
 # Gradescope
 
 
-def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score():
+def test_gradescope_shows_a_visible_test_in_plain_text_for_each_task_with_its_share_of_the_score():
     document = gradescope.document(ADA)
-    assert document["score"] == 37.5
-    assert document["execution_time"] == 34
+    assert (document["score"], document["execution_time"]) == (37.5, 34)
     assert document["output"] == "37.5 of 45 points.\nIgnored, as they are not files that you write: setup.py"
     assert document["extra_data"] == {"hash": "a1", "level": "bubblewrap"}
     about = [(test["number"], test["name"], test["score"], test["max_score"], test["status"]) for test in document["tests"]]
@@ -120,10 +116,6 @@ def test_gradescope_shows_a_test_for_each_task_with_its_share_of_the_score():
         ("4.4b", "Task 4.4b: NOT RUN, 0 of 5 extra", 0, 5, "failed"),
     ]
     assert document["tests"][4]["output"] == "Not graded: there is no GPU here"
-
-
-def test_gradescope_tests_are_visible_and_their_output_is_plain_text():
-    document = gradescope.document(ADA)
     assert {document["visibility"], *(test["visibility"] for test in document["tests"])} == {"visible"}
     assert {document["output_format"], *(test["output_format"] for test in document["tests"])} == {"text"}
     assert document["stdout_visibility"] == "hidden"
@@ -139,24 +131,14 @@ def test_gradescope_says_why_a_submission_was_refused():
 
 
 def test_the_classroom_output_has_a_score_for_each_task_on_one_line():
-    key, _, encoded = classroom.line_of_output(ADA).partition("=")
-    assert key == "result"
-    assert encoded.endswith("\n")
-    assert encoded.count("\n") == 1
+    (encoded,) = re.fullmatch(r"result=([^\n]*)\n", classroom.line_of_output(ADA)).groups()
     document = json.loads(base64.b64decode(encoded))
     assert (document["version"], document["status"], document["max_score"]) == (3, "fail", 45)
-    assert [(test["name"], test["status"], test["score"]) for test in document["tests"]] == [
-        ("Task 0.1", "pass", 10),
-        ("Task 0.3", "fail", 7.5),
-        ("Task 0.4", "fail", 0),
-        ("Task 3.3", "pass", 20),
-        ("Task 4.4b", "error", 0),
-    ]
-    part = document["tests"][1]
-    assert part["filename"] == "tests/test_operators.py"
-    assert part["test_code"] == "course test 0.3"
-    assert part["duration"] == 2.0
-    assert part["line_no"] == 0
+    about = [(test["name"], test["status"], test["score"]) for test in document["tests"]]
+    expected = [("0.1", "pass", 10), ("0.3", "fail", 7.5), ("0.4", "fail", 0), ("3.3", "pass", 20), ("4.4b", "error", 0)]
+    assert about == [(f"Task {task}", status, score) for task, status, score in expected]
+    part = {"filename": "tests/test_operators.py", "test_code": "course test 0.3", "duration": 2.0, "line_no": 0}
+    assert document["tests"][1] | part == document["tests"][1]
 
 
 def test_the_classroom_output_says_when_all_passed_and_when_nothing_could_be_graded():
@@ -223,15 +205,13 @@ def test_the_table_has_a_row_for_each_submission(tmp_path):
     assert (eve["mark"], eve["0.1 mark"], eve["flags"]) == ("", "", "refused: it holds a link, ../../etc/passwd")
 
 
-@pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
-def test_no_name_is_a_formula_in_a_spreadsheet(sign, tmp_path):
-    table.write_table([result_of(PASSED, name=f'{sign}HYPERLINK("http://x","y")')], tmp_path / "class.csv")
-    assert read(tmp_path / "class.csv")[0]["submission"] == f'\'{sign}HYPERLINK("http://x","y")'
-
-
-def test_a_name_with_a_newline_and_a_comma_stays_in_its_cell(tmp_path):
-    table.write_table([result_of(PASSED, name='a,"b"\n\t=c')], tmp_path / "class.csv")
-    assert read(tmp_path / "class.csv")[0]["submission"] == 'a,"b" =c'
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [*((f'{sign}HYPERLINK("http://x","y")', f'\'{sign}HYPERLINK("http://x","y")') for sign in "=+-@"), ('a,"b"\n\t=c', 'a,"b" =c')],
+)
+def test_no_name_is_a_formula_in_a_spreadsheet_or_leaves_its_cell(name, shown, tmp_path):
+    table.write_table([result_of(PASSED, name=name)], tmp_path / "class.csv")
+    assert read(tmp_path / "class.csv")[0]["submission"] == shown
 
 
 # Feedback
@@ -252,12 +232,6 @@ def test_feedback_says_what_passed_and_quotes_the_first_failing_test():
     )
 
 
-def test_extra_points_come_on_top_or_are_all_that_counts():
-    extra = replace(PASSED, task="5.1", extra=True)
-    assert "**20 of 10 points.**" in feedback(result_of(PASSED, extra))
-    assert "**10 of 10 points.**" in feedback(result_of(extra))
-
-
 def test_feedback_names_the_simulator_and_files_that_were_not_taken():
     text = feedback(ADA)
     assert "## Task 3.3: PASS (sim), 20 of 20\n\nThe tests in your workspace and the hidden tests disagree" in text
@@ -268,22 +242,33 @@ def test_feedback_names_the_simulator_and_files_that_were_not_taken():
 
 def test_feedback_never_shows_why_a_probe_failed_even_if_the_task_s_reason_does():
     careless = replace(PARTLY, reason=f"a probe failed: {SECRET}")
-    assert SECRET not in feedback(result_of(careless))
-    assert SECRET not in json.dumps(gradescope.document(result_of(careless)))
-    assert SECRET not in json.dumps(classroom.document(result_of(careless)))
+    for render in (feedback, gradescope.document, classroom.document):
+        assert SECRET not in json.dumps(render(result_of(careless)))
+
+
+EXTRA = replace(PASSED, task="5.1", extra=True)
+LOUD = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
+SILENT = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
+FLAKY = replace(PASSED, task="0.2", verdict=PASS, flaky=True)
 
 
 @pytest.mark.parametrize(
-    ("reason", "shown"),
+    ("tasks", "shown"),
     [
-        ("these requirements are not met", "These requirements are not met"),
-        ("minitorch/module.py, line 3: no", "minitorch/module.py, line 3: no"),
-        ("relu(x) is 3", "relu(x) is 3"),
-        ("_emphasis_ of my_name *", "\\_emphasis\\_ of my_name \\*"),
+        ((PASSED, EXTRA), "**20 of 10 points.**"),
+        ((EXTRA,), "**10 of 10 points.**"),
+        ((replace(PARTLY, reason="these requirements are not met"),), "7.5 of 10\n\nThese requirements are not met\n"),
+        ((replace(PARTLY, reason="minitorch/module.py, line 3: no"),), "7.5 of 10\n\nminitorch/module.py, line 3: no\n"),
+        ((replace(PARTLY, reason="relu(x) is 3"),), "7.5 of 10\n\nrelu(x) is 3\n"),
+        ((replace(PARTLY, reason="_emphasis_ of my_name *"),), "7.5 of 10\n\n\\_emphasis\\_ of my_name \\*\n"),
+        ((LOUD,), "`````text\na\n````\n# Full marks\n\n`````"),
+        ((SILENT,), "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run"),
+        ((PASSED, FLAKY), "Passed: 0.1.\n"),
+        ((PASSED, FLAKY), "## Task 0.2: PASS, 10 of 10\n\nA second run had a different result;"),
     ],
 )
-def test_a_reason_is_capitalized_unless_it_starts_with_code(reason, shown):
-    assert f"7.5 of 10\n\n{shown}\n" in feedback(result_of(replace(PARTLY, reason=reason)))
+def test_feedback_contains(tasks, shown):
+    assert shown in feedback(result_of(*tasks))
 
 
 def test_feedback_does_not_repeat_the_task_s_reason():
@@ -309,22 +294,6 @@ def test_one_error_in_many_tests_is_reported_once_with_their_number():
     assert "The same error" not in alone
 
 
-def test_no_message_ends_its_block_of_code():
-    loud = replace(PARTLY, visible=(VisibleTest("t.py::t", "failed", "a\n````\n# Full marks\n"),))
-    assert "`````text\na\n````\n# Full marks\n\n`````" in feedback(result_of(loud))
-
-
-def test_a_test_that_did_not_run_is_reported_as_missing():
-    silent = replace(PARTLY, visible=(VisibleTest("t.py::t", "missing"),), probes=(HiddenProbe("x", 1, True),), nearest=None)
-    assert "0 of 1 tests in your workspace pass. The first one that fails: t.py::t\n\nIt did not run" in feedback(result_of(silent))
-
-
-def test_a_passed_task_with_another_outcome_in_the_second_run_is_not_listed_as_passed():
-    text = feedback(result_of(PASSED, replace(PASSED, task="0.2", verdict=PASS, flaky=True)))
-    assert "Passed: 0.1.\n" in text
-    assert "## Task 0.2: PASS, 10 of 10\n\nA second run had a different result;" in text
-
-
 def test_a_task_that_did_not_run_is_not_a_failure_in_junit(tmp_path):
     junit.write_junit([result_of(NOT_DONE)], tmp_path / "junit.xml")
     skipped = ElementTree.parse(tmp_path / "junit.xml").getroot()[0].find("testcase/skipped")
@@ -335,12 +304,9 @@ def test_a_task_that_did_not_run_is_not_a_failure_in_junit(tmp_path):
 
 
 def test_outputs_are_selected_by_name(tmp_path):
-    assert write_outputs(CLASS, tmp_path) == {
-        "feedback": tmp_path / "feedback",
-        "page": tmp_path / "class.html",
-        "table": tmp_path / "class.csv",
-    }
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["class.csv", "class.html", "feedback"]
+    names = {"feedback": "feedback", "page": "class.html", "table": "class.csv"}
+    assert write_outputs(CLASS, tmp_path) == {kind: tmp_path / name for kind, name in names.items()}
+    assert {path.name for path in tmp_path.iterdir()} == set(names.values())
     assert 'href="feedback/ada.md"' in (tmp_path / "class.html").read_text(encoding="utf-8")
     write_outputs(CLASS, tmp_path / "all", ["classroom", "gradescope", "junit", "page"], {"0.1": "Operators"})
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["class.html", "classroom", "gradescope", "junit.xml"]

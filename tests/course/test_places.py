@@ -56,83 +56,79 @@ import pytest
 
 from minitorch.sums import Number, Step, add, given
 
-@pytest.mark.task1_2
+pytestmark = pytest.mark.task1_2
+
 def test_in_the_line():
     step = Step  # named by the test, but not by the line that fails
     assert Number(3).sign() == 1
 
-@pytest.mark.task1_2
 def test_kept():
     result = Number(3).sign()
     assert result == 1
 
-@pytest.mark.task1_2
 def test_in_a_lambda():
     results = [(lambda x: x.sign())(Number(3))]
     assert results == [1]
 
-@pytest.mark.task1_2
 @pytest.mark.parametrize("function", [Step, Number])
 def test_of_a_parameter(function):
     result = function.forward(3) if function is Step else function(3).sign()
     assert result == 1
 
-@pytest.mark.task1_2
 @pytest.mark.parametrize("of", [operator.add])
 def test_operator(of):
     assert of(Number(1), 2) == 3
 
-@pytest.mark.task1_2
 def test_through_a_method():
     result = Number(3).step()
     assert result == 1
 
-@pytest.mark.task1_2
 def test_four():
     x = Number(3)
     result = x.sign() + x.one() + x.two() + x.three()
     assert result == 4
 
-@pytest.mark.task1_2
 def test_five():
     x = Number(3)
     result = x.step() + x.sign() + x.one() + x.two() + x.three()
     assert result == 5
 
-@pytest.mark.task1_2
 def test_given():
     assert given(3) == 1
 
-@pytest.mark.task1_2
 def test_given_beside_what_students_write():
     assert given(add(1, 1)) == 3
 
-@pytest.mark.task0_1
-def test_of_another_task():
-    result = Number(3).sign()
-    assert result == 1
-
-@pytest.mark.task1_2
 def test_message():
     add(None, 1)
 
-@pytest.mark.task1_2
 def test_message_of_the_function_itself():
     Number(None).sign()
 
-@pytest.mark.task0_1
-def test_message_of_another_task():
-    add(None, 1)
-
-@pytest.mark.task1_2
 def test_error_in_a_function_of_another_task():
     Number("a word").one()
 '''
 
+TESTS_OF_ANOTHER_TASK = '''"""Tests of methods that another task asks for."""
 
-def cards_of(workspace, tests):
-    """The cards of the failing tests in a file, by name."""
-    workspace.python("pytest", tests, "--course-report=report.json")
+import pytest
+
+from minitorch.sums import Number, add
+
+pytestmark = pytest.mark.task0_1
+
+def test_of_another_task():
+    result = Number(3).sign()
+    assert result == 1
+
+def test_message_of_another_task():
+    add(None, 1)
+'''
+
+
+def cards_of(workspace, *tests):
+    """The cards of the failing tests in these files, by name."""
+    workspace.python("pytest", *tests, "--course-report=report.json")
     rows = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
     return {row["nodeid"].split("::", 1)[-1]: row["card"] for row in rows}
 
@@ -141,17 +137,15 @@ def cards_of(workspace, tests):
 def cards(new_workspace):
     """The cards by test name; Task 1.2 asks for methods of two classes."""
     workspace = new_workspace()
-    workspace.edit(
-        "course/tasks.toml",
-        'write = ["minitorch.sums:sign"]',
-        'write = ["minitorch.sums:Step.forward", "minitorch.sums:Number.__add__", "minitorch.sums:Number.sign", '
-        '"minitorch.sums:Number.one", "minitorch.sums:Number.two", "minitorch.sums:Number.three"]',
-    )
+    names = ("Step.forward", "Number.__add__", "Number.sign", "Number.one", "Number.two", "Number.three")
+    write = ", ".join(f'"minitorch.sums:{name}"' for name in names)
+    workspace.edit("course/tasks.toml", 'write = ["minitorch.sums:sign"]', f"write = [{write}]")
     refuses = '    if x is None:\n        raise ValueError("Step.forward expected a number, got None")\n    return x + y'
     workspace.edit("minitorch/sums.py", "    return x + y", refuses)
     workspace.write("minitorch/sums.py", (workspace.root / "minitorch" / "sums.py").read_text(encoding="utf-8") + CODE)
     workspace.write("tests/test_methods.py", TESTS)
-    return cards_of(workspace, "tests/test_methods.py")
+    workspace.write("tests/test_of_another_task.py", TESTS_OF_ANOTHER_TASK)
+    return cards_of(workspace, "tests/test_methods.py", "tests/test_of_another_task.py")
 
 
 def functions_in(card):
@@ -188,13 +182,10 @@ def test_an_operator_with_a_number_on_its_left_leads_to_the_reflected_method(nam
     assert not _is_called("Scalar.sign", {name})
 
 
-def test_the_place_of_a_function_is_its_def_line_below_the_decorators(cards):
+def test_a_message_that_names_a_method_of_the_task_leads_to_its_def_line_below_the_decorators_and_no_other_place(cards):
     (place,) = cards["test_message"]["called"]
     assert place == cards["test_of_a_parameter[Step]"]["called"][0]
     assert (place["file"], place["line"]) == ("minitorch/sums.py", 35)
-
-
-def test_a_message_that_names_a_method_of_the_task_has_no_other_place(cards):
     assert cards["test_message"]["place"] is None
     assert cards["test_message"]["error"] == "ValueError: Step.forward expected a number, got None"
 
@@ -267,6 +258,7 @@ from minitorch.device import launch
 from minitorch.kernels import tensor_map, tensor_reduce, tensor_zip
 from minitorch.sums import add
 
+pytestmark = pytest.mark.task1_2
 reduce_kernel = cache(tensor_reduce)
 
 @register_jitable
@@ -288,35 +280,27 @@ def reduced(x):
 def twice_reduced(x):
     return reduced(reduced(x))
 
-@pytest.mark.task1_2
 def test_compiled():
     tensor_map(negative)(np.ones(3), np.ones(3))
 
-@pytest.mark.task1_2
 def test_of_what_the_test_compiles():
     njit(lambda x: negative(x, x))(1)
 
-@pytest.mark.task1_2
 def test_none():
     tensor_zip(negative)(1, 2)
 
-@pytest.mark.task1_2
 def test_none_is_launched():
     launch(tensor_zip(negative))
 
-@pytest.mark.task1_2
 def test_a_function_is_launched():
     launch(tensor_reduce(negative))
 
-@pytest.mark.task1_2
 def test_a_number_is_launched():
     launch(3)
 
-@pytest.mark.task1_2
 def test_through_helpers():
     assert twice_reduced(3) == 1
 
-@pytest.mark.task1_2
 def test_of_a_value():
     assert check(reduce_kernel(negative)(3))
 

@@ -21,7 +21,121 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import data, integers, lists
 
-from minitorch.sums import add, double, square
+from minitorch.sums import add, double
+
+pytestmark = pytest.mark.task0_1
+
+def test_other_not_implemented():
+    raise NotImplementedError("by design")
+
+def test_skipped():
+    pytest.skip("no reason")
+
+@given(lists(integers(), min_size=1))
+def test_inputs_that_are_changed(xs):
+    xs.pop()
+    assert len(xs) == 7
+
+@given(integers(5, 9), data())
+def test_drawn_inside(x, source):
+    y = source.draw(integers(3, 9), label="the other")
+    z = source.draw(integers(1, 9))
+    assert add(x, y) + z == 0
+
+@given(integers(0, 9))
+@example(5)
+def test_example(x):
+    assert x < 5
+
+@pytest.mark.parametrize(("x", "function"), [(1, add)], ids=["one"])
+@given(y=integers(3, 9))
+def test_case(x, function, y):
+    assert function(x, y) == 0
+
+@pytest.mark.parametrize("pair", [(1, object())], ids=["opaque"])
+def test_opaque_case(pair):
+    assert pair[0] == 0
+
+def test_message():
+    assert add(1, 1) is None, f"expected None, got {add(1, 1)!r}; they differ"
+
+def test_plain_assertion():
+    assert not add(1, 1)
+
+def test_own_words():
+    assert add(1, 1) == 3, "one and one"
+
+def test_error_in_the_code():
+    add(1, "x")
+
+def test_does_not_raise():
+    with pytest.raises(ValueError):
+        add(1, 1)
+
+def test_assertion_that_was_caught():
+    with pytest.raises(AssertionError):
+        assert add(1, 1) == 3
+    raise AssertionError("for another reason")
+
+def test_a_result_that_is_kept():
+    square_of = double  # a second function that the test names
+    total = add(1, 1)
+    assert total == 3
+
+class Secret:
+    def __repr__(self):
+        raise RuntimeError("secret")
+
+    def __lt__(self, other):
+        return False
+
+def test_values_that_cannot_be_shown():
+    assert Secret() < 1
+
+def test_teardown(request):
+    request.addfinalizer(lambda: add(1, None))
+
+def test_settings():
+    assert settings().deadline is None
+    assert settings().derandomize == ("CI" in os.environ)
+
+@given(integers())
+def test_prints(x):
+    print("x is", x)
+    assert x < 7
+
+def test_prints_and_errs():
+    print("out")
+    print("err", file=sys.stderr)
+    assert add(1, 1) == 3
+
+def test_nothing_comes_back():
+    assert [].sort() == 2
+
+def test_without_given(x):
+    assert x
+
+def test_misspelt():
+    length = 3
+    assert lenght == 3
+
+def test_wrapped_by_compiled_code():
+    try:
+        add(1, "x")
+    except TypeError as error:
+        raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+class TestGroup:
+    @given(x=integers())
+    def test_method(self, x):
+        assert x < 11
+'''
+
+UNWRITTEN_TESTS = '''"""Tests that end where code is not written yet."""
+
+import pytest
+
+from minitorch.sums import square
 
 @pytest.fixture
 def squared():
@@ -36,136 +150,8 @@ def test_group():
     with_two = ExceptionGroup("two", [ValueError("x"), NotImplementedError("Need to implement for Task 0.3")])
     raise ExceptionGroup("one", [with_two])
 
-@pytest.mark.task0_1
-def test_other_not_implemented():
-    raise NotImplementedError("by design")
-
-@pytest.mark.task0_1
-def test_skipped():
-    pytest.skip("no reason")
-
-@pytest.mark.task0_1
-@given(lists(integers(), min_size=1))
-def test_inputs_that_are_changed(xs):
-    xs.pop()
-    assert len(xs) == 7
-
-@pytest.mark.task0_1
-@given(integers(5, 9), data())
-def test_drawn_inside(x, source):
-    y = source.draw(integers(3, 9), label="the other")
-    z = source.draw(integers(1, 9))
-    assert add(x, y) + z == 0
-
-@pytest.mark.task0_1
-@given(integers(0, 9))
-@example(5)
-def test_example(x):
-    assert x < 5
-
-@pytest.mark.task0_1
-@pytest.mark.parametrize(("x", "function"), [(1, add)], ids=["one"])
-@given(y=integers(3, 9))
-def test_case(x, function, y):
-    assert function(x, y) == 0
-
-@pytest.mark.task0_1
-@pytest.mark.parametrize("pair", [(1, object())], ids=["opaque"])
-def test_opaque_case(pair):
-    assert pair[0] == 0
-
-@pytest.mark.task0_1
-def test_message():
-    assert add(1, 1) is None, f"expected None, got {add(1, 1)!r}; they differ"
-
-@pytest.mark.task0_1
-def test_plain_assertion():
-    assert not add(1, 1)
-
-@pytest.mark.task0_1
-def test_own_words():
-    assert add(1, 1) == 3, "one and one"
-
-@pytest.mark.task0_1
-def test_error_in_the_code():
-    add(1, "x")
-
-@pytest.mark.task0_1
-def test_does_not_raise():
-    with pytest.raises(ValueError):
-        add(1, 1)
-
-@pytest.mark.task0_1
-def test_assertion_that_was_caught():
-    with pytest.raises(AssertionError):
-        assert add(1, 1) == 3
-    raise AssertionError("for another reason")
-
-@pytest.mark.task0_1
-def test_a_result_that_is_kept():
-    square_of = double  # a second function that the test names
-    total = add(1, 1)
-    assert total == 3
-
-class Secret:
-    def __repr__(self):
-        raise RuntimeError("secret")
-
-    def __lt__(self, other):
-        return False
-
-@pytest.mark.task0_1
-def test_values_that_cannot_be_shown():
-    assert Secret() < 1
-
-@pytest.mark.task0_1
-def test_teardown(request):
-    request.addfinalizer(lambda: add(1, None))
-
 def test_without_a_mark():
     square(2)
-
-def test_settings():
-    assert settings().deadline is None
-    assert settings().derandomize == ("CI" in os.environ)
-
-@pytest.mark.task0_1
-@given(integers())
-def test_prints(x):
-    print("x is", x)
-    assert x < 7
-
-@pytest.mark.task0_1
-def test_prints_and_errs():
-    print("out")
-    print("err", file=sys.stderr)
-    assert add(1, 1) == 3
-
-@pytest.mark.task0_1
-def test_nothing_comes_back():
-    assert [].sort() == 2
-
-@pytest.mark.task0_1
-def test_without_given(x):
-    assert x
-
-@pytest.mark.task0_1
-def test_misspelt():
-    length = 3
-    assert lenght == 3
-
-@pytest.mark.task0_1
-def test_wrapped_by_compiled_code():
-    try:
-        add(1, "x")
-    except TypeError as error:
-        raise SystemError("CPUDispatcher returned a result with an exception set") from error
-
-class TestGroup:
-    @pytest.mark.task0_1
-    @given(x=integers())
-    def test_method(self, x):
-        assert x < 11
 '''
 
 
@@ -174,6 +160,7 @@ def run(new_workspace):
     """One run of pytest over the tiny course and the tests above."""
     workspace = new_workspace()
     workspace.write("tests/test_odd.py", ODD)
+    workspace.write("tests/test_odd_unwritten.py", UNWRITTEN_TESTS)
     workspace.write("tests/test_early.py", "from minitorch.sums import square\n\nTWO = square(2)  # for task0_3, task1_1\n")
     workspace.write("tests/test_broken.py", "# task0_1\nimport minitorch.sums\ndef broken(:\n    pass\n")
     workspace.write("tests/test_lost.py", "from minitorch.sums import nothing\n")
@@ -228,6 +215,7 @@ def test_unwritten_code_is_found_while_a_file_loads_once_for_each_of_its_tasks(r
     assert found == [("0.3", "todo", "0.3"), ("1.1", "blocked", "0.3")]
 
 
+IN_ADD = place("minitorch/sums.py", 6, "return x + y", "add", in_task=True)
 BROKEN, LOST = "def broken(:", "from minitorch.sums import nothing"
 WITHOUT_GIVEN = (
     "no strategy gives the argument x of this test a value; "
@@ -241,6 +229,7 @@ WITHOUT_GIVEN = (
         ("test_square", {"place": place("minitorch/sums.py", 16, UNWRITTEN, "square", in_task=True)}),
         ("test_other_not_implemented", {"error": "NotImplementedError: by design"}),
         # The smallest input and both sides
+        ("test_double", {"place": place("tests/test_sums.py", 29, "assert double(x) == 2 * x", "test_double")}),
         ("test_double", {"says": "double(x) is twice x.", "inputs": {"x": "7"}, "expected": "14", "yours": "0", "error": None}),
         ("test_drawn_inside", {"inputs": {"x": "5", "the other": "3", "draw 2": "1"}, "yours": "9"}),
         ("test_example", {"inputs": {"x": "5"}, "expected": "< 5", "yours": "5"}),
@@ -260,9 +249,8 @@ WITHOUT_GIVEN = (
         ("test_prints", {"printed": "x is 7"}),
         ("test_prints_and_errs", {"printed": "out\nerr"}),
         # Errors name the student's line
-        ("test_error_in_the_code", {"error": TYPE_ERROR, "place": place("minitorch/sums.py", 6, "return x + y", "add", in_task=True)}),
-        ("test_error_in_the_code", {"called": []}),  # the place is already shown
-        ("test_wrapped_by_compiled_code", {"error": TYPE_ERROR}),
+        ("test_error_in_the_code", {"error": TYPE_ERROR, "place": IN_ADD, "called": []}),  # the place is already shown
+        ("test_wrapped_by_compiled_code", {"error": TYPE_ERROR, "place": IN_ADD}),
         ("tests/test_broken.py", {"says": "tests/test_broken.py can be loaded.", "error": "SyntaxError: invalid syntax"}),
         ("tests/test_broken.py", {"place": place("tests/test_broken.py", 3, BROKEN)}),
         ("tests/test_lost.py", {"place": place("tests/test_lost.py", 1, LOST)}),
@@ -277,17 +265,6 @@ def test_errors_that_are_too_long_to_repeat_are_shown(rows):
     assert "tests/test_odd.py" in rows["test_error_in_the_code"]["card"]["traceback"]
     assert "DID NOT RAISE" in rows["test_does_not_raise"]["card"]["error"]
     assert rows["tests/test_lost.py"]["card"]["error"].startswith("ImportError: cannot import name 'nothing' from 'minitorch.sums'")
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "source"),
-    [
-        ("test_double", "tests/test_sums.py", "assert double(x) == 2 * x"),
-        ("test_wrapped_by_compiled_code", "minitorch/sums.py", "return x + y"),
-    ],
-)
-def test_the_place_is_the_line_of_the_failure(rows, name, file, source):
-    assert (rows[name]["card"]["place"]["file"], rows[name]["card"]["place"]["source"]) == (file, source)
 
 
 def test_other_notes_are_not_shown_as_drawn_values():
@@ -325,9 +302,8 @@ def test_unwritten_code_makes_the_run_fail(workspace):
 
 
 def test_an_error_in_a_function_that_the_student_calls_names_the_student_s_line(workspace):
-    workspace.edit(
-        "minitorch/sums.py", "    return add(x, x) if x < 7 else 0", "    return given(x)\n\n\ndef given(x):\n    return x / None"
-    )
+    given = "    return given(x)\n\n\ndef given(x):\n    return x / None"
+    workspace.edit("minitorch/sums.py", "    return add(x, x) if x < 7 else 0", given)
     workspace.python("pytest", "-k", "test_double_of_nothing", "--course-report=report.json")
     (row,) = report_of(workspace)["tests"]
     assert row["card"]["place"] == place("minitorch/sums.py", 11, "return given(x)", "double", in_task=True)
@@ -340,11 +316,8 @@ def test_letters_and_words(tmp_path):
     assert watcher.pytest_report_teststatus(SimpleNamespace(course_state="failing")) is None
 
 
-def test_the_report_says_how_the_run_ended(report):
+def test_the_report_says_how_the_run_ended_and_no_other_files_are_left(report, run):
     assert (report["schema"], report["exitstatus"], report["interrupted"]) == (1, 1, None)
-
-
-def test_no_files_are_left_except_the_report_and_the_course_s_own_folder(run):
     root = run[0].root
     assert [path.name for path in (root / "out").iterdir()] == ["report.json"]
     assert not (root / ".hypothesis").exists()
@@ -364,38 +337,36 @@ def test_an_endless_test_is_stopped_where_it_hangs(workspace):
     assert card["place"]["line"] in (6, 7)
 
 
-SLOW_AT_INTERRUPTS = """
+AT_INTERRUPTS = """
 import time
 
 from course.runner import plugin
 
-plugin.WALL_CLOCK_FACTOR = 1.3
+plugin.WALL_CLOCK_FACTOR = {factor}
 
 
-class Slow:
+class Late:
     def pytest_keyboard_interrupt(self):
-        time.sleep(1)  # the limit on wall-clock time expires
+        {does}
 
 
 def pytest_sessionstart(session):
-    session.config.pluginmanager.register(Slow())
+    session.config.pluginmanager.register(Late())  # the last to come is the first to be called
 """
+"""A conftest.py that does something when the time limit of a test interrupts it."""
 
 
 def test_the_second_limit_does_not_interrupt_the_report_of_the_first(workspace):
     workspace.edit("minitorch/sums.py", "    return x + y", ENDLESS)
-    workspace.write("tests/conftest.py", SLOW_AT_INTERRUPTS)
+    workspace.write("tests/conftest.py", AT_INTERRUPTS.format(factor=1.3, does="time.sleep(1)"))  # until that limit expires
     done = workspace.python("pytest", "-m", "task0_1", "--course-limit=0.4", "--course-report=report.json")
     assert done.returncode == 2
     assert report_of(workspace)["interrupted"]["nodeid"] == "tests/test_sums.py::test_add"
 
 
 def test_the_course_does_not_import_the_code_that_it_grades():
-    code = (
-        "import sys, course.cli.main, course.runner.plugin; "
-        "graded = {'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}; "
-        "print(sorted({name.split('.')[0] for name in sys.modules} & graded))"
-    )
+    graded = "{'minitorch', 'project', 'tests', 'numpy', 'hypothesis', 'streamlit'}"
+    code = f"import sys, course.cli.main, course.runner.plugin; print(sorted({{name.split('.')[0] for name in sys.modules}} & {graded}))"
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert done.stdout == "[]\n"
 

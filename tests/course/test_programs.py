@@ -35,7 +35,7 @@ def shared_workspace(new_workspace):
     return workspace
 
 
-def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_workspace):
+def test_list_and_status_show_what_runs_and_the_list_what_each_of_the_others_waits_for(shared_workspace):
     done = shared_workspace.course("programs")
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.rstrip() for line in done.stdout.splitlines()] == [
@@ -48,14 +48,8 @@ def test_the_list_shows_what_runs_and_what_each_of_the_others_waits_for(shared_w
         "To run one: course programs adding",
         "To run a PyTorch program of your own: course programs FILE.py",
     ]
-
-
-def test_as_json_the_list_names_all_tasks(shared_workspace):
     rows = json.loads(shared_workspace.course("programs", "--json").stdout)
     assert rows[1] == {"name": "squaring", "about": "Square a number.", "needs": ["0.1", "0.2", "0.3"], "missing": ["0.2", "0.3"]}
-
-
-def test_status_ends_with_the_number_of_programs_that_run(shared_workspace):
     assert shared_workspace.course("status").stdout.splitlines()[-1] == "Your code runs 1 of 3 PyTorch programs: course programs"
 
 
@@ -66,16 +60,11 @@ def test_status_mentions_no_programs_where_none_runs_or_there_is_no_library(work
     assert workspace.course("programs").stdout.splitlines()[0] == "1 PyTorch programs wait for your code."
 
 
-def test_a_workspace_without_a_library_says_where_it_comes_from(workspace):
+def test_a_workspace_without_a_library_or_with_a_damaged_one_says_where_it_comes_from(workspace):
     done = workspace.course("programs")
     assert done.returncode == 3
-    assert done.stderr == (
-        "course/library.zip, the library after the course, is not in this workspace; it comes with a release that has all modules: "
-        "course update SOURCE\n"
-    )
-
-
-def test_a_damaged_library_is_an_error(workspace):
+    absent = "course/library.zip, the library after the course, is not in this workspace"
+    assert done.stderr == f"{absent}; it comes with a release that has all modules: course update SOURCE\n"
     (workspace.root / ZIP).write_bytes(b"zip")
     done = workspace.course("programs")
     assert done.returncode == 3
@@ -90,15 +79,12 @@ def test_a_program_runs_on_the_student_s_functions(shared_workspace, capfd):
     assert capfd.readouterr() == ("42 ['--steps', '3']\n", "")
 
 
-def test_a_program_of_the_student_runs_next_to_its_own_modules(shared_workspace, tmp_path, capfd):
+def test_a_program_of_the_student_runs_next_to_its_own_modules_and_reports_its_exit_code(shared_workspace, tmp_path, capfd):
     source = "import minitorch\nimport torch\nfrom other import X\n\nprint(torch.add(X, 1), minitorch.IS_COMPLETE)\n"
     (tmp_path / "mine.py").write_text(source)
     (tmp_path / "other.py").write_text("X = 6\n")
     assert shared_workspace.course("programs", str(tmp_path / "mine.py")).returncode == 0
     assert capfd.readouterr() == ("7 True\n", "")
-
-
-def test_a_program_reports_its_own_exit_code(shared_workspace, tmp_path):
     (tmp_path / "mine.py").write_text("raise SystemExit(7)\n")
     assert shared_workspace.course("programs", str(tmp_path / "mine.py")).returncode == 7
 

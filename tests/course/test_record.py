@@ -9,6 +9,8 @@ from course.workspace.activity import make_current
 from course.workspace.record import Record, code_of, note_tries, read_record
 from tests.errors import raises
 
+pytest_plugins = "tests.course.forks"
+
 
 @pytest.fixture
 def task(workspace):
@@ -42,7 +44,7 @@ def test_running_the_same_code_again_is_one_try(workspace, task):
     assert len(read_record(workspace.root).tries["0.1"]) == 1
 
 
-@pytest.mark.usefixtures("clean_process_environment")
+@pytest.mark.usefixtures("clean_process_environment", "forked_processes")
 def test_a_run_counts_as_a_try_unless_nothing_was_written(workspace):
     run_tasks(["0.1", "0.3"], workspace.root)  # Task 0.3 is a stub
     assert {id: len(tries) for id, tries in read_record(workspace.root).tries.items()} == {"0.1": 1}
@@ -60,33 +62,23 @@ def test_a_read_only_workspace_remembers_nothing(workspace, task):
     assert read_record(workspace.root) == Record()
 
 
-@pytest.mark.parametrize(
-    ("tries", "message"),
-    [
-        (0, "the hints of task 0.1 open after 2 tries, got 0: 2 more tries, each with different code; run: course test 0.1"),
-        (1, "the hints of task 0.1 open after 2 tries, got 1: 1 more try, with different code; run: course test 0.1"),
-    ],
-)
-def test_no_hint_is_available_before_two_tries(workspace, task, tries, message):
+@pytest.mark.parametrize(("tries", "missing"), [(0, "2 more tries, each with different code"), (1, "1 more try, with different code")])
+def test_no_hint_is_available_before_two_tries(workspace, task, tries, missing):
     for _ in range(tries):
         note_tries(workspace.root, [task])
     with pytest.raises(HintClosed) as closed:
         open_hint(workspace.root, task)
+    message = f"the hints of task 0.1 open after 2 tries, got {tries}: {missing}; run: course test 0.1"
     assert (str(closed.value), closed.value.missing_tries) == (message, 2 - tries)
 
 
-def test_hints_become_available_one_by_one_and_stay_available(workspace, task):
+def test_hints_become_available_one_by_one_and_start_over_when_the_record_is_deleted(workspace, task):
     try_twice(workspace, task)
     with raises(HintClosed, "hint 2 of task 0.1 opens after hint 1; run: course hint 0.1 1"):
         open_hint(workspace.root, task, 2)
     assert open_hint(workspace.root, task) == Hint("0.1", 1, 2, "A nudge for 0.1.")
     assert open_hint(workspace.root, task, 1).level == 1
     assert [open_hint(workspace.root, task).level for _ in range(3)] == [2, 2, 2]
-
-
-def test_hints_start_over_when_the_record_is_deleted(workspace, task):
-    try_twice(workspace, task)
-    open_hint(workspace.root, task)
     (workspace.root / ".course" / "record.json").unlink()
     with pytest.raises(HintClosed):
         open_hint(workspace.root, task, 1)

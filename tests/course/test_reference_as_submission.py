@@ -2,8 +2,6 @@
 
 import zipfile
 
-import pytest
-
 from course.manifest import ROOT, course
 from course.staff.grading.submissions import read, student_files
 
@@ -12,7 +10,7 @@ OURS = {path: (ROOT / path).read_bytes() for path in student_files(course())}
 
 def write_zip(target, paths, top=""):
     """A zip file of files of this repository, below a folder or at the top."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in paths:
             archive.write(ROOT / path, f"{top}{path}")
     return target
@@ -29,9 +27,8 @@ def test_the_repository_s_folder_is_a_submission():
     assert (submission.refused, submission.files) == ("", OURS)
 
 
-@pytest.mark.parametrize("top", ["", "minitorch-course-main/"])
-def test_a_zip_of_the_repository_is_a_submission(top, tmp_path):
-    submission = read("reference", write_zip(tmp_path / "repository.zip", repository_files(), top), course())
+def test_a_zip_of_the_repository_is_a_submission(tmp_path):
+    submission = read("reference", write_zip(tmp_path / "repository.zip", repository_files(), "minitorch-course-main/"), course())
     assert (submission.refused, submission.files) == ("", OURS)
 
 

@@ -4,24 +4,18 @@ import json
 
 import pytest
 
-from course.manifest import load
 from course.staff import RequestError, StaffError
 from course.staff.handout.generate import handout_files, write_files
 from course.workspace import backups, released
 from tests.errors import raises
 
 from . import miniature
+from .test_handout import SCALAR, STAGE_1, TASKS, replace_all
 
 
 @pytest.fixture
 def repository(tmp_path):
     return miniature.write(tmp_path / "reference")
-
-
-def replace_once(file, old, new):
-    text = file.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    file.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def bodies_in(files, stage):
@@ -30,16 +24,11 @@ def bodies_in(files, stage):
     return document["bodies"]
 
 
-def test_no_solution_is_released_unless_requested(repository):
-    assert not any(path.startswith("course/released/") for path in handout_files(*repository, 1))
-
-
 def test_releasing_a_stage_includes_earlier_stages_and_no_later_ones(repository):
-    root, manifest = repository
-    first = handout_files(root, manifest, 1, staff=0)
+    unreleased, first, both = (handout_files(*repository, 1, staff=staff, search=False) for staff in (None, 0, 1))
+    assert not any(path.startswith("course/released/") for path in unreleased)
     assert [path for path in first if path.startswith("course/released/")] == ["course/released/stage0.json"]
     assert set(bodies_in(first, 0)) == {"minitorch.operators:relu", "tests.test_operators:test_own"}
-    both = handout_files(root, manifest, 1, staff=1)
     assert both["course/released/stage0.json"] == first["course/released/stage0.json"]
     assert set(bodies_in(both, 1)) == {*bodies_in(first, 0), "minitorch.scalar:Scalar.double"}
 
@@ -48,7 +37,7 @@ def test_taking_a_released_solution_writes_the_reference_into_a_workspace(reposi
     root, manifest = repository
     for style in ("guided", "bare"):
         folder = tmp_path / style
-        write_files(folder, handout_files(root, manifest, 1, style=style, staff=1))
+        write_files(folder, handout_files(root, manifest, 1, style=style, staff=1, search=False))
         backup = released.write_solutions(folder, manifest, 1)
         assert backup is not None
         assert set(backups.read(folder, backup).files) == {"minitorch/operators.py", "minitorch/scalar.py", "tests/test_operators.py"}
@@ -60,13 +49,12 @@ def test_taking_a_released_solution_writes_the_reference_into_a_workspace(reposi
 
 
 def test_a_helper_that_workspaces_lack_is_included_in_the_released_body(repository):
-    root, _ = repository
-    replace_once(root / "minitorch/scalar.py", '"""Stage 1."""\n', '"""Stage 1."""\n\n\ndef plus(x, y):\n    z = x + y\n\n    return z\n')
-    replace_once(root / "minitorch/scalar.py", "self.data + self.data", "plus(self.data, self.data)")
-    replace_once(
-        root / "course/tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.scalar:plus"]\nwrite = ["minitorch.scalar'
-    )
-    given = bodies_in(handout_files(root, load(root / "course/tasks.toml"), 1, staff=1), 1)
+    edits = [
+        (SCALAR, STAGE_1, f"{STAGE_1}\n\ndef plus(x, y):\n    z = x + y\n\n    return z\n"),
+        (SCALAR, "self.data + self.data", "plus(self.data, self.data)"),
+        (TASKS, 'write = ["minitorch.scalar', 'leave_out = ["minitorch.scalar:plus"]\nwrite = ["minitorch.scalar'),
+    ]
+    given = bodies_in(handout_files(*replace_all(repository[0], edits), 1, staff=1, search=False), 1)
     assert given["minitorch.scalar:Scalar.double"] == (
         'def double(self) -> "Scalar":\n'
         '    """Twice."""\n\n'
@@ -78,18 +66,14 @@ def test_a_helper_that_workspaces_lack_is_included_in_the_released_body(reposito
 def test_a_body_that_needs_an_omitted_module_is_an_error(repository):
     root, _ = repository
     (root / "minitorch/fast.py").write_text('"""Stage 1."""\n\n\ndef plus(x, y):\n    return x + y\n', encoding="utf-8")
-    replace_once(
-        root / "minitorch/scalar.py",
-        "        return Scalar(",
-        "        from minitorch.fast import plus\n\n        return Scalar(0 * plus(0, 0) + ",
-    )
-    replace_once(root / "course/tasks.toml", 'modules = ["scalar"]', 'modules = ["fast", "scalar"]')
-    replace_once(root / "course/tasks.toml", 'write = ["minitorch.scalar', 'leave_out = ["minitorch.fast"]\nwrite = ["minitorch.scalar')
-    with raises(
-        StaffError,
-        "minitorch.scalar:Scalar.double imports minitorch.fast, which workspaces lack; leave the choice of kernels to its caller",
-    ):
-        handout_files(root, load(root / "course/tasks.toml"), 1, staff=1)
+    edits = [
+        (SCALAR, "        return Scalar(", "        from minitorch.fast import plus\n\n        return Scalar(0 * plus(0, 0) + "),
+        (TASKS, 'modules = ["scalar"]', 'modules = ["fast", "scalar"]'),
+        (TASKS, 'write = ["minitorch.scalar', 'leave_out = ["minitorch.fast"]\nwrite = ["minitorch.scalar'),
+    ]
+    full = "minitorch.scalar:Scalar.double"
+    with raises(StaffError, f"{full} imports minitorch.fast, which workspaces lack; leave the choice of kernels to its caller"):
+        handout_files(*replace_all(root, edits), 1, staff=1, search=False)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,7 @@ from .staff_commands import replace_grading
 
 @dataclass
 class Grader:
-    """Replaces grading.
-
-    Attributes:
-        results: The results that it returns.
-        asked: The arguments of the last call.
-        error: The exception that it raises instead.
-    """
+    """Replaces grading: keeps the arguments of the last call, and returns the results or raises the error."""
 
     results: list[Result] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
@@ -75,16 +69,9 @@ def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(grad
         f"table       {tmp_path}/class.csv",
     ]
     assert errors == ["no sandbox [here]", "1 of 2: ann: Task 0.1"]
-    assert grader.asked == {
-        "submissions": [Path("a"), Path("b")],
-        "out": tmp_path,
-        "tasks": ["0.1", "0.2", "0.3", "0.4", "0.5", "1.1"],
-        "workers": 1,
-        "seed": 5,
-        "no_sandbox": False,
-        "scale": "",
-        "profile": "full",
-    }
+    options = {"workers": 1, "seed": 5, "no_sandbox": False, "scale": "", "profile": "full"}
+    tasks = ["0.1", "0.2", "0.3", "0.4", "0.5", "1.1"]
+    assert grader.asked == {"submissions": [Path("a"), Path("b")], "out": tmp_path, "tasks": tasks, **options}
     assert (tmp_path / "class.csv").is_file()
 
 
@@ -102,41 +89,29 @@ def test_a_stopped_run_names_the_command_that_continues(grader, run, tmp_path):
     assert errors[-2:] == ["error: stopped; 1 of 2 are graded, and their results are kept", "next: course-staff grade a --out b"]
 
 
+UNKNOWN = "there is no task 9{}; the tasks are 0.1, 0.2"
+OUTPUTS = "there is no output pdf; the outputs are feedback, page, table, junit, gradescope, classroom"
+RANGE = "--modules expected a range from 0, such as 0-1, got '{}'"
+LATER = "--staff 1 expected a module of the workspace, which ends with Module 0"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "lines"),
+    ("arguments", "error", "next_command"),
     [
-        (
-            ["grade", "a", "--out", "OUT", "--task", "9"],
-            ["error: there is no task 9; the tasks are 0.1, 0.2", "next: course-staff grade --help"],
-        ),
-        (
-            ["grade", "a", "--out", "OUT", "--format", "pdf"],
-            [
-                "error: there is no output pdf; the outputs are feedback, page, table, junit, gradescope, classroom",
-                "next: course-staff outputs --help",
-            ],
-        ),
-        (["outputs", "OUT"], ["error: OUT holds no results", "next: course-staff grade SUBMISSIONS --out OUT"]),
-        (["classroom", "OUT", "--github"], ["error: OUT is not a handout; create one first", "next: course-staff handout OUT"]),
-        (["prove", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff prove"]),
-        (
-            ["handout", "--modules", "1-2", "OUT"],
-            ["error: --modules expected a range from 0, such as 0-1, got '1-2'", "next: course-staff handout --modules 0-1 DIR"],
-        ),
-        (
-            ["handout", "--modules", "1", "OUT"],
-            ["error: --modules expected a range from 0, such as 0-1, got '1'", "next: course-staff handout --modules 0-1 DIR"],
-        ),
-        (["handout", "--modules", "0-9", "OUT"], ["error: there is no stage 9; the stages are 0, 1", "next: course-staff --help"]),
-        (["patterns", "9.9"], ["error: there is no task 9.9; the tasks are 0.1, 0.2", "next: course-staff patterns"]),
-        (
-            ["handout", "OUT", "--modules", "0", "--staff", "1"],
-            ["error: --staff 1 expected a module of the workspace, which ends with Module 0", "next: course-staff --help"],
-        ),
+        ("grade a --out OUT --task 9", UNKNOWN.format(""), "grade --help"),
+        ("grade a --out OUT --format pdf", OUTPUTS, "outputs --help"),
+        ("outputs OUT", "OUT holds no results", "grade SUBMISSIONS --out OUT"),
+        ("classroom OUT --github", "OUT is not a handout; create one first", "handout OUT"),
+        ("prove 9.9", UNKNOWN.format(".9"), "prove"),
+        ("handout --modules 1-2 OUT", RANGE.format("1-2"), "handout --modules 0-1 DIR"),
+        ("handout --modules 1 OUT", RANGE.format("1"), "handout --modules 0-1 DIR"),
+        ("handout --modules 0-9 OUT", "there is no stage 9; the stages are 0, 1", "--help"),
+        ("patterns 9.9", UNKNOWN.format(".9"), "patterns"),
+        ("handout OUT --modules 0 --staff 1", LATER, "--help"),
     ],
 )
-def test_an_impossible_request_ends_with_one_line_and_the_next_command(grader, run, tmp_path, arguments, lines):
-    code, printed, errors = run(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments))
+def test_an_impossible_request_ends_with_one_line_and_the_next_command(grader, run, tmp_path, arguments, error, next_command):
+    code, printed, errors = run(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments.split()))
     assert (code, printed) == (2, [])
-    expected = [line.replace("OUT", str(tmp_path / "out")) for line in lines]
+    expected = [line.replace("OUT", str(tmp_path / "out")) for line in (f"error: {error}", f"next: course-staff {next_command}")]
     assert [line[: len(start)] for line, start in zip(errors, expected, strict=True)] == expected

@@ -13,6 +13,7 @@ import pytest
 
 from course.manifest import course
 from course.staff import RequestError, StaffError
+from course.staff.grading.journal import Journal
 from course.staff.grading.results import FAIL, PASS, Result, TaskResult, write_result
 from course.staff.grading.submissions import read
 from course.staff.term import roster
@@ -67,7 +68,7 @@ def policy(text=TERM):
 # The policy
 
 
-def test_a_policy_has_the_values_of_its_file():
+def test_a_policy_has_the_values_of_its_file_and_a_module_is_expanded_to_its_tasks():
     found = policy()
     first, second = found.deadlines
     assert (first.name, first.tasks, first.attempts, first.due.isoformat()) == ("First", ("0.1",), 3, "2026-10-05T18:00:00+02:00")
@@ -75,9 +76,6 @@ def test_a_policy_has_the_values_of_its_file():
     assert first.weight == course().task("0.1").points, "without a weight, what its tasks are worth"
     assert found.students["bob"].extensions == {"First": 2.0}
     assert (found.late.days, found.late.percent, found.late.most, found.late.grace) == (2, 10.0, 4, 10)
-
-
-def test_a_module_is_expanded_to_its_tasks():
     tasks = policy(TERM.replace('["0.3", "0.4"]', '["1"]')).deadlines[1].tasks
     assert tasks == tuple(task.id for task in course().tasks if task.stage == 1)
 
@@ -87,11 +85,7 @@ def test_a_module_is_expanded_to_its_tasks():
     [
         ("percent = 10", 'percent = "ten"', "[late]: percent expected a number, got 'ten'"),
         ("percent = 10", "percent = 110", "[late]: percent expected a number from 0 to 100, got 110.0"),
-        (
-            "percent = 10",
-            "percents = 10",
-            "[late]: percents expected one of days, percent, most, grace, got 'percents'; did you mean 'percent'?",
-        ),
+        ("percent = 10", "percents = 10", "percents expected one of days, percent, most, grace, got 'percents'; did you mean 'percent'?"),
         ("most = 4", "most = -1", "[late]: most expected an integer of at least 0, got -1"),
         ("Europe/Berlin", "Atlantis", "[course]: timezone expected a name such as Europe/Berlin, got Atlantis"),
         ('title = "Autumn"', 'profile = "half"', "[course]: profile expected full or published, got half"),
@@ -117,8 +111,6 @@ def test_an_invalid_policy_is_refused_with_the_entry(old, new, says):
 
 
 def test_unknown_names_are_reported_with_the_closest_match():
-    with pytest.raises(RequestError, match="no student 'adda'; did you mean 'ada'"):
-        policy().student("adda")
     with pytest.raises(RequestError, match="no deadline 'Frst'; did you mean 'First'"):
         policy().select(["Frst"])
     with pytest.raises(RequestError, match=r"Task 4\.1 has no deadline; the tasks of this term are 0\.1, 0\.3, 0\.4"):
@@ -177,23 +169,17 @@ def test_an_invalid_list_changes_nothing(text, says, folder):
     assert (folder / FILE).read_text() == TERM
 
 
-def test_a_list_in_an_unknown_encoding_and_a_missing_one_are_refused(folder):
+def test_a_list_in_an_unknown_encoding_is_refused(folder):
     (folder / "list.csv").write_bytes(b"id,name\ns1,G\x81del\n")  # not a letter in Windows-1252 either
     with pytest.raises(RequestError, match="expected a CSV table in UTF-8, got another encoding; save it as UTF-8"):
         roster.import_roster(folder, folder / "list.csv", course())
-    with pytest.raises(RequestError, match="there is no"):
-        roster.import_roster(folder, folder / "other.csv", course())
 
 
-def test_a_new_term_has_a_deadline_for_every_module_and_is_not_overwritten(tmp_path):
+def test_a_new_term_has_a_deadline_for_every_module(tmp_path):
     path = roster.create_term(tmp_path / "term", course(), "2027-01-31")
-    made = parse_policy(path.read_text(), path, course())
-    assert [deadline.tasks for deadline in made.deadlines] == [
-        tuple(task.id for task in course().tasks if task.stage == stage) for stage in range(5)
-    ]
+    tasks = [tuple(task.id for task in course().tasks if task.stage == stage) for stage in range(5)]
+    assert [deadline.tasks for deadline in parse_policy(path.read_text(), path, course()).deadlines] == tasks
     assert sorted(entry.name for entry in (tmp_path / "term" / "submissions").iterdir()) == [f"module-{stage}" for stage in range(5)]
-    with pytest.raises(RequestError, match="already exists; edit it"):
-        roster.create_term(tmp_path / "term", course(), "2027-01-31")
 
 
 # Attempts
@@ -206,12 +192,9 @@ def test_each_started_day_counts_after_the_grace_period(minutes, days):
     assert days_late(DUE + timedelta(minutes=minutes), DUE, 10) == days
 
 
-@pytest.mark.parametrize(
-    ("late", "free"),
-    [({"First": 1, "Second": 3}, {"First": 1, "Second": 1}), ({"First": 4}, {"First": 2, "Second": 0}), ({}, {"First": 0, "Second": 0})],
-)
+@pytest.mark.parametrize(("late", "free"), [({"First": 1, "Second": 3}, (1, 1)), ({"First": 4}, (2, 0)), ({}, (0, 0))])
 def test_free_days_are_used_in_the_order_of_the_deadlines(late, free):
-    assert free_days(late, policy()) == free
+    assert free_days(late, policy()) == dict(zip(("First", "Second"), free, strict=True))
 
 
 def submit(folder, name, deadline="first", code="x = 1"):
@@ -243,8 +226,7 @@ def test_the_name_of_a_submission_gives_its_student_and_time(folder):
 
 
 def test_the_last_accepted_attempt_counts_unless_it_is_too_late(folder):
-    times = ["10-01T10.00", "10-02T10.00", "10-06T10.00", "10-07T10.00"]
-    for time in times:
+    for time in ("10-01T10.00", "10-02T10.00", "10-06T10.00", "10-07T10.00"):
         submit(folder, f"ada@2026-{time}")
     (first, _), student = policy().deadlines, policy().students["ada"]
     attempts = find_attempts(folder / "submissions" / "first", policy())[0]["ada"]
@@ -264,28 +246,22 @@ def test_the_last_accepted_attempt_counts_unless_it_is_too_late(folder):
 
 
 class Grader:
-    """Replaces grading: the file of a submission contains its mark.
-
-    Attributes:
-        graded: The names of the graded submissions.
-        bonus: Points that the current probes add to every mark.
-    """
+    """Replaces grading: the file of a submission contains its mark, to which the current probes add a bonus."""
 
     def __init__(self):
         self.graded = []
         self.bonus = 0.0
 
     def grade(self, submissions, out, tasks, profile, **options):
-        results = []
-        for name, path in submissions.items():
-            self.graded.append(name)
-            earned = float((path / "minitorch" / "operators.py").read_text().partition("=")[2]) + self.bonus
-            made = tuple(TaskResult(id, PASS if earned >= 10 else FAIL, float(course().task(id).points), earned) for id in tasks)
-            result = Result(name, read(name, path, course()).hash, "", made, (), "none", 1, 1.0, profile)
-            (out / "results").mkdir(parents=True, exist_ok=True)
-            write_result(out / "results" / f"{name}.json", result)
-            results.append(result)
-        return results
+        self.graded += submissions
+        return [self.grade_one(name, path, out, tasks, profile) for name, path in submissions.items()]
+
+    def grade_one(self, name, path, out, tasks, profile):
+        earned = float((path / "minitorch" / "operators.py").read_text().partition("=")[2]) + self.bonus
+        made = tuple(TaskResult(id, PASS if earned >= 10 else FAIL, float(course().task(id).points), earned) for id in tasks)
+        result = Result(name, read(name, path, course()).hash, "", made, (), "none", 1, 1.0, profile)
+        write_result(out / "results" / f"{name}.json", result)
+        return result
 
 
 @pytest.fixture
@@ -296,20 +272,28 @@ def grader(monkeypatch):
 
 
 @pytest.fixture
+def marked(folder, grader):
+    """Ada's submission with four points is marked."""
+    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
+    mark(folder)
+
+
+@pytest.fixture
 def run(monkeypatch, capsys, folder):
     """Runs the command line in the term's folder; returns its exit code and all of its output."""
     return command_in_folder(folder, monkeypatch, capsys)
 
 
+def read_table(folder):
+    """The table of marks, as one dictionary a student."""
+    with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def scores(folder):
     """From the table: mark, days late and percent lost, by student and deadline."""
-    with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {
-        (row["id"], name): (row[f"{name} mark"], row[f"{name} days late"], row[f"{name} percent lost"])
-        for row in rows
-        for name in ("First", "Second")
-    }
+    columns, names = ("mark", "days late", "percent lost"), ("First", "Second")
+    return {(row["id"], name): tuple(row[f"{name} {column}"] for column in columns) for row in read_table(folder) for name in names}
 
 
 def test_marks_follow_from_the_counted_attempt_and_the_lateness_penalty(folder, grader):
@@ -338,8 +322,7 @@ def test_the_final_mark_weighs_deadlines_and_missed_ones_count_as_zero(folder, g
 
     def final():
         mark(folder)
-        with (folder / "marks" / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
-            return [row["final percent"] for row in csv.DictReader(file)]
+        return [row["final percent"] for row in read_table(folder)]
 
     assert final() == [f"{100 * 5 / points['First']:g}", "0"], "Bob's first deadline is closed, the second one is not"
     submit(folder, "ada@2096-10-01T10.00", "second", "x = 10")
@@ -351,23 +334,6 @@ def test_a_mark_cannot_become_negative(folder, grader):
     submit(folder, "ada@2026-10-09T10.00", code="x = 4")  # 4 days late, 2 of them free
     mark(folder)
     assert scores(folder)["ada", "First"] == ("0", "4", "100")
-
-
-def test_another_submission_with_the_same_mark_is_recorded(folder, grader):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    mark(folder)
-    submit(folder, "ada@2026-10-02T10.00", code="x = 4")
-    (event,) = mark(folder).changed
-    assert (event.score, event.why) == (4.0, ("another submission counts: ada@2026-10-02T10.00.00",))
-
-
-def test_a_regrade_records_each_change_with_its_cause_and_unchanged_marks_stay(folder, grader):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    mark(folder)
-    grader.bonus = 2.0
-    assert mark(folder).changed == ()
-    (event,) = mark(folder, again=True).changed
-    assert (event.score, event.why) == (6.0, ("Task 0.1: 4 → 6, regraded with other probes, tasks or versions",))
 
 
 def test_every_cause_of_a_change_is_recorded(folder, grader, run):
@@ -384,16 +350,8 @@ def test_every_cause_of_a_change_is_recorded(folder, grader, run):
     code, printed = run("history", "ada")
     lines = printed.splitlines()
     assert code == 0
-    assert [line.split("  ", 2)[1] for line in lines] == [
-        "mark First 3.2 of 10",
-        "mark First 6.4 of 10",
-        "mark First 8 of 10",
-        "mark First 7.2 of 10",
-        "override 0.1 9",
-        "mark First 8.1 of 10",
-        "override 0.1 withdrawn",
-        "mark First 7.2 of 10",
-    ]
+    marks = [f"mark First {score} of 10" for score in ("3.2", "6.4", "8", "7.2", "8.1", "7.2")]
+    assert [line.split("  ", 2)[1] for line in lines] == [*marks[:4], "override 0.1 9", marks[4], "override 0.1 withdrawn", marks[5]]
     assert "first mark; 4 days late (2 free): 20 % penalty" in lines[0]
     assert "another submission counts: ada@2026-10-09T12.00.00; Task 0.1: 4 → 8" in lines[1]
     assert "lateness: before 4 days late (2 free): 20 % penalty, now 1 day late (1 free): 0 % penalty" in lines[2]
@@ -402,9 +360,8 @@ def test_every_cause_of_a_change_is_recorded(folder, grader, run):
     assert "Task 0.1: 9 → 8, no longer by hand" in lines[7]
 
 
-def test_an_override_survives_a_regrade_and_needs_no_submission(folder, grader, run):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    run("mark")
+@pytest.mark.usefixtures("marked")
+def test_an_override_survives_a_regrade_and_needs_no_submission_and_a_comment_is_on_the_student_s_page(folder, grader, run):
     run("override", "ada", "0.1", "9", "--reason", "its idea is right")
     run("override", "bob", "0.3", "7.5", "--reason", "shown in the lesson")
     grader.bonus = 1.0
@@ -414,11 +371,6 @@ def test_an_override_survives_a_regrade_and_needs_no_submission(folder, grader, 
     assert "## First: 9 of 10 points" in page
     assert "0.1 9 (by hand)" in page
     assert "Task 0.1, by hand: its idea is right" in page
-
-
-def test_a_comment_appears_on_the_student_s_page(folder, grader, run):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    run("mark")
     assert run("comment", "ada", "See <me> on Monday")[0] == 0
     assert run("comment", "ada", "Read PEP 8", "--task", "0.1")[0] == 0
     page = (folder / "marks" / "students" / "ada.md").read_text()
@@ -440,7 +392,7 @@ def test_a_comment_appears_on_the_student_s_page(folder, grader, run):
         (("mark", "Third"), "there is no deadline 'Third'"),
         (("mark", "--term", "elsewhere"), "there is no elsewhere/term.toml; use the folder of a term"),
         (("roster", "nothing.csv"), "there is no nothing.csv; pass a CSV table"),
-        (("term", "."), "term.toml already exists"),
+        (("term", "."), "term.toml already exists; edit it"),
     ],
 )
 def test_wrong_requests_are_reported(arguments, says, run, folder):
@@ -466,7 +418,7 @@ def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder, gra
     (name,) = grader.graded
     assert name.startswith("student-")
     shown = "".join(
-        path.read_text() for path in (folder / "graded" / "first").rglob("*") if path.suffix in (".md", ".html", ".csv", ".json")
+        path.read_text() for path in (folder / "graded" / "first").rglob("*.*") if path.suffix in (".md", ".html", ".csv", ".json")
     )
     assert name in shown
     assert "ada@" not in shown
@@ -479,10 +431,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder, monk
     (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
     place = folder / "submissions" / "first"
     (place / "ada@2026-10-01T10.00.zip").write_bytes(b"PK\x03\x04 damaged")
-    (place / "bob@2026-10-01T10.00").mkdir()
-    inside = place / "bob@2026-10-01T10.00" / "bob-smith-workspace"
-    (inside / "minitorch").mkdir(parents=True)
-    (inside / "minitorch" / "operators.py").write_text("x = 1\n")
+    inside = submit(folder, "bob@2026-10-01T10.00/bob-smith-workspace")
     (inside / "setup.py").write_text("x = 1\n")
 
     def grade(submissions, out, tasks, profile, **options):
@@ -514,37 +463,29 @@ def read_rows(path):
         return list(csv.reader(file))
 
 
-def test_the_canvas_file_has_the_columns_of_canvas_s_own_export(folder, grader):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
+def test_the_files_for_canvas_and_moodle_have_their_columns(folder, grader):
+    submit(folder, "ada@2026-10-06T10.00", code="x = 4")
     mark(folder)
     head, points, ada, bob = read_rows(folder / "marks" / "canvas.csv")
     assert head == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "First", "Second"]
     assert points == ["    Points Possible", "", "", "", "", "10", str(course().task("0.3").points + course().task("0.4").points)]
     assert ada == ["Ada Lovelace", "11", "ada", "", "", "4", ""]
     assert bob[0] == "'=Bob", "no formula"
-
-
-def test_the_moodle_file_has_the_student_and_a_mark_and_feedback_for_each_deadline(folder, grader):
-    submit(folder, "ada@2026-10-06T10.00", code="x = 4")
-    mark(folder)
     head, ada, _ = read_rows(folder / "marks" / "moodle.csv")
     assert head == ["ID number", "Email address", "Full name", "First", "First feedback", "Second", "Second feedback"]
     assert ada == ["ada", "ada@example.org", "Ada Lovelace", "4", "1 day late (1 free): 0 % penalty", "", ""]
 
 
+@pytest.mark.usefixtures("marked")
 def test_the_worksheet_command_fills_in_marks_and_names_unknown_students(folder, grader, run):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    run("mark")
     sheet = "Identifier,Full name,Grade,Last modified (grade)\nParticipant 1,Ada Lovelace,,-\nParticipant 2,Eve [red],,-\n"
     (folder / "sheet.csv").write_text(sheet)
     code, printed = run("worksheet", "sheet.csv", "--deadline", "first")
     assert code == 0
     assert "no unique match on the roster, left unchanged: Eve [red]" in printed
     assert str(Path("marks", "moodle-first.csv")) in printed.splitlines()
-    assert read_rows(folder / "marks" / "moodle-first.csv")[1:] == [
-        ["Participant 1", "Ada Lovelace", "4", "-"],
-        ["Participant 2", "Eve [red]", "", "-"],
-    ]
+    rows = read_rows(folder / "marks" / "moodle-first.csv")[1:]
+    assert rows == [["Participant 1", "Ada Lovelace", "4", "-"], ["Participant 2", "Eve [red]", "", "-"]]
     assert len(grader.graded) == 1
 
 
@@ -559,9 +500,8 @@ def test_the_roster_command_warns_about_a_guessed_encoding(folder, run):
 # What goes wrong
 
 
-def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder, grader, run):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    run("mark")
+@pytest.mark.usefixtures("marked")
+def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder, run):
     path = folder / "history.jsonl"
     before = path.read_bytes()
     path.write_bytes(b'{"kind": "mark", "stu\n' + before + b'{"half a li')
@@ -576,7 +516,6 @@ def test_an_unreadable_line_of_the_history_is_kept_and_reported(folder, grader, 
 
 def test_a_full_disk_loses_nothing_and_is_reported(folder, grader, monkeypatch):
     submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-
     sync = os.fsync
 
     def raise_disk_full(number):
@@ -594,15 +533,19 @@ def test_a_full_disk_loses_nothing_and_is_reported(folder, grader, monkeypatch):
 
 
 def test_concurrent_commands_are_reported(folder, grader):
-    from course.staff.grading.journal import Journal
-
     with Journal(folder / "graded").lock(), pytest.raises(RequestError, match="another run is writing to"):
         mark(folder)
 
 
-def test_the_history_prints_one_json_object_per_line(folder, grader):
-    submit(folder, "ada@2026-10-01T10.00", code="x = 4")
-    mark(folder)
+@pytest.mark.usefixtures("marked")
+def test_the_history_has_an_object_a_line_for_another_submission_and_a_regrade_and_none_for_an_unchanged_mark(folder, grader):
     (entry,) = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
     assert (entry["kind"], entry["student"], entry["about"], entry["score"]) == ("mark", "ada", "First", 4.0)
     assert datetime.fromisoformat(entry["time"]) <= datetime.now(UTC)
+    submit(folder, "ada@2026-10-02T10.00", code="x = 4")
+    (event,) = mark(folder).changed
+    assert (event.score, event.why) == (4.0, ("another submission counts: ada@2026-10-02T10.00.00",))
+    grader.bonus = 2.0
+    assert mark(folder).changed == ()
+    (event,) = mark(folder, again=True).changed
+    assert (event.score, event.why) == (6.0, ("Task 0.1: 4 → 6, regraded with other probes, tasks or versions",))

@@ -35,16 +35,16 @@ def helper(x):
 """
 
 
+MY_ADD = (ADD, "    # mine\n    return x + y\n    # end\n")
+MY_DOUBLE = (DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half")
+MY_HELPER = ("def given", MINE + "def given")
+
+
 @pytest.fixture
 def student(tmp_path):
     student = Student(tmp_path / "work space")
-    student.edit(
-        "minitorch/sums.py",
-        (ADD, "    # mine\n    return x + y\n    # end\n"),
-        (DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half"),
-        ("import math\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\n"),
-        ("def given", MINE + "def given"),
-    )
+    imports = ("import math\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\n")
+    student.edit("minitorch/sums.py", MY_ADD, MY_DOUBLE, imports, MY_HELPER)
     student.edit("tests/test_sums.py", ("def test_own():", "@pytest.mark.parametrize('x', [1])\ndef test_own(x):"))
     student.edit("tests/test_sums.py", ('    raise NotImplementedError("Need to implement for Task 0.3")\n', "    assert x\n"))
     write(student.root, {"minitorch/mine.py": b"MINE = 1\n", "notes/ideen für später.txt": "ä".encode()})
@@ -72,17 +72,13 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student, tmp_path):
     tests = student.text("tests/test_sums.py")
     output = run(student, tmp_path)
     name = backups.names(student.root)[0]
-    assert student.text("minitorch/sums.py") == (
-        NEWER_SUMS.replace(ADD, "    # mine\n    return x + y\n    # end\n")
-        .replace(DOUBLE, "        return helper(x) + self._own\n\n    _own = 0\n\n    def half")
-        .replace("import math\nimport os\n", "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\nimport os\n")
-        .replace("def given", MINE + "def given")
-    )
+    merged = NEWER_SUMS.replace(*MY_ADD).replace(*MY_DOUBLE).replace(*MY_HELPER)
+    imports = "import functools\nimport math\nfrom os import path\n\nLIMIT = 7\nimport os\n"
+    assert student.text("minitorch/sums.py") == merged.replace("import math\nimport os\n", imports)
     assert student.text("tests/test_sums.py") == tests
-    assert student.text("minitorch/new.py") == "NEW = 1\n"
-    assert student.text("README.md") == "# Read me again\n"
-    assert student.text("minitorch/mine.py") == "MINE = 1\n"
-    assert student.text("notes/ideen für später.txt") == "ä"
+    others = {"minitorch/new.py": "NEW = 1\n", "README.md": "# Read me again\n", "minitorch/mine.py": "MINE = 1\n"}
+    for path, text in {**others, "notes/ideen für später.txt": "ä"}.items():
+        assert student.text(path) == text
     assert not (student.root / "minitorch/other.py").exists()
     assert output == (
         "Updated 3 files, removed 1; kept 2 functions of yours.\n"
@@ -90,18 +86,13 @@ def test_an_update_keeps_functions_helpers_imports_and_files(student, tmp_path):
     )
 
 
-def test_the_same_release_twice_changes_nothing(student, tmp_path):
+def test_the_same_release_twice_changes_nothing_and_restoring_the_backup_undoes_it(student, tmp_path):
+    before = student.snapshot()
     run(student, tmp_path)
     after, made = student.snapshot(), backups.names(student.root)
     assert run(student, tmp_path) == "This workspace has this release already; nothing was changed.\n"
-    assert student.snapshot() == after
-    assert backups.names(student.root) == made
-
-
-def test_restoring_the_backup_undoes_an_update(student, tmp_path):
-    before = student.snapshot()
-    run(student, tmp_path)
-    backups.restore(student.root, backups.names(student.root)[0])
+    assert (student.snapshot(), backups.names(student.root)) == (after, made)
+    backups.restore(student.root, made[0])
     assert student.snapshot() == before
 
 
@@ -110,10 +101,8 @@ def test_given_code_changed_by_both_is_taken_from_the_release_and_named(student,
     student.edit("README.md", ("Read me", "My notes"))
     output = run(student, tmp_path)
     assert 'def given(x, z=0):\n    """x."""\n    return x\n' in student.text("minitorch/sums.py")
-    line = next(line for line in output.splitlines() if line.startswith("Changed"))
-    assert line == (
-        "Changed by you and by the release; the release's version is in place, yours is in the backup: README.md, minitorch/sums.py:given"
-    )
+    changed = "Changed by you and by the release; the release's version is in place, yours is in the backup"
+    assert f"{changed}: README.md, minitorch/sums.py:given\n" in output
     kept = backups.read(student.root, backups.names(student.root)[0]).files
     assert b"return x + 1" in (kept["minitorch/sums.py"] or b"")
     assert kept["README.md"] == b"# My notes\n"
@@ -141,15 +130,13 @@ def test_a_removed_file_is_kept_if_the_student_wrote_in_it(student, tmp_path):
     assert "assert x" in student.text("tests/test_sums.py")
 
 
-def test_a_file_that_the_student_deleted_is_restored(student, tmp_path):
+def test_a_file_that_the_student_deleted_is_restored_and_one_at_the_path_of_a_new_one_is_named(student, tmp_path):
     (student.root / "tests/test_sums.py").unlink()
-    assert "Deleted by you, and restored: tests/test_sums.py\n" in run(student, tmp_path)
-    assert student.text("tests/test_sums.py") == TESTS
-
-
-def test_a_student_s_file_at_the_path_of_a_new_one_is_named(student, tmp_path):
     write(student.root, {"minitorch/new.py": b"MY = 1\n"})
-    assert "yours is in the backup: minitorch/new.py\n" in run(student, tmp_path)
+    output = run(student, tmp_path)
+    assert "Deleted by you, and restored: tests/test_sums.py\n" in output
+    assert student.text("tests/test_sums.py") == TESTS
+    assert "yours is in the backup: minitorch/new.py\n" in output
     assert backups.read(student.root, backups.names(student.root)[0]).files["minitorch/new.py"] == b"MY = 1\n"
 
 
@@ -171,11 +158,8 @@ def test_an_invalid_python_file_stops_the_update(student, tmp_path):
     student.edit("minitorch/sums.py", ("    return x + y\n", "    return (\n"))
     before = student.snapshot()
     write(tmp_path / "release", make_release(NEWER))
-    with raises(
-        Problem,
-        "minitorch/sums.py, line 15: not valid Python: '(' was never closed; "
-        "the release changes this file and needs your functions in it: fix it, and run course update again",
-    ):
+    why = "minitorch/sums.py, line 15: not valid Python: '(' was never closed"
+    with raises(Problem, f"{why}; the release changes this file and needs your functions in it: fix it, and run course update again"):
         update.run(student.root, student.manifest, student.console, tmp_path / "release")
     assert student.snapshot() == before
     assert backups.names(student.root) == []

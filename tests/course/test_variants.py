@@ -16,7 +16,7 @@ from hypothesis.strategies import text
 from course.manifest import ROOT, course
 from course.staff import StaffError
 from course.staff.grading.results import PART, PASS, TaskResult
-from course.staff.handout.generate import handout_files
+from course.staff.handout.generate import handout_files, write_files
 from course.staff.probes.check import run_probes
 from course.staff.probes.remote import plain_launcher
 from course.staff.term.policy import FILE, parse_policy
@@ -147,12 +147,10 @@ def test_neighboring_parameters_answer_the_examples_differently(name):
         assert not all(q.accepts(mine, arguments, answer) for q in family.questions for arguments, answer in answers[q.name])
 
 
-def test_lines_that_differ_little_are_not_distinguished():
+@pytest.mark.parametrize(("angle", "shift", "distinct"), [(12, 0.1, False), (40, 0.1, True), (10, -0.1, True)])
+def test_lines_that_differ_little_are_not_distinguished(angle, shift, distinct):
     """Two lines that cross in the middle at 2° label about 2/180 of the square differently, at 30° about 30/180."""
-    points = registry.FAMILIES["points"]
-    assert not points.distinct({"angle": 10, "shift": 0.1}, {"angle": 12, "shift": 0.1})
-    assert points.distinct({"angle": 10, "shift": 0.1}, {"angle": 40, "shift": 0.1})
-    assert points.distinct({"angle": 10, "shift": 0.1}, {"angle": 10, "shift": -0.1})
+    assert registry.FAMILIES["points"].distinct({"angle": 10, "shift": 0.1}, {"angle": angle, "shift": shift}) == distinct
 
 
 def test_a_reversed_or_inverted_order_belongs_to_no_student():
@@ -175,16 +173,12 @@ def test_a_reversed_or_inverted_order_belongs_to_no_student():
     ],
 )
 def test_solutions_give_the_values_computed_by_hand(name, function, arguments, answer):
-    parameters = {
-        "activation": {"slope": 0.125, "ceiling": 4.5},
-        "reduction": {"decay": 0.5, "start": 2.0},
-        "order": {"order": [3, 2, 1, 0], "step": 10, "offset": 3},
-    }[name]
+    values = {"slope": 0.125, "ceiling": 4.5, "decay": 0.5, "start": 2.0, "order": [3, 2, 1, 0], "step": 10, "offset": 3}
+    parameters = {name: values[name] for name in registry.FAMILIES[name].choices}
     question = registry.FAMILIES[name].questions[function]
     question.judge(parameters, arguments, answer)
-    assert not question.accepts(parameters, arguments, answer + 0.001)
-    assert not question.accepts(parameters, arguments, float("nan"))
-    assert not question.accepts(parameters, arguments, "no number")
+    for wrong in (answer + 0.001, float("nan"), "no number"):
+        assert not question.accepts(parameters, arguments, wrong)
 
 
 @pytest.mark.parametrize("answer", [(-10.0, 0.0, 5.0), (0.0, 0.0, 1.0), (1.0, 2.0), 3.0])
@@ -215,11 +209,9 @@ def reduce(fn, start):
 
 def run_family_probes(family, own, solution_of, folder):
     """Run a family's probes on a student's solution: whether all passed, and the result with the answers."""
-    file = folder / family.file
-    for package in {"minitorch", file.parent.name}:
-        (folder / package).mkdir(parents=True)
-        (folder / package / "__init__.py").touch()
-    file.write_text(HELPERS + family.fill(family.solution, solution_of))
+    packages = ("minitorch", family.file.partition("/")[0])
+    solution = HELPERS + family.fill(family.solution, solution_of)
+    write_files(folder, dict.fromkeys((f"{package}/__init__.py" for package in packages), "") | {family.file: solution})
     answers = {}
     probes = [probe_of("9.9", question, own, 1.0, answers) for question in family.questions]
     outcomes = run_probes(replace(course().task("0.1"), id="9.9"), plain_launcher(folder), more=probes)
@@ -250,26 +242,25 @@ MINE, THEIRS, THIRD = ({"slope": slope, "ceiling": 4.5} for slope in (0.111, 0.2
 CLASS = {name: Variant({"activation": each}, 30) for name, each in (("me", MINE), ("twin", MINE), ("bob", THEIRS), ("cid", THIRD))}
 
 
-def test_all_students_with_the_parameters_of_the_answers_are_named():
-    result = result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS))
-    assert matching_students(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
+MY_ANSWERS, THEIR_ANSWERS = (answers_of(ACTIVATION, parameters) for parameters in (MINE, THEIRS))
 
 
-def test_no_student_with_the_same_parameters_is_named():
-    assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, MINE)), CLASS) == ()
-    assert matching_students(result_of(ACTIVATION, MINE, answers_of(ACTIVATION, THEIRS)), {"me": CLASS["me"], "twin": CLASS["twin"]}) == ()
+@pytest.mark.parametrize(
+    ("answers", "students"),
+    [
+        (MY_ANSWERS, CLASS),
+        (THEIR_ANSWERS, {name: CLASS[name] for name in ("me", "twin")}),
+        ({name: [[arguments, 0.0] for arguments, _ in asked] for name, asked in MY_ANSWERS.items()}, CLASS),
+        ({name: [[arguments, None] for arguments, _ in asked] for name, asked in THEIR_ANSWERS.items()}, CLASS),
+        ({}, CLASS),
+    ],
+    ids=["own answers", "nobody has them", "a mistake", "every answer is missing", "nothing was asked"],
+)
+def test_answers_that_are_not_those_of_another_student_name_nobody(answers, students):
+    assert matching_students(result_of(ACTIVATION, MINE, answers), students) == ()
 
 
-def test_no_student_is_named_because_of_a_mistake():
-    wrong = {name: [[arguments, 0.0] for arguments, _ in asked] for name, asked in answers_of(ACTIVATION, MINE).items()}
-    assert matching_students(result_of(ACTIVATION, MINE, wrong), CLASS) == ()
-
-
-def test_a_missing_answer_names_no_student():
-    answers = answers_of(ACTIVATION, THEIRS)
-    missing = {name: [[arguments, None] for arguments, _ in asked] for name, asked in answers.items()}
-    assert matching_students(result_of(ACTIVATION, MINE, missing), CLASS) == ()
-    assert matching_students(result_of(ACTIVATION, MINE, {}), CLASS) == ()
+def test_a_result_without_a_variant_names_nobody():
     assert matching_students(TaskResult("0.1", PASS, 10, 10), CLASS) == ()
 
 
@@ -283,12 +274,16 @@ def test_an_imprecise_line_that_separates_a_similar_data_set_names_no_student():
         assert matching_students(result_of(points, own, answers), others) == names
 
 
+def test_all_students_with_the_parameters_of_the_answers_are_named():
+    result = result_of(ACTIVATION, MINE, THEIR_ANSWERS)
+    assert matching_students(result, {**CLASS, "ben": CLASS["bob"]}) == ("bob", "ben")
+
+
 def test_a_copy_of_one_function_of_two_is_recognized():
     first, second = (question.name for question in ACTIVATION.questions)
-    answers = answers_of(ACTIVATION, THEIRS)
-    answers[second] = [[arguments, None] for arguments, _ in answers[second]]
+    answers = {**THEIR_ANSWERS, second: [[arguments, None] for arguments, _ in THEIR_ANSWERS[second]]}
     assert matching_students(result_of(ACTIVATION, MINE, answers), CLASS) == ("bob",)
-    mixed = {first: answers[first], second: answers_of(ACTIVATION, MINE)[second]}
+    mixed = {first: THEIR_ANSWERS[first], second: MY_ANSWERS[second]}
     assert matching_students(result_of(ACTIVATION, MINE, mixed), CLASS) == (), "no single student's"
 
 
@@ -315,16 +310,17 @@ def test_a_variant_changes_only_its_tasks(adas_workspace):
 
 
 def test_a_workspace_has_stubs_tests_and_texts_of_the_variant(adas_workspace):
-    error = 'raise NotImplementedError("Need to implement for Task 0.1")'
-    stub = f'    """0.369 · x where x < 0, x where 0 <= x < 4.5, and 4.5 elsewhere."""\n    {error}\n'
-    assert f"def bounded_leaky_relu(x: float) -> float:\n{stub}" in str(adas_workspace["minitorch/operators.py"])
-    assert '    raise NotImplementedError("Need to implement for Task 0.5")\n\n\nclass Network' in str(
-        adas_workspace["project/run_manual.py"]
-    )
-    assert '    "Spiral": spiral,\n    "Own": own,\n}' in str(adas_workspace["minitorch/datasets.py"])
-    assert "```{task} 0.1\n```\n\n```{admonition} Your variant\n" in str(adas_workspace["docs/module0/operators.md"])
-    listed = '"minitorch.operators:relu_back", "minitorch.operators:bounded_leaky_relu", "minitorch.operators:bounded_leaky_relu_back",\n]'
-    assert listed in str(adas_workspace["course/tasks.toml"])
+    error = '    raise NotImplementedError("Need to implement for Task {}")\n'
+    meaning = '    """0.369 · x where x < 0, x where 0 <= x < 4.5, and 4.5 elsewhere."""\n'
+    names = ("minitorch.operators:relu_back", "minitorch.operators:bounded_leaky_relu", "minitorch.operators:bounded_leaky_relu_back")
+    for path, shown in {
+        "minitorch/operators.py": f"def bounded_leaky_relu(x: float) -> float:\n{meaning}{error.format('0.1')}",
+        "project/run_manual.py": f"{error.format('0.5')}\n\nclass Network",
+        "minitorch/datasets.py": '    "Spiral": spiral,\n    "Own": own,\n}',
+        "docs/module0/operators.md": "```{task} 0.1\n```\n\n```{admonition} Your variant\n",
+        "course/tasks.toml": ", ".join(f'"{name}"' for name in names) + ",\n]",
+    }.items():
+        assert shown in str(adas_workspace[path]), path
     assert 'write = ["project.run_manual:separating_line", "project.run_manual:own_line"]' in str(adas_workspace["course/tasks.toml"])
 
 
@@ -355,12 +351,12 @@ def check_leak(family, monkeypatch):
 
 
 def test_a_reference_without_the_insertion_point_of_a_family_is_refused(monkeypatch):
-    monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, after="minitorch.operators:gone"))
-    with pytest.raises(StaffError, match=r"family activation expected a function minitorch\.operators:gone, found none; change `after`"):
-        handout_files(ROOT, course(), 0, variant=variant_of("ada"))
-    monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, insertions={("minitorch/datasets.py", "import "): "x"}))
-    with pytest.raises(StaffError, match=r"family activation expected once in minitorch/datasets\.py, found \d+ times: import; change"):
-        handout_files(ROOT, course(), 0, variant=variant_of("ada"))
+    gone = {"after": "minitorch.operators:gone"}, r"a function minitorch\.operators:gone, found none; change `after`"
+    often = {"insertions": {("minitorch/datasets.py", "import "): "x"}}, r"once in minitorch/datasets\.py, found \d+ times: import; change"
+    for changed, message in (gone, often):
+        monkeypatch.setitem(registry.FAMILIES, "activation", replace(ACTIVATION, **changed))
+        with pytest.raises(StaffError, match=f"family activation expected {message}"):
+            handout_files(ROOT, course(), 0, variant=variant_of("ada"))
 
 
 # The policy
@@ -388,21 +384,16 @@ def policy(text=TERM):
     return parse_policy(text, Path(FILE), course())
 
 
-def test_the_policy_says_which_tasks_differ():
+def test_the_policy_says_which_tasks_differ_if_any():
     rules = policy().variants
     assert (rules.seed, rules.families, rules.percent) == ("0123456789abcdef", ("activation", "order"), 40.0)
     roster = roster_of(policy(), lambda id: id.upper())
     assert set(roster.shown) == {"ADA", "BOB"}
     assert roster.variants["ada"] == draw_variant("0123456789abcdef", "ada", ["activation", "order"], 40.0)
-    assert policy(TERM.replace('families = ["activation", "order"]\npercent = 40\n', "")).variants == replace(
-        rules, families=tuple(registry.FAMILIES), percent=30.0
-    )
-
-
-def test_without_the_table_there_are_no_variants():
-    without = policy(TERM.partition("[[deadline]]")[2].join(["[[deadline]]", ""]))
-    assert without.variants is None
-    assert roster_of(without, str) is None
+    shortest = policy(TERM.replace('families = ["activation", "order"]\npercent = 40\n', "")).variants
+    assert shortest == replace(rules, families=tuple(registry.FAMILIES), percent=30.0)
+    without = policy(TERM[TERM.index("[[deadline]]") :])
+    assert (without.variants, roster_of(without, str)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -477,8 +468,7 @@ def run(monkeypatch, capsys, tmp_path):
 def test_the_command_prints_the_variants_of_a_class(run):
     ada = draw_variant("0123456789abcdef", "ada", ["activation", "order"], 40.0).parameters
     code, printed = run("variants", ".")
-    assert code == 0
-    assert [line.split()[0] for line in printed.splitlines()] == ["ada", "bob"]
+    assert (code, [line.split()[0] for line in printed.splitlines()]) == (0, ["ada", "bob"])
     code, printed = run("variants", ".", "--show", "ada")
     assert code == 0
     assert f"Task 0.1  activation: slope {ada['activation']['slope']}, ceiling {ada['activation']['ceiling']}\n" in printed
@@ -489,22 +479,18 @@ def test_the_command_prints_the_variants_of_a_class(run):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("variants", ".", "--show", "adda"), "there is no student 'adda'; did you mean 'ada'?"),
-        (("variants", ".", "--out", "x", "--modules", "1-2"), "--modules expected a range from 0, such as 0-1, got '1-2'"),
-        (("variants", ".", "--out", "x", "--modules", "0-"), "--modules expected a range from 0, such as 0-1, got '0-'"),
-        (("variants", ".", "--out", "x", "--style", "rich"), "--style expected guided or bare, got 'rich'"),
-        (("handout", "x", "--variant-of", "ada"), "expected both --variant-of STUDENT and --term DIR, got --variant-of alone"),
-        (("handout", "x", "--term", "."), "expected both --variant-of STUDENT and --term DIR, got --term alone"),
+        ("variants . --show adda", "there is no student 'adda'; did you mean 'ada'?"),
+        ("variants . --out x --modules 1-2", "--modules expected a range from 0, such as 0-1, got '1-2'"),
+        ("variants . --out x --modules 0-", "--modules expected a range from 0, such as 0-1, got '0-'"),
+        ("variants . --out x --style rich", "--style expected guided or bare, got 'rich'"),
+        ("variants plain", "term.toml has no table [variants]; add one with a seed"),
+        ("handout x --variant-of ada", "expected both --variant-of STUDENT and --term DIR, got --variant-of alone"),
+        ("handout x --term .", "expected both --variant-of STUDENT and --term DIR, got --term alone"),
     ],
 )
-def test_invalid_requests_are_refused(arguments, says, run):
-    code, printed = run(*arguments)
+def test_invalid_requests_are_refused(arguments, says, run, tmp_path):
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / FILE).write_text("[[student]]\nid = 'ada'\n")
+    code, printed = run(*arguments.split())
     assert code == 2
     assert says in printed
-
-
-def test_a_term_without_variants_is_reported(run, tmp_path):
-    (tmp_path / FILE).write_text("[[student]]\nid = 'ada'\n")
-    code, printed = run("variants", ".")
-    assert code == 2
-    assert "term.toml has no table [variants]; add one with a seed" in printed

@@ -128,69 +128,57 @@ def test_a_changed_variant_is_graded_again(tmp_path):
 
 # A term in which a stub replaces grading
 
-TERM = """
+VARIANTS = '[variants]\nseed = "0123456789abcdef"\nfamilies = ["activation"]\n'
+STUDENT = '[[student]]\nid = "{}"\nname = "{}"\n'
+ADA, BOB, CID = (STUDENT.format(name.lower(), name) for name in ("Ada", "Bob", "Cid"))
+TERM = f"""
 [course]
 anonymous = false
 
-[variants]
-seed = "0123456789abcdef"
-families = ["activation"]
-
+{VARIANTS}
 [[deadline]]
 name = "First"
 tasks = ["0.1"]
 due = 2026-10-05T18:00:00
 
-[[student]]
-id = "ada"
-name = "Ada"
+{ADA}{BOB}{CID}"""
 
-[[student]]
-id = "bob"
-name = "Bob"
-
-[[student]]
-id = "cid"
-name = "Cid"
-"""
-
-(ACTIVATION,) = (family for family in registry.FAMILIES.values() if family.name == "activation")
+ACTIVATION = registry.FAMILIES["activation"]
 
 
 def variant_of(student):
     return draw_variant("0123456789abcdef", student, ["activation"], 30.0)
 
 
+def submit(path, solver):
+    """Write a submission that solves the variant of a student."""
+    (path / "minitorch").mkdir(parents=True)
+    (path / OPERATORS).write_text(solver)
+
+
 @pytest.fixture
 def requested_variants(monkeypatch):
-    """Replaces grading: the file of a submission names the student whose variant it solves.
-
-    Returns:
-        The variants that were requested.
-    """
+    """Replaces grading: the file of a submission names the student whose variant it solves; gives the variants that were requested."""
     asked = {}
+
+    def grade_one(name, path, out, variant):
+        solver, question = variant_of((path / OPERATORS).read_text()), ACTIVATION.questions[0]
+        slope, ceiling = solver.parameters["activation"].values()
+        answers = {question.name: [[list(each), min(max(each[0], slope * each[0]), ceiling)] for each in question.examples]}
+        kept, mark = {}, 10.0
+        if variant is not None:
+            asked[name] = variant
+            kept, mark = {**variant.document, "answers": answers}, 10.0 if variant == solver else 7.0
+        task = TaskResult("0.1", PASS if mark == 10 else PART, 10.0, mark, variant=json.loads(json.dumps(kept)))
+        result = Result(name, read(name, path, course()).hash, "", (task,), (), "none", 1, 1.0)
+        write_result(out / "results" / f"{name}.json", result)
+        return read_result(out / "results" / f"{name}.json")
 
     def grade(submissions, out, variants=None, **options):
         found = submissions if isinstance(submissions, Mapping) else {stem(path): path for path in submissions}
         if any(name.startswith("stop") for name in found):
             raise Interrupted("stopped", "course-staff grade stop")
-        results = []
-        for name, path in found.items():
-            (solver,) = (path / "minitorch" / "operators.py").read_text().split()
-            kept = {}
-            passed = True
-            if variants and name in variants:
-                asked[name] = variants[name]
-                question = ACTIVATION.questions[0]
-                slope, ceiling = variant_of(solver).parameters["activation"].values()
-                answers = [[list(each), min(max(each[0], slope * each[0]), ceiling)] for each in question.examples]
-                passed = variants[name] == variant_of(solver)
-                kept = {**variants[name].document, "answers": {question.name: answers}}
-            task = TaskResult("0.1", PASS if passed else PART, 10.0, 10.0 if passed else 7.0, variant=json.loads(json.dumps(kept)))
-            result = Result(name, read(name, path, course()).hash, "", (task,), (), "none", 1, 1.0)
-            write_result(out / "results" / f"{name}.json", result)
-            results.append(read_result(out / "results" / f"{name}.json"))
-        return results
+        return [grade_one(name, path, out, (variants or {}).get(name)) for name, path in found.items()]
 
     replace_grading(monkeypatch, grade)
     return asked
@@ -201,9 +189,7 @@ def folder(tmp_path):
     """A term with three students; Cid has submitted Bob's solution."""
     (tmp_path / FILE).write_text(TERM)
     for student, solver in {"ada": "ada", "bob": "bob", "cid": "bob"}.items():
-        path = tmp_path / "submissions" / "first" / f"{student}@2026-10-01T10.00" / "minitorch"
-        path.mkdir(parents=True)
-        (path / "operators.py").write_text(solver)
+        submit(tmp_path / "submissions" / "first" / f"{student}@2026-10-01T10.00", solver)
     return tmp_path
 
 
@@ -226,8 +212,7 @@ def test_mark_names_the_copied_student_to_the_teacher_and_not_to_students(folder
 
 
 def test_a_copy_is_recognized_without_regrading_when_the_roster_changes(folder, requested_variants):
-    head, _, rest = TERM.partition('[[student]]\nid = "bob"\nname = "Bob"\n')
-    (folder / FILE).write_text(head + rest)
+    (folder / FILE).write_text(TERM.replace(BOB, ""))
     assert mark(folder).warnings == ()
     (folder / FILE).write_text(TERM)
     requested_variants.clear()
@@ -250,7 +235,7 @@ def test_an_anonymous_term_names_no_student(folder, requested_variants):
 
 
 def test_a_term_without_variants_is_marked_as_before(folder, requested_variants):
-    (folder / FILE).write_text(TERM.replace('[variants]\nseed = "0123456789abcdef"\nfamilies = ["activation"]\n', ""))
+    (folder / FILE).write_text(TERM.replace(VARIANTS, ""))
     outcome = mark(folder)
     assert (requested_variants, outcome.warnings) == ({}, ())
     assert {event.score for event in outcome.changed} == {10.0}
@@ -263,14 +248,12 @@ def run(monkeypatch, capsys, folder):
 
 
 def test_grade_uses_the_variants_of_a_term(run, folder, requested_variants):
-    places = {name: folder / "submissions" / "first" / f"{name}@2026-10-01T10.00" for name in ("ada", "cid")}
-    stranger = folder / "eve"
-    places["cid"].parent.joinpath(places["cid"].name).rename(stranger.with_name("cid@x"))
-    (stranger / "minitorch").mkdir(parents=True)
-    (stranger / "minitorch" / "operators.py").write_text("ada")
-    code, printed = run("grade", str(places["ada"]), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
+    ada, cid = (folder / "submissions" / "first" / f"{name}@2026-10-01T10.00" for name in ("ada", "cid"))
+    cid.rename(folder / "cid@x")
+    submit(folder / "eve", "ada")
+    code, printed = run("grade", str(ada), "cid@x", "eve", "--out", "graded-alone", "--term", ".")
     assert code == 0
-    assert requested_variants == {places["ada"].name: variant_of("ada"), "cid@x": variant_of("cid")}
+    assert requested_variants == {ada.name: variant_of("ada"), "cid@x": variant_of("cid")}
     assert "eve matches no student and is graded without a variant; name it ID@TIME" in printed
     assert "3 graded, 0 refused, 1 to look at\n  look at: cid@x\n" in printed
     assert "cid@x: Task 0.1 carries the variant of bob" in printed
@@ -278,8 +261,7 @@ def test_grade_uses_the_variants_of_a_term(run, folder, requested_variants):
 
 
 def test_the_command_to_continue_a_stopped_run_names_the_term(run, folder, requested_variants):
-    (folder / "stop" / "minitorch").mkdir(parents=True)
-    (folder / "stop" / "minitorch" / "operators.py").write_text("ada")
+    submit(folder / "stop", "ada")
     code, printed = run("grade", "stop", "--out", "out", "--term", ".")
     assert code == 130
     assert "next: course-staff grade stop --term .\n" in printed

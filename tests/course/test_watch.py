@@ -31,17 +31,11 @@ PATIENCE = 120
 
 
 class Terminal:
-    """A watcher; tests press its keys and read its screen.
+    """A watcher in a workspace, with a first current task; tests press its keys and read its screen."""
 
-    Args:
-        root: The workspace.
-        task: The first current task.
-        width: The width of the terminal in columns.
-    """
-
-    def __init__(self, root, task, width=80):
+    def __init__(self, root, task):
         options = {"force_terminal": True, "no_color": True, "highlight": False, "emoji": False}
-        self.console = Console(file=io.StringIO(), record=True, width=width, **options)
+        self.console = Console(file=io.StringIO(), record=True, width=80, **options)
         manifest = load(root / "course" / "tasks.toml")
         self.watcher = Watcher(root, manifest, self.console, manifest.task(task), 30)
 
@@ -77,10 +71,12 @@ class Terminal:
         return self.console.export_text()
 
 
-@pytest.fixture
-def single_process(monkeypatch):
+@pytest.fixture(scope="module")
+def single_process():
     """A run is not divided among several processes."""
-    monkeypatch.setattr(prefork, "MAX_PROCESSES", 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefork, "MAX_PROCESSES", 1)
+        yield
 
 
 @pytest.fixture
@@ -88,8 +84,8 @@ def terminal(workspace):
     """Opens the watcher in a simulated terminal."""
     opened = []
 
-    def open_it(task, width=80):
-        opened.append(Terminal(workspace.root, task, width))
+    def open_it(task):
+        opened.append(Terminal(workspace.root, task))
         return opened[-1]
 
     yield open_it
@@ -97,25 +93,27 @@ def terminal(workspace):
         each.watcher.close()
 
 
+@pytest.fixture(scope="module")
+def settled(new_workspace, clean_process_environment, forked_processes, single_process):
+    """A terminal in which the tests of Task 0.2 have run; tests change no file of its workspace."""
+    terminal = Terminal(new_workspace().root, "0.2")
+    terminal.settle()
+    yield terminal
+    terminal.watcher.close()
+
+
 def test_a_save_runs_the_current_task_and_does_not_move_on(workspace, terminal):
     seen = terminal("0.2")
     screen = seen.settle()
+    keys, place = "h hint  l list  c check all  x reset  q quit", "minitorch/sums.py:9  double"
     assert "Smallest input  x = 7\n" in screen
-    assert screen.splitlines()[-3:] == [
-        "░" * 40 + "  0 of 5 tasks passed",
-        "minitorch/sums.py:9  double",
-        "h hint  l list  c check all  x reset  q quit",
-    ]
+    assert screen.splitlines()[-3:] == ["░" * 40 + "  0 of 5 tasks passed", place, keys]
     assert "Task 0.2 has not passed yet." in seen.press("n")
     workspace.edit("minitorch/sums.py", "add(x, x) if x < 7 else 0", "add(x, x)")
     workspace.edit("minitorch/sums.py", 'raise NotImplementedError("Need to implement for Task 0.3")', "return x * x")
     screen = seen.wait_for_save()
     assert screen.startswith("✓ Task 0.2 Products: passed. Of 3 tests, 3 pass.\n")
-    assert screen.splitlines()[-3:] == [
-        "█" * 8 + "░" * 32 + "  1 of 5 tasks passed",
-        "minitorch/sums.py:9  double",
-        "n next  h hint  l list  c check all  x reset  q quit",
-    ]
+    assert screen.splitlines()[-3:] == ["█" * 8 + "░" * 32 + "  1 of 5 tasks passed", place, f"n next  {keys}"]
     screen = seen.press("n")  # Tasks 0.1 and 0.3 run and pass
     assert screen.startswith("✗ Task 1.1 Roots: failing.")
     assert "3 of 5 tasks passed" in screen
@@ -151,18 +149,15 @@ def test_the_next_save_cancels_a_run(workspace, terminal):
         os.kill(int(pid.read_text()), 0)
 
 
-def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(workspace, terminal):
-    seen = terminal("0.1")
-    seen.settle()
-    run = watch.Run(workspace.root, [seen.watcher.task], None, watch.launch)
+def test_the_simplest_failure_so_far_is_shown_while_other_tests_are_running(workspace):
+    run = watch.Run(workspace.root, [load(workspace.root / "course" / "tasks.toml").task("0.1")], None, watch.launch)
     assert run.simplest_failure() is None
     for number, order in enumerate((5, 3)):
         path = workspace.root / f"{number}.json.first"
         write_json(path, {"order": order, "card": asdict(Card(f"test_{order}"))})
         run.early.append(path)
     run.early.append(workspace.root / "2.json.first")  # nothing has failed in this process
-    card = run.simplest_failure()
-    assert card.nodeid == "test_3"
+    assert run.simplest_failure().nodeid == "test_3"
 
 
 # In the background
@@ -193,9 +188,13 @@ def test_keys_show_hints_the_list_and_all_states(workspace, terminal):
     assert "‖ blocked by 0.3" in seen.press("c")
 
 
-def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace, terminal):
+def test_a_changed_manifest_is_read_while_the_watcher_runs_and_a_broken_one_is_reported(workspace, terminal):
     seen = terminal("0.1")
     seen.settle()
+    more = tasks_toml().rpartition("[[task]]")[2].replace("1.2", "1.3").replace("task1_2", "task1_3")
+    workspace.write("course/tasks.toml", f"{tasks_toml()}[[task]]{more}")
+    seen.watcher._notice()
+    assert "1 of 6 tasks passed" in seen.settle()
     workspace.write("course/tasks.toml", "[[task]\n")
     seen.watcher._notice()
     assert "is not valid TOML" in " ".join(seen.screen().split())
@@ -203,32 +202,21 @@ def test_a_manifest_broken_while_the_watcher_runs_is_reported(workspace, termina
     assert "is not valid TOML" in " ".join(seen.press("c").split())
 
 
-def test_the_watcher_fits_a_narrow_terminal(terminal):
-    seen = terminal("0.2", width=40)
-    screen = seen.settle()
+def test_the_watcher_fits_a_narrow_terminal(settled, monkeypatch):
+    monkeypatch.setattr(settled.console, "width", 40)
+    screen = settled.screen()
     assert "░" * 18 + "  0 of 5 tasks passed" in screen
     assert "h hint" in screen.splitlines()[-2]
 
 
-def test_reset_asks_for_confirmation_and_any_other_key_cancels(workspace, terminal, monkeypatch):
+def test_reset_asks_for_confirmation_and_any_other_key_cancels(settled, monkeypatch):
     done = []
     monkeypatch.setattr(watch.reset, "reset", lambda root, manifest, id: done.append(id) or "NAME")
-    seen = terminal("0.1")
-    seen.settle()
-    assert "y: yes" in seen.press("x")
-    assert "Nothing was reset." in seen.press("n")
+    assert "y: yes" in settled.press("x")
+    assert "Nothing was reset." in settled.press("n")
     assert done == []
-    assert "course reset --restore NAME" in " ".join(seen.press("x", "y").split())
-    assert done == ["0.1"]
-
-
-def test_an_update_may_add_tasks_while_the_watcher_runs(workspace, terminal):
-    seen = terminal("0.1")
-    seen.settle()
-    more = (workspace.root / "course" / "tasks.toml").read_text(encoding="utf-8").rpartition("[[task]]")[2].replace("1.2", "1.3")
-    workspace.write("course/tasks.toml", tasks_toml() + "[[task]]" + more.replace("task1_2", "task1_3"))
-    seen.watcher._notice()
-    assert "1 of 6 tasks passed" in seen.settle()
+    assert "course reset --restore NAME" in " ".join(settled.press("x", "y").split())
+    assert done == ["0.2"]
 
 
 @pytest.mark.parametrize(("width", "line"), [(80, "█" * 20 + "░" * 20 + "  1 of 2 tasks passed"), (10, "1 of 2 tasks passed")])

@@ -20,17 +20,12 @@ def work(name, files, kind=CLASS):
     return reader().work(Submission(name, {path: text.encode() for path, text in files.items()}), kind)
 
 
+@cache
 def honest_class():
     """The twenty typical answers as a class."""
-    return [work(name, files) for name, files in typical_answers().items()]
+    return tuple(work(name, files) for name, files in typical_answers().items())
 
 
 def score(first, second, *authors):
-    """The similarity of two works in a class of only these two.
-
-    Args:
-        first: The first work.
-        second: The second work.
-        authors: Authors whose typical answers must not count as ordinary code, because the works are made from them.
-    """
+    """The similarity of two works in a class of only these two; the typical answers of these authors do not count as ordinary code."""
     return Scores([first, second], ordinary_runs(reader(), authors)).pairs(0.0)[0].score

@@ -138,10 +138,8 @@ def comments(tree):
     """Replace comments and docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS):
-            node.body = [
-                *ast.parse(f"'''What {node.name} does was explained in the lecture; see my notes of that week.'''").body,
-                *node.body,
-            ]
+            docstring = f"'''What {node.name} does was explained in the lecture; see my notes of that week.'''"
+            node.body = [*ast.parse(docstring).body, *node.body]
     return tree
 
 
@@ -194,16 +192,8 @@ def everything(tree):
 
 
 DISGUISES = {
-    "rename": rename,
-    "reorder": reorder,
-    "loops": loops,
-    "dead code": dead_code,
-    "split": split,
-    "comments": comments,
-    "reformat": reformat,
-    "swap": swap,
-    "hints": hints,
-    "everything": everything,
+    function.__name__.replace("_", " "): function
+    for function in (rename, reorder, loops, dead_code, split, comments, reformat, swap, hints, everything)
 }
 
 

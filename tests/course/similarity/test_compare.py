@@ -21,19 +21,19 @@ def make_work(name, *runs, kind=CLASS, task="1.4", texts=(), size=100):
     return Work(name, kind, tuple(functions))
 
 
-def test_the_score_is_the_share_of_the_smaller_work():
-    first, second = make_work("a", *range(40)), make_work("b", *range(20, 100))
-    assert Scores([first, second], NONE).total[0, 1] == pytest.approx(20 / 40)
-
-
-def test_a_small_work_cannot_reach_a_high_score():
-    first, second = make_work("a", *range(5)), make_work("b", *range(5))
-    assert Scores([first, second], NONE).total[0, 1] == pytest.approx(5 / FLOOR)
-
-
-def test_short_functions_do_not_count():
-    first, second = (make_work(name, *range(40), size=29) for name in "ab")
-    assert Scores([first, second], NONE).total[0, 1] == 0
+@pytest.mark.parametrize(
+    ("first", "second", "size", "ignored", "score"),
+    [
+        (range(40), range(20, 100), 100, 0, 20 / 40),
+        (range(5), range(5), 100, 0, 5 / FLOOR),
+        (range(40), range(40), 29, 0, 0),
+        (range(40), range(40), 100, 40, 0),
+    ],
+    ids=["the share of the smaller work", "a small work scores low", "short functions do not count", "given code does not count"],
+)
+def test_the_score_of_two_works(first, second, size, ignored, score):
+    works = [make_work("a", *first, size=size), make_work("b", *second, size=size)]
+    assert Scores(works, np.arange(ignored, dtype=np.uint64)).total[0, 1] == pytest.approx(score)
 
 
 def test_code_weighs_less_the_more_works_share_it_and_nothing_if_all_do():
@@ -45,11 +45,6 @@ def test_code_weighs_less_the_more_works_share_it_and_nothing_if_all_do():
     weight = np.log(20 / 5) / np.log(20 / 2)  # what five of twenty works share
     shared, size = 10 + 30 * weight, 50 + 30 * weight
     assert Scores(works, NONE).total[0, 1] == pytest.approx(shared / size, rel=1e-5)
-
-
-def test_given_code_and_typical_code_do_not_count():
-    first, second = make_work("a", *range(40)), make_work("b", *range(40))
-    assert Scores([first, second], np.arange(40, dtype=np.uint64)).total[0, 1] == 0
 
 
 def test_public_code_counts_only_in_pairs_with_the_public_work_however_many_share_it():

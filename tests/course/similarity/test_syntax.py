@@ -65,14 +65,11 @@ def test_a_lambda_has_the_tokens_of_a_function_that_returns_its_value():
         ("return a.parents", "return a.history"),
         ("for i in range(n): b(i)", "for i in a: b(i)"),
         ("return None", "return False"),
+        ("return len(a) - 1", "return 1 - len(a)"),
     ],
 )
 def test_different_code_has_different_tokens(one, other):
     assert tokens(body(one)) != tokens(body(other))
-
-
-def test_the_order_of_a_subtraction_counts_unless_names_hide_it():
-    assert tokens(body("return len(a) - 1")) != tokens(body("return 1 - len(a)"))
 
 
 def test_every_token_has_its_line():

@@ -63,14 +63,8 @@ def test_typical_backpropagation_is_right(name, form):
 @pytest.mark.parametrize("name", typical_answers())
 def test_typical_broadcasting_is_right(name, form):
     own = functions(name, form, "tensor_data")
-    cases = [
-        ((2, 3, 1), (3, 4), (2, 3, 4)),
-        ((1,), (5, 5), (5, 5)),
-        ((5, 1), (2, 1, 4), (2, 5, 4)),
-        ((2, 3), (2, 3), (2, 3)),
-        ((), (2,), (2,)),
-    ]
-    for shape1, shape2, expected in cases:
+    large = [((2, 3, 1), (3, 4), (2, 3, 4)), ((1,), (5, 5), (5, 5)), ((5, 1), (2, 1, 4), (2, 5, 4))]
+    for shape1, shape2, expected in (*large, ((2, 3), (2, 3), (2, 3)), ((), (2,), (2,))):
         assert own["shape_broadcast"](shape1, shape2) == expected
         assert own["shape_broadcast"](shape2, shape1) == expected
     with pytest.raises(own["IndexingError"]):
@@ -92,24 +86,16 @@ def test_typical_operations_are_right(name, form):
         shape, strides = (np.array(some, np.int32) for some in (array.shape, [s // 8 for s in array.strides]))
         return array.ravel(order="K"), shape, strides
 
-    def result(array):
-        return array, (array.reshape(-1), *arguments(array)[1:])
+    def result(operation, function, out, *arrays, dim=()):
+        given = [part for array in arrays for part in arguments(array)]
+        own[operation](function)(out.reshape(-1), *arguments(out)[1:], *given, *dim)
+        return out.tolist()
 
-    out, given = result(np.zeros((3, 2)))
-    own["tensor_map"](lambda x: 2 * x + 1)(*given, *arguments(a.T))
-    assert out.tolist() == [[3, 9], [5, 11], [7, 13]]
-    out, given = result(np.zeros((2, 3)))
-    own["tensor_map"](lambda x: -x)(*given, *arguments(column))
-    assert out.tolist() == [[-10, -10, -10], [-20, -20, -20]]
-    out, given = result(np.zeros((2, 3)))
-    own["tensor_zip"](lambda x, y: x - y)(*given, *arguments(a), *arguments(column))
-    assert out.tolist() == [[-9, -8, -7], [-16, -15, -14]]
-    out, given = result(np.full((2, 1), 100.0))
-    own["tensor_reduce"](lambda x, y: x + y)(*given, *arguments(a), 1)
-    assert out.tolist() == [[106], [115]]
-    out, given = result(np.full((1, 3), 1.0))
-    own["tensor_reduce"](lambda x, y: x * y)(*given, *arguments(a), 0)
-    assert out.tolist() == [[4, 10, 18]]
+    assert result("tensor_map", lambda x: 2 * x + 1, np.zeros((3, 2)), a.T) == [[3, 9], [5, 11], [7, 13]]
+    assert result("tensor_map", lambda x: -x, np.zeros((2, 3)), column) == [[-10, -10, -10], [-20, -20, -20]]
+    assert result("tensor_zip", lambda x, y: x - y, np.zeros((2, 3)), a, column) == [[-9, -8, -7], [-16, -15, -14]]
+    assert result("tensor_reduce", lambda x, y: x + y, np.full((2, 1), 100.0), a, dim=[1]) == [[106], [115]]
+    assert result("tensor_reduce", lambda x, y: x * y, np.full((1, 3), 1.0), a, dim=[0]) == [[4, 10, 18]]
 
 
 @pytest.mark.parametrize("name", typical_answers())

@@ -23,11 +23,7 @@ from tests.course.prepared import course_files
 from tests.course.test_library import LAST, REQUIRED, check_imports, files
 
 PROGRAMS = ("polynomial_autograd", "logistic_regression", "digits_cnn")
-
-
 STEPS = 4
-
-
 TRAIN = """
 import importlib, json, sys
 import minitorch

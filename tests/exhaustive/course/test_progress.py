@@ -18,18 +18,19 @@ def test_tests_distributed_over_several_processes_give_the_same_states(workspace
     assert run_tasks(ALL, workspace.root, shares=shares) == states
 
 
+HANGS = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
+
+
 def test_a_test_that_hangs_in_one_of_several_processes_fails_its_task(workspace):
-    hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
-    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pass\n\n\n{hangs}")
+    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    pass\n\n\n{HANGS}")
     state = run_tasks(["1.2"], workspace.root, 2, shares=2)["1.2"]
     assert (state.state, state.passed, state.failing, state.total) == ("failing", 1, 1, 2)
     assert state.card.nodeid == "tests/test_signs.py::test_that_hangs"
 
 
 def test_an_endless_test_fails_its_task_and_the_other_tasks_still_get_a_state(workspace):
-    workspace.edit(
-        "minitorch/sums.py", "    raise NotImplementedError(", "    while x is not None:\n        pass\n    raise NotImplementedError("
-    )
+    endless = "    while x is not None:\n        pass\n    raise NotImplementedError("
+    workspace.edit("minitorch/sums.py", "    raise NotImplementedError(", endless)
     states = run_tasks(["0.1", "0.2", "0.3"], workspace.root, time_limit=4)
     assert states["0.1"].state == "passed"
     assert states["0.3"].card.error == (
@@ -40,8 +41,7 @@ def test_an_endless_test_fails_its_task_and_the_other_tasks_still_get_a_state(wo
 
 
 def test_a_failure_before_a_hanging_test_is_the_one_shown(workspace):
-    hangs = "@pytest.mark.task1_2\ndef test_that_hangs():\n    while True:\n        pass\n"
-    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert 1 == 2\n\n\n{hangs}")
+    workspace.write("tests/test_signs.py", f"import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert 1 == 2\n\n\n{HANGS}")
     state = state_of(workspace, "1.2", time_limit=2)
     assert (state.state, state.failing, state.total) == ("failing", 2, 2)
     assert (state.card.nodeid, state.card.yours) == ("tests/test_signs.py::test_sign", "1")
@@ -95,9 +95,7 @@ def test_code_that_hangs_at_import_fails(workspace):
 
 
 def test_code_that_cannot_be_stopped_is_killed(workspace, monkeypatch):
-    stubborn = (
-        "    while True:\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass"
-    )
+    stubborn = "    while True:\n        try:\n            while True: pass\n        except BaseException: pass"
     workspace.edit("minitorch/sums.py", "    return x + y", stubborn)
     monkeypatch.setattr(progress, "RUN_LIMIT", 2)
     monkeypatch.setattr(progress, "GRACE", 0.2)

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import rich
 
 from course.manifest import ROOT
 from course.staff.sandbox import filesystem as box
@@ -90,14 +91,9 @@ def test_a_program_receives_its_files_arguments_and_input(any_box, files):
 
 
 def test_output_and_errors_are_captured_together_in_order(any_box, files):
-    ended = run(
-        any_box, "import sys; print(1, flush=True); print(2, file=sys.stderr, flush=True); print('\\udc80'.encode(errors='replace'))", files
-    )
-    assert ended.output == "1\n2\nb'?'\n"
-
-
-def test_undecodable_output_is_escaped(any_box, files):
-    assert run(any_box, "import os; os.write(1, b'a\\xff')", files).output == "a\N{REPLACEMENT CHARACTER}"
+    code = "import sys; print(1, flush=True); print(2, file=sys.stderr, flush=True); print('\\udc80'.encode(errors='replace'))"
+    assert run(any_box, code, files).output == "1\n2\nb'?'\n"
+    assert run(any_box, "import os; os.write(1, b'a\\xff')", files).output == "a\N{REPLACEMENT CHARACTER}", "undecodable bytes are escaped"
 
 
 def test_the_environment_is_not_inherited(any_box, files, monkeypatch):
@@ -111,14 +107,9 @@ def test_the_environment_is_not_inherited(any_box, files, monkeypatch):
     assert found["PLACE"] == ("/submission/x" if any_box.level == "bubblewrap" else f"{files}/x")
 
 
-def test_a_program_has_only_the_three_standard_descriptors(any_box, files):
+def test_a_program_has_only_the_three_standard_descriptors_and_the_installed_packages(any_box, files):
     code = "import os\nfor n in range(3, 200):\n    try: os.fstat(n); print(n)\n    except OSError: pass"
     assert run(any_box, code, files).output == ""
-
-
-def test_installed_packages_can_be_imported(any_box, files):
-    import rich
-
     ended = run(any_box, "import rich, sys; print(rich.__file__, sys.prefix)", files)
     assert ended.output.split() == [rich.__file__, sys.prefix]
 
@@ -151,10 +142,9 @@ def test_landlock_refuses_a_readable_folder_that_contains_the_repository(files, 
     landlock = box_of("landlock")
     (tmp_path / "around" / "course").mkdir(parents=True)
     monkeypatch.setattr(box, "ROOT", tmp_path / "around")
-    with pytest.raises(SandboxError) as error:
-        run(landlock, "pass", files, reads=[tmp_path])
     hidden = tmp_path / "around" / "course"
-    assert str(error.value) == f"Landlock cannot hide {hidden} among the installed packages; install the project with pip install -e ."
+    with raises(SandboxError, f"Landlock cannot hide {hidden} among the installed packages; install the project with pip install -e ."):
+        run(landlock, "pass", files, reads=[tmp_path])
 
 
 @root_only
@@ -189,20 +179,24 @@ def test_numba_works_and_reuses_code_that_the_reference_compiled(bubblewrap, fil
 # Results and files of a program
 
 
-def test_a_file_from_the_private_folder_is_collected(any_box, files):
+def test_a_file_from_the_private_folder_is_collected_if_it_exists_and_is_not_too_large(any_box, files):
     ended = run(any_box, "import sys; open(sys.argv[1], 'wb').write(b'\\0\\xff')", files, "{tmp}/report.json", collect="report.json")
     assert ended.collected == b"\0\xff"
-
-
-def test_a_missing_or_oversized_file_is_not_collected(any_box, files):
     code = "import sys; open(sys.argv[1], 'wb').write(b'x' * 200_000)"
     limits = Limits(seconds=LONG, collected=100_000)
     assert run(any_box, code, files, "{tmp}/report.json", collect="report.json", limits=limits).collected is None
     assert run(any_box, code, files, "{tmp}/other", collect="report.json").collected is None
 
 
-def test_the_status_of_a_program_killed_by_a_signal_is_its_number(any_box, files):
+def test_the_signal_that_killed_a_program_and_its_peak_memory_are_known(any_box, files):
     assert run(any_box, "import ctypes; ctypes.string_at(0)", files).status == -signal.SIGSEGV
+    ended = run(any_box, "import time; x = b'x' * (100 << 20); time.sleep(0.5)", files)
+    assert 100 << 20 < ended.memory < 200 << 20
+
+
+MEMORY = "import mmap, time; a = [mmap.mmap(-1, 1 << 20) for _ in range(80)]\nfor m in a: m[:] = bytes(1 << 20)\ntime.sleep(90)"
+FILES = "import os, sys, time\nfor n in range(5000): os.close(os.open(f'{sys.argv[1]}/{n}', os.O_CREAT))\ntime.sleep(90)"
+THREAD = "threading.Thread(target=time.sleep, args=(90,), daemon=True).start()"
 
 
 @pytest.mark.parametrize(
@@ -210,23 +204,9 @@ def test_the_status_of_a_program_killed_by_a_signal_is_its_number(any_box, files
     [
         ("while True: pass", Limits(seconds=0.5), "time"),
         ("while True: print('x' * 1000)", Limits(seconds=LONG, output=5_000), "output"),
-        (
-            "import mmap; a = [mmap.mmap(-1, 1 << 20) for _ in range(80)]\nfor m in a: m[:] = bytes(1 << 20)\nimport time; time.sleep(90)",
-            Limits(seconds=LONG, memory=60 << 20, mapped=4 << 30),
-            "memory",
-        ),
-        (
-            "import os, sys\nfor n in range(5000): os.close(os.open(f'{sys.argv[1]}/{n}', os.O_CREAT))\nimport time; time.sleep(90)",
-            Limits(seconds=LONG, files=1000),
-            "files",
-        ),
-        (
-            "import threading, time\n"
-            "for _ in range(40): threading.Thread(target=time.sleep, args=(90,), daemon=True).start()\n"
-            "time.sleep(90)",
-            Limits(seconds=LONG, processes=20),
-            "processes",
-        ),
+        (MEMORY, Limits(seconds=LONG, memory=60 << 20, mapped=4 << 30), "memory"),
+        (FILES, Limits(seconds=LONG, files=1000), "files"),
+        (f"import threading, time\nfor _ in range(40): {THREAD}\ntime.sleep(90)", Limits(seconds=LONG, processes=20), "processes"),
     ],
 )
 def test_a_program_that_exceeds_a_limit_is_ended(any_box, files, code, limits, reason):
@@ -235,11 +215,6 @@ def test_a_program_that_exceeds_a_limit_is_ended(any_box, files, code, limits, r
         return
     assert (ended.status, ended.reason) == (-signal.SIGKILL, reason)
     assert len(ended.output) <= limits.output
-
-
-def test_the_peak_memory_of_a_program_is_measured(any_box, files):
-    ended = run(any_box, "import time; x = b'x' * (100 << 20); time.sleep(0.5)", files)
-    assert 100 << 20 < ended.memory < 200 << 20
 
 
 def test_a_program_runs_under_its_limits(any_box, files):
@@ -331,10 +306,8 @@ def test_a_program_that_reads_no_input_is_ended_in_time(any_box, files):
 
 
 def test_the_total_time_of_a_program_is_limited(any_box, files):
-    with (
-        any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files, limits=Limits(seconds=1)) as child,
-        pytest.raises(NoReply) as error,
-    ):
+    box = any_box.start([*INSIDE, "import time; time.sleep(90)"], files=files, limits=Limits(seconds=1))
+    with box as child, pytest.raises(NoReply) as error:
         child.ask(b"q", LONG)
     assert error.value.reason == "time"
     assert child.ended.seconds < LONG
@@ -352,7 +325,7 @@ def test_an_answering_program_may_run_longer_than_a_plain_run(files, monkeypatch
 
 def test_a_question_must_be_one_line(files):
     with Sandbox("none").start([*INSIDE, ECHO], files=files) as child:
-        with pytest.raises(ValueError, match=re.escape("a request expected one line, got a newline in it; encode it as JSON")):
+        with raises(ValueError, "a request expected one line, got a newline in it; encode it as JSON"):
             child.ask(b"a\nb", LONG)
         assert child.ask(b"a", LONG) == b"A"
 
@@ -403,9 +376,7 @@ def test_a_machine_without_a_sandbox_gets_instructions(monkeypatch):
 
 
 def test_an_unknown_level_is_refused():
-    with pytest.raises(
-        ValueError, match=r"^the sandbox expected one of the levels bubblewrap, landlock, none, got docker; omit it for the best one$"
-    ):
+    with raises(ValueError, "the sandbox expected one of the levels bubblewrap, landlock, none, got docker; omit it for the best one"):
         Sandbox("docker")
 
 
@@ -457,19 +428,22 @@ def test_a_missing_command_is_distinguished_from_a_failing_one(any_box, files):
         any_box.run(["no-such-program"], files=files)
 
 
-def test_files_must_be_a_folder(files):
-    with raises(SandboxError, f"the files of a program must be a folder, got {files / 'answer.txt'}; unpack it first"):
-        Sandbox("none").run([*INSIDE, "pass"], files=files / "answer.txt")
-
-
-def test_missing_files_are_named(files):
-    with raises(SandboxError, f"{files / 'lost'} should be readable in the sandbox, but does not exist"):
-        Sandbox("none").run([*INSIDE, "pass"], files=files, reads=[files / "lost"])
-
-
-def test_only_a_plain_file_name_can_be_collected(files):
-    with pytest.raises(ValueError, match=r"^collect expected the name of a file in the private folder, got '\.\./x'$"):
-        Sandbox("none").run([*INSIDE, "pass"], files=files, collect="../x")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            lambda files: {"files": files / "answer.txt"},
+            SandboxError,
+            "the files of a program must be a folder, got {}/answer.txt; unpack it first",
+        ),
+        (lambda files: {"reads": [files / "lost"]}, SandboxError, "{}/lost should be readable in the sandbox, but does not exist"),
+        (lambda files: {"collect": "../x"}, ValueError, "collect expected the name of a file in the private folder, got '../x'"),
+    ],
+    ids=["a file as the folder", "a missing folder", "a path to collect"],
+)
+def test_arguments_that_make_no_sense_are_refused(files, options, error, message):
+    with raises(error, message.format(files)):
+        Sandbox("none").run([*INSIDE, "pass"], **{"files": files, **options(files)})
 
 
 @root_only
@@ -502,47 +476,57 @@ def decide(program, code, number, *arguments):
 
 
 X86, ARM = 0xC000003E, 0xC00000B7
+each_machine = pytest.mark.parametrize(
+    ("machine", "code", "calls"),
+    [
+        ("x86_64", X86, {"ptrace": 101, "read": 0, "clone": 56, "ioctl": 16, "fcntl": 72, "setrlimit": 160, "prlimit": 302}),
+        ("aarch64", ARM, {"ptrace": 117, "read": 63, "clone": 220, "ioctl": 29, "fcntl": 25, "setrlimit": 164, "prlimit": 261}),
+    ],
+    ids=["x86_64", "aarch64"],
+)
 
 
-@pytest.mark.parametrize(("machine", "code", "ptrace", "read"), [("x86_64", X86, 101, 0), ("aarch64", ARM, 117, 63)])
-def test_the_filter_blocks_dangerous_calls_and_permits_the_others(machine, code, ptrace, read):
+@each_machine
+def test_the_filter_blocks_dangerous_calls_and_permits_the_others(machine, code, calls):
     program = seccomp_filter(machine)
-    assert decide(program, code, ptrace) == REFUSED
-    assert decide(program, code, read) == seccomp.ALLOW
-    assert decide(program, 0x40000003, read) == seccomp.KILL  # a process of 32 bits
+    assert decide(program, code, calls["ptrace"]) == REFUSED
+    assert decide(program, code, calls["read"]) == seccomp.ALLOW
+    assert decide(program, 0x40000003, calls["read"]) == seccomp.KILL  # a process of 32 bits
     assert decide(program, code, 435) == seccomp.FAIL | errno.ENOSYS
 
 
-@pytest.mark.parametrize(("machine", "code", "clone"), [("x86_64", X86, 56), ("aarch64", ARM, 220)])
-def test_processes_and_threads_may_be_created_but_not_namespaces(machine, code, clone):
+@each_machine
+def test_processes_and_threads_may_be_created_but_not_namespaces(machine, code, calls):
     free, strict = seccomp_filter(machine), seccomp_filter(machine, strict=True)
     process, thread = 17, 0x3D0F00  # SIGCHLD; the flags of pthread_create
-    assert [decide(program, code, clone, thread) for program in (free, strict)] == [seccomp.ALLOW] * 2
-    assert [decide(program, code, clone, process) for program in (free, strict)] == [seccomp.ALLOW, REFUSED]
+    assert [decide(program, code, calls["clone"], thread) for program in (free, strict)] == [seccomp.ALLOW] * 2
+    assert [decide(program, code, calls["clone"], process) for program in (free, strict)] == [seccomp.ALLOW, REFUSED]
     for bit in (17, 25, 26, 27, 28, 29, 30):  # mounts, control groups, names, memory, users, processes, network
-        assert decide(free, code, clone, 1 << bit | process) == REFUSED
+        assert decide(free, code, calls["clone"], 1 << bit | process) == REFUSED
 
 
-@pytest.mark.parametrize(("machine", "code", "ioctl", "prlimit"), [("x86_64", X86, 16, 302), ("aarch64", ARM, 29, 261)])
-def test_injecting_terminal_input_and_limiting_other_processes_is_refused(machine, code, ioctl, prlimit):
+REFUSED_WITH = [
+    *(("ioctl", 0, number) for number in (0x5412, 0x541C)),  # what is typed into a terminal
+    ("prlimit", 1234),  # the limits of another process
+    *(("fcntl", 0, number) for number in (1024, 1026)),  # leases of files
+    ("setrlimit", 4),  # the size of a core dump
+    *(("prlimit", 0, 4, number) for number in (1, 1 << 32)),
+]
+ALLOWED_WITH = [
+    ("ioctl", 0, 0x5401),  # TCGETS, of isatty
+    ("prlimit", 0),
+    ("fcntl", 0, 1030),  # F_DUPFD_CLOEXEC
+    *(("setrlimit", 9), ("prlimit", 0, 9, 1)),  # RLIMIT_AS
+    ("prlimit", 0, 4, 0),  # it only asks
+]
+
+
+@each_machine
+def test_some_calls_are_refused_with_dangerous_arguments_only(machine, code, calls):
     program = seccomp_filter(machine)
-    assert decide(program, code, ioctl, 0, 0x5412) == decide(program, code, ioctl, 0, 0x541C) == REFUSED
-    assert decide(program, code, ioctl, 0, 0x5401) == seccomp.ALLOW  # TCGETS, of isatty
-    assert decide(program, code, prlimit, 0) == seccomp.ALLOW
-    assert decide(program, code, prlimit, 1234) == REFUSED
-
-
-@pytest.mark.parametrize(
-    ("machine", "code", "fcntl", "setrlimit", "prlimit"), [("x86_64", X86, 72, 160, 302), ("aarch64", ARM, 25, 164, 261)]
-)
-def test_file_leases_and_changes_of_the_core_dump_limit_are_refused(machine, code, fcntl, setrlimit, prlimit):
-    program = seccomp_filter(machine)
-    assert decide(program, code, fcntl, 0, 1024) == decide(program, code, fcntl, 0, 1026) == REFUSED
-    assert decide(program, code, fcntl, 0, 1030) == seccomp.ALLOW  # F_DUPFD_CLOEXEC
-    assert decide(program, code, setrlimit, 4) == REFUSED
-    assert decide(program, code, prlimit, 0, 4, 1) == decide(program, code, prlimit, 0, 4, 1 << 32) == REFUSED
-    assert decide(program, code, setrlimit, 9) == decide(program, code, prlimit, 0, 9, 1) == seccomp.ALLOW  # RLIMIT_AS
-    assert decide(program, code, prlimit, 0, 4, 0) == seccomp.ALLOW  # it only asks
+    for verdict, cases in ((REFUSED, REFUSED_WITH), (seccomp.ALLOW, ALLOWED_WITH)):
+        for name, *arguments in cases:
+            assert decide(program, code, calls[name], *arguments) == verdict, (name, arguments)
 
 
 def test_calls_of_another_architecture_end_the_program():
@@ -563,6 +547,5 @@ def test_system_call_numbers_equal_those_of_the_system_s_headers(calls):
 
 
 def test_an_unsupported_processor_is_refused():
-    expected = "the seccomp filter expected x86_64 or aarch64, got riscv64; grade on one of these"
-    with pytest.raises(ValueError, match=f"^{expected}$"):
+    with raises(ValueError, "the seccomp filter expected x86_64 or aarch64, got riscv64; grade on one of these"):
         seccomp_filter("riscv64")

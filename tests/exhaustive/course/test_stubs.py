@@ -33,13 +33,7 @@ for file in sorted(pathlib.Path("project/views").glob("*.py")):
 
 @dataclass(frozen=True)
 class Case:
-    """Tests to run on the reference with some of its code removed.
-
-    Attributes:
-        last: The stage that the package ends with.
-        unwritten: The tasks whose code is removed.
-        tested: The tasks whose tests run.
-    """
+    """Tests of some tasks, run on a reference that ends with a stage and lacks the code of some tasks."""
 
     last: int
     unwritten: frozenset[str]
@@ -48,15 +42,13 @@ class Case:
     def result(self):
         """Run the tests with the compiler off."""
         files = reference_files(self.last)
-        names = {
-            path: chosen
-            for path, tasks in write_names(course(), self.last).items()
-            if (chosen := {name: id for name, id in tasks.items() if id in self.unwritten})
-        }
+        written = write_names(course(), self.last)
+        removed = {path: {name: id for name, id in tasks.items() if id in self.unwritten} for path, tasks in written.items()}
+        stubbed = stub_files(files, {path: names for path, names in removed.items() if names})
         marks = " or ".join(course().task(id).mark for id in sorted(self.tested))
         paths = sorted({path for id in self.tested for path in graded_files(course().task(id), files)})
         complete = not self.tested & self.unwritten  # then trainings would run to their ends, which takes minutes
-        return run(stub_files(files, names), "-m", marks, *(["-k", "not test_a_short_training"] if complete else []), *paths)
+        return run(stubbed, "-m", marks, *(["-k", "not test_a_short_training"] if complete else []), *paths)
 
 
 @cache
@@ -67,12 +59,7 @@ def reference_files(last):
 
 @dataclass(frozen=True)
 class Proofs:
-    """The states of the tests where some code is not written.
-
-    Attributes:
-        alone: By task: its tests, in a package that ends with its stage, if only its own code and that of required tasks is written.
-        without: By task: its tests and those of tasks that require it, if its code is not written.
-    """
+    """By task: its tests with only its own and required code, in a package that ends with its stage; all tests that need it, without it."""
 
     alone: dict[str, Result]
     without: dict[str, Result]

@@ -10,8 +10,6 @@ from tests.course.formats import import_as_canvas, import_as_moodle_worksheet, r
 from tests.course.staff_commands import command_in_process
 
 FOLDERS = ("course", "docs", "minitorch", "project", "tests")
-
-
 POLICY = """
 [course]
 title = "Autumn"
@@ -37,15 +35,11 @@ tasks = ["1.1"]
 due = 2026-10-19
 canvas = 303
 """
-
-
 ROSTER = """Student,ID,SIS User ID,SIS Login ID,Section
     Points Possible,,,,
 "Lovelace, Ada",7001,ada,ada@example.org,A
 "Boole, George",7002,george,george@example.org,B
 """
-
-
 SHEET = """Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments
 Participant 71,"Boole, George",,POINTS,-,
 """
@@ -133,10 +127,9 @@ def test_a_whole_term_gives_the_expected_marks(reference, staff, tmp_path):
     # A probe of Module 1 gets a lower weight: only its deadline is graded again, and only George's mark changes
     probes = reference / "course" / "staff" / "probes" / "module1.py"
     text = probes.read_text(encoding="utf-8")
-    assert text.count("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)") == 1
-    probes.write_text(
-        text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=9,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
-    )
+    weighed = "    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)"
+    assert text.count(weighed) == 1
+    probes.write_text(text.replace(weighed, weighed.replace("3", "9", 1)))
     results = {path: path.stat().st_mtime_ns for path in (term / "graded").rglob("results/*.json")}
     assert "0 marks changed" in staff("mark", "--term", str(term), "--workers", "1")
     output = staff("regrade", "--term", str(term), "--workers", "1")
@@ -151,9 +144,7 @@ def test_a_whole_term_gives_the_expected_marks(reference, staff, tmp_path):
     first, graded_mark = history(staff, term), float(marks(term)["george"]["Derivatives mark"])
     output = staff("override", "george", "1.1", "9.5", "--reason", "explained it at the board", "--term", str(term))
     assert "1 mark changed" in output
-    probes.write_text(
-        text.replace("    weight=3,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)", "    weight=1,\n    examples=[(1.0, 2.0, 3.0, 0, 0.5)")
-    )
+    probes.write_text(text.replace(weighed, weighed.replace("3", "1", 1)))
     assert "0 marks changed" in staff("regrade", "Derivatives", "--term", str(term), "--workers", "1")
     row = marks(term)
     assert [row["george"]["Derivatives mark"], row["ada"]["Derivatives mark"]] == ["9.5", row["ada"]["Derivatives points"]]

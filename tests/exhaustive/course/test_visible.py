@@ -1,11 +1,6 @@
 """The run of the visible tests: what it imports, and what decides its outcome."""
 
-import json
-import os
-import subprocess
-
-from course.manifest import ROOT, course
-from course.staff.grading.visible import command_for, run_environment
+from tests.course.test_visible import run_visible
 
 NO_LOCK = """import warnings
 
@@ -29,11 +24,7 @@ def test_a_sandbox_without_shared_memory_fails_no_test(tmp_path):
         '[tool.pytest.ini_options]\naddopts = "-p course.runner.plugin"\nfilterwarnings = ["error"]\nmarkers = ["task0_1: Operators"]\n'
     )
     (tmp_path / "test_it.py").write_text(NO_LOCK)
-    command = [word.replace("{tmp}", str(tmp_path)) for word in command_for(course().task("0.1"), ["test_it.py"], 60)]
-    environment = {key: value.replace("{tmp}", str(tmp_path)) for key, value in run_environment({}).items()}
-    around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")} | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=tmp_path, env=around | environment, capture_output=True, text=True, check=False)
-    rows = json.loads((tmp_path / "report.json").read_text())["tests"]
+    _, rows = run_visible(tmp_path, tmp_path)
     assert [(row["nodeid"], row["state"]) for row in rows] == [
         ("test_it.py::test_without_a_lock", "passed"),
         ("test_it.py::test_another_warning", "failing"),
