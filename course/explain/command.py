@@ -21,6 +21,7 @@ from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
 from course.explain.endless import describe
 from course.manifest import Manifest, Task
+from course.runner.compiler_messages import is_about_compiling
 from course.runner.failure_report import LABEL_WIDTH, Card, wrap
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
@@ -139,11 +140,13 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         return Explanation(card, None, describe(document["hang"]))
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]))
-    return Explanation(card, None, "\n".join([_reason(document, around), *document["warnings"]]), document["details"])
+    return Explanation(card, None, "\n".join([_reason(document, around, card), *document["warnings"]]), document["details"])
 
 
-def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
+def _reason(document: Mapping[str, Any], around: Mapping[str, str], card: Card) -> str:
     """Why no wrong call was found."""
+    if document["passed"] and is_about_compiling(card.error or ""):
+        return "As plain Python this code is right, but numba cannot compile it. Change the line that its error is about:"
     if document["passed"] and around:
         return (
             "The test passes when its kernels run as plain Python in one thread: the mistake shows only in compiled code. Common causes:\n"

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course.runner.compiler_messages import from_compiler, innermost, instead
+
 if TYPE_CHECKING:
     from course.manifest import Task
 
@@ -51,7 +53,8 @@ def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tu
 def error_line(error: BaseException) -> str:
     """The type and the first lines of the message."""
     if from_compiler(error):
-        text = _first_lines(_typing_trouble(str(error)))
+        message = innermost(str(error))
+        text = "\nWrite instead: ".join(filter(None, (_first_lines(message), instead(message))))
     elif type(error).__name__ == "FixtureLookupError":
         return _without_value(error)
     elif isinstance(error, (NameError, AttributeError)):  # Python may suggest a name
@@ -83,23 +86,6 @@ def _suggestion(error: NameError | AttributeError) -> str:
         known = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)} if frames else set()
     near = difflib.get_close_matches(error.name, known, 1)
     return f". Did you mean: {near[0]!r}?" if near else ""
-
-
-def from_compiler(error: BaseException) -> bool:
-    """Whether numba raised the error; its messages have to be shortened."""
-    return type(error).__module__.startswith("numba.")
-
-
-def _typing_trouble(message: str) -> str:
-    """The part of numba's message that is about the student's code.
-
-    Of the many functions that Numba tried, only the reasons for the mismatches are kept.
-    """
-    about, _, tried = re.split(r'^(?:During: |File ")', message, maxsplit=1, flags=re.MULTILINE)[0].partition("\nThere are ")
-    about = re.sub(r"Function\(<(?:built-in )?function (.+?)(?: at 0x\w+)?>\)", r"\1", about)
-    lines = [line for line in about.splitlines() if line.strip() and not line.startswith("Failed in ")]
-    reasons = re.findall(r"^ *\w*Error: (.+)$", tried, re.MULTILINE)
-    return "\n".join(lines + list(dict.fromkeys(re.sub(r'.* due to "\w+: (.+)"\.$', r"\1", reason) for reason in reasons)))
 
 
 def _first_lines(text: str) -> str:

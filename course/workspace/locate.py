@@ -17,8 +17,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from course.manifest import ManifestError, load
+from course.runner.compiler_messages import from_compiler, lines_named
 from course.runner.failure_report import Place
-from course.runner.messages import from_compiler
 
 STUDENTS = ("minitorch", "project", "tests")
 """The folders in which a student writes."""
@@ -86,8 +86,8 @@ class Locator:
 
     def _compiler_location(self, message: str) -> Place | None:
         """The innermost line in a function that students write, among those that Numba's message names."""
-        for filename, number in re.findall(r'^File "(.+)", line (\d+):', message, re.MULTILINE):
-            path, line = os.path.abspath(filename), int(number)
+        for filename, line in lines_named(message):
+            path = os.path.abspath(filename)
             if (file := self._student_file(path)) is None:
                 continue
             place = Place(file, line, linecache.getline(path, line).strip(), ".".join(_functions_at(path, line)), in_task=True)
