@@ -126,7 +126,7 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         around = (COMPILER_OFF if task.stage >= 3 else {}) | (SIMULATOR if task.gpu else {})
         process = launch(arguments, root, os.environ | around)
         try:
-            process.communicate(timeout=SLOWDOWN * time_limit)
+            output, _ = process.communicate(timeout=SLOWDOWN * time_limit)
         except subprocess.TimeoutExpired:
             return Explanation(card, None, f"The test did not end within {SLOWDOWN * time_limit:g} seconds while its calls were recorded.")
         finally:
@@ -135,12 +135,20 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return Explanation(card, None, "The process that reran the test ended without a result.")
+            return Explanation(card, None, _without_result(output))
     if document["hang"] is not None:
         return Explanation(card, None, describe(document["hang"]))
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]))
     return Explanation(card, None, "\n".join([_reason(document, around, card), *document["warnings"]]), document["details"])
+
+
+def _without_result(output: str) -> str:
+    """Why the process that reran a test left no result."""
+    if "No module named 'numpy'" in output:
+        return "course explain compares calls with NumPy, which is not installed here; install it: make app"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return "The process that reran the test ended without a result" + (f"; its last line: {lines[-1]}" if lines else ".")
 
 
 def _reason(document: Mapping[str, Any], around: Mapping[str, str], card: Card) -> str:

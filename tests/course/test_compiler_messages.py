@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from numba.extending import register_jitable
 
-from course.explain.command import _reason
 from course.manifest import ROOT
-from course.runner.failure_report import Card
 from course.runner.messages import error_line
 from course.workspace.locate import Locator
 
@@ -116,19 +114,3 @@ def test_a_card_shows_the_line_of_the_function_that_cannot_be_compiled(tmp_path:
     place = Locator(tmp_path).locate(compile_and_call(tmp_path, code), ROOT / "tests" / "test_fast_ops.py", "3.1")
     assert place is not None
     assert (place.file, place.line, place.source, place.function, place.in_task) == ("minitorch/tensor_data.py", 10, code, "to_index", True)
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        ("TypingError: Untyped global name 'reversed'", "As plain Python this code is right, but numba cannot compile it."),
-        ("UnsupportedBytecodeError: Use of unsupported opcode", "As plain Python this code is right, but numba cannot compile it."),
-        (
-            "AssertionError: expected 1, got 2",
-            "The test passes when its kernels run as plain Python in one thread: the mistake shows only in",
-        ),
-        ("ValueError: expected 1 dimension, got 2", "The test passes when its kernels run as plain Python in one thread: the mistake"),
-    ],
-)
-def test_explain_tells_a_compiler_error_from_a_race(error: str, expected: str) -> None:
-    assert _reason({"passed": True, "calls": 0}, {"NUMBA_DISABLE_JIT": "1"}, Card("", error=error)).startswith(expected)
