@@ -19,6 +19,7 @@ from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.exam.commands import add_commands as add_exam
 from course.staff.lecture.commands import add_commands as add_lecture
+from course.staff.outputs.words import line
 from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.slides.commands import add_commands as add_slides
 from course.staff.term.commands import add_commands
@@ -203,8 +204,10 @@ def grade(
         results = note_copies(folder, results, roster.shown)
         for copy in describe_copies(results):
             err.print(f"[yellow]{escape(copy)}[/yellow]")
-    _summarize(results)
+    complete = _summarize(results)
     _write_outputs(results, folder, kinds)
+    if not complete:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -279,15 +282,17 @@ class _ProgressDisplay:
         self.done = state.done
 
 
-def _summarize(results: list[Result]) -> None:
-    """Print how many submissions were graded, refused, and flagged."""
-    refused = [result.submission for result in results if result.refused]
+def _summarize(results: list[Result]) -> bool:
+    """Print how many submissions were graded, refused, and flagged, and why; returns whether none was refused."""
+    refused = {result.submission: result.refused for result in results if result.refused}
     flagged = [result.submission for result in results if any(task.flagged for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
-    for words, names in (("refused", refused), ("look at", flagged)):
-        if names:
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            out.print(f"  {words}: {escape(', '.join(names[:8]))}{more}", soft_wrap=True)
+    if flagged:
+        more = f" and {len(flagged) - 8} more" if len(flagged) > 8 else ""
+        out.print(f"  look at: {escape(', '.join(flagged[:8]))}{more}", soft_wrap=True)
+    for name, why in refused.items():
+        err.print(f"[red]refused:[/red] {escape(f'{name}: {line(why)}')}", soft_wrap=True)
+    return not refused
 
 
 @app.command()
@@ -356,8 +361,8 @@ add_variants(app, out, err)
 
 
 def main() -> None:
-    """The entry point. Exit codes: 0 success, 1 a proof or an attack found a fault, 2 an invalid request, 3 an unusable repository or
-    machine, 130 interrupted by Ctrl-C."""
+    """The entry point. Exit codes: 0 success, 1 a proof or an attack found a fault or a submission was refused, 2 an invalid request,
+    3 an unusable repository or machine, 130 interrupted by Ctrl-C."""
     try:
         app()
     except (StaffError, ManifestError, OSError) as error:
