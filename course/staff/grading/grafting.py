@@ -19,7 +19,7 @@ from course.workspace import function_source
 from course.workspace.merge import with_additions
 from course.workspace.signatures import misfits, signatures
 
-STUB = re.compile(r'(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\("Need to implement for Task \S+"\)')
+STUB = re.compile(r"""(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\(["']Need to implement for Task \S+["']\)""")
 """The body of a function that is not written."""
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -192,6 +192,28 @@ def _head(path: str, size: int) -> bytes:
         raise Refusal(f"{path} cannot be read ({error.strerror}); fix its permissions") from None
 
 
+def unpack(path: Path, folder: Path, depth: int = 0) -> None:
+    """Copy the Python files of a submission into a folder, those in archives within it as well.
+
+    Raises:
+        Refusal: If it cannot be read, or something would be outside the folder.
+    """
+    with _open_submission(path) as entries:
+        for entry in entries:
+            parts = _split_path(entry.path)
+            if JUNK & set(parts) or parts[-1].startswith(JUNK_FILES) or entry.kind != "file":
+                continue
+            place = folder.joinpath(*parts)
+            if parts[-1].endswith(".py"):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(entry.read(LARGEST + 1))
+            elif stem(place) != parts[-1] and depth < MAX_DEPTH:
+                with tempfile.TemporaryDirectory() as copies:
+                    copy = Path(copies) / parts[-1]
+                    copy.write_bytes(entry.read(MAX_SIZE + 1))
+                    unpack(copy, place.with_name(stem(place)), depth + 1)
+
+
 class _Found:
     """What a submission contains.
 
