@@ -7,7 +7,7 @@ import pytest
 import minitorch
 from course.explain.replay import first_wrong_call
 from course.manifest import ROOT
-from minitorch import Scalar, scalar_functions, tensor_functions
+from minitorch import Scalar, scalar_functions, tensor_data, tensor_functions
 from minitorch.nn import functional
 
 
@@ -72,3 +72,41 @@ def test_the_caller_that_passes_none_is_named(monkeypatch):
     where, _, rows = blame(lambda: functional.max(leaf(1.0, 2.0)))
     assert where == "max"
     assert rows["Note"].startswith("Max.forward is called with dim = None, which must be of type ")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "test", "what", "rows"),
+    [
+        (
+            "to_index",
+            lambda ordinal, shape, out_index: out_index.__setitem__(0, ordinal / 3),
+            lambda: tensor_data.to_index(1, (4,), [0]),
+            "the index of ordinal 1: dimension 0, which is no integer",
+            {"Expected": "1, an int", "Yours": "0.3333333333333333, a float"},
+        ),
+        (
+            "index_to_position",
+            lambda index, strides: float(index[0]),
+            lambda: tensor_data.index_to_position((2,), (1,)),
+            "the type of the position",
+            {"Expected": "2, an int", "Yours": "2.0, a float"},
+        ),
+        (
+            "shape_broadcast",
+            lambda shape1, shape2: [2, 3],
+            lambda: tensor_data.shape_broadcast((2, 1), (3,)),
+            "the type of the shape",
+            {"Expected": "(2, 3), a tuple of ints", "Yours": "[2, 3], a list"},
+        ),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_wrong(name, written, test, what, rows, monkeypatch):
+    monkeypatch.setattr(tensor_data, name, named(name, written))
+
+    def fail():
+        test()
+        raise AssertionError
+
+    where, found, shown = blame(fail)
+    assert (where, found) == (name, what)
+    assert shown | rows == shown
