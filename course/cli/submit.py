@@ -18,7 +18,7 @@ from course.cli.common import changed_signatures
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, USAGE, Problem
 from course.manifest import Manifest
 from course.runner.progress import cached_states
-from course.workspace import backups, function_source, given_tests, pristine
+from course.workspace import additions, backups, function_source, given_tests, pristine
 from course.workspace.activity import ACTIVITY, HANDED_IN, TaskActivity, encode, read_activity
 
 LARGEST = 10_000_000
@@ -179,7 +179,7 @@ def collect(root: Path, manifest: Manifest) -> Contents:
                 _add(found, path, backups.content(root, path) or b"")
             except Problem as problem:
                 found.left_out[path] = str(problem)
-    _look_around(root, found)
+    _look_around(root, manifest, found)
     if message := given_tests.warning(root, manifest):
         found.warnings.append(message)
     return found
@@ -192,8 +192,8 @@ def _add(found: Contents, path: str, data: bytes) -> None:
         found.files[path] = data
 
 
-def _look_around(root: Path, found: Contents) -> None:
-    """Find files that the student changed or added but that are left out, and imports of them."""
+def _look_around(root: Path, manifest: Manifest, found: Contents) -> None:
+    """Find what the student changed or added but grading does not take: whole files, imports of them, and lines of given code."""
     try:
         given = pristine.read(root)
     except Problem as problem:
@@ -212,6 +212,21 @@ def _look_around(root: Path, found: Contents) -> None:
     for path, data in found.files.items():
         for other in sorted(_imports(path, data) & added):
             found.warnings.append(f"{path} imports {other}, which {NEW} and is left out; move what it needs to {path}")
+        if path in given.files:
+            tasks = [name for task in manifest.tasks for name in task.names_in(path)]
+            found.warnings += [
+                f"{path}, {remark.replace('was not taken', 'is not taken by grading')}"
+                for remark in _not_taken(given.files[path], data, tasks)
+            ]
+
+
+def _not_taken(given: bytes, data: bytes, tasks: list[str]) -> list[str]:
+    """What grading does not take from a file: statements that run on import, and changes of given code."""
+    try:
+        base, mine = (function_source.unix(function_source.decode(each)[0]) for each in (given, data))
+        return [*additions.remove_conflicts(mine, base)[1], *additions.changed_functions(base, mine, tasks)]
+    except function_source.Unreadable:  # listed as broken
+        return []
 
 
 def _walk(root: Path) -> Iterator[str]:

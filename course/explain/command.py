@@ -15,16 +15,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from course.cli.board import print_advice, summary
+from course.cli.board import OUTDATED, print_advice, summary
 from course.cli.common import find_task, up_to_date_states
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL
 from course.explain.divergence import Finding, finding_from
 from course.explain.endless import describe
 from course.manifest import Manifest, Task
-from course.runner.failure_report import LABEL_WIDTH, Card, wrap
+from course.runner.compiler_messages import is_about_compiling
+from course.runner.failure_report import LABEL_WIDTH, Card, card_from, wrap
 from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
-from course.runner.progress import TaskState, launch, limit_of
+from course.runner.progress import TaskState, cached_states, last_states, launch, limit_of
+from course.runner.report_file import read_report
 from course.workspace.activity import note_explain
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
@@ -45,12 +47,14 @@ class Explanation:
         finding: The first wrong call, if an oracle finds one.
         reason: Why there is no finding.
         details: More about the last call that an oracle has compared, if there is no finding.
+        fails: Whether the test failed in the rerun; None if the rerun gave no result.
     """
 
     card: Card
     finding: Finding | None
     reason: str = ""
     details: str = ""
+    fails: bool | None = None
 
 
 def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool = False, time_limit: float | None = None) -> int:
@@ -68,25 +72,50 @@ def run(root: Path, manifest: Manifest, console: Console, id: str, as_json: bool
         Problem: If there is no such task, or the tests cannot run.
     """
     task = find_task(manifest, id)
+    seconds = time_limit or limit_of(task.stage)
+    found = _explain_last_failure(root, task, seconds)
+    if found is not None:
+        return _show(root, manifest, console, task, {}, found, as_json)
     states = up_to_date_states(root, [task], time_limit)
     state = states[task.id]
     if state.state != "failing" or state.card is None:
         return _nothing_to_explain(root, manifest, console, task, states, as_json)
+    return _show(root, manifest, console, task, states, _rerun(root, task, state.card, seconds), as_json)
+
+
+def _explain_last_failure(root: Path, task: Task, seconds: float) -> Explanation | None:
+    """The explanation of the test that failed before the last change, if it still fails: so not all tests have to run again."""
+    last = last_states(root)[task.id]
+    if cached_states(root)[task.id].state not in OUTDATED or last.state != "failing" or last.card is None or "::" not in last.card.nodeid:
+        return None
+    found = _rerun(root, task, last.card, seconds)
+    return found if found.fails else None
+
+
+def _rerun(root: Path, task: Task, card: Card, seconds: float) -> Explanation:
+    """Rerun the test of a card, with a spinner if standard error is a terminal, and note in the record that this was asked for."""
     note_explain(root, task.id)
-    with Console(stderr=True).status(f"Recording the calls of {state.card.nodeid}"):
-        found = explain_failure(root, task, state.card, time_limit or limit_of(task.stage))
+    with Console(stderr=True).status(f"Recording the calls of {card.nodeid}"):
+        return explain_failure(root, task, card, seconds)
+
+
+def _show(
+    root: Path, manifest: Manifest, console: Console, task: Task, states: Mapping[str, TaskState], found: Explanation, as_json: bool
+) -> int:
+    """Print an explanation; returns the exit code."""
     if as_json:
         print(json.dumps(_document(task, found), indent=1))
+        return TESTS_FAIL
+    states = states or {task.id: TaskState(task.id, "failing", card=found.card)}  # of the other tests nothing is known
+    console.print(summary(task, states[task.id]), soft_wrap=True)
+    console.print()
+    if found.finding is not None:
+        console.print(render(task, found.card, found.finding, console.width), soft_wrap=True, end="")
     else:
-        console.print(summary(task, state), soft_wrap=True)
-        console.print()
-        if found.finding is not None:
-            console.print(render(task, found.card, found.finding, console.width), soft_wrap=True, end="")
-        else:
-            console.print(Text(found.reason), soft_wrap=True)
-            print_advice(console, root, manifest, task, states)
-            if found.details:
-                console.print(Text(f"\n{found.details}"), soft_wrap=True)
+        console.print(Text(found.reason), soft_wrap=True)
+        print_advice(console, root, manifest, task, cached_states(root) | states)
+        if found.details:
+            console.print(Text(f"\n{found.details}"), soft_wrap=True)
     return TESTS_FAIL
 
 
@@ -119,13 +148,14 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
     if "::" not in card.nodeid:
         return Explanation(card, None, "No test could be loaded, so there are no calls to compare.")
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
-        path = Path(folder) / "divergence.json"
+        path, report = Path(folder) / "divergence.json", Path(folder) / "report.json"
         arguments = ["-p", "course.runner.plugin", "-p", "course.explain.replay", "-p", "no:cacheprovider", "--color=no", "--tb=no", "-q"]
-        arguments += [f"--course-divergence={path}", f"--course-stage={task.stage}", f"--course-limit={time_limit}", card.nodeid]
+        arguments += [f"--course-divergence={path}", f"--course-report={report}", f"--course-stage={task.stage}"]
+        arguments += [f"--course-limit={time_limit}", card.nodeid]
         around = (COMPILER_OFF if task.stage >= 3 else {}) | (SIMULATOR if task.gpu else {})
         process = launch(arguments, root, os.environ | around)
         try:
-            process.communicate(timeout=SLOWDOWN * time_limit)
+            output, _ = process.communicate(timeout=SLOWDOWN * time_limit)
         except subprocess.TimeoutExpired:
             return Explanation(card, None, f"The test did not end within {SLOWDOWN * time_limit:g} seconds while its calls were recorded.")
         finally:
@@ -134,16 +164,28 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return Explanation(card, None, "The process that reran the test ended without a result.")
+            return Explanation(card, None, _without_result(output))
+        card = next((card_from(row["card"]) for row in read_report(report)["tests"] if row["card"]), card)  # of the code as it is
     if document["hang"] is not None:
-        return Explanation(card, None, describe(document["hang"]))
+        return Explanation(card, None, describe(document["hang"]), fails=True)
+    fails = not document["passed"]
     if document["finding"] is not None:
-        return Explanation(card, finding_from(document["finding"]))
-    return Explanation(card, None, "\n".join([_reason(document, around), *document["warnings"]]), document["details"])
+        return Explanation(card, finding_from(document["finding"]), fails=fails)
+    return Explanation(card, None, "\n".join([_reason(document, around, card), *document["warnings"]]), document["details"], fails)
 
 
-def _reason(document: Mapping[str, Any], around: Mapping[str, str]) -> str:
+def _without_result(output: str) -> str:
+    """Why the process that reran a test left no result."""
+    if "No module named 'numpy'" in output:
+        return "course explain compares calls with NumPy, which is not installed here; install it: make app"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return "The process that reran the test ended without a result" + (f"; its last line: {lines[-1]}" if lines else ".")
+
+
+def _reason(document: Mapping[str, Any], around: Mapping[str, str], card: Card) -> str:
     """Why no wrong call was found."""
+    if document["passed"] and is_about_compiling(card.error or ""):
+        return "As plain Python this code is right, but numba cannot compile it. Change the line that its error is about:"
     if document["passed"] and around:
         return (
             "The test passes when its kernels run as plain Python in one thread: the mistake shows only in compiled code. Common causes:\n"

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from course.explain.callers import callers_mistake, unsaved_values
 from course.explain.calls import Call, Recorder, Target
 from course.explain.divergence import Difference, Finding, format_number
 from course.explain.endless import HangRecorder
@@ -169,18 +170,27 @@ def _first_difference(recorder: Recorder, error: BaseException) -> tuple[Call, D
     through = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     raised = ("It raises", error_line(error))
     recorder.judge_all()
+    ended = [call for code in reversed(through) if (call := recorder.unfinished.get(code)) is not None]  # by the error, innermost first
     if recorder.found is not None:
         call, wrong = recorder.found
-        if call.code in through and call.result is None and not isinstance(error, AssertionError):
-            wrong = Difference(wrong.place, (*_without_result(wrong), raised), wrong.oracle)
-        return call, wrong
-    for code in reversed(through):
-        call = recorder.unfinished.get(code)
-        if call is not None and not isinstance(error, NotImplementedError):
-            expected = _without_result(recorder.silent[1]) if recorder.silent and recorder.silent[0] is call else ()
-            rows = (*(expected or _given(call)), raised)
-            oracle = recorder.silent[1].oracle if expected and recorder.silent else "a call with these arguments must not raise an error"
-            return call, Difference("the error that it raises", rows, oracle)
+        is_unfinished = call.result is None and not isinstance(error, AssertionError)
+        if not (is_unfinished and call in ended[1:]):  # else its result is wrong because of a call within it
+            if call in ended and is_unfinished:
+                wrong = Difference(wrong.place, (*_without_result(wrong), raised), wrong.oracle)
+            return call, wrong
+    if isinstance(error, NotImplementedError):
+        return recorder.silent
+    notes: list[tuple[str, str]] = []
+    for call in ended:
+        if blame := unsaved_values(call, error):
+            return blame
+        if reason := callers_mistake(call, error):
+            notes.append(("Note", reason))
+            continue
+        expected = _without_result(recorder.silent[1]) if recorder.silent and recorder.silent[0] is call else ()
+        rows = (*(expected or _given(call)), raised, *notes)
+        oracle = recorder.silent[1].oracle if expected and recorder.silent else "a call with these arguments must not raise an error"
+        return call, Difference("the error that it raises", rows, "what it calls" if notes else oracle)
     return recorder.silent
 
 

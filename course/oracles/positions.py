@@ -23,13 +23,25 @@ def numbers(values: Any) -> tuple[int, ...]:
     return tuple(map(int, values))
 
 
+def _is_integer(value: Any) -> bool:
+    """Whether a value may be an index: True and 2.0 may not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _typed(value: Any) -> tuple[str, str]:
+    """The row of a value of a wrong type."""
+    kind = type(value).__name__
+    return "Yours", f"{value!r}, {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 def position(call: Call) -> Difference | None:
     """Compare index_to_position."""
     index, strides = numbers(call.before[0]), numbers(call.before[1])
     index, rest = index[: len(strides)], index[len(strides) :]
     expected = memory_offset(index, strides)
-    if call.result is not None and int(call.result) == expected and call.result == int(call.result):
-        return _changed_argument(call, 0)
+    if call.result is not None and call.result == expected:
+        rows = (("Index", str(index)), ("Strides", str(strides)), ("Expected", f"{expected}, an int"), _typed(call.result))
+        return _changed_argument(call, 0) if _is_integer(call.result) else Difference("the type of the position", rows, ADDRESSES)
     terms = " + ".join(f"{i}·{stride}" for i, stride in zip(index, strides, strict=True)) or "0"
     more = f", followed by {', '.join(map(str, rest))}, to be ignored" if rest else ""
     rows = (("Index", f"{index}{more}"), ("Strides", str(strides)), ("Expected", f"{terms} = {expected}"), ("Yours", str(call.result)))
@@ -90,6 +102,10 @@ def _written_index(
 ) -> Difference | None:
     """Compare the index that was written into a buffer, and the rest of the buffer, which must not change."""
     before, got = numbers(call.before[place]), numbers(call.arguments[place])
+    for dim, value in enumerate(list(call.arguments[place])[: len(expected)]):
+        if not _is_integer(value):
+            rows = [*rows, ("Expected", f"{expected[dim]}, an int"), _typed(value)]
+            return Difference(f"{what}: dimension {dim}, which is no integer", tuple(rows), oracle)
     if got[: len(expected)] != expected:
         rows = [*rows, ("Expected", str(expected)), ("Yours", str(got[: len(expected)]))]
         if call.result is not None:
@@ -127,6 +143,8 @@ def shape_broadcast(call: Call) -> Difference | None:
     if call.result is None:
         return Difference(NOTHING, rows, oracle)
     got = numbers(call.result)
+    if got == expected and not (isinstance(call.result, tuple) and all(map(_is_integer, call.result))):
+        return Difference("the type of the shape", (rows[0], ("Expected", f"{expected}, a tuple of ints"), _typed(call.result)), oracle)
     if got == expected:
         return _changed_argument(call, 0) or _changed_argument(call, 1)
     from_right = next((d for d, (e, g) in enumerate(zip(reversed(expected), reversed(got), strict=False), 1) if e != g), None)

@@ -189,6 +189,9 @@ def gradients(call: Call, inputs: Sequence[Any], oracle: Callable[..., Any], gra
     got = list(result) if isinstance(result, list | tuple) else [result]
     tensors = [place for place, x in enumerate(inputs) if isinstance(x, Layout)]
     rows = [("At", f"{call.owner}({', '.join(_argument(x) for x in inputs)}), grad_output of shape {grad_output.shape}")]
+    if result is None and len(tensors) > 1:
+        rows += [("Expected", f"{len(tensors)} gradients, one for every tensor"), ("Yours", "None")]
+        return Difference(NOTHING, tuple(rows), DIFFERENCES)
     if len(got) < len(tensors):
         rows += [("Expected", f"{len(tensors)} gradients, one for every tensor"), ("Yours", str(len(got)))]
         return Difference(f"the number of gradients, {len(got)} instead of {len(tensors)}", tuple(rows), DIFFERENCES)

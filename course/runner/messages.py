@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course.runner.compiler_messages import from_compiler, innermost, instead
+
 if TYPE_CHECKING:
     from course.manifest import Task
 
@@ -19,9 +21,17 @@ LONGEST_TRACEBACK = 6000
 LONGEST_OUTPUT = 20_000
 
 
+def text_of(error: BaseException) -> str:
+    """An error's message, also if the student's `__str__` raises another one."""
+    try:
+        return str(error)
+    except Exception as another:
+        return f"its message cannot be shown, because __str__ raises {type(another).__name__}"
+
+
 def unwritten_task(error: BaseException | None) -> str | None:
     """The id of the task whose stub raised the error, None for any other error."""
-    match = re.match(r"Need to implement for Task (\d+\.\d+[a-z]?)", str(error)) if isinstance(error, NotImplementedError) else None
+    match = re.match(r"Need to implement for Task (\d+\.\d+[a-z]?)", text_of(error)) if isinstance(error, NotImplementedError) else None
     return match[1] if match else None
 
 
@@ -51,13 +61,14 @@ def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tu
 def error_line(error: BaseException) -> str:
     """The type and the first lines of the message."""
     if from_compiler(error):
-        text = _first_lines(_typing_trouble(str(error)))
+        message = innermost(text_of(error))
+        text = "\nWrite instead: ".join(filter(None, (_first_lines(message), instead(message))))
     elif type(error).__name__ == "FixtureLookupError":
         return _without_value(error)
     elif isinstance(error, (NameError, AttributeError)):  # Python may suggest a name
-        text = f"{_first_lines(str(error))}{_suggestion(error)}"
+        text = f"{_first_lines(text_of(error))}{_suggestion(error)}"
     else:
-        text = _first_lines(error.msg if isinstance(error, SyntaxError) else str(error))
+        text = _first_lines(error.msg if isinstance(error, SyntaxError) else text_of(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -83,23 +94,6 @@ def _suggestion(error: NameError | AttributeError) -> str:
         known = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)} if frames else set()
     near = difflib.get_close_matches(error.name, known, 1)
     return f". Did you mean: {near[0]!r}?" if near else ""
-
-
-def from_compiler(error: BaseException) -> bool:
-    """Whether numba raised the error; its messages have to be shortened."""
-    return type(error).__module__.startswith("numba.")
-
-
-def _typing_trouble(message: str) -> str:
-    """The part of numba's message that is about the student's code.
-
-    Of the many functions that Numba tried, only the reasons for the mismatches are kept.
-    """
-    about, _, tried = re.split(r'^(?:During: |File ")', message, maxsplit=1, flags=re.MULTILINE)[0].partition("\nThere are ")
-    about = re.sub(r"Function\(<(?:built-in )?function (.+?)(?: at 0x\w+)?>\)", r"\1", about)
-    lines = [line for line in about.splitlines() if line.strip() and not line.startswith("Failed in ")]
-    reasons = re.findall(r"^ *\w*Error: (.+)$", tried, re.MULTILINE)
-    return "\n".join(lines + list(dict.fromkeys(re.sub(r'.* due to "\w+: (.+)"\.$', r"\1", reason) for reason in reasons)))
 
 
 def _first_lines(text: str) -> str:
@@ -139,6 +133,12 @@ def shown_output(text: str) -> str:
 def shown_traceback(text: str) -> str:
     """Truncate a traceback at its beginning; the error is at its end."""
     return text if len(text) <= LONGEST_TRACEBACK else "…\n" + text[-LONGEST_TRACEBACK:]
+
+
+def drawn_values(error: BaseException) -> dict[str, str]:
+    """The values that a property drew, from Hypothesis' notes such as "Draw 2 (order): (1, 0)"; notes in another format are ignored."""
+    notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
+    return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
 
 
 def describe_unwritten(rows: Iterable[dict[str, Any]]) -> Iterable[str]:

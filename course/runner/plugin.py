@@ -24,21 +24,21 @@ from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import (
     assertion_parts,
-    cut,
     describe_unwritten,
+    drawn_values,
     error_line,
     shown,
     shown_output,
     shown_traceback,
+    text_of,
     unwritten_task,
 )
+from course.runner.report_file import ReportFile, exit_despite_threads
+from course.runner.unwritten_code import unwrap, without_traceback
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Locator
 from course.workspace.published import is_beyond, message_of, read_rules
 from course.workspace.tables_of_contents import cut_package
-
-SCHEMA = 1
-"""Version of the report's format."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,18 +62,6 @@ def pytest_configure(config: pytest.Config) -> None:
     capture = config.pluginmanager.getplugin("capturemanager")
     watcher = Watcher(config.rootpath, report, limit, first, capture if isinstance(capture, CaptureManager) else None)
     config.pluginmanager.register(watcher, "course-watcher")
-
-
-class Unwritten(pytest.fail.Exception):
-    """The outcome of a test that called a stub.
-
-    Args:
-        stub: What the stub raised.
-    """
-
-    def __init__(self, stub: BaseException) -> None:
-        super().__init__(str(stub), pytrace=False)
-        self.stub = stub
 
 
 WALL_CLOCK_FACTOR = 4
@@ -106,7 +94,7 @@ class Watcher:
     ) -> None:
         self.root = root
         self.capture = capture
-        self.report = report
+        self.report = ReportFile(report) if report is not None else None
         self.limit = limit if hasattr(signal, "setitimer") else None
         self.first = first
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
@@ -115,6 +103,7 @@ class Watcher:
         self.order: dict[str, int] = {}  # the position of each test as defined, by node id
         self.simplest: float = math.inf  # the order of the failing test in `early`
         self.interrupted: Card | None = None
+        self.exitstatus = 0
         self.item: pytest.Item | None = None
         self.properties: list[Any] = []  # the tests that use Hypothesis
         self.comparison: tuple[str, str, str] | None = None  # the last one that failed: operator, left side, right side
@@ -155,6 +144,11 @@ class Watcher:
             number, count = map(int, share.split("/"))
             config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % count != number])
             items[:] = items[number::count]
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note the tests that will run."""
+        if self.report is not None:
+            self.report.begin([(item.nodeid, task_of(item), self.order.get(item.nodeid, -1)) for item in session.items])
 
     def _wrap(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the test of a property to record the inputs of a failing call."""
@@ -199,14 +193,14 @@ class Watcher:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Report unwritten code that a fixture calls without a traceback."""
-        with _without_traceback():
+        with without_traceback():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Report unwritten code that a test calls without a traceback."""
         with (
-            _without_traceback(),
+            without_traceback(),
             contextlib.nullcontext()
             if hasattr(getattr(item, "obj", None), "hypothesis")
             else hypothesis_settings.unshrunk(self.properties),
@@ -225,7 +219,7 @@ class Watcher:
             # Hypothesis would offer a patch that adds the input to the tests, but the student has to fix the code
             if hasattr(item, "_hypothesis_failing_examples"):
                 delattr(item, "_hypothesis_failing_examples")
-            error = _unwrap(call.excinfo.value)
+            error = unwrap(call.excinfo.value)
             row = self._row(item.nodeid, task_of(item), error)
             printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
             card = self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed)
@@ -234,7 +228,7 @@ class Watcher:
             is_open = row["state"] == "failing" and is_beyond(self.beyond, item.nodeid, message_of(card))
             row |= {"card": asdict(card)} | ({"state": "beyond"} if is_open else {})
             report.course_state = row["state"]  # type: ignore[attr-defined]  # read by pytest_report_teststatus
-            self.rows[item.nodeid] = row
+            self._keep(item.nodeid, row)
             if self.early is not None and row["state"] == "failing" and row["order"] < self.simplest:
                 write_json(self.early, row)
                 self.simplest = row["order"]
@@ -242,7 +236,7 @@ class Watcher:
             row = self._row(item.nodeid, task_of(item)) | {"state": "skipped" if report.skipped else "passed"}
             if report.skipped:
                 row["reason"] = skip_reason(report)
-            self.rows[item.nodeid] = row
+            self._keep(item.nodeid, row)
         return report
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any) -> None:
@@ -252,7 +246,7 @@ class Watcher:
         error = call.excinfo.value
         if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
             error = error.__cause__
-        error = _unwrap(error)
+        error = unwrap(error)
         place = self.locator.locate(error)
         file = node.path.relative_to(self.root).as_posix() if node.path.is_relative_to(self.root) else str(node.path)
         text = node.path.read_text(encoding="utf-8", errors="replace") if node.path.is_file() else ""
@@ -263,19 +257,27 @@ class Watcher:
                 row |= {"state": "blocked", "needs": owner}
             requirement, traceback = f"{file} can be loaded.", shown_traceback(report.longreprtext)
             row["card"] = asdict(Card(file, task, requirement, error=error_line(error), place=place, traceback=traceback))
-            self.rows[f"{file} {task}"] = row
+            self._keep(f"{file} {task}", row)
             if row["needs"]:
-                report.longrepr = str(error)  # no traceback, because this file is not broken
+                report.longrepr = text_of(error)  # no traceback, because this file is not broken
 
     @pytest.hookimpl(tryfirst=True)  # pytest's own hook fails on a traceback without line numbers
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Record where the run was interrupted, most likely in an endless loop."""
+        """Record where the run was interrupted, most likely in an endless loop; `pytest.exit` in a test is no interruption."""
+        if isinstance(excinfo.value, pytest.exit.Exception):
+            return
         place = self.locator.locate(excinfo.value)
         if self.item is None:
             self.interrupted = Card("", error="while the tests were loading", place=place)
         else:
             card = self._card(self.item, excinfo.value, "")
             self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
+
+    def _keep(self, key: str, row: dict[str, Any]) -> None:
+        """Keep a row, in the report as well."""
+        self.rows[key] = row
+        if self.report is not None:
+            self.report.add(row)
 
     def _row(self, nodeid: str, task: str | None, error: BaseException | None = None) -> dict[str, Any]:
         """Make a row of the report; without an error, the caller sets its state. `needs` is the task whose unwritten code was called."""
@@ -287,11 +289,11 @@ class Watcher:
     def _card(self, item: pytest.Item, error: BaseException, text: str, printed: str = "") -> Card:
         """Make the card of a failing test."""
         inputs, comparison = self.failure or ({}, self.comparison)
-        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | _draws(error)
+        inputs = {name: value for name, value in inputs.items() if value != "data(...)"} | drawn_values(error)
         expected = yours = None
         message: str | None = error_line(error)
         if isinstance(error, AssertionError):
-            expected, yours, message = assertion_parts(str(error), comparison)
+            expected, yours, message = assertion_parts(text_of(error), comparison)
             if yours == "None" and expected != "None" and message is None:
                 message = "Yours is None: is a return missing?"
         task = task_of(item)
@@ -353,16 +355,16 @@ class Watcher:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the report atomically."""
         self._start_timers(0)
-        if self.report is None:
-            return
-        document = {
-            "schema": SCHEMA,
-            "exitstatus": int(exitstatus),
-            "interrupted": asdict(self.interrupted) if self.interrupted else None,
-            "order": self.order.get(self.interrupted.nodeid, -1) if self.interrupted else -1,
-            "tests": list(self.rows.values()),
-        }
-        write_json(self.report, document)
+        self.exitstatus = int(exitstatus)
+        if self.report is not None:
+            order = self.order.get(self.interrupted.nodeid, -1) if self.interrupted else -1
+            self.report.end(list(self.rows.values()), self.exitstatus, self.interrupted, order)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """End a process whose tests have started threads that do not end."""
+        if self.report is not None:
+            exit_despite_threads(self.exitstatus)
 
 
 def _interrupt(*_: object) -> None:
@@ -370,31 +372,3 @@ def _interrupt(*_: object) -> None:
     for number in TIMERS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _without_traceback() -> Generator[None]:
-    """Replace the error of a stub by one without a traceback, which would take longer to print than the test to run."""
-    try:
-        yield
-    except BaseException as error:
-        if unwritten_task(leaf := _unwrap(error)) is None:
-            raise
-        raise Unwritten(leaf) from None
-
-
-def _draws(error: BaseException) -> dict[str, str]:
-    """The values that a property drew, from Hypothesis' notes such as "Draw 2 (order): (1, 0)"; notes in another format are ignored."""
-    notes = [re.fullmatch(r"Draw (\d+)(?: \((.+?)\))?: (.*)", note, re.DOTALL) for note in getattr(error, "__notes__", ())]
-    return {note[2] or f"draw {note[1]}": cut(note[3].removesuffix("  # or any other generated value")) for note in notes if note}
-
-
-def _unwrap(error: BaseException) -> BaseException:
-    """Unwrap an exception: a stub's error, or the last one of a group, which belongs to the last failing example."""
-    if isinstance(error, Unwritten):
-        return error.stub
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[-1]
-    if isinstance(error, SystemError) and error.__cause__ is not None:  # compiled code wraps the exception
-        return error.__cause__
-    return error

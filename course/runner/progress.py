@@ -26,6 +26,7 @@ from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
 from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
+from course.runner.report_file import read_report
 from course.workspace.activity import note_runs
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
@@ -115,7 +116,11 @@ def cached_states(root: Path = ROOT) -> dict[str, TaskState]:
     """Return the known state of every task; run nothing."""
     manifest = _manifest(root)
     cache, current, untouched = _read_cache(root), _fingerprints(root, manifest), untouched_tasks(root, manifest)
-    return {task.id: TaskState(task.id, "todo") if task.id in untouched else _cached_state(task, cache, current) for task in manifest.tasks}
+    states = {
+        task.id: TaskState(task.id, "todo") if task.id in untouched else _cached_state(task, cache, current) for task in manifest.tasks
+    }
+    outdated = [task for task in manifest.tasks if states[task.id].state in ("stale", "unknown")]
+    return states | {id: TaskState(id, "todo") for id in unbegun_tasks(root, outdated)}  # such as a task that was reset
 
 
 def last_states(root: Path = ROOT) -> dict[str, TaskState]:
@@ -220,7 +225,7 @@ def _run(
         arguments += [] if first is None else [f"--course-first={first}"]
         own = [[f"--course-report={report}", f"--course-share={number}/{shares}"] for number, report in enumerate(reports)]
         ended = _outputs([launch([*arguments, *more], root, os.environ | around) for more in own], RUN_LIMIT)
-        documents = [_document(report, killed) for report, (_, killed) in zip(reports, ended, strict=True)]
+        documents = [read_report(report, *end) for report, end in zip(reports, ended, strict=True)]
     found = itertools.chain.from_iterable(document["tests"] for document in documents)
     rows = list({(row["nodeid"], row["task"]): row for row in found}.values())  # a file that does not load fails in every share
     stopped = min((document for document in documents if document["interrupted"]), key=lambda document: document["order"], default=None)
@@ -233,14 +238,6 @@ def _run(
     broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
     open_tasks = [task for task in tasks if judged[task.id].total and judged[task.id].state != "passed" and task.id not in broken]
     return judged | {id: TaskState(id, "todo") for id in unbegun_tasks(root, open_tasks)}  # what fails is another task's code
-
-
-def _document(report: Path, killed: bool) -> dict[str, Any]:
-    """The report of a run, or an empty one if the run wrote none."""
-    try:
-        return json.loads(report.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {"tests": [], "interrupted": asdict(Card("", error="when it did not answer")) if killed else None, "order": -1}
 
 
 def _test_files(tasks: Sequence[Task], root: Path) -> dict[str, list[str]]:

@@ -19,12 +19,14 @@ from course.manifest import ROOT, ManifestError, Task, course
 from course.staff import RequestError, StaffError
 from course.staff.exam.commands import add_commands as add_exam
 from course.staff.lecture.commands import add_commands as add_lecture
+from course.staff.outputs.words import line
 from course.staff.similarity.commands import add_commands as add_similarity
 from course.staff.slides.commands import add_commands as add_slides
 from course.staff.term.commands import add_commands
 from course.staff.variants.commands import VariantTerm, add_variants, find_variant
 
 if TYPE_CHECKING:
+    from course.staff.adopt.class_folder import AdoptedStudent
     from course.staff.grading.grader import Progress as State
     from course.staff.grading.results import Result
 
@@ -203,19 +205,29 @@ def grade(
         results = note_copies(folder, results, roster.shown)
         for copy in describe_copies(results):
             err.print(f"[yellow]{escape(copy)}[/yellow]")
-    _summarize(results)
+    complete = _summarize(results)
     _write_outputs(results, folder, kinds)
+    if not complete:
+        raise typer.Exit(1)
 
 
 @app.command()
 def adopt(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One student's repositories of the original MiniTorch course.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="One student's repositories of the original MiniTorch course, or a class.")
+    ],
     out_folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder; must not exist yet.")],
     workspace: Annotated[bool, typer.Option("--workspace", help="Create a workspace to continue in, instead of a submission.")] = False,
 ) -> None:
-    """Convert work for the original MiniTorch course into a submission or a workspace."""
+    """Convert work for the original MiniTorch course into a submission or a workspace; of a class, into a submission for each student."""
     from course.staff.adopt.adopt import adopt, write_submission, write_workspace
+    from course.staff.adopt.class_folder import students_in
 
+    if students := students_in(folder, course()):
+        if workspace:
+            raise RequestError(f"{folder} holds a class, {len(students)} students; name one student's folder", "course-staff adopt --help")
+        _adopt_class(students, out_folder)
+        return
     adopted = adopt(folder, course())
     for place, module in sorted(adopted.original.modules.items(), key=lambda one: one[1]):
         out.print(f"{escape(str(place))}: the original course, Module {module}", soft_wrap=True)
@@ -231,10 +243,37 @@ def adopt(
         raise RequestError(f"nothing in {folder} is written; name the folder that holds the student's work", "course-staff adopt --help")
     if workspace:
         write_workspace(adopted, course(), out_folder)
-        out.print(f"next: cd {escape(str(out_folder))} && make course", soft_wrap=True)
+        out.print(f"next: cd {shlex.quote(str(out_folder))} && make course", soft_wrap=True, markup=False)
     else:
         write_submission(adopted, out_folder)
-        out.print(f"next: course-staff grade {escape(str(out_folder))} --out graded --profile published", soft_wrap=True)
+        out.print(f"next: course-staff grade {shlex.quote(str(out_folder))} --out graded --profile published", soft_wrap=True, markup=False)
+
+
+def _adopt_class(students: dict[str, Path], out_folder: Path) -> None:
+    """Convert the work of a class, and print a row for each student."""
+    from course.staff.adopt.class_folder import adopt_class
+
+    def progress(student: AdoptedStudent) -> None:
+        err.print(f"{student.name}: {'refused' if student.refused else 'converted'}", markup=False)
+
+    done = adopt_class(students, course(), out_folder, progress)
+    table = Table("student", "modules", "tasks", "absent", box=None, pad_edge=False)
+    for student in done:
+        if student.work is not None:
+            modules = ", ".join(map(str, sorted(student.work.original.modules.values())))
+            table.add_row(escape(student.name), modules, str(len(student.work.written)), ", ".join(student.absent(course())))
+    out.print(table)
+    for student in done:
+        for error in student.work.errors if student.work is not None else ():
+            err.print(f"[yellow]{escape(f'{student.name}: {error}')}[/yellow]", soft_wrap=True)
+    refused = [student for student in done if student.refused]
+    out.print(f"{len(done) - len(refused)} converted, {len(refused)} refused")
+    for student in refused:
+        err.print(f"[red]refused:[/red] {escape(f'{student.name}: {student.refused}')}", soft_wrap=True)
+    if len(refused) < len(done):
+        out.print(f"next: course-staff grade {shlex.quote(str(out_folder))} --out graded --profile published", soft_wrap=True, markup=False)
+    if refused:
+        raise typer.Exit(1)
 
 
 def _tasks_of(name: str) -> list[Task]:
@@ -279,15 +318,17 @@ class _ProgressDisplay:
         self.done = state.done
 
 
-def _summarize(results: list[Result]) -> None:
-    """Print how many submissions were graded, refused, and flagged."""
-    refused = [result.submission for result in results if result.refused]
+def _summarize(results: list[Result]) -> bool:
+    """Print how many submissions were graded, refused, and flagged, and why; returns whether none was refused."""
+    refused = {result.submission: result.refused for result in results if result.refused}
     flagged = [result.submission for result in results if any(task.flagged for task in result.tasks)]
     out.print(f"{len(results) - len(refused)} graded, {len(refused)} refused, {len(flagged)} to look at")
-    for words, names in (("refused", refused), ("look at", flagged)):
-        if names:
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            out.print(f"  {words}: {escape(', '.join(names[:8]))}{more}", soft_wrap=True)
+    if flagged:
+        more = f" and {len(flagged) - 8} more" if len(flagged) > 8 else ""
+        out.print(f"  look at: {escape(', '.join(flagged[:8]))}{more}", soft_wrap=True)
+    for name, why in refused.items():
+        err.print(f"[red]refused:[/red] {escape(f'{name}: {line(why)}')}", soft_wrap=True)
+    return not refused
 
 
 @app.command()
@@ -356,8 +397,8 @@ add_variants(app, out, err)
 
 
 def main() -> None:
-    """The entry point. Exit codes: 0 success, 1 a proof or an attack found a fault, 2 an invalid request, 3 an unusable repository or
-    machine, 130 interrupted by Ctrl-C."""
+    """The entry point. Exit codes: 0 success, 1 a proof or an attack found a fault or a submission was refused, 2 an invalid request,
+    3 an unusable repository or machine, 130 interrupted by Ctrl-C."""
     try:
         app()
     except (StaffError, ManifestError, OSError) as error:

@@ -17,8 +17,9 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from course.manifest import ManifestError, load
+from course.runner.compiler_messages import from_compiler, lines_named
 from course.runner.failure_report import Place
-from course.runner.messages import from_compiler
+from course.runner.messages import text_of
 
 STUDENTS = ("minitorch", "project", "tests")
 """The folders in which a student writes."""
@@ -61,7 +62,7 @@ class Locator:
             test: The file of the test that failed.
             task: The task of that test.
         """
-        if from_compiler(error) and (place := self._compiler_location(str(error))):
+        if from_compiler(error) and (place := self._compiler_location(text_of(error))):
             return place
         if isinstance(error, SyntaxError) and error.filename and (file := self._student_file(error.filename)):
             return Place(file, error.lineno or 1, (error.text or "").strip())
@@ -86,8 +87,8 @@ class Locator:
 
     def _compiler_location(self, message: str) -> Place | None:
         """The innermost line in a function that students write, among those that Numba's message names."""
-        for filename, number in re.findall(r'^File "(.+)", line (\d+):', message, re.MULTILINE):
-            path, line = os.path.abspath(filename), int(number)
+        for filename, line in lines_named(message):
+            path = os.path.abspath(filename)
             if (file := self._student_file(path)) is None:
                 continue
             place = Place(file, line, linecache.getline(path, line).strip(), ".".join(_functions_at(path, line)), in_task=True)
@@ -104,12 +105,12 @@ class Locator:
         """The function that should have returned a kernel, if the error shows that it did not, and the fix."""
         if not isinstance(error, TypeError):
             return None
-        if re.fullmatch("'NoneType' object is not (callable|subscriptable)", str(error)):
+        if re.fullmatch("'NoneType' object is not (callable|subscriptable)", text_of(error)):
             for file, functions in self.written.items():
                 for name, inner, line in _without_return(self.root / file):
                     if name in functions:
                         return self._beginning(file, line, name), f"{name} returned None; return the kernel made from {inner}"
-        elif str(error) == "'function' object is not subscriptable":  # a kernel of the GPU is launched as kernel[blocks, threads](…)
+        elif text_of(error) == "'function' object is not subscriptable":  # a kernel of the GPU is launched as kernel[blocks, threads](…)
             for value in _frames(error)[-1].f_locals.values():
                 code = value.__code__ if isinstance(value, FunctionType) else None
                 file = self._student_file(code.co_filename) if code else None
@@ -133,7 +134,7 @@ class Locator:
         """The methods of a task that the message names, such as Mul.backward, if the traceback passes through none of its functions."""
         if place is None or self._task(place) == task:
             return ()
-        return tuple(other for other in self._methods(task) if re.search(rf"\b{re.escape(other.function)}\b", str(error)))
+        return tuple(other for other in self._methods(task) if re.search(rf"\b{re.escape(other.function)}\b", text_of(error)))
 
     def called_functions(self, error: BaseException, task: str | None, place: Place, parameters: set[str]) -> tuple[Place, ...]:
         """The student's functions that the failing line of a test names, or else those that the test names.

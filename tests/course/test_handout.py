@@ -645,5 +645,6 @@ def test_workspace_commands_equal_the_repository_s_except_for_staff_commands():
 
 def test_the_requirements_pin_the_packages_that_the_command_line_imports_first():
     (names,) = re.findall(r"(?m)^COURSE_SET := (.*)$", str(selection()["Makefile"]))
-    required = {re.split(r"[^\w-]", line)[0] for line in str(selection()["requirements.extra.txt"]).splitlines()}
-    assert {"typer", "rich", *packages(1)} <= set(names.split()) <= required
+    lines = [line for file in ("requirements.txt", "requirements.extra.txt") for line in str(selection()[file]).splitlines()]
+    required = {re.split(r"[^\w-]", line)[0] for line in lines}
+    assert {"typer", "rich", "numpy", *packages(1)} <= set(names.split()) <= required

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from course.runner.plugin import Watcher, _draws
+from course.runner.messages import drawn_values
+from course.runner.plugin import Watcher
 
 pytest_plugins = "tests.course.forks"
 pytestmark = pytest.mark.usefixtures("forked_processes")
@@ -269,10 +270,10 @@ def test_errors_that_are_too_long_to_repeat_are_shown(rows):
 
 def test_other_notes_are_not_shown_as_drawn_values():
     error = ValueError("x")
-    assert _draws(error) == {}
+    assert drawn_values(error) == {}
     error.add_note("Falsifying example: test(x=1)")
     error.add_note("Drawn: (1, 0)")
-    assert _draws(error) == {}
+    assert drawn_values(error) == {}
 
 
 def test_a_wrong_value_names_the_functions_that_the_line_or_the_test_calls(rows):

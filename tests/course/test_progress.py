@@ -210,7 +210,7 @@ def test_the_card_shows_the_first_failing_test_in_definition_order(workspace, fi
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        ("import os\n    os.write(2, b'last words')\n    os._exit(0)", "none of its tests ran; pytest ended with:\n"),
+        ("import os\n    os._exit(0)", "the run ended during this test; a call such as os._exit, or a crash"),
         ("return int(input())", "OSError: pytest: reading from stdin while output is captured!"),
     ],
 )

@@ -3,6 +3,8 @@
 import pytest
 
 from course.cli.problem import Problem
+from course.runner import progress
+from course.runner.progress import TaskState, cached_states
 from course.workspace import backups, given_tests, pristine, reset
 from tests.errors import raises
 
@@ -34,6 +36,14 @@ def test_a_reset_restores_the_stubs_and_can_be_undone(student):
     assert student.output.startswith("Restored minitorch/sums.py.\nYour files are backed up.")
     assert reset.restore(student.root, student.console, name) == 0
     assert student.output == f"All files match the backup {name}.\n"
+
+
+def test_a_task_that_passed_is_to_do_after_its_reset(student):
+    fingerprints = progress._fingerprints(student.root, student.manifest)
+    progress._write_cache(student.root, {id: (fingerprints[id], TaskState(id, "passed", passed=1, total=1)) for id in ("0.1", "0.2")})
+    reset.run(student.root, student.manifest, student.console, "0.1")
+    states = cached_states(student.root)
+    assert (states["0.1"].state, states["0.2"].state) == ("todo", "stale")
 
 
 def test_an_unchanged_task_is_reported_as_such(student):

@@ -59,16 +59,15 @@ def result(name, refused="", **flags):
 def test_grade_prints_the_numbers_of_graded_refused_and_flagged_submissions(grader, run, tmp_path):
     grader.results = [result("ann"), result("ben", disagrees=True), result("cem", flaky=True), result("dan", "not a zip file")]
     code, printed, errors = run("grade", "a", "b", "--out", str(tmp_path), "--task", "0", "--task", "1.1", "--seed", "5", "--workers", "1")
-    assert code == 0
+    assert code == 1
     assert printed == [
         "3 graded, 1 refused, 2 to look at",
-        "  refused: dan",
         "  look at: ben, cem",
         f"feedback    {tmp_path}/feedback",
         f"page        {tmp_path}/class.html",
         f"table       {tmp_path}/class.csv",
     ]
-    assert errors == ["no sandbox [here]", "1 of 2: ann: Task 0.1"]
+    assert errors == ["no sandbox [here]", "1 of 2: ann: Task 0.1", "refused: dan: not a zip file"]
     options = {"workers": 1, "seed": 5, "no_sandbox": False, "scale": "", "profile": "full"}
     tasks = ["0.1", "0.2", "0.3", "0.4", "0.5", "1.1"]
     assert grader.asked == {"submissions": [Path("a"), Path("b")], "out": tmp_path, "tasks": tasks, **options}

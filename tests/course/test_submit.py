@@ -37,7 +37,7 @@ def test_the_archive_contains_exactly_the_tasks_files_and_reports(student):
     size = (student.root / "submission.zip").stat().st_size
     assert student.output == (
         "Task 0.1  unknown  minitorch/sums.py\n"
-        "Task 0.2  unknown  minitorch/sums.py, reports/scalar/report.md\n"
+        "Task 0.2  todo     minitorch/sums.py, reports/scalar/report.md\n"
         "Task 0.3  todo     tests/test_sums.py\n"
         f"{student.root / 'submission.zip'}: 3 files, {size} bytes\n"
         "Some tasks are untested: course status runs the tests.\n"
@@ -75,6 +75,20 @@ def test_files_that_are_left_out_are_named_with_the_reason(student):
     ) in output
     assert "Task 0.3  unknown  nothing\n" in output
     assert "notes.txt" not in output
+
+
+def test_lines_that_grading_does_not_take_are_named(student):
+    mine = (
+        "TABLE = {}\n\nfor n in range(3):\n    TABLE[n] = n\n\ntry:\n    import fast\nexcept ImportError:\n    fast = None\n\n\ndef given"
+    )
+    student.edit("minitorch/sums.py", ("def given", mine), ('"""x."""\n    return x', '"""x."""\n    return x + 0'))
+    submit.run(student.root, student.manifest, student.console)
+    assert (
+        "Warning:\n"
+        "  minitorch/sums.py, line 15: for n in range(3): runs on import and is not taken by grading\n"
+        "  minitorch/sums.py, line 18: try: runs on import and is not taken by grading\n"
+        "  minitorch/sums.py, line 24: given is given; what you changed in it is not taken by grading\n"
+    ) in student.output
 
 
 def test_an_incompatible_signature_is_named(student):
@@ -132,7 +146,7 @@ def test_programs_get_json(student, capsys):
     submit.run(student.root, student.manifest, student.console, as_json=True)
     output = json.loads(capsys.readouterr().out)
     assert output["files"] == ["minitorch/sums.py", "reports/scalar/report.md", "tests/test_sums.py"]
-    assert output["states"] == {"0.1": "unknown", "0.2": "unknown", "0.3": "todo"}
+    assert output["states"] == {"0.1": "unknown", "0.2": "todo", "0.3": "todo"}
     assert (output["left_out"], output["broken"], output["warnings"]) == ({}, [], [])
 
 

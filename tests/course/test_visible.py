@@ -3,9 +3,15 @@
 import json
 import os
 import subprocess
+from dataclasses import asdict
+
+import pytest
 
 from course.manifest import ROOT, course
+from course.runner.failure_report import Card
+from course.staff.grading import visible
 from course.staff.grading.visible import command_for, run_environment
+from course.staff.sandbox.monitor import RunResult
 
 PROPERTY = """import pytest
 from hypothesis import given
@@ -43,3 +49,29 @@ def test_pytest_plugins_installed_on_the_machine_are_not_loaded(tmp_path):
     ran, rows = run_visible(folder, tmp_path, site)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert [(row["nodeid"], row["state"]) for row in rows] == [("test_it.py::test_property", "passed")]
+
+
+CANARIES = ["tests/test_a.py::test_that_passes", "tests/test_a.py::test_that_fails", "tests/test_z.py::test_that_passes"]
+
+
+def row(nodeid, state):
+    return {"nodeid": nodeid, "state": state, "task": "0.1", "needs": None, "order": 0, "card": asdict(Card(nodeid, "0.1"))}
+
+
+@pytest.mark.parametrize(
+    ("exitstatus", "states", "forged"),
+    [
+        (1, ["passed", "failing", "passed"], False),
+        (1, ["passed", "passed", "passed"], True),
+        (1, ["passed", "failing"], True),
+        (3, ["passed", "failing"], False),  # pytest failed between two tests
+        (3, ["passed", "passed"], True),
+    ],
+)
+def test_a_run_that_pytest_did_not_finish_is_no_fraud(exitstatus, states, forged):
+    rows = [row(nodeid, state) for nodeid, state in zip(CANARIES, states, strict=False)]
+    document = {"exitstatus": exitstatus, "interrupted": None, "tests": rows}
+    run = visible._parse_report(RunResult(exitstatus, "ended", 1.0, "", json.dumps(document).encode()), CANARIES)
+    assert run.forged == forged
+    expected = "the run forged its report, which is discarded" if forged else "the run ended before it"
+    assert run.of(["tests/test_b.py::test_relu"])[0].message == expected

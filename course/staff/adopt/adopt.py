@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
     """
     original = find_original(folder, manifest)
     last = max(task.stage for task in manifest.tasks)
-    handout = handout_files(root, manifest, last, search=False)
+    handout = _handout(root, manifest, last)
     names = {path: list(found) for path, found in write_names(manifest, last).items() if path in original.files}
     given = {path: function_source.unix(str(handout[path])) for path in names}
     files: dict[str, str] = {}
@@ -84,6 +85,12 @@ def adopt(folder: Path, manifest: Manifest, root: Path = ROOT) -> AdoptedWork:
         if left := [name for path, name in wanted if (path, name) not in done]:
             missing[task.id] = tuple(left)
     return AdoptedWork(files, written, missing, tuple(errors), original)
+
+
+@functools.lru_cache(maxsize=1)  # making it takes longer than all the rest, and a class needs only one
+def _handout(root: Path, manifest: Manifest, last: int) -> Mapping[str, object]:
+    """The files that students are given, up to a module."""
+    return handout_files(root, manifest, last, search=False)
 
 
 def _is_written(text: str, name: str) -> bool:

@@ -55,6 +55,13 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
     if own := [root for root in roots if (root / "course").is_dir()]:
         raise RequestError(f"{own[0]} is a workspace of this course; grade it as it is", f"course-staff grade {own[0]} --out graded")
     modules = {root: max(n for n, file in enumerate(MODULES) if (root / file).is_file() or n == 0) for root in roots}
+    for number in sorted(set(modules.values())):
+        if len(twice := [str(root.relative_to(folder)) for root in roots if modules[root] == number]) > 1:
+            raise RequestError(
+                f"{folder} holds Module {number} more than once ({', '.join(twice[:3])}), so it is not one student's work; "
+                f"give every student a folder or an archive of their own in it",
+                "course-staff adopt --help",
+            )
     latest_first = sorted(roots, key=lambda root: -modules[root])
     files, origins = {}, {}
     for path in student_files(manifest):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -16,17 +16,12 @@ from typing import Literal
 from course.staff.grading.bases import Base
 from course.staff.grading.reading import check_imports, decode_source, defined_in
 from course.workspace import function_source
+from course.workspace.additions import bound_names, changed_functions, remove_conflicts, scopes
 from course.workspace.merge import with_additions
 from course.workspace.signatures import misfits, signatures
 
-STUB = re.compile(r'(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\("Need to implement for Task \S+"\)')
+STUB = re.compile(r"""(super\(\)\.__init__\(.*\)\n)?raise NotImplementedError\(["']Need to implement for Task \S+["']\)""")
 """The body of a function that is not written."""
-
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-ALLOWED_ADDITIONS = (*DEFINITIONS, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Pass)
-"""The statements that `with_additions` takes."""
-
 
 OtherWork = Literal["nothing", "used", "all"]
 
@@ -107,7 +102,7 @@ def graft(base: Base, submitted: Mapping[str, bytes], other_work: OtherWork = "n
         unwritten += [name for name in names if name not in taken.names]
         companions += len([name for name in also if name in taken.names])
         found = [*(() if is_test else misfits(base_text, student_text, names).values()), *taken.remarks]
-        found += _changed_functions(base_text, student_text, {*names, *base.student_functions.get(path, ())})
+        found += changed_functions(base_text, student_text, {*names, *base.student_functions.get(path, ())})
         remarks += [f"{path}, {remark}" for remark in found]
         used |= _identifiers(taken.source) | (_identifiers(taken.text) - _identifiers(base_text))
         if taken.text != base_text:
@@ -147,7 +142,7 @@ def _graft_file(base_text: str, student_text: str, names: Iterable[str], is_test
     taken = {name: _add_marks(text, stubs[name]) for name, text in taken.items()} if is_test else taken
     changed = {name for name in taken if name in published and published[name].text != own[name].text}
     text = function_source.graft(text, taken, whole=set(taken) if is_test else changed | whole)
-    kept, remarks = _remove_conflicts(student_text, _remove_functions(base_text, assigned))
+    kept, remarks = remove_conflicts(student_text, _remove_functions(base_text, assigned))
     text = with_additions(_remove_functions(base_text, assigned), kept, text)
     function_source.parse(text)
     return _GraftedFile(text, frozenset([*written, *assigned]), "\n".join(taken.values()), tuple(remarks))
@@ -198,8 +193,8 @@ def _enclosing_unchanged(base_text: str, student_text: str, root: str, name: str
 def _is_assigned(text: str, name: str) -> bool:
     """Whether an assignment in a module or class, such as `add = operator.add`, binds the name."""
     scope, _, last = name.rpartition(".")
-    bodies = dict(_scopes(function_source.parse(text)))
-    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and last in _bound_names(node) for node in bodies.get(scope, ()))
+    bodies = dict(scopes(function_source.parse(text)))
+    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and last in bound_names(node) for node in bodies.get(scope, ()))
 
 
 def _remove_functions(text: str, names: Iterable[str]) -> str:
@@ -208,91 +203,6 @@ def _remove_functions(text: str, names: Iterable[str]) -> str:
         function = function_source.find(text)[name]
         text = text[: function.start] + text[function.end :]
     return text
-
-
-def _remove_conflicts(student_text: str, base_text: str) -> tuple[str, list[str]]:
-    """Remove the statements of a student's file that rebind names of the base; returns the text and remarks about them."""
-    lines = student_text.split("\n")
-    remarks: list[str] = []
-    base_scopes = dict(_scopes(function_source.parse(base_text)))
-    for path, body in _scopes(function_source.parse(student_text)):
-        known = {ast.unparse(node) for node in base_scopes.get(path, ())}
-        kinds = {(type(node), node.name) for node in base_scopes.get(path, ()) if isinstance(node, DEFINITIONS)}
-        taken = {name for node in base_scopes.get(path, ()) for name in _bound_names(node)}
-        for node in body:
-            if ast.unparse(node) in known:
-                continue
-            if not (conflicts := taken & _bound_names(node)):
-                if path in base_scopes and not isinstance(node, ALLOWED_ADDITIONS) and not _is_constant(node):
-                    remarks.append(f"line {node.lineno}: {_first_line(lines, node)} runs on import and was not taken")
-                continue
-            kept = ""
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                names = [alias for alias in node.names if not taken & _names_of(alias)]
-                kept = " " * node.col_offset + ast.unparse(_import_statement(node, names)) if names else ""
-            elif isinstance(node, DEFINITIONS) and (type(node), node.name) in kinds:
-                continue  # the base's definition stays, or receives the student's body
-            else:
-                remarks.append(f"line {node.lineno}: {_first_line(lines, node)} was not taken, because {min(conflicts)} is given")
-            first, last = min([node.lineno, *(line.lineno for line in getattr(node, "decorator_list", ()))]), node.end_lineno or 0
-            lines[first - 1 : last] = [kept, *[""] * (last - first)]
-    return "\n".join(lines), remarks
-
-
-def _is_constant(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _first_line(lines: list[str], node: ast.stmt) -> str:
-    return lines[node.lineno - 1].strip()
-
-
-def _changed_functions(base_text: str, student_text: str, tasks: Collection[str]) -> list[str]:
-    """Remarks about given functions whose code the student has changed.
-
-    Args:
-        base_text: The file of the base.
-        student_text: The student's file.
-        tasks: The functions in the file that any task asks for.
-    """
-    before, after, places = _trees(base_text), _trees(student_text), function_source.find(student_text)
-    inside = {name for name in before if any(name == task or name.startswith(f"{task}.") or task.startswith(f"{name}.") for task in tasks)}
-    changed = [name for name in before if name in after and name not in inside and before[name] != after[name]]
-    return [f"line {places[name].lines[0]}: {name} is given; what you changed in it was not taken" for name in changed]
-
-
-def _trees(text: str) -> dict[str, str]:
-    """The code of every function without comments and docstring, by its name."""
-    found = {}
-    for name, node in function_source.iter_functions(function_source.parse(text)):
-        body = node.body[1:] if _is_constant(node.body[0]) else node.body
-        found[name] = "\n".join(map(ast.unparse, body))
-    return found
-
-
-def _import_statement(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> ast.stmt:
-    return ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
-
-
-def _scopes(tree: ast.AST, path: str = "") -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The statements of the module, and of every class by its name."""
-    yield path, tree.body  # type: ignore[attr-defined]  # modules and classes have a body
-    for node in tree.body:  # type: ignore[attr-defined]
-        if isinstance(node, ast.ClassDef):
-            yield from _scopes(node, f"{path}.{node.name}".removeprefix("."))
-
-
-def _bound_names(node: ast.stmt) -> set[str]:
-    """The names that a statement of a module or class binds."""
-    if isinstance(node, DEFINITIONS):
-        return {node.name}
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return {name for alias in node.names for name in _names_of(alias)}
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
-
-
-def _names_of(alias: ast.alias) -> set[str]:
-    return {alias.asname or alias.name.partition(".")[0]}
 
 
 # Additions to files of other tasks
@@ -319,7 +229,7 @@ class _Addition:
 def _addition(path: str, base_text: str, data: bytes, lacks: frozenset[str]) -> _Addition | None:
     """The student's additions to a file of another task; None if there are none or they cannot be taken, which the other task reports."""
     try:
-        kept, remarks = _remove_conflicts(decode_source(data), base_text)
+        kept, remarks = remove_conflicts(decode_source(data), base_text)
         text = with_additions(base_text, kept, base_text)
         if text == base_text:
             return None
@@ -334,7 +244,7 @@ def _addition(path: str, base_text: str, data: bytes, lacks: frozenset[str]) -> 
 
 def _bindings(text: str) -> set[tuple[str, str]]:
     """The names that the statements of a module and of its classes bind, each with the name of its class."""
-    return {(path, name) for path, body in _scopes(function_source.parse(text)) for node in body for name in _bound_names(node)}
+    return {(path, name) for path, body in scopes(function_source.parse(text)) for node in body for name in bound_names(node)}
 
 
 def _additions(base: Base, submitted: Mapping[str, bytes], lacks: frozenset[str], used: set[str]) -> tuple[dict[str, str], list[str]]:

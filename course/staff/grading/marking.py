@@ -278,7 +278,7 @@ def _task_result(
         probes=worse.probes,
         disagrees=disagrees,
         flaky=flaky,
-        nearest=None if passed else _nearest(task, failed),
+        nearest=None if passed or grafted.unwritten else _nearest(task, failed),
         seconds=round(time.monotonic() - start, 1),
         note="; ".join(notes),
         variant={**result.variant, "answers": dict(worse.answers)} if result.variant else {},

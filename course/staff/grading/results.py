@@ -54,6 +54,10 @@ class HiddenProbe:
     reason: str = ""
 
 
+SHOWN = 0.8
+"""The likeness from which a known mistake is shown to students and teachers."""
+
+
 @dataclass(frozen=True)
 class Nearest:
     """The known wrong answer whose failures are most similar to those of a task.
@@ -67,6 +71,11 @@ class Nearest:
     key: str
     mistake: str
     likeness: float
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is similar enough to be a hint and not a guess."""
+        return self.likeness >= SHOWN
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,8 @@ def _parse_report(run: RunResult, canary_ids: Sequence[str]) -> VisibleRun:
         return VisibleRun({}, {}, False, why, run.seconds, run.reason == "time")
     expected = {id: "passed" if id.endswith("passes") else "failed" for id in canary_ids}
     found = {id: outcomes[id].outcome if id in outcomes else "missing" for id in expected}
-    excused = {"missing"} if interrupted else set()
+    complete = not interrupted and document.get("exitstatus") in (0, 1)  # else pytest itself failed, which is no fraud
+    excused = set() if complete else {"missing"}
     forged = any(found[id] != outcome and found[id] not in excused for id, outcome in expected.items())
     return VisibleRun(outcomes, skipped, forged, why, run.seconds, bool(interrupted) or run.reason == "time")
 

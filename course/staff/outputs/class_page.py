@@ -255,7 +255,7 @@ def mistakes(results: Sequence[Result]) -> list[Mistake]:
     found: dict[tuple[str, str], list[str]] = {}
     for result in results:
         for task in result.tasks:
-            if task.nearest is not None:
+            if task.nearest is not None and task.nearest.is_shown:
                 found.setdefault((task.nearest.key, line(task.nearest.mistake)), []).append(line(result.submission))
     hit = [Mistake(*about, tuple(names)) for about, names in found.items()]
     return sorted(hit, key=lambda mistake: (-len(mistake.names), mistake.key))

@@ -84,7 +84,7 @@ def messages(task: TaskResult) -> list[str]:
     paragraphs = []
     reason = public_reason(task)
     if reason:
-        paragraphs.append(f"Not graded: {reason}" if task.verdict == NOT_RUN else sentence(reason))
+        paragraphs.append(f"Not graded: {reason.removeprefix('not graded: ')}" if task.verdict == NOT_RUN else sentence(reason))
     if task.visible and (failure := first_failure(task)):
         passed = sum(test.outcome == "passed" for test in task.visible)
         counted = sum(test.outcome != BEYOND for test in task.visible)
@@ -98,7 +98,7 @@ def messages(task: TaskResult) -> list[str]:
             paragraphs.append(f"The same error ends {alike} of these tests. Fix it first: {line(failure.cause)}")
     if demands := [demand for demand in failed_requirements(task) if demand not in line(reason)]:
         paragraphs.append(f"{REQUIREMENTS}\n" + "\n".join(f"- {demand}" for demand in demands))
-    if task.nearest is not None:
+    if task.nearest is not None and task.nearest.is_shown:
         paragraphs.append(f"A known mistake that fails in the same way: {line(task.nearest.mistake)}")
     if task.flaky:
         paragraphs.append(

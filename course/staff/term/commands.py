@@ -95,7 +95,8 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
             command = "regrade" if again else "mark"
             stopped.next = shlex.join(["course-staff", command, *(names or ()), "--term", str(folder), *options])
             raise
-        _print(marked, out, err)
+        if not _print(marked, out, err):
+            raise typer.Exit(1)
 
     @app.command("mark", rich_help_panel=PANEL)
     def mark_command(
@@ -166,9 +167,9 @@ def add_commands(app: typer.Typer, out: Console, err: Console, shown: Any) -> No
         out.print("\n".join(lines) if lines else f"{student} has no marks yet", markup=False, soft_wrap=True)
 
 
-def _print(outcome: Outcome, out: Console, err: Console) -> None:
-    """Print what changed, and what needs the teacher's attention."""
-    from course.staff.outputs.words import number
+def _print(outcome: Outcome, out: Console, err: Console) -> bool:
+    """Print what changed, and what needs the teacher's attention; returns whether every submission that counts could be graded."""
+    from course.staff.outputs.words import line, number
 
     for warning in outcome.warnings:
         err.print(f"[yellow]{escape(warning)}[/yellow]")
@@ -184,3 +185,10 @@ def _print(outcome: Outcome, out: Console, err: Console) -> None:
         out.print(f"  and {len(outcome.changed) - LINES} more; see course-staff history STUDENT")
     for name, path in outcome.files.items():
         out.print(f"{name:<9} {escape(str(path))}", soft_wrap=True)
+    refused = [standing for each in outcome.standings.values() for standing in each if standing.refused and not standing.by_hand]
+    for standing in refused:
+        why = f"{standing.student}, {standing.deadline.name}: {line(standing.refused)}"
+        err.print(f"[red]refused, so without a mark:[/red] {escape(why)}", soft_wrap=True)
+    if refused:
+        err.print("next: ask for another submission, or set the marks by hand: course-staff override STUDENT TASK POINTS --reason WHY")
+    return not refused

@@ -22,7 +22,7 @@ class Standing:
         student: The student's id.
         deadline: The deadline.
         closes: After this time no submission is accepted.
-        score: Points after the late penalty; None if there is neither a submission nor an override yet.
+        score: Points after the late penalty; None without an override if there is no submission yet, or it was refused.
         points: What the tasks are worth, without extra tasks.
         marks: What was earned before the late penalty, by task.
         by_hand: The tasks whose mark a teacher has set.
@@ -90,7 +90,7 @@ def compute_standings(
         marks |= by_hand
         free = spent[deadline.name]
         percent = min(100.0, policy.late.percent * (choice.days - free))
-        earned = sum(marks.values()) if result or by_hand else None
+        earned = sum(marks.values()) if by_hand or (result and not result.refused) else None
         standings.append(
             Standing(
                 student.id,
@@ -129,7 +129,7 @@ def changes(history: History, standings: Sequence[Standing]) -> list[Event]:
     events = []
     for standing in standings:
         last = history.last_mark(standing.student, standing.deadline.name)
-        if standing.score is None and last is None:
+        if standing.score is None and last is None and not standing.refused:
             continue
         if last is None or last.score != standing.score or last.details != standing.details:
             why = reasons(last, standing, history)
@@ -140,7 +140,7 @@ def changes(history: History, standings: Sequence[Standing]) -> list[Event]:
 def reasons(last: Event | None, standing: Standing, history: History) -> tuple[str, ...]:
     """Why a mark changed, one sentence for each cause."""
     if last is None:
-        return ("first mark", *lateness(standing))
+        return (f"not graded: {line(standing.refused)}" if standing.refused else "first mark", *lateness(standing))
     before, found = last.details, []
     is_new = (before["submission"], before["hash"]) != (standing.submission, standing.hash)
     if is_new:

@@ -1,0 +1,46 @@
+"""Whose mistake an error is: that of the function that raises it, of its caller, or of the forward pass that saved nothing for it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from course.explain.calls import Call
+from course.explain.divergence import Difference
+
+
+def callers_mistake(call: Call, error: BaseException) -> str:
+    """Why a call that raised an error is its caller's mistake; "" if it is not.
+
+    It is if the docstring of the function says that it raises this error, or if the caller passed None where the signature forbids it.
+    """
+    _, _, raises = (inspect.getdoc(call.target.function) or "").partition("Raises:")
+    if type(error).__name__ in re.findall(r"^\s+(\w+): ", raises, re.MULTILINE):
+        return f"{call.name} raises {type(error).__name__} as its docstring says; it is called with arguments that do not fit"
+    for parameter, value in zip(inspect.signature(call.target.function).parameters.values(), call.arguments, strict=False):
+        kind = str(parameter.annotation)
+        if (
+            value is None
+            and parameter.annotation is not parameter.empty
+            and "None" not in kind
+            and "Optional" not in kind
+            and "Any" not in kind
+        ):
+            return f"{call.name} is called with {parameter.name} = None, which must be of type {kind}"
+    return ""
+
+
+def unsaved_values(call: Call, error: BaseException) -> tuple[Call, Difference] | None:
+    """The call of forward that saved nothing, if `backward` raised an error because of that."""
+    forward = call.recorder.forwards.get(id(call.arguments[0])) if call.outer == "backward" and call.arguments else None
+    uses = {"saved_values", "saved_tensors"} & set(call.code.co_names)
+    if forward is None or not uses or getattr(call.arguments[0], "saved_values", None) != ():
+        return None
+    wanted = re.search(r"not enough values to unpack \(expected (\d+), got 0\)", str(error))
+    many = f"{wanted[1]} values" if wanted else "values"
+    rows = (
+        ("Expected", f"ctx.save_for_backward(…) with the {many} that {call.name} reads"),
+        ("Yours", "forward saved nothing"),
+        ("It raises", f"{type(error).__name__}: {error}, in {call.name}"),
+    )
+    return forward, Difference("what it saves for the backward pass", rows, "the context, as backward found it")

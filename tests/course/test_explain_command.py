@@ -1,0 +1,90 @@
+"""What `course explain` says when it finds no wrong call."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course.explain import command
+from course.manifest import ROOT, course
+from course.runner.failure_report import Card
+from course.runner.progress import Process
+
+pytest_plugins = "tests.course.forks"
+
+TWO_TESTS = """
+import pathlib
+
+import pytest
+
+from minitorch.sums import add
+
+@pytest.mark.task0_1
+def test_add():
+    assert add(1, 2) == 3
+
+@pytest.mark.task0_1
+def test_other():
+    with pathlib.Path("ran").open("a") as file:
+        file.write("x")
+"""
+
+CARD = Card("tests/test_operators.py::test_relu", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("TypingError: Untyped global name 'reversed'", "As plain Python this code is right, but numba cannot compile it."),
+        ("UnsupportedBytecodeError: Use of unsupported opcode", "As plain Python this code is right, but numba cannot compile it."),
+        (
+            "AssertionError: expected 1, got 2",
+            "The test passes when its kernels run as plain Python in one thread: the mistake shows only in",
+        ),
+        ("ValueError: expected 1 dimension, got 2", "The test passes when its kernels run as plain Python in one thread: the mistake"),
+    ],
+)
+def test_explain_tells_a_compiler_error_from_a_race(error: str, expected: str) -> None:
+    assert command._reason({"passed": True, "calls": 0}, {"NUMBA_DISABLE_JIT": "1"}, Card("", error=error)).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("import numpy", "course explain compares calls with NumPy, which is not installed here; install it: make app"),
+        (
+            "print('loading\\nno space left on device')",
+            "The process that reran the test ended without a result; its last line: no space",
+        ),
+        ("pass", "The process that reran the test ended without a result."),
+    ],
+)
+def test_explain_says_why_the_rerun_of_a_test_has_no_result(monkeypatch, program: str, expected: str) -> None:
+    def launch(arguments, root, env):
+        alone = [sys.executable, "-I", "-S", "-c", program]  # without installed packages
+        return Process(alone, cwd=root, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    monkeypatch.setattr(command, "launch", launch)
+    found = command.explain_failure(ROOT, course().task("0.1"), CARD, 5)
+    assert found.finding is None
+    assert found.reason.startswith(expected)
+
+
+def test_after_a_change_only_the_test_that_failed_last_runs_again(workspace, monkeypatch, forked_processes):
+    workspace.write("minitorch/sums.py", "def add(x, y):\n    return x * y\n")
+    workspace.write("tests/test_sums.py", TWO_TESTS)
+    for path in (workspace.root / "tests").glob("test_*.py"):
+        if path.name != "test_sums.py":
+            path.unlink()
+    ran = workspace.root / "ran"
+    assert workspace.course("explain", "0.1").returncode == 1
+    assert ran.read_text() == "x"
+    workspace.edit("minitorch/sums.py", "x * y", "x * y * 1")
+    done = workspace.course("explain", "0.1")
+    assert (done.returncode, ran.read_text()) == (1, "x"), "the other test did not run"
+    assert done.stdout.startswith("✗ Task 0.1 Sums: failing")
+    workspace.edit("minitorch/sums.py", "x * y * 1", "x + y")
+    done = workspace.course("explain", "0.1")
+    assert (done.returncode, ran.read_text()) == (0, "xx")
+    assert "No test fails, so there is nothing to explain." in done.stdout

@@ -1,0 +1,61 @@
+"""A term with submissions that cannot be graded: nobody gets a mark unheard, and the teacher is told what to do."""
+
+import io
+import os
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+
+from course.manifest import course
+from course.staff.grading.results import PASS, Result, TaskResult, write_result
+from course.staff.grading.submissions import read
+
+from .staff_commands import replace_grading
+from .test_term import folder, run, scores  # noqa: F401  # fixtures
+
+NONE = "it has none of the files in which students write, such as minitorch/operators.py"
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Reads submissions as grading does; each task of one that can be read earns all its points."""
+
+    def grade(submissions, out, tasks, profile, **options):
+        results = []
+        for name, path in submissions.items():
+            taken = read(name, path, course())
+            verdicts = () if taken.refused else tuple(TaskResult(id, PASS, 10, 10) for id in tasks)
+            results.append(Result(name, taken.hash, taken.refused, verdicts, taken.left_out, "none", 1, 1.0, profile))
+            write_result(out / "results" / f"{name}.json", results[-1])
+        return results
+
+    replace_grading(monkeypatch, grade)
+
+
+def test_a_refused_submission_has_no_mark_and_is_named_until_the_teacher_decides(folder, run, reads):  # noqa: F811
+    moodle = folder / "submissions" / "first" / "Ada Lovelace_17_assignsubmission_file_"
+    moodle.mkdir()
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("minitorch/operators.py", "x = 1\n")
+    (moodle / "submission.zip").write_bytes(archive.getvalue())
+    handed_in = datetime(2026, 10, 1, tzinfo=UTC).timestamp()
+    os.utime(moodle, (handed_in, handed_in))
+    other = folder / "submissions" / "first" / "bob@2026-10-01T10.00" / "Minitorch"
+    other.mkdir(parents=True)
+    (other / "Operators.py").write_text("x = 1\n")
+    why = f"{NONE}, but Minitorch/Operators.py (is it minitorch/operators.py?); hand in submission.zip from course submit"
+
+    code, printed = run("mark")
+    assert code == 1
+    assert "  ada  First  10 of 10  first mark" in printed
+    assert f"  bob  First  – of 10  not graded: {why}" in printed
+    assert f"refused, so without a mark: bob, First: {why}" in printed
+    assert "next: ask for another submission, or set the marks by hand: course-staff override STUDENT TASK POINTS" in printed
+    assert {id: scores(folder)[id, "First"][0] for id in ("ada", "bob")} == {"ada": "10", "bob": ""}
+
+    assert run("mark")[0] == 1
+    assert run("override", "bob", "0.1", "4", "--reason", "read by hand")[0] == 0
+    assert run("mark")[0] == 0
+    assert scores(folder)["bob", "First"][0] == "4"
