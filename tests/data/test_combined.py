@@ -1,14 +1,14 @@
 """Data sets of tensors, several as one, and one in parts."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch.data import ArrayDataset, ConcatDataset, DataLoader, Dataset, Digits, ImageDataset, Subset, TensorDataset, random_split
+from minitorch.data import ConcatDataset, DataLoader, Dataset, Digits, ImageDataset, Subset, TensorDataset, random_split
+from tests.errors import raises
+from tests.nn.checks import refuses
 
 
 class Squares(Dataset):
@@ -22,11 +22,6 @@ class Squares(Dataset):
 
     def __getitem__(self, index):
         return self.first + index, (self.first + index) ** 2
-
-
-def refused(kind, message):
-    """A context in which exactly this message is raised."""
-    return pytest.raises(kind, match=f"^{re.escape(message)}$")
 
 
 # Tensors
@@ -74,13 +69,6 @@ def test_gradients_do_not_reach_the_tensors_of_a_batch():
     assert TensorDataset(x)[0][0].requires_grad, "an example by itself is indexed as one does by hand"
 
 
-def test_what_is_no_tensor_is_refused():
-    with refused(TypeError, "TensorDataset expected tensors, got ndarray; of arrays make an ArrayDataset"):
-        TensorDataset(np.zeros(2))
-    with refused(ValueError, "ArrayDataset expected arrays of equal length, one row per example, got shapes (2,), (3,)"):
-        TensorDataset(minitorch.zeros((2,)), minitorch.zeros((3,)))
-
-
 # Several as one
 
 
@@ -92,22 +80,8 @@ def test_the_examples_of_one_set_follow_those_of_another():
     assert [data[index] for index in range(-5, 0)] == rows
     assert list(data[1:4]) == rows[1:4]
     assert data.cumulative_sizes == [3, 3, 5]
-    with refused(IndexError, "ConcatDataset has 5 examples, got the index 5; use 0 to 4"):
+    with raises(IndexError, "ConcatDataset has 5 examples, got the index 5; use 0 to 4"):
         data[5]
-
-
-def test_several_sets_are_dealt_like_one():
-    halves = ConcatDataset([ArrayDataset(np.arange(4) / 1, np.arange(4)), ArrayDataset(np.arange(4, 7) / 1, np.arange(4, 7))])
-    whole = ArrayDataset(np.arange(7) / 1, np.arange(7))
-    for one, other in zip(DataLoader(halves, 3, shuffle=True), DataLoader(whole, 3, shuffle=True), strict=True):
-        assert [part.to_numpy().tolist() for part in one] == [part.to_numpy().tolist() for part in other]
-
-
-def test_nothing_cannot_be_put_together():
-    with refused(ValueError, "ConcatDataset expected data sets to put together, got none; give it a list of at least one"):
-        ConcatDataset([])
-    with refused(TypeError, "ConcatDataset expected a Dataset, got list; of arrays make an ArrayDataset"):
-        ConcatDataset([Squares(0, 1), [1, 2]])
 
 
 # Parts
@@ -128,8 +102,7 @@ def test_parts_of_given_lengths_have_every_example_once(sizes, seed):
 
 
 def test_parts_are_drawn_by_chance():
-    (one,), (other,) = (random_split(Squares(0, 30), [30], seed) for seed in (0, 1))
-    first, second = ([part[i][0] for i in range(30)] for part in (one, other))
+    first, second = ([part[i][0] for i in range(30)] for seed in (0, 1) for part in random_split(Squares(0, 30), [30], seed))
     assert first != second
     assert list(range(30)) not in (first, second)
 
@@ -164,25 +137,25 @@ def test_lengths_that_do_not_add_up_are_refused(lengths):
         f"random_split expected whole numbers >= 0 that add up to 10, or fractions >= 0 that add up to 1, got {lengths}; "
         "with fractions all examples are used"
     )
-    with refused(ValueError, message):
+    with raises(ValueError, message):
         random_split(Squares(0, 10), lengths)
 
 
-def test_what_is_no_data_set_is_not_split():
-    with refused(TypeError, "random_split expected a Dataset, got list; of arrays make an ArrayDataset"):
-        random_split([1, 2], [1, 1])
-    with refused(ValueError, "random_split expected seed >= 0, got -1; give a larger one"):
-        random_split(Squares(0, 1), [1], seed=-1)
+def test_what_is_no_data_set_is_refused():
+    refuses(TypeError, "… expected tensors, got ndarray; of arrays make an ArrayDataset", TensorDataset, np.zeros(2))
+    message = "ArrayDataset expected arrays of equal length, one row per example, got shapes (2,), (3,)"
+    refuses(ValueError, message, TensorDataset, minitorch.zeros((2,)), minitorch.zeros((3,)))
+    refuses(ValueError, "… expected data sets to put together, got none; give it a list of at least one", ConcatDataset, [])
+    refuses(TypeError, "… expected a Dataset, got list; of arrays make an ArrayDataset", ConcatDataset, [Squares(0, 1), [1, 2]])
+    refuses(TypeError, "… expected a Dataset, got list; of arrays make an ArrayDataset", random_split, [1, 2], [1, 1])
+    refuses(ValueError, "… expected seed >= 0, got -1; give a larger one", random_split, Squares(0, 1), [1], seed=-1)
 
 
-def test_parts_of_images_are_images():
+def test_parts_of_images_are_images_and_a_subset_can_be_made_by_name():
     train, valid, test = random_split(Digits(), [0.8, 0.1, 0.1])
     assert [len(part) for part in (train, valid, test)] == [1438, 180, 179]
     assert isinstance(valid, ImageDataset)
     assert valid.classes == tuple("0123456789")
-
-
-def test_a_subset_can_be_made_by_name():
     part = Subset(Squares(0, 9), [7, -1])
     assert [part[0], part[1]] == [(7, 49), (8, 64)]
 

@@ -2,25 +2,24 @@
 
 import itertools
 import json
-import re
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import minitorch
 from minitorch.data import (
     ArrayDataset,
     BatchSampler,
     DataLoader,
-    Dataset,
     DistributedSampler,
     RandomSampler,
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
 from minitorch.data.loader import DataLoader as CourseLoader
+from tests.data.test_loader import Words, dealt
+from tests.errors import raises
+from tests.nn.checks import refuses
 
 NUMBERS = ArrayDataset(np.arange(10) / 1, -np.arange(10))
 
@@ -34,53 +33,24 @@ SAMPLERS = {
 }
 
 
-class Words(Dataset):
-    """Sentences of one letter each, of any length."""
-
-    sentences = ("a", "bb", "ccc", "dd")
-
-    def __len__(self):
-        return len(self.sentences)
-
-    def __getitem__(self, index):
-        return self.sentences[index], index
-
-
-def dealt(loader):
-    """The numbers that come in an epoch, a list for each batch."""
-    return [x.to_numpy().tolist() for x, _ in loader]
-
-
-def refused(kind, message):
-    """A context in which exactly this message is raised."""
-    return pytest.raises(kind, match=f"^{re.escape(message)}$")
-
+WORDS = Words(("a", 0), ("bb", 1), ("ccc", 2), ("dd", 3))
+"""Sentences of one letter each, of any length."""
 
 # Beside the loader of the course
 
 
-@given(st.integers(0, 12), st.integers(1, 5), st.booleans(), st.booleans(), st.integers(0, 2))
-@example(count=6, size=3, shuffle=True, drop=True, seed=0)
-@example(count=0, size=3, shuffle=True, drop=False, seed=0)
-def test_without_its_own_arguments_it_is_the_loader_of_the_course(count, size, shuffle, drop, seed):
-    data = ArrayDataset(np.arange(count) / 1, np.arange(count))
-
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_it_goes_on_where_the_loader_of_the_course_stopped(shuffle):
     def noisy(x, generator):
         return x + generator.random(x.shape)
 
-    plain, complete = (kind(data, size, shuffle, seed, drop, transform=noisy) for kind in (CourseLoader, DataLoader))
-    assert len(plain) == len(complete)
-    for _ in range(2):
-        assert dealt(plain) == dealt(complete)
-        assert plain.state() == complete.state()
-
-
-def test_a_state_of_the_loader_of_the_course_can_be_restored():
-    plain, complete = (kind(NUMBERS, 3, shuffle=True) for kind in (CourseLoader, DataLoader))
+    plain, complete, whole = (kind(NUMBERS, 3, shuffle, seed=2, transform=noisy) for kind in (CourseLoader, DataLoader, CourseLoader))
     for _ in plain:
         break
+    assert len(complete) == len(plain)
     complete.restore(plain.state())
-    assert dealt(complete) == dealt(CourseLoader(NUMBERS, 3, shuffle=True))[1:]
+    assert complete.state() == plain.state()
+    assert dealt(complete) + dealt(complete) == dealt(whole)[1:] + dealt(whole)
 
 
 # Orders of one's own
@@ -93,12 +63,8 @@ def test_a_sampler_decides_the_order():
 
 
 def test_a_random_sampler_is_what_shuffling_is():
-    for x, y in zip(
-        dealt(DataLoader(NUMBERS, 3, shuffle=True, seed=4)),
-        dealt(DataLoader(NUMBERS, 3, sampler=RandomSampler(NUMBERS, seed=4))),
-        strict=True,
-    ):
-        assert x == y
+    shuffled = DataLoader(NUMBERS, 3, shuffle=True, seed=4)
+    assert dealt(shuffled) == dealt(DataLoader(NUMBERS, 3, sampler=RandomSampler(NUMBERS, seed=4)))
 
 
 def test_a_batch_sampler_decides_the_batches():
@@ -131,7 +97,7 @@ def test_an_epoch_can_be_named():
     loader.set_epoch(2)
     assert (loader.state()["epoch"], loader.state()["batch"]) == (2, 0)
     assert dealt(loader) == third
-    with refused(ValueError, "DataLoader.set_epoch expected the epoch >= 0, got -1; give a larger one"):
+    with raises(ValueError, "DataLoader.set_epoch expected the epoch >= 0, got -1; give a larger one"):
         loader.set_epoch(-1)
 
 
@@ -146,7 +112,7 @@ def test_collate_fn_makes_the_batch_of_a_list_of_examples():
         width = max(len(word) for word, _ in examples)
         return np.array([[ord(letter) for letter in word.ljust(width)] for word, _ in examples]), [word for word, _ in examples]
 
-    (first, words), (second, _) = DataLoader(Words(), 2, collate_fn=padded)
+    (first, words), (second, _) = DataLoader(WORDS, 2, collate_fn=padded)
     assert seen[0] == [("a", 0), ("bb", 1)]
     assert first.to_numpy().tolist() == [[97, 32], [98, 98]]
     assert second.shape == (2, 3)
@@ -155,16 +121,16 @@ def test_collate_fn_makes_the_batch_of_a_list_of_examples():
 
 def test_arrays_in_what_collate_fn_returns_become_tensors_of_the_loader():
     made = {"x": np.zeros(2, np.float32), "more": [np.zeros(1, bool), (np.arange(3), "text")], "n": 2}
-    (batch,) = DataLoader(Words(), 4, collate_fn=lambda examples: made, backend=minitorch.SimpleBackend)
+    (batch,) = DataLoader(WORDS, 4, collate_fn=lambda examples: made, backend=minitorch.SimpleBackend)
     assert (batch["x"].dtype.name, batch["x"].backend) == ("float64", minitorch.SimpleBackend)
     assert batch["more"][0].dtype.name == "bool"
     assert isinstance(batch["more"][1], tuple)
     assert batch["more"][1][0].to_numpy().tolist() == [0, 1, 2]
     assert (batch["more"][1][1], batch["n"]) == ("text", 2)
-    (batch,) = DataLoader(Words(), 4, collate_fn=lambda examples: np.ones(3))
+    (batch,) = DataLoader(WORDS, 4, collate_fn=lambda examples: np.ones(3))
     assert batch.to_numpy().tolist() == [1, 1, 1]
     tensor = minitorch.tensor([1.0])
-    (batch,) = DataLoader(Words(), 4, collate_fn=lambda examples: tensor)
+    (batch,) = DataLoader(WORDS, 4, collate_fn=lambda examples: tensor)
     assert batch is tensor
 
 
@@ -175,7 +141,7 @@ def test_collate_fn_sees_the_examples_of_an_array_data_set_too():
 
 @pytest.mark.parametrize("made", [lambda x: x, lambda x: (x, 7), lambda x: [x, 7]])
 def test_a_transform_changes_the_first_of_what_collate_fn_returns(made):
-    (batch,) = DataLoader(Words(), 4, collate_fn=lambda examples: made(np.ones(2)), transform=lambda x, generator: 3 * x)
+    (batch,) = DataLoader(WORDS, 4, collate_fn=lambda examples: made(np.ones(2)), transform=lambda x, generator: 3 * x)
     first = batch if isinstance(batch, minitorch.Tensor) else batch[0]
     assert first.to_numpy().tolist() == [3, 3]
     assert type(batch) in (minitorch.Tensor, type(made(0)))
@@ -187,8 +153,8 @@ def test_a_transform_without_an_array_is_refused(made, kind):
         "DataLoader expected an array for its transform, or a tuple or list that begins with one, "
         f"got {kind} from collate_fn; transform the inputs there"
     )
-    with refused(TypeError, message):
-        list(DataLoader(Words(), 4, collate_fn=lambda examples: made, transform=lambda x, generator: x))
+    with raises(TypeError, message):
+        list(DataLoader(WORDS, 4, collate_fn=lambda examples: made, transform=lambda x, generator: x))
 
 
 # Going on where a run stopped
@@ -222,50 +188,51 @@ def test_a_state_is_refused_where_the_order_is_another():
         "sampler='RandomSampler(examples=10, replacement=False, num_samples=10, seed=1)', "
         "got sampler='RandomSampler(examples=10, replacement=False, num_samples=10, seed=2)'; create it with those"
     )
-    with refused(ValueError, message):
-        DataLoader(NUMBERS, sampler=RandomSampler(NUMBERS, seed=2)).restore(state)
-    with refused(ValueError, f"restore expected what DataLoader.state() returns, got {state!r}"):
-        DataLoader(NUMBERS).restore(state)
+    refuses(ValueError, message, DataLoader(NUMBERS, sampler=RandomSampler(NUMBERS, seed=2)).restore, state)
+    refuses(ValueError, f"restore expected what DataLoader.state() returns, got {state!r}", DataLoader(NUMBERS).restore, state)
 
 
 # What is given wrongly
 
 
+ALONE = "batch_sampler alone to make the batches, got {} too; give one or the other"
+ONCE = "a {} that can be looped over in every epoch, got {}; give a Sampler or a list"
+
+
 @pytest.mark.parametrize(
-    ("others", "names"),
+    ("error", "settings", "message"),
     [
-        ({"batch_size": 2}, "batch_size"),
-        ({"shuffle": True}, "shuffle"),
-        ({"sampler": [0]}, "sampler"),
-        ({"drop_last": True}, "drop_last"),
-        ({"batch_size": 2, "drop_last": True}, "batch_size and drop_last"),
+        (ValueError, {"batch_sampler": [[0]], "batch_size": 2}, ALONE.format("batch_size")),
+        (ValueError, {"batch_sampler": [[0]], "shuffle": True}, ALONE.format("shuffle")),
+        (ValueError, {"batch_sampler": [[0]], "sampler": [0]}, ALONE.format("sampler")),
+        (ValueError, {"batch_sampler": [[0]], "drop_last": True}, ALONE.format("drop_last")),
+        (ValueError, {"batch_sampler": [[0]], "batch_size": 2, "drop_last": True}, ALONE.format("batch_size and drop_last")),
+        (
+            ValueError,
+            {"shuffle": True, "sampler": [0]},
+            "sampler or shuffle=True, got both; the sampler decides the order: leave out shuffle",
+        ),
+        *[(TypeError, {name: iter([0])}, ONCE.format(name, "list_iterator")) for name in ("sampler", "batch_sampler")],
+        *[(TypeError, {name: 3}, ONCE.format(name, "int")) for name in ("sampler", "batch_sampler")],
     ],
 )
-def test_a_batch_sampler_excludes_what_else_would_make_batches(others, names):
-    message = f"DataLoader expected batch_sampler alone to make the batches, got {names} too; give one or the other"
-    with refused(ValueError, message):
-        DataLoader(NUMBERS, batch_sampler=[[0]], **others)
+def test_arguments_that_exclude_each_other_are_refused(error, settings, message):
+    with raises(error, f"DataLoader expected {message}"):
+        DataLoader(NUMBERS, **settings)
 
 
-def test_a_sampler_excludes_shuffling():
-    message = "DataLoader expected sampler or shuffle=True, got both; the sampler decides the order: leave out shuffle"
-    with refused(ValueError, message):
-        DataLoader(NUMBERS, shuffle=True, sampler=[0])
+NOT_THERE = "numbers from 0 to 9 from its sampler, got {}; make it for this data set"
+NO_NUMBERS = "a list of integers from its sampler, got {!r}; give numbers of examples"
 
 
-@pytest.mark.parametrize("name", ["sampler", "batch_sampler"])
-@pytest.mark.parametrize(("given", "kind"), [(iter([0]), "list_iterator"), (3, "int")])
-def test_what_can_be_looped_over_only_once_is_no_sampler(name, given, kind):
-    message = f"DataLoader expected a {name} that can be looped over in every epoch, got {kind}; give a Sampler or a list"
-    with refused(TypeError, message):
-        DataLoader(NUMBERS, **{name: given})
-
-
-@pytest.mark.parametrize("number", [-1, 10])
-def test_a_number_that_the_data_set_does_not_have_is_refused(number):
-    message = f"DataLoader expected numbers from 0 to 9 from its sampler, got {number}; make it for this data set"
-    with refused(IndexError, message):
-        list(DataLoader(NUMBERS, 3, sampler=[0, number]))
+@pytest.mark.parametrize(
+    ("error", "chosen", "message"),
+    [(IndexError, [0, number], NOT_THERE.format(number)) for number in (-1, 10)]
+    + [(TypeError, chosen, NO_NUMBERS.format(chosen)) for chosen in ([True, False], [0.5], ["a"], [], [[0, 1]])],
+)
+def test_numbers_that_the_data_set_does_not_have_are_refused(error, chosen, message):
+    with raises(error, f"DataLoader expected {message}"):
+        list(DataLoader(NUMBERS, batch_sampler=[chosen]))
 
 
 def test_the_batches_before_a_number_that_is_none_are_dealt():
@@ -273,13 +240,6 @@ def test_the_batches_before_a_number_that_is_none_are_dealt():
     with pytest.raises(IndexError):
         given += (x.to_numpy().tolist() for x, _ in DataLoader(NUMBERS, 2, sampler=[0, 1, 2, 3, 10]))
     assert given == [[0, 1], [2, 3]]
-
-
-@pytest.mark.parametrize("chosen", [[True, False], [0.5], ["a"], [], [[0, 1]]])
-def test_what_are_no_numbers_are_refused(chosen):
-    message = f"DataLoader expected a list of integers from its sampler, got {chosen!r}; give numbers of examples"
-    with refused(TypeError, message):
-        list(DataLoader(NUMBERS, batch_sampler=[chosen]))
 
 
 def test_what_excludes_what_is_as_in_pytorch():

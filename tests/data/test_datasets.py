@@ -1,6 +1,5 @@
 """Data sets: counting, looking up, parting; and the digits that come with the package."""
 
-import re
 import subprocess
 import sys
 import tomllib
@@ -13,23 +12,10 @@ import pytest
 import minitorch
 from course.manifest import ROOT
 from minitorch.data import ArrayDataset, Dataset, Digits, ImageDataset, TextDataset
+from tests.data.test_combined import Squares
+from tests.errors import raises
 
 LETTERS = "abcde"
-
-
-class Squares(Dataset):
-    """i and i², for i from 0 to 9."""
-
-    def __len__(self):
-        return 10
-
-    def __getitem__(self, index):
-        return index, index * index
-
-
-def refused(kind, message):
-    """A context in which exactly this message is raised."""
-    return pytest.raises(kind, match=f"^{re.escape(message)}$")
 
 
 def test_an_array_data_set_has_an_example_for_each_row():
@@ -50,7 +36,7 @@ def test_a_slice_of_a_data_set_is_one():
     assert data[2:8:3].arrays[0].tolist() == [2, 5]
     assert data[::-1].arrays[0].tolist() == list(range(9, -1, -1))
     assert len(data[20:]) == 0
-    part = Squares().subset([9, 4, 7, 2])[1::2]
+    part = Squares(0, 10).subset([9, 4, 7, 2])[1::2]
     assert [part[i] for i in range(len(part))] == [(4, 16), (2, 4)]
 
 
@@ -58,7 +44,7 @@ def test_a_slice_of_a_data_set_is_one():
     ("data", "row"),
     [
         (ArrayDataset(np.arange(5) * 10, np.arange(5)), lambda i: (i * 10, i)),
-        (Squares(), lambda i: (i, i * i)),
+        (Squares(0, 10), lambda i: (i, i * i)),
         (TextDataset(LETTERS, range(5), LETTERS), lambda i: (LETTERS[i], i)),
     ],
     ids=["arrays", "own class", "text"],
@@ -78,7 +64,7 @@ def test_a_subset_does_not_share_memory():
     assert x.tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("data", [ArrayDataset(np.arange(10), np.arange(10) ** 2), Squares()], ids=["arrays", "own class"])
+@pytest.mark.parametrize("data", [ArrayDataset(np.arange(10), np.arange(10) ** 2), Squares(0, 10)], ids=["arrays", "own class"])
 def test_a_split_parts_the_examples_by_chance_and_loses_none(data):
     a, b = data.split(0.8, seed=1)
     numbers = [a[i][0] for i in range(len(a))] + [b[i][0] for i in range(len(b))]
@@ -91,60 +77,40 @@ def test_a_split_parts_the_examples_by_chance_and_loses_none(data):
 
 
 def test_a_split_rounds_to_the_nearest_number():
-    assert [len(part) for part in Squares().split(0.26)] == [3, 7]
-    assert [len(part) for part in Squares().split(0.94)] == [9, 1]
+    assert [len(part) for part in Squares(0, 10).split(0.26)] == [3, 7]
+    assert [len(part) for part in Squares(0, 10).split(0.94)] == [9, 1]
 
 
-@pytest.mark.parametrize("fraction", [0, 0.04, 0.96, 1, -0.5, 1.5, float("nan")])
-def test_a_split_with_an_empty_part_is_refused(fraction):
-    with refused(ValueError, f"split expected a fraction that leaves examples on both sides, got {fraction} of 10; try 0.8"):
-        Squares().split(fraction)
+THREE = ArrayDataset(np.zeros(3))
+SPLIT = "split expected a fraction that leaves examples on both sides, got {} of 10; try 0.8"
+OUTSIDE = "ArrayDataset has 3 examples, got the index {}; use 0 to 2"
+NO_INDEX = "a data set expected an integer or a slice, got {!r}; for a list, call subset(list)"
+NO_LIST = "subset expected a list of integers, got {!r}; for a mask, pass np.flatnonzero(mask)"
+LENGTHS = "ArrayDataset expected arrays of equal length, one row per example, got shapes {}"
+DTYPE = "ArrayDataset expected arrays of a dtype that tensors support, got {}; convert it: array.astype(…)"
+LABELS = "TextDataset expected a label for each of 2 sentences, got shape (1,)"
 
 
-@pytest.mark.parametrize("index", [3, -4])
-def test_an_example_outside_is_refused(index):
-    message = f"ArrayDataset has 3 examples, got the index {index}; use 0 to 2"
-    with refused(IndexError, message):
-        ArrayDataset(np.zeros(3))[index]
-    with refused(IndexError, message):
-        ArrayDataset(np.zeros(3)).subset([0, index])
-
-
-@pytest.mark.parametrize("index", ["1", 1.0, None, [1, 2]])
-def test_a_number_that_is_none_is_refused(index):
-    with refused(TypeError, f"a data set expected an integer or a slice, got {index!r}; for a list, call subset(list)"):
-        ArrayDataset(np.zeros(3))[index]
-
-
-@pytest.mark.parametrize("indices", [[0.5], [True, False], [[0]], 1, "ab"])
-def test_numbers_that_are_none_are_refused(indices):
-    with refused(TypeError, f"subset expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)"):
-        Squares().subset(indices)
-
-
-@pytest.mark.parametrize(("arrays", "shapes"), [((np.zeros(3), np.zeros((2, 3))), "(3,), (2, 3)"), ((np.float64(1),), "()"), ((), "none")])
-def test_arrays_of_different_lengths_are_refused(arrays, shapes):
-    with refused(ValueError, f"ArrayDataset expected arrays of equal length, one row per example, got shapes {shapes}"):
-        ArrayDataset(*arrays)
-
-
-def test_numbers_that_no_tensor_holds_are_refused():
-    for dtype in ("complex128", "<U2", "object"):
-        message = f"ArrayDataset expected arrays of a dtype that tensors support, got {dtype}; convert it: array.astype(…)"
-        with refused(TypeError, message):
-            ArrayDataset(np.zeros(2, dtype))
-
-
-def test_a_data_set_without_its_two_methods_says_which():
-    with refused(NotImplementedError, "Dataset has no length; define __len__(self) in the subclass"):
-        len(Dataset())
-    with refused(NotImplementedError, "Dataset has no examples; define __getitem__(self, index) in the subclass"):
-        Dataset()[0]
-
-
-def test_a_sentence_without_a_label_is_refused():
-    with refused(ValueError, "TextDataset expected a label for each of 2 sentences, got shape (1,)"):
-        TextDataset(["good", "bad"], [1], ["negative", "positive"])
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [
+        *[(ValueError, lambda x=x: Squares(0, 10).split(x), SPLIT.format(x)) for x in (0, 0.04, 0.96, 1, -0.5, 1.5, float("nan"))],
+        *[(IndexError, lambda index=index: THREE[index], OUTSIDE.format(index)) for index in (3, -4)],
+        *[(IndexError, lambda index=index: THREE.subset([0, index]), OUTSIDE.format(index)) for index in (3, -4)],
+        *[(TypeError, lambda index=index: THREE[index], NO_INDEX.format(index)) for index in ("1", 1.0, None, [1, 2])],
+        *[(TypeError, lambda n=n: Squares(0, 10).subset(n), NO_LIST.format(n)) for n in ([0.5], [True, False], [[0]], 1, "ab")],
+        (ValueError, lambda: ArrayDataset(np.zeros(3), np.zeros((2, 3))), LENGTHS.format("(3,), (2, 3)")),
+        (ValueError, lambda: ArrayDataset(np.float64(1)), LENGTHS.format("()")),
+        (ValueError, lambda: ArrayDataset(), LENGTHS.format("none")),
+        *[(TypeError, lambda x=x: ArrayDataset(np.zeros(2, x)), DTYPE.format(x)) for x in ("complex128", "<U2", "object")],
+        (NotImplementedError, lambda: len(Dataset()), "Dataset has no length; define __len__(self) in the subclass"),
+        (NotImplementedError, lambda: Dataset()[0], "Dataset has no examples; define __getitem__(self, index) in the subclass"),
+        (ValueError, lambda: TextDataset(["good", "bad"], [1], ["negative", "positive"]), LABELS),
+    ],
+)
+def test_what_makes_no_data_set_or_part_is_refused(error, call, message):
+    with raises(error, message):
+        call()
 
 
 # Digits

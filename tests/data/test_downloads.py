@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from minitorch.data.files import Progress, data_home, decompress, download, find_file
+from tests.errors import raises
 
 CONTENT = bytes(range(256)) * 400
 HASH = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -54,11 +55,6 @@ def url(server):
     return f"http://127.0.0.1:{server.server_port}"
 
 
-def refused(kind, message):
-    """A context in which exactly this message is raised."""
-    return pytest.raises(kind, match=f"^{re.escape(message)}$")
-
-
 # The data directory
 
 
@@ -66,12 +62,9 @@ def test_the_data_directory_is_the_one_that_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("MINITORCH_DATA", str(tmp_path))
     monkeypatch.setitem(sys.modules, "platformdirs", None)  # as if it were not installed
     assert data_home() == tmp_path
-
-
-def test_a_tilde_stands_for_the_home_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MINITORCH_DATA", "~/films")
-    assert data_home() == tmp_path / "films"
+    assert data_home() == tmp_path / "films", "a tilde stands for the home directory"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the place of the cache differs from system to system; here stands Linux's")
@@ -93,7 +86,7 @@ def test_a_package_that_is_missing_is_named_with_the_remedy(monkeypatch, tmp_pat
         f"minitorch.data needs {name} to {purpose}; pip install pooch platformdirs, or put the files into a folder of your own "
         "and name it in the environment variable MINITORCH_DATA"
     )
-    with refused(ModuleNotFoundError, message):
+    with raises(ModuleNotFoundError, message):
         data_home() if name == "platformdirs" else download(tmp_path / "film.txt", [], HASH)
 
 
@@ -109,30 +102,25 @@ def test_the_first_file_that_is_there_is_found(tmp_path):
 # Downloads
 
 
-def test_a_download_is_the_file_and_leaves_nothing_else(url, tmp_path):
+@pytest.mark.parametrize("names", [["good"], ["missing", "wrong", "cut", "good"]], ids=["the first", "the next where one fails"])
+def test_a_download_is_the_file_and_leaves_nothing_else(url, tmp_path, names):
     path = tmp_path / "new folder" / "film.txt"
-    download(path, [f"{url}/good"], HASH)
+    download(path, [f"{url}/{name}" for name in names], HASH)
     assert path.read_bytes() == CONTENT
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_the_next_address_is_tried_where_one_fails(url, tmp_path):
-    download(tmp_path / "film.txt", [f"{url}/{name}" for name in ("missing", "wrong", "cut", "good")], HASH)
-    assert (tmp_path / "film.txt").read_bytes() == CONTENT
-
-
 def test_where_all_fail_the_message_says_why_and_what_to_do_and_no_file_is_left(url, tmp_path):
-    path = tmp_path / "film.txt"
-    closed = "http://127.0.0.1:9"
-    message = (
-        f"{path} expected to be downloaded, got nothing usable:\n"
-        f"  {url}/missing: HTTPError: 404 Client Error: Not Found for url: {url}/missing\n"
-        f"  {url}/wrong: the checksum does not match: the file is truncated or a different one\n"
-        f"  {url}/cut: no connection, or the connection was lost\n"
-        f"  {closed}/good: no connection, or the connection was lost\n"
-        "try again with a network connection, or fetch the file by other means and put it there"
-    )
-    with refused(OSError, message):
+    path, closed = tmp_path / "film.txt", "http://127.0.0.1:9"
+    lines = [
+        f"{path} expected to be downloaded, got nothing usable:",
+        f"  {url}/missing: HTTPError: 404 Client Error: Not Found for url: {url}/missing",
+        f"  {url}/wrong: the checksum does not match: the file is truncated or a different one",
+        f"  {url}/cut: no connection, or the connection was lost",
+        f"  {closed}/good: no connection, or the connection was lost",
+        "try again with a network connection, or fetch the file by other means and put it there",
+    ]
+    with raises(OSError, "\n".join(lines)):
         download(path, [f"{url}/missing", f"{url}/wrong", f"{url}/cut", f"{closed}/good"], HASH)
     assert list(tmp_path.iterdir()) == []
 
@@ -156,22 +144,16 @@ def test_a_download_that_is_killed_leaves_no_file_of_that_name(server, url, tmp_
     assert path.read_bytes() == CONTENT
 
 
-def test_progress_is_shown_in_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+@pytest.mark.parametrize(("terminal", "shown"), [(True, "\rfilm.txt: 1.0 of 4.0 MB\rfilm.txt: 2.5 of 4.0 MB\n"), (False, "")])
+def test_progress_is_shown_in_a_terminal_but_not_in_a_file(monkeypatch, capsys, terminal, shown):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     progress = Progress("film.txt")
     progress.total = 4_000_000
     progress.update(1_000_000)
     progress.reset()
     progress.update(2_500_000)
     progress.close()
-    assert capsys.readouterr().err == "\rfilm.txt: 1.0 of 4.0 MB\rfilm.txt: 2.5 of 4.0 MB\n"
-
-
-def test_progress_is_not_shown_in_a_file(capsys):
-    progress = Progress("film.txt")
-    progress.update(1_000_000)
-    progress.close()
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == shown
 
 
 # Compressed files
@@ -198,5 +180,5 @@ def test_a_file_is_unpacked_if_it_is_compressed(tmp_path):
 def test_a_damaged_compressed_file_is_refused_by_name(tmp_path, damage, problem):
     path = tmp_path / "film.gz"
     path.write_bytes(damage(gzip.compress(CONTENT, mtime=0)))
-    with refused(ValueError, f"{path} expected a complete gzip file, got {problem}; delete it to download it again, or copy it again"):
+    with raises(ValueError, f"{path} expected a complete gzip file, got {problem}; delete it to download it again, or copy it again"):
         decompress(path)

@@ -1,6 +1,5 @@
 """Working ahead: the same in the same order, errors in their place, and no thread that outlives its loop."""
 
-import re
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from minitorch.data import ArrayDataset, DataLoader, Dataset, RandomSampler
 from minitorch.data.prefetch import prefetch
+from tests.nn.checks import refuses
 
 WAIT = 60
 """Seconds after which a test that waits has failed."""
@@ -124,14 +124,11 @@ def test_a_loader_that_works_ahead_gives_the_same_batches(kind, prefetch):
 @pytest.mark.parametrize("done", [1, 2, 3])
 def test_the_state_counts_the_batches_that_were_given_not_those_prepared(kind, done):
     data, arguments = list(settings())[kind]
-    whole = DataLoader(data, **arguments)
+    whole, loader, resumed = (DataLoader(data, **arguments, prefetch=prefetch) for prefetch in (0, 5, 5))
     batches = dealt(whole) + dealt(whole)
-
-    loader = DataLoader(data, **arguments, prefetch=5)
     for number, _ in enumerate(loader, 1):
         if number == done:
             break
-    resumed = DataLoader(data, **arguments, prefetch=5)
     resumed.restore(loader.state())
     rest = dealt(resumed)
     while done + len(rest) < len(batches):
@@ -202,16 +199,10 @@ def test_a_loop_that_nobody_holds_any_more_ends_its_thread():
     del loop
 
 
-@pytest.mark.parametrize(
-    ("prefetch", "kind", "message"),
-    [
-        (-1, ValueError, "DataLoader expected prefetch >= 0, got -1; give a larger one"),
-        (1.5, TypeError, "DataLoader expected prefetch as a whole number, got 1.5; leave it out, or give one of at least 0"),
-    ],
-)
-def test_a_number_of_batches_that_is_none_is_refused(prefetch, kind, message):
-    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
-        DataLoader(Numbers(3), prefetch=prefetch)
+def test_a_number_of_batches_that_is_none_is_refused():
+    refuses(ValueError, "… expected prefetch >= 0, got -1; give a larger one", DataLoader, Numbers(3), prefetch=-1)
+    message = "… expected prefetch as a whole number, got 1.5; leave it out, or give one of at least 0"
+    refuses(TypeError, message, DataLoader, Numbers(3), prefetch=1.5)
 
 
 PROGRAM = """

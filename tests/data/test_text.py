@@ -10,40 +10,27 @@ import pytest
 from minitorch.data import SST2, GloVe, Sentences, TextDataset, Vocabulary
 from minitorch.data import sentiment as module
 from minitorch.data.sentences import BLAME, MAX_SENTENCES, PATTERNS, PRAISE, negate
-
-
-def refused(kind, message):
-    """A context in which exactly this message is raised."""
-    return pytest.raises(kind, match=f"^{re.escape(message)}$")
-
+from tests.errors import raises
+from tests.nn.checks import refuses
 
 # The synthetic set
 
 
 def test_half_of_the_sentences_are_for_the_film_and_no_two_are_the_same():
     data = Sentences()
-    assert len(data) == 800
+    assert len(data) == len(set(data.sentences)) == 800
     assert data.labels.tolist().count(1) == 400
-    assert len(set(data.sentences)) == 800
-    assert data.classes == ("negative", "positive")
-    assert data.labels.dtype == np.int64
-    sentence, label = data[0]
-    assert (type(sentence), type(label)) == (str, int)
+    assert (data.classes, data.labels.dtype) == (("negative", "positive"), np.int64)
+    assert tuple(map(type, data[0])) == (str, int)
     assert Sentences(7).labels.tolist().count(1) == 3
-
-
-def test_labels_come_in_no_order():
-    labels = Sentences().labels
-    assert 100 < np.count_nonzero(labels[1:] == labels[:-1]) < 700
-    assert 20 < labels[:100].sum() < 80
-
-
-def test_the_set_says_that_it_is_synthetic():
     assert repr(Sentences(20)) == "Sentences(20 synthetic sentences, 2 classes)"
     assert Sentences.__doc__.startswith("Synthetic")
 
 
-def test_the_seed_decides_the_sentences():
+def test_sentences_come_in_no_order_but_that_of_the_seed():
+    labels = Sentences().labels
+    assert 100 < np.count_nonzero(labels[1:] == labels[:-1]) < 700
+    assert 20 < labels[:100].sum() < 80
     assert Sentences(50, seed=3)[:].sentences == Sentences(50, seed=3).sentences
     assert Sentences(50, seed=3).sentences != Sentences(50, seed=4).sentences
 
@@ -63,19 +50,14 @@ def test_labels_follow_what_the_sentences_say():
     assert len(set(PATTERNS)) == 9
     for phrase in (" is not ", "nothing", "never", " , but ", "seldom", "found", "from", "a "):
         assert {label for sentence, label in data if phrase in sentence} == {0, 1}
+    assert negate("the plot is weak , but the cast is witty .") == "the plot is witty , but the cast is weak ."
 
 
 def test_counting_words_cannot_tell_all_sentences_apart():
-    data = Sentences()
     labels = {}
-    for sentence, label in data:
+    for sentence, label in Sentences():
         labels.setdefault(tuple(sorted(sentence.split())), set()).add(label)
-    both = sum(len(found) == 2 for found in labels.values())
-    assert both > 40, "so many pairs have the same words and different labels"
-
-
-def test_a_mirrored_sentence_says_the_opposite():
-    assert negate("the plot is weak , but the cast is witty .") == "the plot is witty , but the cast is weak ."
+    assert sum(len(found) == 2 for found in labels.values()) > 40, "so many pairs have the same words and different labels"
 
 
 def test_sentences_are_words_between_blanks():
@@ -86,7 +68,7 @@ def test_sentences_are_words_between_blanks():
 
 @pytest.mark.parametrize("count", [1, MAX_SENTENCES + 1, 10.0, "10"])
 def test_a_number_of_sentences_that_there_is_not_is_refused(count):
-    with refused(ValueError, f"Sentences expected a whole number of sentences from 2 to {MAX_SENTENCES}, got {count!r}; try 800"):
+    with raises(ValueError, f"Sentences expected a whole number of sentences from 2 to {MAX_SENTENCES}, got {count!r}; try 800"):
         Sentences(count)
 
 
@@ -129,50 +111,42 @@ def test_only_a_line_break_ends_a_line(folder):
     assert SST2("dev").sentences == ["caf\u00e9 \u0085 noir \u2028 rest"]
 
 
+WRONG = " line {} expected a sentence, a tab and the label 0 or 1, got {}; correct the line, or delete the file to download it again"
+NONE = " expected sentences with labels, got none; delete the file to download it again"
+
+
 @pytest.mark.parametrize(
-    ("content", "number", "shown"),
+    ("content", "message"),
     [
-        (b"sentence\tlabel\nfine\t1\nbad\n", 3, "'bad'"),  # cut off before the tab
-        (b"fine\t1\nbad\t", 2, "'bad\\t'"),  # and behind it
-        (b"fine\t1\nbad\t2\n", 2, "'bad\\t2'"),
-        (b"fine\t1\nbad\t-1\n", 2, "'bad\\t-1'"),
-        (b"fine\t1\n\nbad\t0\n", 2, "''"),
-        (b" \t1\n", 1, "' \\t1'"),
-        (b"3\tfine\t1\n", 1, "'3\\tfine\\t1'"),
-        (b"index\tsentence\n0\tfine\n", 1, "'index\\tsentence'"),  # GLUE's test set, without labels
-        (b"fine\t1\ncaf\xe9\t1\n", 2, "'caf\\\\xe9\\t1'"),  # Latin-1
-        (b"PK\x03\x04\n", 1, "'PK\\x03\\x04'"),
+        (b"sentence\tlabel\nfine\t1\nbad\n", WRONG.format(3, "'bad'")),  # cut off before the tab
+        (b"fine\t1\nbad\t", WRONG.format(2, "'bad\\t'")),  # and behind it
+        (b"fine\t1\nbad\t2\n", WRONG.format(2, "'bad\\t2'")),
+        (b"fine\t1\nbad\t-1\n", WRONG.format(2, "'bad\\t-1'")),
+        (b"fine\t1\n\nbad\t0\n", WRONG.format(2, "''")),
+        (b" \t1\n", WRONG.format(1, "' \\t1'")),
+        (b"3\tfine\t1\n", WRONG.format(1, "'3\\tfine\\t1'")),
+        (b"index\tsentence\n0\tfine\n", WRONG.format(1, "'index\\tsentence'")),  # GLUE's test set, without labels
+        (b"fine\t1\ncaf\xe9\t1\n", WRONG.format(2, "'caf\\\\xe9\\t1'")),  # Latin-1
+        (b"PK\x03\x04\n", WRONG.format(1, "'PK\\x03\\x04'")),
+        (b"", NONE),
+        (b"sentence\tlabel\n", NONE),
     ],
 )
-def test_a_wrong_line_is_refused_with_its_number(folder, content, number, shown):
+def test_a_wrong_line_is_refused_with_its_number(folder, content, message):
     path = folder / "dev.tsv"
     path.write_bytes(content)
-    message = (
-        f"{path} line {number} expected a sentence, a tab and the label 0 or 1, got {shown}; "
-        "correct the line, or delete the file to download it again"
-    )
-    with refused(ValueError, message):
+    with raises(ValueError, f"{path}{message}"):
         SST2("dev")
 
 
-@pytest.mark.parametrize("content", [b"", b"sentence\tlabel\n"])
-def test_a_file_without_sentences_is_refused(folder, content):
-    (folder / "dev.tsv").write_bytes(content)
-    with refused(ValueError, f"{folder / 'dev.tsv'} expected sentences with labels, got none; delete the file to download it again"):
-        SST2("dev")
-
-
-def test_a_part_of_another_name_is_refused():
-    with refused(ValueError, 'SST2 expected split="train", "dev" or "test", got \'valid\''):
+def test_other_parts_are_not_published(folder):
+    with raises(ValueError, 'SST2 expected split="train", "dev" or "test", got \'valid\''):
         SST2("valid")
-
-
-def test_the_labels_of_the_test_set_are_not_published(folder):
     message = (
         f"{folder / 'test.tsv'} expected a file of labeled sentences, got none; the test set published by GLUE has no labels: "
         'use SST2("dev"), or put your own file there, with a sentence, a tab and 0 or 1 in each line'
     )
-    with refused(FileNotFoundError, message):
+    with raises(FileNotFoundError, message):
         SST2("test")
 
 
@@ -206,12 +180,10 @@ def test_a_wrong_archive_is_refused_and_leaves_no_file(folder):
     message = f"{path} expected the archive of SST-2, got {{}}; delete it to download it again"
     archive(path, dev="fine\t1\n" * 100)
     content = path.read_bytes()
-    with refused(ValueError, message.format("one without SST-2/train.tsv")):
-        SST2("train")
+    refuses(ValueError, message.format("one without SST-2/train.tsv"), SST2, "train")
     for damaged in (content[:-30], content.replace(b"fine", b"bine", 1), b"", content.replace(b"\x14\0", b"\xff\0")):
         path.write_bytes(damaged)
-        with refused(ValueError, message.format("a damaged one")):
-            SST2("dev")
+        refuses(ValueError, message.format("a damaged one"), SST2, "dev")
     assert list(folder.iterdir()) == [path]
 
 
@@ -291,53 +263,39 @@ def test_of_a_word_that_comes_twice_the_first_vector_counts(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("a 1 2\nb 3 4\na 5 6\n")
     glove = GloVe.load(path)
-    assert glove.words == ["a", "b"]
-    assert glove.vectors.tolist() == [[1, 2], [3, 4]]
+    assert (glove.words, glove.vectors.tolist()) == (["a", "b"], [[1, 2], [3, 4]])
+    with raises(KeyError, repr("GloVe has no vector for 'c'; check first: word in glove")):
+        glove["c"]
 
 
-def test_a_word_without_a_vector_is_named():
-    glove = GloVe(["a"], np.zeros((1, 2), np.float32))
-    with refused(KeyError, repr("GloVe has no vector for 'b'; check first: word in glove")):
-        glove["b"]
+DAMAGED = " line {} expected a word and {} numbers, got {!r}…; the file is damaged or truncated: copy it again"
+FIRST = " line 1 expected a word and its numbers, got {}; put the text file of GloVe there"
 
 
 @pytest.mark.parametrize(
-    ("content", "number", "dim", "shown"),
+    ("content", "message"),
     [
-        (b"a 1 2\nb 3\n", 2, 2, "b 3"),  # cut off
-        (b"2 2\na 1 2\nb 3", 3, 2, "b 3"),
-        (b"2 2\na 1 2\nb 3 x\n", 3, 2, "b 3 x"),
-        (b"a 1 2\nb 3 nan\n", 2, 2, "b 3 nan"),
-        (b"a 1 2\nb 3 inf\n", 2, 2, "b 3 inf"),
-        (b"a 1 2\n\n", 2, 2, ""),
-        (b"2 99999999999\na 1 2\nb 3 4\n", 2, 99999999999, "a 1 2"),
-        (b"a 1 2\nb 1e60 3\n", 2, 2, "b 1e60 3"),
-        (b"3 2\n", 2, 2, ""),
-        (b"a 1 2\n 3 4\n", 2, 2, "3 4"),
-        (b"a 1 2\n\xff 3 4\n", 2, 2, "\ufffd 3 4"),
+        (b"a 1 2\nb 3\n", DAMAGED.format(2, 2, "b 3")),  # cut off
+        (b"2 2\na 1 2\nb 3", DAMAGED.format(3, 2, "b 3")),
+        (b"2 2\na 1 2\nb 3 x\n", DAMAGED.format(3, 2, "b 3 x")),
+        (b"a 1 2\nb 3 nan\n", DAMAGED.format(2, 2, "b 3 nan")),
+        (b"a 1 2\nb 3 inf\n", DAMAGED.format(2, 2, "b 3 inf")),
+        (b"a 1 2\n\n", DAMAGED.format(2, 2, "")),
+        (b"2 99999999999\na 1 2\nb 3 4\n", DAMAGED.format(2, 99999999999, "a 1 2")),
+        (b"a 1 2\nb 1e60 3\n", DAMAGED.format(2, 2, "b 1e60 3")),
+        (b"3 2\n", DAMAGED.format(2, 2, "")),
+        (b"a 1 2\n 3 4\n", DAMAGED.format(2, 2, "3 4")),
+        (b"a 1 2\n\xff 3 4\n", DAMAGED.format(2, 2, "\ufffd 3 4")),
+        (b"", FIRST.format([])),
+        (b"word\n", FIRST.format([b"word"])),
+        (b"\n", FIRST.format([])),
+        (f"4 3\n{LINES}".encode(), " expected 4 words, as its first line says, got 3; copy it again"),
     ],
 )
-def test_a_wrong_line_of_vectors_is_refused_with_its_number(tmp_path, content, number, dim, shown):
+def test_a_wrong_line_of_vectors_is_refused_with_its_number(tmp_path, content, message):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content)
-    message = f"{path} line {number} expected a word and {dim} numbers, got {shown!r}…; the file is damaged or truncated: copy it again"
-    with refused(ValueError, message):
-        GloVe.load(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"word\n", b"\n"])
-def test_a_file_without_vectors_is_refused(tmp_path, content):
-    path = tmp_path / "vectors.txt"
-    path.write_bytes(content)
-    first = content.split()
-    with refused(ValueError, f"{path} line 1 expected a word and its numbers, got {first}; put the text file of GloVe there"):
-        GloVe.load(path)
-
-
-def test_fewer_words_than_announced_are_refused(tmp_path):
-    path = tmp_path / "vectors.txt"
-    path.write_text(f"4 3\n{LINES}")
-    with refused(ValueError, f"{path} expected 4 words, as its first line says, got 3; copy it again"):
+    with raises(ValueError, f"{path}{message}"):
         GloVe.load(path)
 
 
@@ -348,7 +306,7 @@ def test_vectors_are_looked_for_in_the_data_directory(tmp_path, monkeypatch):
         f"{folder} expected a file glove.6B.50d.txt, got none; fetch https://nlp.stanford.edu/data/glove.6B.zip (862 MB) "
         "and unpack that file there, or pass another path: GloVe.load(path)"
     )
-    with refused(FileNotFoundError, message):
+    with raises(FileNotFoundError, message):
         GloVe.load()
     folder.mkdir()
     for name, word in [("glove_b.txt", "b"), ("glove_a.txt", "a"), ("other.txt", "c")]:

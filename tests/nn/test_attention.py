@@ -6,21 +6,11 @@ import pickle
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, tensor
+from minitorch import FastBackend, float32, float64, grad_check, manual_seed, tensor
 from minitorch.nn import MultiheadAttention, TransformerBlock
 from minitorch.nn.attention import scaled_dot_product_attention
 from tests.autograd.test_double_backward import assert_second_derivatives
-from tests.errors import raises
-
-BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
-
-
-def random(shape, seed=0):
-    return np.random.default_rng([seed, *shape]).standard_normal(shape)
-
-
-def leaf(values, backend=SimpleBackend):
-    return tensor(values, backend, requires_grad=True)
+from tests.nn.checks import leaf, random, refuses
 
 
 def expected_attention(query, key, value, seen=None, added=0.0, scale=None):
@@ -34,17 +24,6 @@ def expected_attention(query, key, value, seen=None, added=0.0, scale=None):
 # The function
 
 
-@BACKENDS
-def test_a_query_gets_the_mean_of_values_weighted_by_key_similarity(backend):
-    key = tensor([[0.0, 1.0], [0.0, -1.0]], backend)
-    value = tensor([[10.0], [20.0]], backend)
-    same = scaled_dot_product_attention(tensor([[5.0, 0.0]], backend), key, value)
-    assert same.tolist() == [[15]]
-    first = scaled_dot_product_attention(tensor([[0.0, math.log(2)]], backend), key, value, scale=0.5)  # 2^½ against 2^-½: 2 to 1
-    assert first.tolist() == [[pytest.approx(40 / 3)]]
-
-
-@BACKENDS
 @pytest.mark.parametrize(
     "sizes", [((2, 3, 4), (2, 5, 4), (2, 5, 2)), ((2, 1, 3, 2), (3, 3, 2), (3, 3, 2)), ((4, 2), (2, 2), (2, 3))], ids=str
 )
@@ -66,7 +45,6 @@ def test_masks_hide_keys_or_add_to_their_scores(backend, sizes):
         np.testing.assert_allclose(scaled_dot_product_attention(q, k, v, **settings).to_numpy(), expected, rtol=1e-11, atol=1e-13)
 
 
-@BACKENDS
 def test_gradients_agree_with_finite_differences(backend):
     query, key, value, added = random((1, 3, 2)), random((2, 3, 2), 1), random((2, 3, 2), 2), random((3, 3), 3)
     tensors = [tensor(x, backend) for x in (query, key, value)]
@@ -77,29 +55,24 @@ def test_gradients_agree_with_finite_differences(backend):
     grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, seen) * factors, *tensors)
 
 
-@BACKENDS
 def test_gradients_have_gradients(backend):
     shapes = [random((2, 2), i) for i in range(3)]
     assert_second_derivatives(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), shapes, backend)
 
 
 def test_incompatible_arguments_are_refused():
-    op, x = "scaled_dot_product_attention", tensor(random((3, 2)))
-    with raises(TypeError, f"{op} expected a Tensor of floats as key, got int64; make one with tensor(...)"):
-        scaled_dot_product_attention(x, tensor(np.ones((3, 2), int)), x)
-    with raises(ValueError, f"{op} expected value of at least 2 dimensions, got shape (2,)"):
-        scaled_dot_product_attention(x, x, x[0])
-    shapes = f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got"
-    with raises(ValueError, f"{shapes} (3, 2), (2, 3) and (3, 2)"):
-        scaled_dot_product_attention(x, x.t(), x)
-    with raises(ValueError, f"{shapes} (3, 2), (0, 2) and (0, 2)"):
-        scaled_dot_product_attention(x, x[:0], x[:0])
-    with raises(ValueError, f"{op} expected a mask that broadcasts to the scores, (3, 3), got (2, 3)"):
-        scaled_dot_product_attention(x, x, x, tensor(np.ones((2, 3))))
-    with raises(TypeError, f"{op} expected a Tensor of bool or floats as mask, got int64; convert it, for example with x != 0"):
-        scaled_dot_product_attention(x, x, x, tensor(np.ones((3, 3), int)))
-    with raises(ValueError, f"{op} expected dropout_p from 0 to 1, got 1.5; it is the probability that a weight is zeroed"):
-        scaled_dot_product_attention(x, x, x, dropout_p=1.5)
+    op, x, integer = scaled_dot_product_attention, tensor(random((3, 2))), tensor(np.ones((3, 2), int))
+    refuses(TypeError, "… expected a Tensor of floats as key, got int64; make one with tensor(...)", op, x, integer, x)
+    refuses(ValueError, "… expected value of at least 2 dimensions, got shape (2,)", op, x, x, x[0])
+    shapes = "… expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got {}"
+    refuses(ValueError, shapes.format("(3, 2), (2, 3) and (3, 2)"), op, x, x.t(), x)
+    refuses(ValueError, shapes.format("(3, 2), (0, 2) and (0, 2)"), op, x, x[:0], x[:0])
+    refuses(ValueError, "… expected a mask that broadcasts to the scores, (3, 3), got (2, 3)", op, x, x, x, tensor(np.ones((2, 3))))
+    message = "… expected a Tensor of bool or floats as mask, got int64; convert it, for example with x != 0"
+    refuses(TypeError, message, op, x, x, x, tensor(np.ones((3, 3), int)))
+    refuses(
+        ValueError, "… expected dropout_p from 0 to 1, got 1.5; it is the probability that a weight is zeroed", op, x, x, x, dropout_p=1.5
+    )
 
 
 # The layers
@@ -118,8 +91,8 @@ def test_one_head_with_identity_matrices_is_plain_attention():
 def test_initial_weights_follow_glorot_and_have_pytorch_names():
     manual_seed(0)
     layer = MultiheadAttention(20, 4, backend=FastBackend, dtype=float32)
-    shapes = [("in_proj_weight", (60, 20)), ("in_proj_bias", (60,)), ("out_proj.weight", (20, 20)), ("out_proj.bias", (20,))]
-    assert [(name, x.shape) for name, x in layer.state_dict().items()] == shapes
+    shapes = {"in_proj_weight": (60, 20), "in_proj_bias": (60,), "out_proj.weight": (20, 20), "out_proj.bias": (20,)}
+    assert {name: x.shape for name, x in layer.state_dict().items()} == shapes
     weight, bound = layer.in_proj_weight.value.to_numpy(), math.sqrt(6 / 80)
     assert 0.95 * bound < abs(weight).max() <= bound
     assert abs(layer.out_proj.weight.value.to_numpy()).max() > 0.95 * math.sqrt(6 / 40)
@@ -138,31 +111,24 @@ def test_the_summary_counts_operations():
 
 
 def test_layers_refuse_incompatible_arguments():
-    name = "MultiheadAttention"
-    with raises(ValueError, f"{name} expected num_heads that divides embed_dim, 6, got 4"):
-        MultiheadAttention(6, 4)
-    with raises(ValueError, f"{name} expected embed_dim and num_heads of at least 1, got 6, 0"):
-        MultiheadAttention(6, 0)
-    with raises(ValueError, f"{name} expected dropout from 0 to 1, got 2; it is the probability that a weight is zeroed"):
-        MultiheadAttention(6, 2, 2)
-    with raises(ValueError, f"{name} expected kdim and vdim of at least 1, got 0, 6"):
-        MultiheadAttention(6, 2, kdim=0)
-    with raises(TypeError, f"{name} expected embed_dim and num_heads as integers, got '6', 2"):
-        MultiheadAttention("6", 2)
+    refuses(ValueError, "… expected num_heads that divides embed_dim, 6, got 4", MultiheadAttention, 6, 4)
+    refuses(ValueError, "… expected embed_dim and num_heads of at least 1, got 6, 0", MultiheadAttention, 6, 0)
+    message = "… expected dropout from 0 to 1, got 2; it is the probability that a weight is zeroed"
+    refuses(ValueError, message, MultiheadAttention, 6, 2, 2)
+    refuses(ValueError, "… expected kdim and vdim of at least 1, got 0, 6", MultiheadAttention, 6, 2, kdim=0)
+    refuses(TypeError, "… expected embed_dim and num_heads as integers, got '6', 2", MultiheadAttention, "6", 2)
     layer, x = MultiheadAttention(2, 1), tensor(random((3, 4, 2)))
-    shapes = f"{name} expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got"
-    with raises(ValueError, f"{shapes} (3, 4, 2), (3, 2, 2) and (3, 2, 2)"):
-        layer(x, x[:, :2], x[:, :2])
-    with raises(ValueError, f"{name} expected key_padding_mask of shape (4, 3) or (3,), got (3, 4)"):
-        layer(x, x, x, tensor(np.zeros((3, 4), bool)))
-    with raises(ValueError, f"{name} expected attn_mask of shape (3, 3) or (4, 3, 3), got (4, 3)"):
-        layer(x, x, x, attn_mask=tensor(np.zeros((4, 3), bool)))
-    with raises(TypeError, f"{name} expected a Tensor of bool or floats as attn_mask, got int64; convert it, for example with x != 0"):
-        layer(x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
-    with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 'tanh'"):
-        TransformerBlock(2, 1, activation="tanh")
-    with raises(ValueError, "TransformerBlock expected activation relu or gelu, or a function, got 3"):
-        TransformerBlock(2, 1, activation=3)
+    message = "… expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got {}"
+    refuses(ValueError, message.format("(3, 4, 2), (3, 2, 2) and (3, 2, 2)"), layer, x, x[:, :2], x[:, :2])
+    message = "… expected key_padding_mask of shape (4, 3) or (3,), got (3, 4)"
+    refuses(ValueError, message, layer, x, x, x, tensor(np.zeros((3, 4), bool)))
+    message = "… expected attn_mask of shape (3, 3) or (4, 3, 3), got (4, 3)"
+    refuses(ValueError, message, layer, x, x, x, attn_mask=tensor(np.zeros((4, 3), bool)))
+    message = "… expected a Tensor of bool or floats as attn_mask, got int64; convert it, for example with x != 0"
+    refuses(TypeError, message, layer, x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
+    for wrong in ("tanh", 3):
+        message = f"… expected activation relu or gelu, or a function, got {wrong!r}"
+        refuses(ValueError, message, TransformerBlock, 2, 1, activation=wrong)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
@@ -218,7 +184,6 @@ PADDING = np.array([[False, False, True], [False, False, False]])
 HIDDEN = np.triu(np.ones((3, 3), bool), 1)
 
 
-@BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_multi_head_attention_agrees_with_pytorch(backend, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
@@ -247,7 +212,6 @@ def test_multi_head_attention_agrees_with_pytorch(backend, dtype):
     compare_layers(*pair(), lambda layer, xs, _: layer(*xs), [x[:, 0] for x in (last, *alike)], backend, tolerance)
 
 
-@BACKENDS
 @pytest.mark.parametrize("settings", [{}, {"activation": "gelu", "bias": False}, {"norm_first": False, "layer_norm_eps": 0.1}], ids=str)
 def test_transformer_blocks_agree_with_pytorch(backend, settings):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
@@ -264,22 +228,3 @@ def test_transformer_blocks_agree_with_pytorch(backend, settings):
             return [layer(xs[0], src_mask=torch.tensor(HIDDEN), is_causal=True)]
 
         compare_layers(ours, theirs, call, [x], backend, tolerance)
-
-
-def test_attention_agrees_with_pytorch():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    theirs = torch.nn.functional.scaled_dot_product_attention
-    values = [random((2, 2, 4, 3), i) for i in range(3)]
-    for settings in ({}, {"is_causal": True}, {"scale": 0.3}, {"attn_mask": np.tri(4, dtype=bool)}, {"attn_mask": random((4, 4), 5)}):
-        b = [torch.tensor(x, requires_grad=True) for x in values]
-        expected = theirs(*b, **{k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()})
-        expected.backward(torch.tensor(values[1]))
-        for backend in (SimpleBackend, FastBackend):
-            a = [leaf(x, backend) for x in values]
-            got = scaled_dot_product_attention(
-                *a, **{k: tensor(v, backend) if isinstance(v, np.ndarray) else v for k, v in settings.items()}
-            )
-            got.backward(tensor(values[1], backend))
-            np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=1e-10, atol=1e-12)
-            for x, y in zip(a, b, strict=True):
-                np.testing.assert_allclose(x.grad.to_numpy(), y.grad.numpy(), rtol=1e-10, atol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 
 from minitorch import tensor
 from minitorch.nn import Linear, Module, ModuleDict, ModuleList, ReLU, Sequential
-from tests.errors import raises
+from tests.nn.checks import refuses
 
 
 class Plus(Module):
@@ -34,8 +34,7 @@ def test_a_sequence_runs_in_order_and_can_be_indexed_sliced_and_extended():
     assert [(name, module.number) for name, module in sequence.named_children()] == [("0", 1.0), ("1", 10.0), ("2", 1000.0)]
     assert last[-1].number == 100.0
     for use in (lambda: sequence[3], lambda: sequence.__setitem__(3, Plus(0.0))):
-        with raises(IndexError, "Sequential expected an index of its 3 modules, got 3"):
-            use()
+        refuses(IndexError, "Sequential expected an index of its 3 modules, got 3", use)
 
 
 def test_appending_to_a_slice_replaces_no_module():
@@ -66,8 +65,7 @@ def test_a_list_of_modules_behaves_like_a_list_and_names_by_position():
     assert [name for name, _ in modules.named_children()] == ["0", "1", "2"]
     assert [module.number for module in modules[:2]] == [-1.0, 5.0]
     assert isinstance(modules[:2], ModuleList)
-    with raises(IndexError, "ModuleList expected an index of its 3 modules, got -4"):
-        modules[-4]
+    refuses(IndexError, "ModuleList expected an index of its 3 modules, got -4", lambda: modules[-4])
 
 
 def test_a_failed_change_leaves_a_list_of_modules_unchanged():
@@ -76,8 +74,7 @@ def test_a_failed_change_leaves_a_list_of_modules_unchanged():
         with pytest.raises(TypeError, match=r"^ModuleList expected Modules, got builtin_function_or_method as '[01]'; call"):
             change()
         assert [module.number for module in modules] == [1.0, 2.0]
-    with raises(TypeError, "ModuleList expected a list of Modules, got ReLU; write [module] for one"):
-        ModuleList(ReLU())
+    refuses(TypeError, "… expected a list of Modules, got ReLU; write [module] for one", ModuleList, ReLU())
 
 
 def test_a_dictionary_of_modules_behaves_like_a_dictionary():
@@ -89,8 +86,7 @@ def test_a_dictionary_of_modules_behaves_like_a_dictionary():
     assert [list(modules.keys()), [module.number for module in modules.values()]] == [["one", "two"], [11.0, 2.0]]
     del modules["one"]
     assert list(modules) == ["two"]
-    with raises(KeyError, repr("ModuleDict expected one of two, got 'three'")):
-        modules["three"]
+    refuses(KeyError, repr("ModuleDict expected one of two, got 'three'"), lambda: modules["three"])
 
 
 @pytest.mark.parametrize("container", [lambda: Sequential(abs), lambda: ModuleList([ReLU(), abs]), lambda: ModuleDict({"a": abs})])
@@ -102,8 +98,7 @@ def test_anything_but_a_module_is_refused(container):
 
 
 def test_names_must_be_valid_attributes():
+    message = "… expected a name without a dot that is no attribute of it, got {!r}; choose another"
     for name in ("", "a.b", "training", "forward"):
-        with raises(ValueError, f"ModuleDict expected a name without a dot that is no attribute of it, got {name!r}; choose another"):
-            ModuleDict({name: ReLU()})
-    with raises(TypeError, "ModuleDict expected names as strings, got 1"):
-        ModuleDict({1: ReLU()})
+        refuses(ValueError, message.format(name), ModuleDict, {name: ReLU()})
+    refuses(TypeError, "… expected names as strings, got 1", ModuleDict, {1: ReLU()})

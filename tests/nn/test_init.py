@@ -7,7 +7,7 @@ import pytest
 
 from minitorch import FastBackend, float32, manual_seed, zeros
 from minitorch.nn import Linear, Parameter, init
-from tests.errors import raises
+from tests.nn.checks import refuses
 
 UNIFORM = [
     (lambda x: init.uniform_(x, -3.0, 1.0), -1.0, 2.0),
@@ -81,17 +81,12 @@ def test_unknown_names_are_refused():
     for fill in (init.zeros_, init.uniform_, init.xavier_uniform_, init.kaiming_normal_):
         for wrong in (None, np.zeros((2, 2)), Parameter(1.0)):
             kind = "float" if isinstance(wrong, Parameter) else type(wrong).__name__
-            with raises(TypeError, message.format(kind)):
-                fill(wrong)
-    with raises(ValueError, "uniform_ expected a of at most b, got 1.0 and 0.5"):
-        init.uniform_(zeros((3,)), 1.0, 0.5)
-    with raises(ValueError, "normal_ expected std of at least 0, got -1"):
-        init.normal_(zeros((3,)), std=-1)
-    with raises(ValueError, "a fan expected weights of shape (out, in, …), got (0, 0); for a bias use zeros_ or uniform_"):
-        init.xavier_normal_(zeros((0, 0)))
-    with raises(ValueError, "a fan expected weights of shape (out, in, …), got (3,); for a bias use zeros_ or uniform_"):
-        init.xavier_normal_(zeros((3,)))
-    with raises(ValueError, 'Kaiming weights expected mode "fan_in" or "fan_out", got \'fan\''):
-        init.kaiming_normal_(zeros((3, 2)), mode="fan")
-    with raises(ValueError, "calculate_gain expected one of linear, conv1d, conv2d, sigmoid, tanh, relu, selu, leaky_relu, got 'swish'"):
-        init.kaiming_uniform_(zeros((3, 2)), nonlinearity="swish")
+            refuses(TypeError, message.format(kind), fill, wrong)
+    refuses(ValueError, "… expected a of at most b, got 1.0 and 0.5", init.uniform_, zeros((3,)), 1.0, 0.5)
+    refuses(ValueError, "… expected std of at least 0, got -1", init.normal_, zeros((3,)), std=-1)
+    for shape in ((0, 0), (3,)):
+        message = f"a fan expected weights of shape (out, in, …), got {shape}; for a bias use zeros_ or uniform_"
+        refuses(ValueError, message, init.xavier_normal_, zeros(shape))
+    refuses(ValueError, 'Kaiming weights expected mode "fan_in" or "fan_out", got \'fan\'', init.kaiming_normal_, zeros((3, 2)), mode="fan")
+    message = "calculate_gain expected one of linear, conv1d, conv2d, sigmoid, tanh, relu, selu, leaky_relu, got 'swish'"
+    refuses(ValueError, message, init.kaiming_uniform_, zeros((3, 2)), nonlinearity="swish")

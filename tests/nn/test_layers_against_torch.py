@@ -36,6 +36,7 @@ LAYERS = [
     row("MaxPool2d", (3, 2), stride=(1, 2), padding=(1, 0), on=[IMAGE]),
     row("MaxPool2d", 3, 2, 1, on=[WITH_NAN]),
     row("MaxPool2d", 2, on=[np.where(IMAGE > 0, -np.inf, IMAGE)]),
+    *[row("MaxPool2d", size, 1, on=[np.round(IMAGE)]) for size in (2, (2, 3))],  # windows with equal elements
     row("AvgPool2d", 2, on=[IMAGE]),
     row("AvgPool2d", (3, 2), (1, 2), (1, 0), on=[IMAGE]),
     row("AvgPool2d", 3, 2, 1, on=[np.where(IMAGE > 1.5, np.inf, IMAGE)]),
@@ -130,6 +131,8 @@ FUNCTIONS = [
     row("rms_norm", (3, 4), on=[x(2, 3, 4)]),
     row("scaled_dot_product_attention", on=[x(2, 5, 4), x(2, 3, 4, seed=1), x(2, 3, 6)]),
     row("scaled_dot_product_attention", is_causal=True, scale=0.3, on=[x(2, 4, 4), x(2, 4, 4, seed=1), x(2, 4, 4, seed=2)]),
+    row("scaled_dot_product_attention", attn_mask=np.tri(4, dtype=bool), on=[x(2, 4, 4), x(2, 4, 4, seed=1), x(2, 4, 4, seed=2)]),
+    row("scaled_dot_product_attention", attn_mask=x(4, 4), on=[x(2, 4, 4), x(2, 4, 4, seed=1), x(2, 4, 4, seed=2)]),
     row("adaptive_max_pool2d", (3, 5), on=[IMAGE]),
     row("adaptive_max_pool2d", (None, 2), on=[IMAGE]),
     row("adaptive_max_pool2d", 1, on=[IMAGE]),

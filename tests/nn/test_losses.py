@@ -1,24 +1,29 @@
-"""Losses: values by hand and from NumPy, gradients from finite differences, and a comparison with PyTorch."""
+"""Losses, as functions and layers: values by hand and from NumPy, gradients, weights, and ignored samples."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis.strategies import integers
 
 from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, int32, tensor
-from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
-from tests.errors import raises
+from minitorch.nn import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
+from minitorch.nn.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)
+from tests.autograd.test_double_backward import assert_second_derivatives
+from tests.nn.checks import leaf, refuses
 
-BACKENDS = pytest.mark.parametrize("backend", [SimpleBackend, FastBackend], ids=lambda backend: backend.name)
 REDUCED = pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 LOGITS = np.array([[1.0, -2.0, 0.5], [3.0, 3.0, -1.0], [0.0, 0.0, 0.0], [-4.0, 2.0, 9.0]])
 CLASSES = np.array([2, 0, 1, 1])
-
-
-def leaf(values, backend=SimpleBackend, dtype=None):
-    return tensor(values, backend, requires_grad=True, dtype=dtype)
 
 
 def reduce_losses(losses, reduction):
@@ -34,7 +39,6 @@ def softmax(logits):
 # Multiclass classification
 
 
-@BACKENDS
 @REDUCED
 def test_cross_entropy_is_the_negative_log_probability_of_the_right_class(backend, reduction):
     losses = -np.log(softmax(LOGITS)[range(4), CLASSES])
@@ -43,16 +47,6 @@ def test_cross_entropy_is_the_negative_log_probability_of_the_right_class(backen
     np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
 
 
-@BACKENDS
-def test_the_default_reduction_is_the_mean(backend):
-    """Two rows with equal logits, for two and for four classes."""
-    two = cross_entropy(tensor([[5.0, 5.0], [1.0, 1.0]], backend), tensor(np.array([0, 1]), backend))
-    assert two.item() == pytest.approx(math.log(2), rel=1e-15)
-    four = cross_entropy(tensor([[5.0] * 4], backend), tensor(np.array([3]), backend))
-    assert four.item() == pytest.approx(math.log(4), rel=1e-15)
-
-
-@BACKENDS
 @REDUCED
 def test_the_gradient_of_cross_entropy_is_softmax_minus_the_target(backend, reduction):
     logits = leaf(LOGITS, backend)
@@ -64,14 +58,6 @@ def test_the_gradient_of_cross_entropy_is_softmax_minus_the_target(backend, redu
     np.testing.assert_allclose(logits.grad.to_numpy(), rows * each, atol=1e-15)
 
 
-@BACKENDS
-def test_the_gradient_of_cross_entropy_agrees_with_finite_differences(backend):
-    target = tensor(CLASSES, backend)
-    grad_check(lambda x: cross_entropy(x, target, reduction="sum"), tensor(LOGITS, backend))
-    grad_check(lambda x: cross_entropy(x, target, reduction="none") * cross_entropy(x, target, reduction="none"), tensor(LOGITS, backend))
-
-
-@BACKENDS
 def test_a_backward_that_keeps_the_graph_can_be_repeated(backend):
     logits = leaf(LOGITS, backend)
     loss = cross_entropy(logits, tensor(CLASSES, backend))
@@ -81,7 +67,6 @@ def test_a_backward_that_keeps_the_graph_can_be_repeated(backend):
     np.testing.assert_array_equal(logits.grad.to_numpy(), 2 * once)
 
 
-@BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_logits_and_classes_may_have_any_layout(backend, dtype):
     wide = np.asarray(np.random.default_rng(0).standard_normal((2, 3, 8)), dtype)
@@ -92,7 +77,6 @@ def test_logits_and_classes_may_have_any_layout(backend, dtype):
     np.testing.assert_allclose(loss.to_numpy(), expected, rtol=1e-12 if dtype == float64 else 1e-5)
 
 
-@BACKENDS
 def test_one_class_has_loss_0_and_an_empty_batch_has_no_mean(backend):
     assert cross_entropy(tensor([[7.0], [-7.0]], backend), tensor(np.array([0, 0]), backend), reduction="none").tolist() == [0.0, 0.0]
     nothing = tensor(np.zeros((0, 3)), backend), tensor(np.zeros(0, np.int64), backend)
@@ -100,7 +84,6 @@ def test_one_class_has_loss_0_and_an_empty_batch_has_no_mean(backend):
     assert math.isnan(cross_entropy(*nothing).item())
 
 
-@BACKENDS
 def test_an_impossible_class_has_an_infinite_loss_and_nan_stays_nan(backend):
     logits = tensor([[0.0, -math.inf], [0.0, -math.inf], [0.0, math.nan]], backend)
     losses = cross_entropy(logits, tensor(np.array([0, 1, 0]), backend), reduction="none").to_numpy()
@@ -109,11 +92,12 @@ def test_an_impossible_class_has_an_infinite_loss_and_nan_stays_nan(backend):
     assert math.isnan(losses[2])
 
 
-@given(integers(1, 40), integers(1, 40), integers(0, 2**32))
+@settings(max_examples=20)
+@given(integers(1, 20), integers(1, 20), integers(0, 2**32))
 @example(64, 64, 0)
 @example(1, 300, 0)
 @example(300, 1, 0)
-@example(3, 5000, 0)
+@example(2, 4100, 0)  # more classes than one block holds
 def test_cross_entropy_of_any_size_agrees_on_both_backends(samples, classes, seed):
     rng = np.random.default_rng(seed)
     logits, target = rng.normal(0, 5, (samples, classes)), rng.integers(0, classes, samples)
@@ -129,17 +113,20 @@ def test_cross_entropy_of_any_size_agrees_on_both_backends(samples, classes, see
         np.testing.assert_allclose(grad, (probabilities - np.eye(classes)[target]) / samples, atol=1e-13)
 
 
-@BACKENDS
+SHARES = np.array([[0.5, 0.25, 0.25], [1, 0, 0], [0, 0, 1], [0.1, 0.2, 0.7]])
+
+
 @REDUCED
 def test_targets_may_be_probabilities_of_classes(backend, reduction):
-    shares = np.array([[0.5, 0.25, 0.25], [1, 0, 0], [0, 0, 1], [0.1, 0.2, 0.7]])
-    losses = -(shares * np.log(softmax(LOGITS))).sum(1)
-    got = cross_entropy(tensor(LOGITS, backend), tensor(shares, backend), reduction=reduction)
+    losses = -(SHARES * np.log(softmax(LOGITS))).sum(1)
+    got = cross_entropy(tensor(LOGITS, backend), tensor(SHARES, backend), reduction=reduction)
     np.testing.assert_allclose(got.to_numpy(), reduce_losses(losses, reduction), rtol=1e-13)
-    grad_check(lambda x, t: cross_entropy(x, t), tensor(LOGITS, backend), tensor(0.8 * shares + 0.05, backend))
 
 
-@BACKENDS
+def test_the_gradient_by_probabilities_agrees_with_finite_differences(backend):
+    grad_check(lambda x, t: cross_entropy(x, t), tensor(LOGITS[:2], backend), tensor(0.8 * SHARES[::3] + 0.05, backend))
+
+
 @REDUCED
 def test_nll_loss_is_the_negative_input_at_the_right_class(backend, reduction):
     logs = np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
@@ -154,7 +141,6 @@ def test_nll_loss_is_the_negative_input_at_the_right_class(backend, reduction):
 # Binary classification
 
 
-@BACKENDS
 @REDUCED
 def test_binary_cross_entropy_is_the_negative_log_probability_of_the_target(backend, reduction):
     p, t = np.array([[0.25, 0.5], [0.9, 0.1]]), np.array([[1.0, 0.0], [1.0, 0.25]])
@@ -164,7 +150,6 @@ def test_binary_cross_entropy_is_the_negative_log_probability_of_the_target(back
     grad_check(lambda x, y: binary_cross_entropy(x, y, reduction=reduction), tensor(p, backend), tensor(0.5 * t + 0.2, backend))
 
 
-@BACKENDS
 def test_a_probability_of_0_costs_100_and_has_a_finite_gradient(backend):
     p = leaf([0.0, 1.0, 0.0, 1.0], backend)
     losses = binary_cross_entropy(p, tensor([1.0, 0.0, 0.0, 1.0], backend), reduction="none")
@@ -173,12 +158,10 @@ def test_a_probability_of_0_costs_100_and_has_a_finite_gradient(backend):
     np.testing.assert_allclose(p.grad.to_numpy(), [-1e12, 1e12, 0.0, 0.0])
 
 
-@BACKENDS
 def test_a_small_probability_keeps_its_precision(backend):
     assert binary_cross_entropy(tensor([1e-20], backend), tensor([0.0], backend)).item() == pytest.approx(1e-20, rel=1e-12, abs=0)
 
 
-@BACKENDS
 @REDUCED
 def test_the_loss_of_logits_is_that_of_their_sigmoid(backend, reduction):
     x, t = np.array([[0.0, 2.0], [-3.0, 0.5]]), np.array([[1.0, 0.0], [0.0, 0.25]])
@@ -189,7 +172,6 @@ def test_the_loss_of_logits_is_that_of_their_sigmoid(backend, reduction):
     grad_check(lambda x, y: binary_cross_entropy_with_logits(x, y, reduction=reduction), tensor(x, backend), tensor(0.5 * t + 0.2, backend))
 
 
-@BACKENDS
 def test_binary_logits_of_a_thousand_are_exact(backend):
     x = leaf([1000.0, 1000.0, -1000.0, -1000.0, 0.0], backend)
     losses = binary_cross_entropy_with_logits(x, tensor([1.0, 0.0, 1.0, 0.0, 1.0], backend), reduction="none")
@@ -201,7 +183,6 @@ def test_binary_logits_of_a_thousand_are_exact(backend):
 # Regression
 
 
-@BACKENDS
 @REDUCED
 def test_mse_loss_is_the_squared_difference(backend, reduction):
     x, t = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[1.0, 0.0], [4.0, 2.0]])
@@ -216,81 +197,151 @@ PAIRS = [binary_cross_entropy, binary_cross_entropy_with_logits, mse_loss]
 
 
 @pytest.mark.parametrize("loss", PAIRS, ids=lambda loss: loss.__name__)
-def test_integer_and_bool_targets_take_the_dtype_of_the_input(loss):
+def test_integer_and_bool_targets_take_the_dtype_of_the_input_and_have_its_shape(loss):
     x = tensor([0.25, 0.5], FastBackend, dtype=float32)
     for target in ([1, 0], [True, False]):
         got = loss(x, tensor(np.array(target), FastBackend))
         assert (got.dtype, got.item()) == (float32, loss(x, tensor([1.0, 0.0], FastBackend, dtype=float32)).item())
-
-
-@pytest.mark.parametrize("loss", PAIRS, ids=lambda loss: loss.__name__)
-def test_elementwise_losses_need_equal_shapes(loss):
-    message = f"{loss.__name__} expected input and target of the same shape, got (2, 1) and (2,); view one as the other"
-    with raises(ValueError, message):
-        loss(tensor([[0.5], [0.5]]), tensor([1.0, 0.0]))
+    message = "… expected input and target of the same shape, got (2, 1) and (2,); view one as the other"
+    refuses(ValueError, message, loss, tensor([[0.5], [0.5]]), tensor([1.0, 0.0]))
 
 
 @pytest.mark.parametrize("loss", [cross_entropy, nll_loss], ids=lambda loss: loss.__name__)
-@BACKENDS
 def test_invalid_rows_and_classes_are_refused(loss, backend):
-    name, x = loss.__name__, tensor(LOGITS, backend)
-    with raises(ValueError, f"{name} expected input of shape (N, C) with at least one class, got (3,)"):
-        loss(x[0], tensor(np.array([1]), backend))
-    with raises(ValueError, f"{name} expected input of shape (N, C) with at least one class, got (4, 0)"):
-        loss(x[:, :0], tensor(CLASSES, backend))
-    asked = f"{name} expected as target the classes of 4 samples, int64 of shape (4,), for input of shape (4, 3), got"
-    with raises(ValueError, f"{asked} int64 of shape (3,)"):
-        loss(x, tensor(CLASSES[:3], backend))
-    with raises(TypeError, f"{asked} float64 of shape (4,)"):
-        loss(x, tensor([2.0, 0.0, 1.0, 1.0], backend))
+    x, target = tensor(LOGITS, backend), tensor(CLASSES, backend)
+    rows = "… expected input of shape (N, C) with at least one class, got {}"
+    refuses(ValueError, rows.format("(3,)"), loss, x[0], target[:1])
+    refuses(ValueError, rows.format("(4, 0)"), loss, x[:, :0], target)
+    classes = "… expected as target the classes of 4 samples, int64 of shape (4,), for input of shape (4, 3), got {}"
+    refuses(ValueError, classes.format("int64 of shape (3,)"), loss, x, target[:3])
+    refuses(TypeError, classes.format("float64 of shape (4,)"), loss, x, tensor([2.0, 0.0, 1.0, 1.0], backend))
     for wrong in (3, -1):
-        with raises(ValueError, f"{name} expected classes from 0 to 2, of 3, got {wrong} for sample 1"):
-            loss(x, tensor(np.array([2, wrong, 1, 7]), backend))
+        message = f"… expected classes from 0 to 2, of 3, got {wrong} for sample 1"
+        refuses(ValueError, message, loss, x, tensor(np.array([2, wrong, 1, 7]), backend))
 
 
 @pytest.mark.parametrize("loss", [cross_entropy, nll_loss, *PAIRS], ids=lambda loss: loss.__name__)
 def test_non_floating_inputs_and_unknown_reductions_are_refused(loss):
-    name, x = loss.__name__, tensor([[0.5, 0.5]])
+    x = tensor([[0.5, 0.5]])
     target = tensor([[1.0, 0.0]]) if loss in PAIRS else tensor(np.array([0]))
-    with raises(TypeError, f"{name} expected a Tensor as input, got list; make one with tensor(...)"):
-        loss([[0.5, 0.5]], target)
-    with raises(TypeError, f"{name} expected a Tensor as target, got ndarray; make one with tensor(...)"):
-        loss(x, np.array([0]))
-    with raises(TypeError, f"{name} expected input of float64 or float32, got int64; convert it: input.to(float64)"):
-        loss(tensor(np.array([[1, 0]])), target)
-    with raises(ValueError, f'{name} expected reduction "mean", "sum" or "none", got \'average\''):
-        loss(x, target, reduction="average")
+    refuses(TypeError, "… expected a Tensor as input, got list; make one with tensor(...)", loss, [[0.5, 0.5]], target)
+    refuses(TypeError, "… expected a Tensor as target, got ndarray; make one with tensor(...)", loss, x, np.array([0]))
+    message = "… expected input of float64 or float32, got int64; convert it: input.to(float64)"
+    refuses(TypeError, message, loss, tensor(np.array([[1, 0]])), target)
+    refuses(ValueError, '… expected reduction "mean", "sum" or "none", got \'average\'', loss, x, target, reduction="average")
 
 
 @pytest.mark.parametrize("wrong", [-0.25, 1.5, math.nan])
 def test_probabilities_outside_0_and_1_are_refused(wrong):
     x, bad = tensor([[0.5, 0.5]]), tensor([[0.5, wrong]])
-    with raises(ValueError, f"binary_cross_entropy expected probabilities from 0 to 1 as input, got {wrong}"):
-        binary_cross_entropy(bad, x)
+    refuses(ValueError, f"… expected probabilities from 0 to 1 as input, got {wrong}", binary_cross_entropy, bad, x)
     for loss in (binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy):
-        with raises(ValueError, f"{loss.__name__} expected probabilities from 0 to 1 as target, got {wrong}"):
-            loss(x, bad)
+        refuses(ValueError, f"… expected probabilities from 0 to 1 as target, got {wrong}", loss, x, bad)
 
 
-def test_losses_agree_with_pytorch():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    functional, rng = torch.nn.functional, np.random.default_rng(0)
-    logits, shares = rng.normal(0, 3, (6, 5)), rng.random((6, 5))
-    classes = rng.integers(0, 5, 6)
-    trials = [
-        (cross_entropy, functional.cross_entropy, logits, classes),
-        (cross_entropy, functional.cross_entropy, logits, shares),
-        (nll_loss, functional.nll_loss, logits, classes),
-        (binary_cross_entropy, functional.binary_cross_entropy, np.clip(logits, 0, 1), shares),
-        (binary_cross_entropy_with_logits, functional.binary_cross_entropy_with_logits, 100 * logits, shares),
-        (mse_loss, functional.mse_loss, logits, shares),
-    ]
-    for ours, theirs, x, t in trials:
-        for reduction in ("mean", "sum", "none"):
-            for backend in (SimpleBackend, FastBackend):
-                a, b = leaf(x, backend), torch.tensor(x, requires_grad=True)
-                got, expected = ours(a, tensor(t, backend), reduction=reduction), theirs(b, torch.tensor(t), reduction=reduction)
-                np.testing.assert_allclose(got.to_numpy().reshape(expected.shape), expected.detach().numpy(), rtol=1e-12)
-                (got * got).sum().backward()
-                (expected * expected).sum().backward()
-                np.testing.assert_allclose(a.grad.to_numpy(), b.grad.numpy(), rtol=1e-8, atol=1e-12)  # its 1e-12 is a float32
+def negative_log_softmax(logits):
+    """-ln softmax."""
+    return np.log(np.exp(logits).sum(1, keepdims=True)) - logits
+
+
+# Distance losses
+
+
+def test_l1_loss_is_the_absolute_difference(backend):
+    x, t = tensor([1.0, 2.0, -3.0], backend, requires_grad=True), tensor([3.0, 2.0, -4.0], backend, requires_grad=True)
+    assert l1_loss(x, t, "none").tolist() == [2, 0, 1]
+    assert l1_loss(x, t).tolist() == [1]
+    l1_loss(x, t, "sum").backward()
+    assert (x.grad.tolist(), t.grad.tolist()) == ([-1, 0, 1], [1, 0, -1])
+    assert math.isnan(l1_loss(tensor([math.nan], backend), tensor([1.0], backend)).item())
+
+
+def test_smooth_l1_loss_is_quadratic_near_0(backend):
+    x, t = tensor([0.5, -0.5, 2.0, 1.0, 0.0], backend), tensor([0.0, 0.0, -1.0, 0.0, 0.0], backend)
+    assert smooth_l1_loss(x, t, "none").tolist() == [0.125, 0.125, 2.5, 0.5, 0]
+    assert smooth_l1_loss(x, t, "none", beta=0.25).tolist() == [0.375, 0.375, 2.875, 0.875, 0]
+    assert smooth_l1_loss(x, t, "sum", beta=0).tolist() == [5]
+    near = tensor([0.2, -0.5, 2.0, -1.5], backend), tensor([0.1, 0.2, -1.0, 1.0], backend)
+    grad_check(lambda a, b: smooth_l1_loss(a, b, "sum", 0.25), *near)
+    for loss in (l1_loss, smooth_l1_loss):
+        assert_second_derivatives(lambda a, b, loss=loss: loss(a * a, b * b, "none"), [x.to_numpy() for x in near], backend)
+
+
+# Weighted classes
+
+
+@pytest.mark.parametrize("ignored", [-100, 1, 7])
+def test_ignored_samples_do_not_count(backend, ignored):
+    classes = np.array([2, ignored, 0, ignored])
+    x, target = tensor(LOGITS, backend, requires_grad=True), tensor(classes, backend)
+    each = np.where([True, False, True, False], negative_log_softmax(LOGITS)[range(4), [2, 0, 0, 0]], 0)
+    for reduction, expected in (("none", each), ("sum", [each.sum()]), ("mean", [each.sum() / 2])):
+        np.testing.assert_allclose(cross_entropy(x, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+        logs = tensor(-negative_log_softmax(LOGITS), backend)
+        np.testing.assert_allclose(nll_loss(logs, target, reduction=reduction, ignore_index=ignored).to_numpy(), expected, rtol=1e-12)
+    cross_entropy(x, target, ignore_index=ignored).backward()
+    assert not x.grad.to_numpy()[[1, 3]].any()
+    assert x.grad.to_numpy()[[0, 2]].any()
+    assert math.isnan(cross_entropy(x, tensor(np.full(4, ignored), backend), ignore_index=ignored).item())
+
+
+def test_label_smoothing_distributes_a_part_of_the_target(backend):
+    expected = ((np.full((4, 3), 0.1) + 0.7 * np.eye(3)[CLASSES]) * negative_log_softmax(LOGITS)).sum(1)
+    for target in (CLASSES, np.eye(3)[CLASSES]):
+        got = cross_entropy(tensor(LOGITS, backend), tensor(target, backend), reduction="none", label_smoothing=0.3)
+        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-12)
+
+
+def test_a_class_without_weight_may_be_impossible(backend):
+    logits = tensor([[0.0, -math.inf]], backend)
+    assert cross_entropy(logits, tensor(np.array([0]), backend), reduction="sum", weight=tensor([2.0, 0.0], backend)).tolist() == [0]
+
+
+def test_elements_and_positive_targets_are_weighted(backend):
+    x, t, w = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 0.25]), np.array([1.0, 2.0, 0.5])
+    yes, no = np.log1p(np.exp(-x)), np.log1p(np.exp(x))
+    logits, truth, weight = (tensor(v, backend) for v in (x, t, w))
+    got = binary_cross_entropy_with_logits(logits, truth, reduction="none", weight=weight)
+    np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
+    got = binary_cross_entropy(logits.sigmoid(), truth, reduction="none", weight=weight)
+    np.testing.assert_allclose(got.to_numpy(), w * (t * yes + (1 - t) * no), rtol=1e-12)
+    got = binary_cross_entropy_with_logits(logits, truth, reduction="none", pos_weight=tensor([3.0], backend))
+    np.testing.assert_allclose(got.to_numpy(), 3 * t * yes + (1 - t) * no, rtol=1e-12)
+    grad_check(lambda a: binary_cross_entropy_with_logits(a, truth, weight=weight, pos_weight=tensor([3.0], backend)), logits)
+
+
+KEYWORD = "; pass it by keyword: reduction='none'"
+PER_CLASS = "… expected as weight a Tensor of shape (3,), one element per class, got "
+BROADCASTS = "… expected as {} a Tensor whose shape broadcasts to that of input, (2,), got {}"
+
+
+def test_incompatible_arguments_are_refused():
+    x, target, yes = tensor(LOGITS), tensor(CLASSES), tensor([0.5, 0.25])
+    refuses(ValueError, PER_CLASS + "(4,)", cross_entropy, x, target, weight=tensor(np.ones(4)))
+    refuses(ValueError, PER_CLASS + "[1, 1, 1]", nll_loss, x, target, weight=[1, 1, 1])
+    refuses(ValueError, PER_CLASS + "'none'" + KEYWORD, cross_entropy, x, target, "none")
+    shapes = [(tensor([1.0, 2.0, 3.0]), "(3,)"), (tensor([]), "(0,)"), (tensor([[1.0, 2.0]]), "(1, 2)")]
+    for wrong, shown in [*shapes, (2.0, "2.0"), ("none", "'none'" + KEYWORD)]:
+        for loss in (binary_cross_entropy, binary_cross_entropy_with_logits):
+            refuses(ValueError, BROADCASTS.format("weight", shown), loss, yes, yes, wrong)
+    refuses(ValueError, BROADCASTS.format("pos_weight", "(3,)"), binary_cross_entropy_with_logits, yes, yes, pos_weight=shapes[0][0])
+    message = "… expected label_smoothing from 0 to 1, got 1.5, the share that is spread over all classes"
+    refuses(ValueError, message, cross_entropy, x, target, label_smoothing=1.5)
+    refuses(ValueError, "… expected classes from 0 to 2, of 3, got 3 for sample 1", cross_entropy, x, tensor(np.array([-100, 3, 0, 0])))
+    refuses(ValueError, "… expected beta of at least 0, got -1", smooth_l1_loss, x, x, beta=-1)
+    refuses(ValueError, "… expected input and target of the same shape, got (4, 3) and (3,); view one as the other", l1_loss, x, x[0])
+    refuses(ValueError, '… expected reduction "mean", "sum" or "none", got \'max\'', MSELoss, "max")
+
+
+# Layers
+
+
+def test_layers_store_weights_as_buffers_and_show_their_reduction():
+    layer = CrossEntropyLoss(tensor([1.0, 2.0, 3.0]), label_smoothing=0.1)
+    assert list(layer.state_dict()) == ["weight"]
+    assert layer.to(float32).weight.dtype == float32
+    assert list(CrossEntropyLoss().state_dict()) == []
+    assert repr(NLLLoss(reduction="sum")) == "NLLLoss(reduction='sum')"
+    assert repr(L1Loss()) == "L1Loss()"
+    assert SmoothL1Loss(beta=0.25)(tensor([1.0]), tensor([0.0])).tolist() == [0.875]
+    assert list(BCEWithLogitsLoss(pos_weight=tensor([2.0])).state_dict()) == ["pos_weight"]

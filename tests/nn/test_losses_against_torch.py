@@ -12,6 +12,7 @@ CHOICE = SIGNS[:, 0]
 COUNTS = 1.0 * random_integers(5, 6, 4)
 WEIGHT = uniform(4)
 LOGS = -3 * uniform(6, 4)
+SOME = np.where([True, False, True, True, True, False], random_integers(4, 6), -100)
 
 LOSSES = [
     *[row(name, reduction=how, on=[x(4, 3), x(4, 3, seed=1)]) for name in ("MSELoss", "L1Loss", "SmoothL1Loss") for how in REDUCTIONS],
@@ -19,6 +20,17 @@ LOSSES = [
     row("BCEWithLogitsLoss", on=[x(4, 3), uniform(4, 3)]),
     row("NLLLoss", on=[x(6, 4), random_integers(4, 6)]),
     row("CrossEntropyLoss", on=[x(6, 4), random_integers(4, 6)]),
+    *[
+        row(name, weight=WEIGHT, ignore_index=2, on=[on, random_integers(4, 6)])
+        for name, on in (("NLLLoss", LOGS), ("CrossEntropyLoss", A))
+    ],
+    *[
+        row("CrossEntropyLoss", weight=WEIGHT, label_smoothing=0.2, reduction=how, on=[A, target])
+        for how in REDUCTIONS
+        for target in (random_integers(4, 6), SOME, uniform(6, 4))
+    ],
+    row("BCELoss", weight=WEIGHT, reduction="none", on=[uniform(6, 4), uniform(6, 4, seed=1)]),
+    row("BCEWithLogitsLoss", weight=WEIGHT, pos_weight=2 * WEIGHT, on=[A, uniform(6, 4)]),
     row("KLDivLoss", on=[LOGS, uniform(6, 4)]),
     row("KLDivLoss", reduction="batchmean", log_target=True, on=[LOGS, A]),
     row("KLDivLoss", reduction="none", on=[LOGS[:, :1], np.array([0.0, 0.25, 0.75])]),

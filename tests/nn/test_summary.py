@@ -8,7 +8,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, Scalar, float32, int64, manual_seed, rand, tensor
 from minitorch.nn import Conv2d, Dropout, Embedding, Flatten, Linear, Module, Parameter, Sequential, summary
-from tests.errors import raises
+from tests.nn.checks import refuses
 
 
 class CallsTwice(Module):
@@ -56,11 +56,7 @@ def test_calls_add_up_and_a_shared_parameter_counts_once():
         ["tied", "Linear", "-", "2", "-"],
         ["drop", "Dropout", "(4,", "2)", "-", "-"],
     ]
-    assert lines[7:] == [
-        "Parameters: 8, of which 8 are trained",
-        "FLOPs: 64",
-        "Bytes: parameters 64, buffers 24, input 64, outputs 192",
-    ]
+    assert lines[7:] == ["Parameters: 8, of which 8 are trained", "FLOPs: 64", "Bytes: parameters 64, buffers 24, input 64, outputs 192"]
 
 
 def test_modes_buffers_hooks_gradients_and_the_random_state_are_unchanged():
@@ -73,12 +69,10 @@ def test_modes_buffers_hooks_gradients_and_the_random_state_are_unchanged():
     manual_seed(3)
     summary(model, (4, 2))
     assert rand((2,)).tolist() == expected
-    assert model.calls is calls
-    assert model.seen is seen
-    assert (calls.tolist(), seen.tolist()) == ([0], [5.0, 0.0])
+    assert (model.calls is calls, model.seen is seen, calls.tolist(), seen.tolist()) == (True, True, [0], [5.0, 0.0])
     assert [module.training for module in model.modules()] == [True, True, True, False]
     assert all(parameter.value.grad is None and parameter.value.requires_grad for parameter in model.parameters())
-    assert all(not module._hooks for module in model.modules())
+    assert not any(module._hooks for module in model.modules())
 
 
 def test_a_failing_network_is_unchanged():
@@ -123,7 +117,7 @@ def test_every_line_fits_80_characters_and_has_no_color():
     deep = Linear(10, 10)
     for _ in range(12):
         deep = Sequential({"a_rather_long_name": deep})
-    text = summary(deep, (100_000, 10))
+    text = summary(deep, (10_000, 10))
     assert max(map(len, text.splitlines())) == 80
     assert text.count("…") == 11  # 30 characters hold one name and its class, not two
     assert set(re.sub(r"[ -~…×]", "", text)) == {"\n"}, "no escape codes"
@@ -132,18 +126,12 @@ def test_every_line_fits_80_characters_and_has_no_color():
 
 
 def test_invalid_networks_and_shapes_are_refused():
-    with raises(TypeError, "summary expected a module whose parameters are tensors, got list; pass the network itself"):
-        summary([], (1,))
+    refuses(TypeError, "… expected a module whose parameters are tensors, got list; pass the network itself", summary, [], (1,))
     scalars = minitorch.Module()
     scalars.add_parameter("w", Scalar(1.0))
-    with raises(TypeError, "summary expected a module whose parameters are tensors, got Module; pass the network itself"):
-        summary(scalars, (1,))
+    refuses(TypeError, "… expected a module whose parameters are tensors, got Module; pass the network itself", summary, scalars, (1,))
+    assert "FLOPs: 2" in summary(Linear(1, 1), np.array([1, 1])), "a shape may be an array"
     for shape in (3, "ab", (1, 2.5), [(1,), None]):
-        with raises(TypeError, f"summary expected the shape of the input, such as (1, 3, 32, 32), got {shape!r}"):
-            summary(Flatten(), shape)
+        refuses(TypeError, f"… expected the shape of the input, such as (1, 3, 32, 32), got {shape!r}", summary, Flatten(), shape)
     with pytest.raises(ValueError, match=r"^zeros expected sizes of at least 0, got \(-1, 2\)$"):
         summary(Linear(2, 1), (-1, 2))
-
-
-def test_a_shape_may_be_an_array():
-    assert "FLOPs: 2" in summary(Linear(1, 1), np.array([1, 1]))

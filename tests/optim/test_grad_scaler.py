@@ -8,6 +8,7 @@ import pytest
 from minitorch import SGD, GradScaler, Parameter, tensor
 from minitorch.core.dtypes import float16
 from tests.errors import raises
+from tests.nn.checks import refuses
 
 
 def one_weight(value=1.0, dtype="float32"):
@@ -18,6 +19,18 @@ def one_weight(value=1.0, dtype="float32"):
         weight.value.grad = tensor([gradient], dtype=dtype)
 
     return weight, SGD([weight], lr=1.0), got
+
+
+def scales(scaler, gradients):
+    """The scale after a step with each of these gradients."""
+    _, optimizer, got = one_weight()
+    found = []
+    for gradient in gradients:
+        got(gradient)
+        scaler.step(optimizer)
+        scaler.update()
+        found.append(scaler.get_scale())
+    return found
 
 
 def test_a_gradient_too_small_for_float16_arrives_when_the_loss_is_scaled():
@@ -57,29 +70,10 @@ def test_a_step_with_a_gradient_that_is_no_number_is_left_out(wrong):
 
 
 def test_the_scale_grows_after_some_steps_without_an_overflow_and_stays_a_number():
-    _, optimizer, got = one_weight()
-    scaler, scales = GradScaler(4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2), []
-    for gradient in (1.0, 1.0, 1.0, math.inf, 1.0, 1.0):
-        got(gradient)
-        scaler.step(optimizer)
-        scaler.update()
-        scales.append(scaler.get_scale())
-    assert scales == [4.0, 12.0, 12.0, 3.0, 3.0, 9.0]
-    largest = GradScaler(2.0**127, growth_interval=1)
-    got(1.0)
-    largest.step(optimizer)
-    largest.update()
-    assert largest.get_scale() == 2.0**127
-
-
-def test_the_scale_never_becomes_0():
-    _, optimizer, got = one_weight()
-    scaler = GradScaler(init_scale=2.0**-125)
-    for _ in range(3):
-        got(math.nan)
-        scaler.step(optimizer)
-        scaler.update()
-    assert scaler.get_scale() == 2.0**-126
+    scaler = GradScaler(4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    assert scales(scaler, [1.0, 1.0, 1.0, math.inf, 1.0, 1.0]) == [4.0, 12.0, 12.0, 3.0, 3.0, 9.0]
+    assert scales(GradScaler(2.0**127, growth_interval=1), [1.0]) == [2.0**127]
+    assert scales(GradScaler(2.0**-125), [math.nan] * 3) == [2.0**-126] * 3
 
 
 def test_gradients_can_be_clipped_between_unscale_and_step():
@@ -116,10 +110,9 @@ def test_it_follows_torch():
         got(gradient)
         weight.grad = torch.tensor([gradient])
         theirs.scale(torch.ones(1))  # it makes its scale at the first call
-        ours.step(optimizer)
-        theirs.step(theirs_optimizer)
-        ours.update()
-        theirs.update()
+        for scaler, stepping in ((ours, optimizer), (theirs, theirs_optimizer)):
+            scaler.step(stepping)
+            scaler.update()
         assert ours.state_dict() == theirs.state_dict()
         assert optimizer.parameters[0].value.tolist() == weight.tolist()
 
@@ -138,67 +131,56 @@ def test_a_scaler_that_is_off_does_nothing():
 
 
 def test_a_state_goes_on_where_it_was_saved():
-    _, optimizer, got = one_weight()
-    scaler = GradScaler(4.0, 3.0, 0.25, growth_interval=2)
-    got(1.0)
-    scaler.step(optimizer)
-    scaler.update()
-    again = GradScaler()
+    scaler, again = GradScaler(4.0, 3.0, 0.25, growth_interval=2), GradScaler()
+    assert scales(scaler, [1.0]) == [4.0]
     again.load_state_dict(scaler.state_dict())
-    got(1.0)
-    again.step(optimizer)
-    again.update()
-    assert again.get_scale() == 12.0
-    with raises(
-        ValueError,
+    assert scales(again, [1.0]) == [12.0]
+    message = (
         "GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with missing growth_factor, "
-        "missing backoff_factor, missing growth_interval, missing _growth_tracker, unexpected lr",
-    ):
-        again.load_state_dict({"scale": 1.0, "lr": 2})
-    with raises(ValueError, "GradScaler expected init_scale above 0 and finite, got -1.0"):
-        again.load_state_dict({**scaler.state_dict(), "scale": -1.0})
+        "missing backoff_factor, missing growth_interval, missing _growth_tracker, unexpected lr"
+    )
+    refuses(ValueError, message, again.load_state_dict, {"scale": 1.0, "lr": 2})
+    message = "GradScaler expected init_scale above 0 and finite, got -1.0"
+    refuses(ValueError, message, again.load_state_dict, {**scaler.state_dict(), "scale": -1.0})
     assert again.get_scale() == 12.0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"init_scale": 0}, "GradScaler expected init_scale above 0 and finite, got 0.0"),
-        ({"init_scale": math.inf}, "GradScaler expected init_scale above 0 and finite, got inf"),
-        ({"growth_factor": 1.0}, "GradScaler expected growth_factor above 1 and finite, got 1.0"),
-        ({"backoff_factor": 1}, "GradScaler expected backoff_factor between 0 and 1, got 1.0"),
-        ({"growth_interval": 2.5}, "GradScaler expected growth_interval as a whole number of at least 1, got 2.5"),
-        ({"growth_interval": 0}, "GradScaler expected growth_interval as a whole number of at least 1, got 0"),
+        ({"init_scale": 0}, "init_scale above 0 and finite, got 0.0"),
+        ({"init_scale": math.inf}, "init_scale above 0 and finite, got inf"),
+        ({"growth_factor": 1.0}, "growth_factor above 1 and finite, got 1.0"),
+        ({"backoff_factor": 1}, "backoff_factor between 0 and 1, got 1.0"),
+        ({"growth_interval": 2.5}, "growth_interval as a whole number of at least 1, got 2.5"),
+        ({"growth_interval": 0}, "growth_interval as a whole number of at least 1, got 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):
-    with raises(ValueError, message):
+    with raises(ValueError, f"GradScaler expected {message}"):
         GradScaler(**options)
 
 
 def test_calls_out_of_order_are_refused():
     _, optimizer, got = one_weight()
     scaler = GradScaler()
-    with raises(RuntimeError, "update expected a step before it, got none; call step(optimizer) first"):
-        scaler.update()
+    refuses(RuntimeError, "… expected a step before it, got none; call step(optimizer) first", scaler.update)
     got(1.0)
     scaler.unscale_(optimizer)
-    with raises(RuntimeError, "unscale_ expected gradients that are still scaled, got those of an optimizer twice; call update() before"):
-        scaler.unscale_(optimizer)
+    message = "unscale_ expected gradients that are still scaled, got those of an optimizer twice; call update() before"
+    refuses(RuntimeError, message, scaler.unscale_, optimizer)
     scaler.step(optimizer)
-    with raises(RuntimeError, "step expected one call for an optimizer between two updates, got a second one; call update() before"):
-        scaler.step(optimizer)
-    with raises(TypeError, "scale expected a Tensor, got float; scale the loss before backward"):
-        scaler.scale(1.0)
+    message = "step expected one call for an optimizer between two updates, got a second one; call update() before"
+    refuses(RuntimeError, message, scaler.step, optimizer)
+    refuses(TypeError, "… expected a Tensor, got float; scale the loss before backward", scaler.scale, 1.0)
 
 
 def test_gradients_of_halves_are_refused_and_left_as_they_are():
     weight, optimizer, got = one_weight(dtype=float16)
     got(2.0)
-    with raises(
-        TypeError,
+    message = (
         "unscale_ expected gradients of float32 or float64, got float16 for a parameter of shape (1,); "
-        "keep the parameters in float32, and use halves of them in forward: weight.half()",
-    ):
-        GradScaler().step(optimizer)
+        "keep the parameters in float32, and use halves of them in forward: weight.half()"
+    )
+    refuses(TypeError, message, GradScaler().step, optimizer)
     assert weight.value.grad.tolist() == [2.0]

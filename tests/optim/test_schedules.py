@@ -1,4 +1,4 @@
-"""Schedules of the learning rate: values by hand, and PyTorch's over thirty epochs where it is installed."""
+"""Schedules of the learning rate: values by hand."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 from minitorch import SGD, Parameter, Scalar
 from minitorch.optim import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
 from tests.errors import raises
+from tests.nn.checks import refuses
 
 
 def begun(*rates):
@@ -23,25 +24,28 @@ def rates(optimizer, schedule, epochs):
     return found
 
 
-def test_a_step_schedule_shrinks_the_rate_after_every_few_epochs():
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        pytest.param(lambda o: StepLR(o, step_size=2, gamma=0.5), [8, 8, 4, 4, 2, 2], id="steps shrink the rate after every few epochs"),
+        pytest.param(lambda o: LinearLR(o, start_factor=0.25, total_iters=3), [2, 4, 6, 8, 8, 8], id="a line warms up and stays"),
+        pytest.param(lambda o: LambdaLR(o, lambda epoch: 1 / (1 + epoch)), [8, 4, 8 / 3, 2], id="a function gives the factor"),
+        pytest.param(
+            lambda o: SequentialLR(o, [LinearLR(o, 0.5, total_iters=2), StepLR(o, 2, 0.25), LambdaLR(o, lambda epoch: 1 + epoch)], [2, 5]),
+            [4, 6, 8, 8, 2, 8, 16],
+            id="schedules follow each other",
+        ),
+    ],
+)
+def test_rates_by_hand(make, expected):
     optimizer = begun(8.0)
-    assert rates(optimizer, StepLR(optimizer, step_size=2, gamma=0.5), 6) == [8.0, 8.0, 4.0, 4.0, 2.0, 2.0]
-
-
-def test_a_linear_schedule_warms_up_and_stays():
-    optimizer = begun(8.0)
-    assert rates(optimizer, LinearLR(optimizer, start_factor=0.25, total_iters=3), 6) == [2.0, 4.0, 6.0, 8.0, 8.0, 8.0]
+    assert rates(optimizer, make(optimizer), len(expected)) == expected
 
 
 def test_a_cosine_schedule_goes_down_half_a_wave_and_comes_back():
     optimizer = begun(9.0)
     expected = [9.0, 5 + 4 * math.sqrt(0.5), 5.0, 5 - 4 * math.sqrt(0.5), 1.0, 5 - 4 * math.sqrt(0.5)]
     assert rates(optimizer, CosineAnnealingLR(optimizer, T_max=4, eta_min=1.0), 6) == pytest.approx(expected, rel=1e-14)
-
-
-def test_a_function_of_the_epoch_gives_the_factor():
-    optimizer = begun(8.0)
-    assert rates(optimizer, LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch)), 4) == [8.0, 4.0, 8 / 3, 2.0]
 
 
 def test_every_group_follows_from_the_rate_that_it_began_with():
@@ -53,12 +57,6 @@ def test_every_group_follows_from_the_rate_that_it_began_with():
     steps = StepLR(optimizer, 1, gamma=0.5)
     steps.step()
     assert steps.get_last_lr() == [4.0, 0.5, 1.5]
-
-
-def test_schedules_stand_one_behind_the_other():
-    optimizer = begun(8.0)
-    parts = [LinearLR(optimizer, 0.5, total_iters=2), StepLR(optimizer, 2, gamma=0.25), LambdaLR(optimizer, lambda epoch: 1 + epoch)]
-    assert rates(optimizer, SequentialLR(optimizer, parts, [2, 5]), 7) == [4.0, 6.0, 8.0, 8.0, 2.0, 8.0, 16.0]
 
 
 def test_a_schedule_goes_on_from_its_state():
@@ -77,100 +75,38 @@ def test_a_schedule_may_begin_at_a_later_epoch():
     assert (StepLR(optimizer, 2, gamma=0.5, last_epoch=3).last_epoch, optimizer.lr) == (4, 2.0)
 
 
-PAIRS = [
-    ("StepLR", {"step_size": 4}),
-    ("StepLR", {"step_size": 7, "gamma": 0.5}),
-    ("LinearLR", {}),
-    ("LinearLR", {"start_factor": 0.1, "end_factor": 0.5, "total_iters": 12}),
-    ("CosineAnnealingLR", {"T_max": 30}),
-    ("CosineAnnealingLR", {"T_max": 12, "eta_min": 0.01}),  # and up again, and down
-    ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
-]
-
-
-@pytest.mark.parametrize(("name", "settings"), PAIRS, ids=lambda part: part if isinstance(part, str) else "")
-def test_thirty_epochs_are_pytorchs(name, settings):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    theirs = torch.optim.SGD([torch.zeros(1)], lr=0.3)
-    expected = torch_rates(theirs, getattr(torch.optim.lr_scheduler, name)(theirs, **settings))
-    optimizer = begun(0.3)
-    assert rates(optimizer, globals()[name](optimizer, **settings), 30) == pytest.approx(expected, rel=1e-9, abs=1e-15)
-
-
-def test_thirty_epochs_of_a_warm_up_and_a_cosine_are_pytorchs():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    theirs, optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.3), begun(0.3)
-    library = torch.optim.lr_scheduler
-    parts = [library.LinearLR(theirs, 0.1, total_iters=5), library.CosineAnnealingLR(theirs, 25, 0.01)]
-    expected = torch_rates(theirs, library.SequentialLR(theirs, parts, [5]))
-    ours = [LinearLR(optimizer, 0.1, total_iters=5), CosineAnnealingLR(optimizer, 25, 0.01)]
-    assert rates(optimizer, SequentialLR(optimizer, ours, [5]), 30) == pytest.approx(expected, rel=1e-9)
-
-
-def torch_rates(optimizer, schedule):
-    """As `rates`, of PyTorch's."""
-    found = []
-    for _ in range(30):
-        found.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        schedule.step()
-    return found
-
-
 # What is refused
 
 
+NEGATIVE = "a factor >= 0 from its function, got -1; see what it gives for epoch 0"
+NO_SCHEDULE = "schedules, got int; make them over the same optimizer"
+OF_ANOTHER = "schedules of its own optimizer, got a StepLR of another"
+FACTOR = "start_factor above 0 and at most 1, got {}; try 1 / 3"
+
+
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("error", "name", "make", "message"),
     [
-        (lambda o: StepLR(o, 0), ValueError, "StepLR expected step_size of at least 1, got 0"),
-        (lambda o: StepLR(o, 2.0), TypeError, "StepLR expected step_size to be a whole number, got 2.0"),
-        (lambda o: StepLR(o, 2, gamma=-1), ValueError, "StepLR expected gamma >= 0, got -1; try 0.1"),
-        (lambda o: StepLR(o, 2, last_epoch=-2), ValueError, "StepLR expected last_epoch of at least -1, got -2"),
-        (lambda o: LinearLR(o, 0.0), ValueError, "LinearLR expected start_factor above 0 and at most 1, got 0.0; try 1 / 3"),
-        (lambda o: LinearLR(o, 1.5), ValueError, "LinearLR expected start_factor above 0 and at most 1, got 1.5; try 1 / 3"),
-        (lambda o: LinearLR(o, end_factor=1.5), ValueError, "LinearLR expected end_factor from 0 to 1, got 1.5; try 1.0"),
-        (lambda o: LinearLR(o, total_iters=0), ValueError, "LinearLR expected total_iters of at least 1, got 0"),
-        (lambda o: CosineAnnealingLR(o, True), TypeError, "CosineAnnealingLR expected T_max to be a whole number, got True"),
-        (
-            lambda o: CosineAnnealingLR(o, 3, eta_min=math.nan),
-            ValueError,
-            "CosineAnnealingLR expected eta_min >= 0, got nan; 0 goes all the way down",
-        ),
-        (
-            lambda o: LambdaLR(o, 0.9),
-            TypeError,
-            "LambdaLR expected a function of the epoch's number, got 0.9; try lambda epoch: 0.9**epoch",
-        ),
-        (
-            lambda o: LambdaLR(o, [abs, abs]),
-            ValueError,
-            "LambdaLR expected a function for each of 1 groups, got 2; pass one for all, or 1",
-        ),
-        (
-            lambda o: LambdaLR(o, lambda epoch: -1),
-            ValueError,
-            "LambdaLR expected a factor >= 0 from its function, got -1; see what it gives for epoch 0",
-        ),
-        (
-            lambda o: StepLR(3, 2),
-            TypeError,
-            "StepLR expected an optimizer, got int; pass the one whose rate it sets",
-        ),
-        (
-            lambda o: SequentialLR(o, [StepLR(o, 1), 4], [3]),
-            TypeError,
-            "SequentialLR expected schedules, got int; make them over the same optimizer",
-        ),
-        (
-            lambda o: SequentialLR(o, [StepLR(begun(1.0), 1)], []),
-            ValueError,
-            "SequentialLR expected schedules of its own optimizer, got a StepLR of another",
-        ),
+        (ValueError, "StepLR", lambda o: StepLR(o, 0), "step_size of at least 1, got 0"),
+        (TypeError, "StepLR", lambda o: StepLR(o, 2.0), "step_size to be a whole number, got 2.0"),
+        (ValueError, "StepLR", lambda o: StepLR(o, 2, gamma=-1), "gamma >= 0, got -1; try 0.1"),
+        (ValueError, "StepLR", lambda o: StepLR(o, 2, last_epoch=-2), "last_epoch of at least -1, got -2"),
+        (TypeError, "StepLR", lambda o: StepLR(3, 2), "an optimizer, got int; pass the one whose rate it sets"),
+        (ValueError, "LinearLR", lambda o: LinearLR(o, 0.0), FACTOR.format(0.0)),
+        (ValueError, "LinearLR", lambda o: LinearLR(o, 1.5), FACTOR.format(1.5)),
+        (ValueError, "LinearLR", lambda o: LinearLR(o, end_factor=1.5), "end_factor from 0 to 1, got 1.5; try 1.0"),
+        (ValueError, "LinearLR", lambda o: LinearLR(o, total_iters=0), "total_iters of at least 1, got 0"),
+        (TypeError, "CosineAnnealingLR", lambda o: CosineAnnealingLR(o, True), "T_max to be a whole number, got True"),
+        (ValueError, "CosineAnnealingLR", lambda o: CosineAnnealingLR(o, 3, math.nan), "eta_min >= 0, got nan; 0 goes all the way down"),
+        (TypeError, "LambdaLR", lambda o: LambdaLR(o, 0.9), "a function of the epoch's number, got 0.9; try lambda epoch: 0.9**epoch"),
+        (ValueError, "LambdaLR", lambda o: LambdaLR(o, [abs, abs]), "a function for each of 1 groups, got 2; pass one for all, or 1"),
+        (ValueError, "LambdaLR", lambda o: LambdaLR(o, lambda epoch: -1), NEGATIVE),
+        (TypeError, "SequentialLR", lambda o: SequentialLR(o, [StepLR(o, 1), 4], [3]), NO_SCHEDULE),
+        (ValueError, "SequentialLR", lambda o: SequentialLR(o, [StepLR(begun(1.0), 1)], []), OF_ANOTHER),
     ],
 )
-def test_wrong_settings_are_refused(make, error, message):
-    with raises(error, message):
+def test_wrong_settings_are_refused(error, name, make, message):
+    with raises(error, f"{name} expected {message}"):
         make(begun(0.5))
 
 
@@ -189,10 +125,8 @@ def test_a_state_of_something_else_is_refused():
     schedule = StepLR(begun(0.5), 1)
     for wrong in ({}, {"last_epoch": 1, "gamma": 2}, [1]):
         message = f"StepLR.load_state_dict expected {{'last_epoch': …}}, got {wrong!r}; pass what state_dict() returns"
-        with raises(ValueError, message):
-            schedule.load_state_dict(wrong)
-    with raises(ValueError, "StepLR expected last_epoch of at least 0, got -1"):
-        schedule.load_state_dict({"last_epoch": -1})
+        refuses(ValueError, message, schedule.load_state_dict, wrong)
+    refuses(ValueError, "StepLR expected last_epoch of at least 0, got -1", schedule.load_state_dict, {"last_epoch": -1})
     assert schedule.last_epoch == 0
 
 

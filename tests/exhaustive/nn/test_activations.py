@@ -4,23 +4,20 @@ import numpy as np
 
 from minitorch import grad_check, tensor
 from tests.autograd.test_double_backward import assert_second_derivatives
-from tests.nn.test_activations import BACKENDS, CURVES, EACH, POINTS
+from tests.nn.test_activations import CURVES, EACH, POINTS
 
 
 @EACH
-@BACKENDS
 def test_gradients_agree_with_finite_differences(name, backend):
     factors = tensor(np.linspace(-2, 3, 9), backend)
     grad_check(lambda x: CURVES[name][0](x) * factors, tensor([x for x in POINTS if x], backend))
 
 
-@BACKENDS
 @EACH
 def test_gradients_have_gradients(name, backend):
     assert_second_derivatives(CURVES[name][0], [np.array([-2.0, -0.3, 0.4, 1.5])], backend)
 
 
-@BACKENDS
 def test_activations_accept_any_layout(backend):
     values = np.arange(-6.0, 6.0).reshape(3, 4)
     ours, formula = CURVES["silu"]

@@ -7,10 +7,9 @@ import pytest
 
 from minitorch import float32, float64, manual_seed, tensor
 from minitorch.nn.attention import scaled_dot_product_attention
-from tests.nn.test_attention import BACKENDS, expected_attention, leaf, random
+from tests.nn.test_attention import expected_attention, leaf, random
 
 
-@BACKENDS
 def test_a_query_without_keys_gets_zeros_and_no_gradient(backend):
     query, key, value = (leaf(random((3, 2), i), backend) for i in range(3))
     seen = np.array([[True, False, True], [False, False, False], [False, True, False]])
@@ -24,7 +23,6 @@ def test_a_query_without_keys_gets_zeros_and_no_gradient(backend):
     np.testing.assert_array_equal(scaled_dot_product_attention(query, key, value, minus).to_numpy(), out.to_numpy())
 
 
-@BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 def test_scores_of_a_thousand_are_exact_with_a_causal_mask(backend, dtype):
     query, key = tensor(np.full((3, 1), 1000.0, dtype), backend), tensor(np.array([[1.0], [-1.0], [1.0]], dtype), backend)
@@ -33,7 +31,6 @@ def test_scores_of_a_thousand_are_exact_with_a_causal_mask(backend, dtype):
     assert (out.dtype, out.tolist()) == (dtype, [[1], [1], [2.5]])
 
 
-@BACKENDS
 def test_dropped_weights_keep_the_mean(backend):
     manual_seed(0)
     value = tensor(np.eye(50), backend)

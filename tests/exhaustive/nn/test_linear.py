@@ -5,10 +5,9 @@ import pytest
 
 from minitorch import float32, float64, tensor
 from minitorch.nn.linear import bias_relu
-from tests.nn.test_linear import BACKENDS, leaf
+from tests.nn.test_linear import leaf
 
 
-@BACKENDS
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)
 @pytest.mark.parametrize(("shape", "bias"), [((40, 37), (37,)), ((2, 4, 3), (3,)), ((2, 3, 4, 5), (3, 1, 1)), ((3, 2), (1,)), ((4,), ())])
 def test_bias_relu_and_its_gradients_equal_relu_of_the_sum(backend, dtype, shape, bias):

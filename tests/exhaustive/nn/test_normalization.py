@@ -6,7 +6,7 @@ import pytest
 from minitorch import FastBackend, float32, float64, tensor
 from minitorch.kernels import pool
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
-from tests.nn.test_normalization import BACKENDS, leaf, normalize, random
+from tests.nn.test_normalization import leaf, normalize, random
 
 
 def normalize_backward(x, d, axes, eps=1e-5):
@@ -55,7 +55,6 @@ def test_the_number_of_threads_does_not_affect_the_result(monkeypatch):
     assert results[0] == results[1]
 
 
-@BACKENDS
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_is_normalized_in_float32(backend, dtype):
     if dtype == "bfloat16":

@@ -4,10 +4,9 @@ import pytest
 
 from minitorch import FastBackend, grad_check, tensor
 from minitorch.kernels import pool as pool_kernels
-from tests.nn.test_pooling import BACKENDS, POOLS, SIZES, distinct, leaf
+from tests.nn.test_pooling import POOLS, SIZES, distinct, leaf
 
 
-@BACKENDS
 @POOLS
 @pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), SIZES)
 def test_gradients_agree_with_finite_differences(backend, pool, shape, kernel, stride, padding):

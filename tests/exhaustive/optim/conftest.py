@@ -1,0 +1,3 @@
+"""The backends, as for the tests of networks."""
+
+from tests.nn.conftest import backend
