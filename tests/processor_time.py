@@ -104,7 +104,7 @@ class Stopwatch:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.tests[report.nodeid] += report.processor_time
+        self.tests[report.nodeid] += getattr(report, "processor_time", 0.0)  # unknown if the test ended its process
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.is_worker:  # they report to the process that started them

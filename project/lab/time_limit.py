@@ -7,6 +7,7 @@ does not count. It cannot interrupt a loop inside a compiled kernel, which runs 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 import threading
@@ -156,11 +157,21 @@ def resident_memory() -> int:
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    """A frame and its callers, innermost first."""
+    """A frame and its callers, innermost first.
+
+    The garbage collector is off meanwhile: Python 3.11 creates the caller's frame object when it is read, and a collection that begins there
+    may let the other thread run, which then leaves the frame; that ended the process with a segmentation fault.
+    """
     frames = []
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        while frame is not None:
+            frames.append(frame)
+            frame = frame.f_back
+    finally:
+        if collects:
+            gc.enable()
     return frames
 
 
