@@ -159,8 +159,8 @@ def resident_memory() -> int:
 def _stack(frame: FrameType | None) -> list[FrameType]:
     """A frame and its callers, innermost first.
 
-    The garbage collector is off meanwhile: Python 3.11 creates the caller's frame object when it is read, and a collection that begins there
-    may let the other thread run, which then leaves the frame; that ended the process with a segmentation fault.
+    The garbage collector is off meanwhile: Python 3.11 creates the caller's frame object when it is read, and a collection that begins
+    there may let the other thread run, which then leaves the frame; that ended the process with a segmentation fault.
     """
     frames = []
     collects = gc.isenabled()
