@@ -18,9 +18,12 @@ PYTEST := $(PY) -m pytest -n $(PROCESSES) --dist worksteal
 # What computes the same without the compiler: make test need not wait for kernels there, and make test-all runs it compiled as well.
 INTERPRETED := tests/autograd tests/core tests/models tests/nn tests/optim
 
+# The course's own tests, most of them properties: make test draws fewer examples of each, the same every time, and make test-all as many as students do.
+SAMPLED := $(wildcard tests/test_*.py)
+
 # What make test measures and make check compares with the budget.
 RECORD := .pytest_cache/processor_time.json
-MEASURED := $(PYTEST) -p tests.processor_time --processor-time $(RECORD)
+MEASURED := $(PYTEST) -p tests.processor_time --processor-time $(RECORD) --hypothesis-profile course-quick
 
 .PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
@@ -35,8 +38,8 @@ test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; wi
 	$(if $(TESTS),,NUMBA_DISABLE_JIT=1 $(MEASURED) $(INTERPRETED))
 	$(if $(TESTS),$(PYTEST) $(TESTS),$(MEASURED) $(addprefix --ignore=,$(INTERPRETED)))
 
-test-all: test  ## Run the exhaustive tests as well: every dtype and layout, attacks, every stub, the browser; the proofs
-	$(PYTEST) $(if $(TESTS),$(TESTS:tests/%=tests/exhaustive/%),tests/exhaustive $(INTERPRETED))
+test-all: test  ## Run the exhaustive tests as well: every dtype and layout, all examples, attacks, every stub, the browser; the proofs
+	$(PYTEST) $(if $(TESTS),$(TESTS:tests/%=tests/exhaustive/%),tests/exhaustive $(INTERPRETED) $(SAMPLED))
 	$(PY) -m course.staff prove --check
 
 check: $(VENV)/.dev  ## Check style, types, the layers of the package, and the processor time that the last make test took

@@ -113,7 +113,7 @@ def _show(
         console.print(render(task, found.card, found.finding, console.width), soft_wrap=True, end="")
     else:
         console.print(Text(found.reason), soft_wrap=True)
-        print_advice(console, root, manifest, task, cached_states(root) | states)
+        print_advice(console, root, manifest, task, {**cached_states(root), **states})
         if found.details:
             console.print(Text(f"\n{found.details}"), soft_wrap=True)
     return TESTS_FAIL

@@ -8,11 +8,15 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
 
+QUICK_EXAMPLES = 25
+"""How many examples of a property the profile course-quick draws, instead of 100; explicit examples run in any case."""
+
 
 def set_up(root: Path) -> None:
     """Set no deadline, because compiling takes long; report one failure at a time; repeat the same inputs in CI; write only to .course/.
 
-    The explain phase is off: the lines that only failing examples run would include lines of the plugin.
+    The explain phase is off: the lines that only failing examples run would include lines of the plugin. The profile course-quick is for
+    those who run the tests of the whole course, with --hypothesis-profile.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(root / ".course" / "hypothesis"))
     from hypothesis import HealthCheck, Phase, settings
@@ -26,6 +30,7 @@ def set_up(root: Path) -> None:
     }
     settings.register_profile("course", settings.get_profile("default"), derandomize=False, **common)
     settings.register_profile("course-ci", settings.get_profile("default"), derandomize=True, database=None, **common)
+    settings.register_profile("course-quick", settings.get_profile("course-ci"), max_examples=QUICK_EXAMPLES)
     settings.load_profile("course-ci" if os.environ.get("CI") else "course")
 
 

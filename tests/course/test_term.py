@@ -450,7 +450,7 @@ def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder, monk
     assert "is damaged or truncated" in shown
     assert "setup.py" in shown
     for name in ("ada", "lovelace", "bob", "smith"):
-        assert not re.search(rf"(?i)\b{name}|{name}@", shown), name
+        assert not re.search(rf"(?i)\b{name}", shown), name
     assert {event.student for event in marked.changed} == {"ada", "bob"}, "the teacher sees who it is"
     assert mark(folder).changed == ()
 
