@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-BUDGET = 700.0
+BUDGET = 400.0
 """Yardstick-seconds that `make test` may take in a fresh clone, where every kernel is compiled: of all its processes together."""
 
-LIMIT = 20.0
+LIMIT = 15.0
 """Yardstick-seconds that one test may take outside tests/exhaustive."""
 
 YARDSTICK = 1.9

@@ -11,7 +11,6 @@ from minitorch.compiler import fuse, fused, replayed
 from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
 from tests.marks import needs_compiler
 
-from . import programs
 from .programs import assert_alike, fused_at_once, train
 
 pytestmark = needs_compiler
@@ -23,11 +22,6 @@ def called_twice(fn=lambda x: (x * 2.0 + 1.0).sum(), x=None, **options):
     f(x)
     f(x)
     return f, x
-
-
-def test_a_fused_program_trains_like_the_function(monkeypatch):
-    monkeypatch.setattr(programs, "BACKEND", FastBackend)
-    check_fused(0, float64, 1e-12, length=4)
 
 
 def check_fused(seed, dtype, tolerance, length):
