@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-BUDGET = 400.0
+BUDGET = 500.0
 """Yardstick-seconds that `make test` may take in a fresh clone, where every kernel is compiled: of all its processes together."""
 
 LIMIT = 15.0
@@ -83,13 +83,13 @@ class Stopwatch:
         self.is_worker = hasattr(config, "workerinput")
         self.record: Path | None = config.getoption("processor_time")
         self.last = spent()
-        self.yardstick = 0.0
+        self.yardsticks: list[float] = []  # measured before and after the tests: the speed of some machines changes by half in minutes
         self.tests: Counter[str] = Counter()
 
     @pytest.hookimpl(trylast=True)  # while the workers load the tests: both cores are as busy as during the tests
     def pytest_sessionstart(self) -> None:
         if not self.is_worker:
-            self.yardstick = measure_yardstick()
+            self.yardsticks.append(measure_yardstick())
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
@@ -109,7 +109,9 @@ class Stopwatch:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.is_worker:  # they report to the process that started them
             return
-        run = {"total": spent() - self.yardstick, "yardstick": self.yardstick, "tests": dict(self.tests)}
+        total = spent() - sum(self.yardsticks)
+        self.yardsticks.append(measure_yardstick())
+        run = {"total": total, "yardstick": sum(self.yardsticks) / len(self.yardsticks), "tests": dict(self.tests)}
         runs = [run]
         if self.record is not None:
             runs = [*read(self.record), run]

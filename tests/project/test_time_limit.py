@@ -1,5 +1,6 @@
 """The time limit: an endless loop in student code is interrupted and shown; slow code of the app is not."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -259,3 +260,14 @@ def check_page(folder, page, file, qualified, start):
 
 def test_every_page_that_runs_student_code_is_checked():
     assert {row.name for row in registry.VIEWS} == LOOPS.keys() | WITHOUT_STUDENT_CODE
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_a_stack_is_read_without_the_garbage_collector_and_its_state_restored(monkeypatch, collects):
+    calls = []
+    monkeypatch.setattr(gc, "isenabled", lambda: collects)
+    monkeypatch.setattr(gc, "disable", lambda: calls.append("off"))
+    monkeypatch.setattr(gc, "enable", lambda: calls.append("on"))
+    here = sys._getframe()
+    assert time_limit._stack(here)[:2] == [here, here.f_back]
+    assert calls == (["off", "on"] if collects else ["off"])
