@@ -93,8 +93,7 @@ def _explain_last_failure(root: Path, task: Task, seconds: float) -> Explanation
 
 
 def _rerun(root: Path, task: Task, card: Card, seconds: float) -> Explanation:
-    """Rerun the test of a card, with a spinner if standard error is a terminal, and note in the record that this was asked for."""
-    note_explain(root, task.id)
+    """Rerun the test of a card, with a spinner if standard error is a terminal."""
     with Console(stderr=True).status(f"Recording the calls of {card.nodeid}"):
         return explain_failure(root, task, card, seconds)
 
@@ -102,7 +101,8 @@ def _rerun(root: Path, task: Task, card: Card, seconds: float) -> Explanation:
 def _show(
     root: Path, manifest: Manifest, console: Console, task: Task, states: Mapping[str, TaskState], found: Explanation, as_json: bool
 ) -> int:
-    """Print an explanation; returns the exit code."""
+    """Print an explanation, and note in the record that it was given; returns the exit code."""
+    note_explain(root, task.id)
     if as_json:
         print(json.dumps(_document(task, found), indent=1))
         return TESTS_FAIL
