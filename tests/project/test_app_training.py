@@ -26,7 +26,7 @@ def test_step_trains_one_epoch_and_updates_the_pictures():
 
 @pytest.mark.parametrize("page", ["m1_training", "m2_training"])
 def test_start_trains_pause_stops_and_reset_starts_over(page):
-    app = press(open_page(page, points="10", hidden="2", epochs="1000"), "start")
+    app = press(open_page(page, points="10", hidden="2", epochs="10000"), "start")
     assert app.button(key="start").disabled
     assert app.button(key="step").disabled
     for _ in range(3):
