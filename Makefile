@@ -18,8 +18,8 @@ PYTEST := $(PY) -m pytest -n $(PROCESSES) --dist worksteal
 # What computes the same without the compiler: make test need not wait for kernels there, and make test-all runs it compiled as well.
 INTERPRETED := tests/autograd tests/core tests/models tests/nn tests/optim
 
-# The course's own tests, most of them properties: make test draws fewer examples of each, the same every time, and make test-all as many as students do.
-SAMPLED := $(wildcard tests/test_*.py)
+# The files with properties: make test draws fewer examples of each, the same every time, and make test-all as many as students do.
+SAMPLED = $(shell grep -rl --include='test_*.py' --exclude-dir=exhaustive --exclude-dir=distributed hypothesis tests)
 
 # What make test measures and make check compares with the budget.
 RECORD := .pytest_cache/processor_time.json

@@ -24,7 +24,7 @@ import pytest
 BUDGET = 600.0
 """Yardstick-seconds that `make test` may take in a fresh clone, where every kernel is compiled: of all its processes together."""
 
-LIMIT = 15.0
+LIMIT = 25.0
 """Yardstick-seconds that one test may take outside tests/exhaustive."""
 
 YARDSTICK = 1.9

@@ -7,6 +7,7 @@ import re
 
 from course.explain.calls import Call
 from course.explain.divergence import Difference
+from course.runner.messages import error_line
 
 
 def callers_mistake(call: Call, error: BaseException) -> str:
@@ -41,6 +42,6 @@ def unsaved_values(call: Call, error: BaseException) -> tuple[Call, Difference] 
     rows = (
         ("Expected", f"ctx.save_for_backward(…) with the {many} that {call.name} reads"),
         ("Yours", "forward saved nothing"),
-        ("It raises", f"{type(error).__name__}: {error}, in {call.name}"),
+        ("It raises", f"{error_line(error)}, in {call.name}"),
     )
     return forward, Difference("what it saves for the backward pass", rows, "the context, as backward found it")

@@ -42,13 +42,10 @@ class ReportFile:
     def begin(self, collected: Sequence[tuple[str, str | None, int]]) -> None:
         """Note the node id, the task and the position of each test, in the order in which they will run."""
         self.collected = collected
-        self._append({"collected": collected})
+        self.add({"collected": collected})
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, entry: Mapping[str, Any]) -> None:
         """Note a result."""
-        self._append(row)
-
-    def _append(self, entry: Mapping[str, Any]) -> None:
         with contextlib.suppress(OSError), self.journal.open("a", encoding="utf-8") as file:  # opened anew: tests may close every file
             file.write(json.dumps(entry) + "\n")
 

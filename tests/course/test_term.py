@@ -4,10 +4,8 @@ import csv
 import json
 import os
 import re
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -426,24 +424,28 @@ def test_anonymous_submissions_are_graded_and_shown_under_pseudonyms(folder, gra
     assert mark(folder).changed == (), "the names stay the same"
 
 
-def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder, monkeypatch):
-    """Submissions are read as grading reads them; a stub gives the verdicts."""
-    (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
-    place = folder / "submissions" / "first"
-    (place / "ada@2026-10-01T10.00.zip").write_bytes(b"PK\x03\x04 damaged")
-    inside = submit(folder, "bob@2026-10-01T10.00/bob-smith-workspace")
-    (inside / "setup.py").write_text("x = 1\n")
+@pytest.fixture
+def reads(monkeypatch):
+    """Submissions are read as grading reads them; each task of one that can be read earns all its points."""
 
     def grade(submissions, out, tasks, profile, **options):
         results = []
         for name, path in submissions.items():
             taken = read(name, path, course())
-            verdicts = () if taken.refused else tuple(TaskResult(id, FAIL, 10, 0) for id in tasks)
+            verdicts = () if taken.refused else tuple(TaskResult(id, PASS, 10, 10) for id in tasks)
             results.append(Result(name, taken.hash, taken.refused, verdicts, taken.left_out, "none", 1, 1.0, profile))
             write_result(out / "results" / f"{name}.json", results[-1])
         return results
 
-    monkeypatch.setitem(sys.modules, "course.staff.grading.grade", SimpleNamespace(grade=grade))
+    replace_grading(monkeypatch, grade)
+
+
+def test_no_output_for_graders_names_a_student_of_an_anonymous_term(folder, reads):
+    (folder / FILE).write_text(TERM.replace('title = "Autumn"', "anonymous = true").replace('"=Bob"', '"Bob Smith"'))
+    place = folder / "submissions" / "first"
+    (place / "ada@2026-10-01T10.00.zip").write_bytes(b"PK\x03\x04 damaged")
+    inside = submit(folder, "bob@2026-10-01T10.00/bob-smith-workspace")
+    (inside / "setup.py").write_text("x = 1\n")
     marked = mark(folder)
     files = [path for path in (folder / "graded").rglob("*") if path.is_file()]
     shown = "\n".join(f"{path.relative_to(folder)}\n{path.read_text(encoding='utf-8')}" for path in files)

@@ -1,36 +1,13 @@
-"""A term with submissions that cannot be graded: nobody gets a mark unheard, and the teacher is told what to do."""
+"""A term with submissions that cannot be graded: they have no mark, and the command names each of them with its reason."""
 
 import io
 import os
 import zipfile
 from datetime import UTC, datetime
 
-import pytest
-
-from course.manifest import course
-from course.staff.grading.results import PASS, Result, TaskResult, write_result
-from course.staff.grading.submissions import read
-
-from .staff_commands import replace_grading
-from .test_term import folder, run, scores  # noqa: F401  # fixtures
+from .test_term import folder, reads, run, scores  # noqa: F401  # fixtures
 
 NONE = "it has none of the files in which students write, such as minitorch/operators.py"
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """Reads submissions as grading does; each task of one that can be read earns all its points."""
-
-    def grade(submissions, out, tasks, profile, **options):
-        results = []
-        for name, path in submissions.items():
-            taken = read(name, path, course())
-            verdicts = () if taken.refused else tuple(TaskResult(id, PASS, 10, 10) for id in tasks)
-            results.append(Result(name, taken.hash, taken.refused, verdicts, taken.left_out, "none", 1, 1.0, profile))
-            write_result(out / "results" / f"{name}.json", results[-1])
-        return results
-
-    replace_grading(monkeypatch, grade)
 
 
 def test_a_refused_submission_has_no_mark_and_is_named_until_the_teacher_decides(folder, run, reads):  # noqa: F811

@@ -2,6 +2,7 @@
 
 import pytest
 
+from minitorch import SimpleBackend
 from project.lab.explorers import attention, attention_training
 from project.lab.training import checkpoint, text_trainer
 from project.lab.training.jobs import Failed
@@ -12,12 +13,15 @@ from tests.project.test_attention import TEXT, FakeJob
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """A checkpoint of a model."""
+    """A checkpoint of a model, trained for some steps on the backend that compiles nothing."""
     path = tmp_path_factory.mktemp("gpt") / "gpt.safetensors"
-    run = text_trainer.Run(Setting(steps=60, batch=4, context=24, layers=2, heads=2, width=8, rate=1e-2), 2 * TEXT)
-    while not run.done:
-        run.advance()
-    checkpoint.save(path, run.checkpoint())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_trainer, "FastBackend", SimpleBackend)
+        patch.setattr(text_trainer, "VALIDATION_BATCHES", 1)
+        run = text_trainer.Run(Setting(steps=3, batch=1, context=24, layers=2, heads=2, width=8, rate=1e-2), 2 * TEXT)
+        while not run.done:
+            run.advance()
+        checkpoint.save(path, run.checkpoint())
     return path
 
 
@@ -28,7 +32,7 @@ def open_model(file, **query):
 def test_a_checkpoint_is_shown_with_its_attention_and_its_next_character(file):
     app = open_model(file, attention_text="the cat")
     text = page_text(app)
-    assert "After 60 steps, layer 2. The query 6 't' attends: head 1 most to" in text
+    assert "After 3 steps, layer 2. The query 6 't' attends: head 1 most to" in text
     assert "Most likely next:" in text
     assert len(app.get("vega_lite_chart")) == 3  # two heads, and the probabilities
     assert not app.error
@@ -106,7 +110,7 @@ def test_training_shows_its_progress_and_ends_with_a_model(file):
     assert "99 parameters. After 20 of 40 steps" in page_text(app.run())
     assert not app.button(key="attention_start").disabled
     assert app.text_input(key="attention_text").value == "cae cae ca"  # the model does not know f
-    assert "After 60 steps, layer 2." in page_text(app)
+    assert "After 3 steps, layer 2." in page_text(app)
 
 
 @pytest.mark.usefixtures("_fake_program")
