@@ -10,7 +10,7 @@ from pathlib import Path
 from course.manifest import ROOT, Manifest
 from course.staff import RequestError
 from course.staff.adopt.inline import inline_added
-from course.staff.adopt.original import Original, find_original
+from course.staff.adopt.original import Original, find_original, repositories
 from course.staff.adopt.prune import lost_statements
 from course.staff.adopt.translate import translate
 from course.staff.grading.beyond import beyond_rules
@@ -99,14 +99,14 @@ def _is_written(text: str, name: str) -> bool:
 
 
 def write_submission(adopted: AdoptedWork, folder: Path) -> None:
-    """Write the converted files into a new folder, as a submission.
+    """Write the converted files into a new folder, as a submission, with the repositories that they come from.
 
     Raises:
         RequestError: If the folder is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RequestError(f"{folder} exists already; name a new folder", "course-staff adopt --help")
-    write_files(folder, adopted.files)
+    write_files(folder, {**adopted.files, **repositories(adopted.original)})
 
 
 def write_workspace(adopted: AdoptedWork, manifest: Manifest, folder: Path, root: Path = ROOT) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from course.manifest import Manifest
 from course.staff import RequestError
 from course.staff.adopt.recognize import FIRST
-from course.staff.grading.submissions import JUNK, LARGEST, student_files
+from course.staff.grading.submissions import JUNK, LARGEST, ORIGINAL, student_files
 from course.workspace import function_source
 
 MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_data.py", "minitorch/fast_ops.py", "minitorch/nn.py")
@@ -19,6 +19,9 @@ MODULES = ("minitorch/operators.py", "minitorch/scalar.py", "minitorch/tensor_da
 
 ELSEWHERE = {"minitorch/nn/functional.py": "minitorch/nn.py"}
 """Paths in this course, with the path in the original course where it differs."""
+
+PARTS = ("minitorch", "project", "tests")
+"""The folders of a repository whose files are kept."""
 
 DEEPEST = 4
 """The depth of folders to which repositories are searched for."""
@@ -66,10 +69,21 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
     files, origins = {}, {}
     for path in student_files(manifest):
         names = [name for task in manifest.tasks for name in task.names_in(path)]
-        found = [(_count_written(text, names), text, root) for root in latest_first if (text := _read(root, path)) is not None]
+        found = [(count_written(text, names), text, root) for root in latest_first if (text := _read(root, path)) is not None]
         if found:
             _, files[path], origins[path] = max(found, key=lambda one: one[0])  # the first of equals
     return Original(files, origins, modules)
+
+
+def repositories(original: Original) -> dict[str, bytes]:
+    """The Python files of a student's repositories, by path in a submission; see `submissions.ORIGINAL`."""
+    found: dict[str, bytes] = {}
+    for root, module in original.modules.items():
+        for file in sorted(file for part in PARTS for file in (root / part).rglob("*.py")):
+            path = f"original/module-{module}/{file.relative_to(root).as_posix()}"
+            if ORIGINAL.fullmatch(path) and not file.is_symlink() and file.stat().st_size <= LARGEST:
+                found[path] = file.read_bytes()
+    return found
 
 
 def _roots(folder: Path) -> Iterable[Path]:
@@ -129,7 +143,7 @@ def absolute_module(path: str, module: str | None, level: int) -> str:
     return f"{package}.{module}" if module else package
 
 
-def _count_written(text: str, names: Sequence[str]) -> int:
+def count_written(text: str, names: Sequence[str]) -> int:
     """How many of these functions are written in a text. Upper and lower case do not matter."""
     wanted = {name.lower().lstrip("_") for name in names}
     bodies = {name.lower().lstrip("_"): node.body for name, node in function_source.iter_functions(function_source.parse(text))}

@@ -21,7 +21,7 @@ from course.staff.grading.reference import cache_folder, fingerprint, version_of
 from course.staff.grading.results import Result
 from course.staff.grading.submissions import find, read
 from course.staff.grading.workers import Job, run_jobs
-from course.staff.probes import FULL
+from course.staff.probes import FULL, PUBLISHED
 from course.staff.sandbox.sandbox import Sandbox
 from course.staff.variants.variant import Variant
 
@@ -64,7 +64,7 @@ def grade(
         Interrupted: On Ctrl-C; its `next` is the command that resumes the run.
     """
     manifest = load(root / "course" / "tasks.toml")
-    chosen = _select_tasks(manifest, tasks)
+    chosen = _select_tasks(manifest, tasks, profile)
     if workers is not None and workers < 1:
         raise RequestError(f"--workers expected at least 1, got {workers}", "course-staff grade --help")
     found = dict(submissions) if isinstance(submissions, Mapping) else find(submissions, manifest)
@@ -113,12 +113,12 @@ def grade(
     return [result for result in results if result is not None]
 
 
-def _select_tasks(manifest: Manifest, ids: Sequence[str]) -> list[Task]:
-    """The tasks with these ids; all if there are none."""
+def _select_tasks(manifest: Manifest, ids: Sequence[str], profile: str) -> list[Task]:
+    """The tasks with these ids; all if there are none. The original course has no extra tasks."""
     if unknown := set(ids) - {task.id for task in manifest.tasks}:
         known = ", ".join(task.id for task in manifest.tasks)
         raise RequestError(f"there is no task {', '.join(sorted(unknown))}; the tasks are {known}", "course-staff grade --help")
-    return [task for task in manifest.tasks if not ids or task.id in ids]
+    return [task for task in manifest.tasks if task.id in ids or not (ids or (task.extra and profile == PUBLISHED))]
 
 
 def _grade_locally(run: ClassRun, settings: Mapping[str, Any], tasks: Sequence[Task], workers: int) -> None:

@@ -133,7 +133,7 @@ def write_tree(folder: Path, files: Mapping[str, str | bytes]) -> None:
     for path in files:
         if path.endswith(".py") and not path.startswith("tests/"):  # pytest compiles tests itself
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-            py_compile.compile(str(folder / path), invalidation_mode=mode, quiet=1)
+            py_compile.compile(str(folder / path), invalidation_mode=mode, quiet=2)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
         os.utime(path, (FIXED_TIME, FIXED_TIME))

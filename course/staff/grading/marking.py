@@ -11,11 +11,13 @@ from course.manifest import Task
 from course.staff.grading.beyond import with_beyond
 from course.staff.grading.code_review import find_unusual
 from course.staff.grading.grafting import Graft, OtherWork, graft
+from course.staff.grading.own_package import is_absent_here, packages, run_in_own_package
 from course.staff.grading.own_tests import OwnTest, grade_own_tests
 from course.staff.grading.reference import FIRST_COMPILED_STAGE, PreparedTask, Reference
 from course.staff.grading.results import (
     BEYOND,
     FAIL,
+    NOT_HANDED_IN,
     NOT_RUN,
     PART,
     PASS,
@@ -28,7 +30,7 @@ from course.staff.grading.results import (
     VisibleTest,
 )
 from course.staff.grading.submissions import Submission
-from course.staff.probes import FULL, probes_of, weights_of
+from course.staff.probes import FULL, PUBLISHED, probes_of, weights_of
 from course.staff.variants.grading import add_variant
 from course.staff.variants.variant import Variant
 
@@ -153,10 +155,18 @@ def mark_task(
         result = replace(result, variant=of_task.document)
     task_run = _TaskRun(reference, prepared, submission, own_tests)
     grafted = graft(prepared.base, submission.files, "used")
-    if len(grafted.unwritten) == len(prepared.task.write):
+    unwritten = len(grafted.unwritten) == len(prepared.task.write)
+    is_published = reference.env.profile == PUBLISHED
+    found = packages(task, submission.files) if is_published else []
+    own = max(map(task_run.run_in_own_package, found), key=lambda one: one.share, default=None)
+    if own is None and unwritten and is_published:
+        return replace(result, verdict=NOT_HANDED_IN, reason="not handed in: none of its functions is written")
+    if unwritten and own is None:
         attempt = task_run.failed_attempt("; ".join(grafted.troubles) or "it is not written")
         return _task_result(result, grafted, attempt, None, reference, start)
-    attempt, best = task_run.attempt(grafted)
+    attempt, best = (own, grafted) if own is not None and (unwritten or own.share == 1) else task_run.attempt(grafted)
+    if own is not None and own.share >= attempt.share:
+        return _own_result(result, grafted, own, reference, start)
     second = replace(task_run.run(best), note=attempt.note) if attempt.share < 1 else None
     task_result = _task_result(result, grafted, attempt, second, reference, start)
     if found := find_unusual(prepared.base, best, submission.files, reference.manifest):
@@ -228,6 +238,10 @@ class _TaskRun:
         probes = [HiddenProbe(outcome.says, outcome.weight, outcome.passed, outcome.reason) for outcome in outcomes]
         return Attempt(ran.of(prepared.ids), (*probes, *self._run_own_tests(grafted)), ran.forged, hung=ran.hung, answers=answers)
 
+    def run_in_own_package(self, files: Mapping[str, bytes]) -> Attempt:
+        """Run the probes on a repository of the original course as it is; its students have no tests of this course."""
+        return Attempt((), tuple(run_in_own_package(self.env, self.task, files, self.own_tests)))
+
     def _run_own_tests(self, grafted: Graft) -> list[HiddenProbe]:
         """The marks for the student's own tests, each run with correct code except for the mistake that it must detect."""
         tests = {path: text for path, text in grafted.files.items() if path.startswith("tests/")}
@@ -283,6 +297,16 @@ def _task_result(
         note="; ".join(notes),
         variant={**result.variant, "answers": dict(worse.answers)} if result.variant else {},
     )
+
+
+def _own_result(result: TaskResult, grafted: Graft, own: Attempt, reference: Reference, start: float) -> TaskResult:
+    """The result of a task from its run in the hand-in's own package."""
+    nothing = replace(grafted, troubles=(), unwritten=(), remarks=())
+    made = replace(_task_result(result, nothing, own, None, reference, start), own_package=True, disagrees=False, note="")
+    if own.share < 1 and is_absent_here(own.probes):
+        why = "not graded: your code needs something that the grading machine lacks, such as a GPU"
+        return replace(made, verdict=NOT_RUN, mark=0.0, reason=why, probes=(), nearest=None)
+    return made
 
 
 def _reason(grafted: Graft, attempt: Attempt) -> str:

@@ -19,6 +19,9 @@ BEYOND = "beyond"
 PASS, PASS_GPU, PASS_SIM, PART, FAIL, NOT_RUN = "PASS", "PASS (gpu)", "PASS (sim)", "PART", "FAIL", "NOT RUN"
 """Verdicts of a task: all points, with variants for a GPU and for numba's CUDA simulator; part of the points; none; not graded."""
 
+NOT_HANDED_IN = "NOT HANDED IN"
+"""Verdict of a task of the original course of which nothing is written."""
+
 
 @dataclass(frozen=True)
 class VisibleTest:
@@ -99,6 +102,7 @@ class TaskResult:
         variant: The student's variant of the task, and what its functions returned; empty without a variant.
         carries: Students whose variant the answers match although they are wrong for the student's own variant; for the teacher.
         unusual: What the code does that no correct answer needs; see `code_review`.
+        own_package: Whether the mark is that of a hand-in of the original course in its own package.
     """
 
     task: str
@@ -117,11 +121,17 @@ class TaskResult:
     variant: dict[str, Any] = field(default_factory=dict)
     carries: tuple[str, ...] = ()
     unusual: tuple[str, ...] = ()
+    own_package: bool = False
 
     @property
     def flagged(self) -> bool:
         """Whether a teacher should look at the task."""
         return self.disagrees or self.flaky or bool(self.unusual) or bool(self.carries)
+
+    @property
+    def ran(self) -> bool:
+        """Whether it was graded: it was handed in, and this machine could run it."""
+        return self.verdict not in (NOT_RUN, NOT_HANDED_IN)
 
     @property
     def passed(self) -> bool:

@@ -1,7 +1,7 @@
 """Reads submissions from folders, archives and git bundles, with limits on their size.
 
-Only files in which students write are taken. A submission that cannot be read, or that exceeds a limit, is refused with a reason; the
-others are still graded.
+Only files in which students write are taken, and in converted work the repositories of the original course. A submission that cannot be
+read, or that exceeds a limit, is refused with a reason; the others are still graded.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ JUNK = {
 
 JUNK_FILES = (".DS_Store", "Thumbs.db", "desktop.ini", "._")
 """Prefixes of the names of files that operating systems generate."""
+
+ORIGINAL = re.compile(r"original/module-\d/[\w/]+\.py")
+"""Paths of files of the original course, which `course-staff adopt` keeps beside their conversion."""
 
 REPORTS = "reports/"
 """The folder of training plots and logs, which are not graded."""
@@ -251,7 +254,7 @@ class _Found:
             if path.casefold() in seen:
                 raise Refusal(f"{path} occurs twice, or differs from another name only in upper and lower case; hand in one of them")
             seen.add(path.casefold())
-            if parts[-1] in names and _prefix(path, known) is not None:
+            if (parts[-1] in names and _prefix(path, known) is not None) or _is_kept(path):
                 self.contents[path] = entry.read(LARGEST + 1)  # an archive must be read sequentially
             else:
                 self.others.append(path)
@@ -268,12 +271,15 @@ class _Found:
             raise Refusal(f"{odd[0]}, not a file; hand in plain files")
         contents = {path: content for path, content in self.contents.items() if not path.startswith(environments or "\0")}
         others = [path for path in self.others if not path.startswith(environments or "\0")]
+        kept = {path: content for path, content in contents.items() if _is_kept(path)}
+        contents = {path: content for path, content in contents.items() if path not in kept}
         is_ours = any(f"/{path}".endswith("/course/tasks.toml") for path in others)
         if is_original([*contents, *others], contents) and not is_ours:
             raise Refusal("it is from the original MiniTorch course; convert it with course-staff adopt FOLDER --out DIR")
         top = _workspace_prefix(contents, others, known)
         files = {path.removeprefix(top): content for path, content in contents.items() if path.removeprefix(top) in known}
         others += [path for path in contents if path.removeprefix(top) not in known]
+        files |= {path.removeprefix(top): content for path, content in kept.items() if ORIGINAL.fullmatch(path.removeprefix(top))}
         for path, content in files.items():
             if len(content) > LARGEST or content.count(b"\n") > MOST_LINES:
                 raise Refusal(f"{path} has more than {LARGEST} bytes or {MOST_LINES} lines; hand in what you wrote yourself")
@@ -290,6 +296,11 @@ def _prefix(path: str, known: Collection[str]) -> str | None:
     """What precedes a file of the workspace in a path, with a slash; None if the path is not one of them."""
     parts = path.split("/")
     return next(("/".join([*parts[:i], ""]) for i in range(len(parts)) if "/".join(parts[i:]) in known), None)
+
+
+def _is_kept(path: str) -> bool:
+    """Whether a path may be that of a file of the original course in converted work."""
+    return any(ORIGINAL.fullmatch(path, match.start(1)) for match in re.finditer(r"(?:^|/)(original/)", path))
 
 
 def _near_misses(paths: Collection[str], known: Collection[str]) -> dict[str, str]:

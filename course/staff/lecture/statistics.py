@@ -10,7 +10,7 @@ from functools import cache
 
 from course.manifest import Manifest, Task
 from course.staff.grading import nearest as known
-from course.staff.grading.results import NOT_RUN, Nearest, TaskResult
+from course.staff.grading.results import Nearest, TaskResult
 from course.staff.lecture.records import Material
 from course.workspace.activity import TaskActivity, TestRun
 
@@ -207,7 +207,7 @@ def _task(task: Task, activities: Sequence[TaskActivity], results: Sequence[Task
 
 
 def _verdict(result: TaskResult) -> str:
-    if result.verdict == NOT_RUN:
+    if not result.ran:
         return "not run"
     return "passed" if result.passed else "part" if result.mark else "failed"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from course.staff.grading.results import NOT_RUN, Result, TaskResult
+from course.staff.grading.results import Result, TaskResult
 from course.staff.outputs.words import clean, file_names, flags, kind, line, number, variant_note
 from course.workspace.atomic_files import write_bytes
 
@@ -242,7 +242,7 @@ def task_rows(results: Sequence[Result], tasks: Iterable[str]) -> list[TaskRow]:
     table = []
     for id in tasks:
         found = [task for result in results for task in result.tasks if task.task == id]
-        run = [task.mark / task.points for task in found if task.verdict != NOT_RUN and task.points]
+        run = [task.mark / task.points for task in found if task.ran and task.points]
         kinds = [kind(task) for task in found]
         counts = {name: kinds.count(name) for name in ("pass", "part", "fail", "not-run")}
         times = [task.seconds for task in found]
@@ -278,8 +278,8 @@ def _cell(task: TaskResult) -> Cell:
     name = kind(task)
     short = {"pass": task.verdict.replace("(", "").replace(")", ""), "part": f"PART {number(task.mark)}"}
     notes = [variant_note(task) if flag == "variant" else flag for flag in flags(task) if flag != "not run"]
-    notes += [line(text) for text in (task.note, task.reason) if text]
-    return Cell(name, short.get(name, task.verdict), -0.5 if task.verdict == NOT_RUN else task.mark, ": ".join(notes), task.flagged)
+    notes += [line(text) for text in (task.note, task.reason, "in the hand-in's own package" if task.own_package else "") if text]
+    return Cell(name, short.get(name, task.verdict), task.mark if task.ran else -0.5, ": ".join(notes), task.flagged)
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from course.staff.grading.results import NOT_RUN, Result
+from course.staff.grading.results import Result
 from course.staff.outputs.words import clean, file_names, first_failure, line, markdown, messages, number
 from course.workspace.atomic_files import write_bytes
 
@@ -21,7 +21,7 @@ def document(result: Result) -> dict[str, Any]:
     tests = []
     for task in result.tasks:
         failure = first_failure(task)
-        status = "pass" if task.passed else "error" if task.verdict == NOT_RUN else "fail"
+        status = "pass" if task.passed else "fail" if task.ran else "error"
         tests.append(
             {
                 "name": f"Task {task.task}",

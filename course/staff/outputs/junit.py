@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from course.staff.grading.results import NOT_RUN, Result, TaskResult
+from course.staff.grading.results import Result, TaskResult
 from course.staff.outputs.words import clean, line, messages, verdict_and_mark
 from course.workspace.atomic_files import write_bytes
 
@@ -51,7 +51,7 @@ def _suite(result: Result) -> ElementTree.Element:
 def _case(submission: str, task: TaskResult) -> ElementTree.Element:
     """The case of a task."""
     case = ElementTree.Element("testcase", classname=submission, name=f"Task {task.task}", time=f"{task.seconds:.3f}")
-    if task.verdict == NOT_RUN:
+    if not task.ran:
         ElementTree.SubElement(case, "skipped", message=line(task.reason))
     elif not task.passed:
         ElementTree.SubElement(case, "failure", message=verdict_and_mark(task), type=task.verdict).text = "\n\n".join(messages(task))

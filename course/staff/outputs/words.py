@@ -85,6 +85,8 @@ def messages(task: TaskResult) -> list[str]:
     reason = public_reason(task)
     if reason:
         paragraphs.append(f"Not graded: {reason.removeprefix('not graded: ')}" if task.verdict == NOT_RUN else sentence(reason))
+    if task.own_package and not task.passed:
+        paragraphs.append("It was graded in your own package, with your own given code.")
     if task.visible and (failure := first_failure(task)):
         passed = sum(test.outcome == "passed" for test in task.visible)
         counted = sum(test.outcome != BEYOND for test in task.visible)
@@ -137,4 +139,4 @@ def verdict_and_mark(task: TaskResult) -> str:
 
 def kind(task: TaskResult) -> str:
     """The verdict as one word: "pass", "part", "fail" or "not-run"."""
-    return {PART: "part", NOT_RUN: "not-run"}.get(task.verdict, "pass" if task.passed else "fail")
+    return "pass" if task.passed else "part" if task.verdict == PART else "fail" if task.ran else "not-run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
@@ -12,6 +12,7 @@ from hypothesis.strategies import SearchStrategy
 from course.manifest import Task
 from course.runner.gpu import environment
 from course.staff.probes.compare import FULL, Check, Wrong, printable, use_profile
+from course.staff.probes.own_package import in_own_package
 from course.staff.probes.plain import Raised
 from course.staff.probes.program import Program, Value, truncate
 from course.staff.probes.remote import SECONDS, Launcher, NoReply, Remote
@@ -47,6 +48,8 @@ class Probe:
         labels: Edge cases that its check reports separately from the main behavior, through `Wrong.edges`.
         chosen: Predicate that selects its inputs; None for all.
         published: Whether the original course requires it too, or on which inputs.
+        required: Whether the original course requires it although it is an edge case here.
+        own_package: Whether it also applies to a hand-in of the original course in its own package, or on which inputs; or "only" there.
     """
 
     task: str
@@ -61,6 +64,8 @@ class Probe:
     labels: tuple[str, ...] = ()
     chosen: Callable[..., bool] | None = None
     published: bool | Callable[..., bool] = True
+    required: bool = False
+    own_package: bool | Callable[..., bool] | Literal["only"] = True
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,14 @@ def probe(
     edges: Mapping[str, Callable[..., bool]] | None = None,
     labels: Sequence[str] = (),
     published: bool | Callable[..., bool] = True,
+    required: bool = False,
+    own_package: bool | Callable[..., bool] | Literal["only"] = True,
     **inputs: SearchStrategy[Any],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
     """Register a function as a probe of a task; see `Probe`. Without inputs it runs once, or once for each example.
 
     Args:
-        task, says, weight, examples, count, seconds, labels, published, inputs: See `Probe`.
+        task, says, weight, examples, count, seconds, labels, published, required, own_package, inputs: See `Probe`.
         edge: Whether the whole probe is an edge case.
         edges: Requirements of edge cases, each with a predicate that selects its inputs; each becomes a separate probe.
     """
@@ -110,7 +117,10 @@ def probe(
         return next((kind for kind, belongs in kinds.items() if belongs(*case)), "")
 
     def register(check: Callable[..., Check]) -> Callable[..., Check]:
-        whole = Probe(task, says, weight, check, inputs, examples, count, seconds, says if edge else "", tuple(labels), None, published)
+        name = says if edge else ""
+        whole = Probe(
+            task, says, weight, check, inputs, examples, count, seconds, name, tuple(labels), None, published, required, own_package
+        )
         parts = [replace(whole, edge=kind, labels=(), chosen=lambda *case, kind=kind: kind_of(*case) == kind) for kind in kinds]
         main = replace(whole, chosen=lambda *case: not kind_of(*case)) if kinds else whole
         _probes.setdefault(task, []).extend([main, *parts])
@@ -121,17 +131,20 @@ def probe(
 
 def probes_of(task: str, profile: str = FULL) -> list[Probe]:
     """The probes of a task, by its id; an empty list if it has none. The original course grades no edge cases."""
-    probes = _probes.get(task, ())
-    return list(probes) if profile == FULL else [_restrict_to_published(probe) for probe in probes if probe.published and not probe.edge]
+    probes = [probe for probe in _probes.get(task, ()) if (probe.own_package if in_own_package() else probe.own_package != "only")]
+    if profile == FULL:
+        return probes
+    published = [replace(probe, labels=(), edge="") for probe in probes if probe.published and (probe.required or not probe.edge)]
+    restricted = [_restrict(probe, probe.published) for probe in published]
+    return [_restrict(probe, probe.own_package) for probe in restricted] if in_own_package() else restricted
 
 
-def _restrict_to_published(probe: Probe) -> Probe:
-    """A probe of the main behavior, restricted to inputs whose result the original course specifies."""
-    if probe.published is True:
-        return replace(probe, labels=())
-    chosen, also = probe.chosen or (lambda *case: True), probe.published
-    assert callable(also)
-    return replace(probe, labels=(), chosen=lambda *case: chosen(*case) and also(*case))
+def _restrict(probe: Probe, also: bool | str | Callable[..., bool]) -> Probe:
+    """A probe on those of its inputs that meet one more condition."""
+    if not callable(also):
+        return probe
+    chosen = probe.chosen or (lambda *case: True)
+    return replace(probe, chosen=lambda *case: chosen(*case) and also(*case))
 
 
 def weights_of(task: str, profile: str = FULL) -> dict[str, float]:

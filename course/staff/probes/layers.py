@@ -53,7 +53,9 @@ def linear_layer_probe(task: str, program: str, backends: Sequence[str] = (), ta
     small = integers(1, 4)
     says = f"Linear of {program} computes x @ weights + bias, and propagates gradients"
     examples = [(2, 3, 4, 0), (1, 1, 1, 1), (3, 2, 2, 2), (3, 3, 3, 3)]
-    probe(task, says, weight=3, examples=examples, count=8, seconds=120, n=small, m=small, points=small, seed=seeds)(check)
+    probe(task, says, weight=3, examples=examples, count=8, seconds=120, own_package=False, n=small, m=small, points=small, seed=seeds)(
+        check
+    )
 
 
 def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> None:
@@ -83,10 +85,10 @@ def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> Non
         check_equal(got, known(points), 1e-6)
 
     says = "Network has three layers, 2 → H → H → 1, under their expected names"
-    probe(task, says, labels=[INITIAL_VALUES], examples=[(1,), (2,), (5,)], seconds=120)(layers)
+    probe(task, says, labels=[INITIAL_VALUES], examples=[(1,), (2,), (5,)], seconds=120, own_package=False)(layers)
     says = "Network returns the probability of each point"
     inputs: Any = {"hidden": integers(1, 4), "seed": seeds}
-    probe(task, says, weight=3, examples=[(2, 0), (4, 1), (1, 1), (1, 2)], count=6, seconds=120, **inputs)(forward)
+    probe(task, says, weight=3, examples=[(2, 0), (4, 1), (1, 1), (1, 2)], count=6, seconds=120, own_package=False, **inputs)(forward)
 
 
 def pick_backend(p: Program, backends: Sequence[str], seed: int) -> Value | None:

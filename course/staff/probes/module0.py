@@ -215,7 +215,7 @@ def child_list(p: Program, values: list[float]) -> Value:
 def higher_order(
     p: Program, name: str, fn: Callable[[Program], Value], ask: Callable[[Program, Any], list[Value]], *more: Any
 ) -> Generator[Sequence[Value], list[Any], list[Any]]:
-    """Results of a higher-order function; in the original course it may also take the function and the lists in one call.
+    """Results of a higher-order function; the original course leaves open which arguments stand in which call.
 
     Args:
         p: The program.
@@ -226,11 +226,29 @@ def higher_order(
     """
     try:
         return (yield ask(p, p.find(f"{OPERATORS}:{name}")(fn(p), *more)))
-    except Raised:
+    except Raised as raised:
         if not is_published():
             raise
-    direct = Program()
-    return (yield ask(direct, lambda *lists: direct.find(f"{OPERATORS}:{name}")(fn(direct), *lists, *more)))
+        first = raised
+    for call in CALLS:
+        direct = Program()
+        function = direct.find(f"{OPERATORS}:{name}")
+        try:
+            return (yield ask(direct, lambda *lists, call=call, q=direct, of=function: call(of, fn(q), lists, more)))
+        except Raised:
+            continue
+    raise first
+
+
+CALLS: list[Callable[..., Value]] = [
+    lambda of, fn, lists, more: of(fn, *lists, *more),
+    lambda of, fn, lists, more: of(fn, *more, *lists),
+    lambda of, fn, lists, more: of(fn)(*lists, *more),
+    lambda of, fn, lists, more: of(fn)(*more, *lists),
+    lambda of, fn, lists, more: of(fn, *lists),
+    lambda of, fn, lists, more: of(fn)(*lists),
+]
+"""Ways to call a higher-order function; the last ones have no start."""
 
 
 @probe("0.3", "map(f) applies f to every element of a list, on every call, and does not change the list", examples=[([],)], ls=numbers)
@@ -272,11 +290,13 @@ def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
     "0.3",
     "reduce(f, start) reduces a list from the left, on every call, and does not change the list",
     examples=[([], 4.0), ([1.0], 4.0), ([1.0, 2.0, 3.0], 0.0)],
+    published=lambda ls, start: bool(ls),
     ls=numbers,
     start=floats(-10, 10),
 )
 def reduce_lists(p: Program, ls: list[float], start: float) -> Check:
-    """Two calls, with a function that is not commutative."""
+    """Two calls, with a function that is not commutative; in the original course, a start is not needed."""
+    start = 0.0 if is_published() else start
 
     def ask(p: Program, reduce: Any) -> list[Value]:
         given = child_list(p, ls)
@@ -310,7 +330,13 @@ def add_lists(p: Program, pairs: list[tuple[float, float]]) -> Check:
     check_equal(got, [x + y for x, y in pairs])
 
 
-@probe("0.3", "sum adds all elements; the sum of an empty list is 0", examples=[([],), ([2.0, 2.0, 2.0],), ([1.0, -4.0],)], ls=numbers)
+@probe(
+    "0.3",
+    "sum adds all elements; the sum of an empty list is 0",
+    examples=[([],), ([2.0, 2.0, 2.0],), ([1.0, -4.0],)],
+    published=bool,
+    ls=numbers,
+)
 def sum_list(p: Program, ls: list[float]) -> Check:
     """Repeated elements count every time."""
     (got,) = yield [p.find(f"{OPERATORS}:sum")(ls)]
@@ -321,6 +347,7 @@ def sum_list(p: Program, ls: list[float]) -> Check:
     "0.3",
     "prod multiplies all elements; the product of an empty list is 1",
     examples=[([],), ([2.0, 2.0, 2.0],), ([3.0, -4.0],)],
+    published=bool,
     ls=numbers,
 )
 def prod_list(p: Program, ls: list[float]) -> Check:

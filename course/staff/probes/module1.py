@@ -130,10 +130,17 @@ def scalar_operator_probe(sign: str, name: str, expected: Callable[..., float]) 
 
     def check(p: Program, x: float, y: float) -> Check:
         a, b = p.find(SCALAR)(x), p.find(SCALAR)(y)
-        result, mixed = p.find(name)(a, b), p.find(name)(a, y)
-        value, with_number, a_after, graph, *ids = yield [result.data, mixed.data, a.data, *graph_ids(p, result, a, b)]
+        result, mixed, whole = p.find(name)(a, b), p.find(name)(a, y), p.find(name)(a, 5)
+        value, with_number, with_int, a_after, graph, *ids = yield [
+            result.data,
+            mixed.data,
+            whole.data,
+            a.data,
+            *graph_ids(p, result, a, b),
+        ]
         check_equal(value, expected(x, y), EXACT)
         check_equal(with_number, expected(x, y), EXACT, of="with a number")
+        check_equal(with_int, expected(x, 5.0), EXACT, of="with the number 5")
         check_equal(a_after, x, of="the left operand after the call")
         check_equal([id in graph for id in ids], [True, True], of="operands are in the graph of the result")
 

@@ -305,7 +305,13 @@ def linear(p: Program, n: int, m: int, seed: int) -> Check:
     check_equal([number(one) for one in got], [*(x @ weights + bias).tolist(), *x.tolist(), float(weights[0, m - 1])], EXACT)
 
 
-@probe("1.5", "Network has three layers, 2 → H → H → 1, under their expected names", labels=[INITIAL_VALUES], examples=[(1,), (2,), (5,)])
+@probe(
+    "1.5",
+    "Network has three layers, 2 → H → H → 1, under their expected names",
+    labels=[INITIAL_VALUES],
+    examples=[(1,), (2,), (5,)],
+    own_package=False,
+)
 def network_layers(p: Program, hidden: int) -> Check:
     """Checked through the names of all parameters."""
     named = p.find("builtins:dict")(p.find("project.run_scalar:Network")(hidden).named_parameters())
@@ -324,6 +330,7 @@ def network_layers(p: Program, hidden: int) -> Check:
     hidden=integers(1, 4),
     seed=integers(0, 99),
     count=6,
+    own_package=False,
 )
 def network_forward(p: Program, hidden: int, seed: int) -> Check:
     """With given parameters."""
@@ -341,6 +348,7 @@ def network_forward(p: Program, hidden: int, seed: int) -> Check:
     weight=3,
     seconds=60,
     examples=[("Xor", 3, 1), ("Simple", 2, 2)],
+    own_package=False,
 )
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Six epochs on 12 points, compared with gradient descent in NumPy."""

@@ -91,6 +91,7 @@ def gradient_of_mul(p: Program, shape: tuple[int, ...], seed: int, swap: bool) -
     "LT and EQ propagate a gradient of zeros to both inputs, in the shape of each",
     examples=[(n, m) for n in ("lt", "eq") for m in (1, 2)],
     labels=[ZEROS],
+    published=lambda name, seed: broadcastable_shape((2, 3), rng(seed + 1)) != (),
     name=sampled_from(["lt", "eq"]),
     seed=seeds,
     count=6,
@@ -104,6 +105,8 @@ def gradient_of_comparisons(p: Program, name: str, seed: int) -> Check:
     grad_a, grad_b = yield [a.grad, b.grad]
     check_equal(grad_a, np.zeros(x.shape))
     check_equal(grad_b, np.zeros(y.shape))
+    if is_published():
+        return
     q = Program()
     result = q.find(f"operator:{name}")(tensor(q, x, grad=True), tensor(q, y, grad=True))
     convolution_gradients = result.history.last_fn._backward(result.history.ctx, tensor(q, numbers((2, 3), rng(seed))))

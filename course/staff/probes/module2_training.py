@@ -19,6 +19,7 @@ network_probes("2.5", "project.run_tensor")
     weight=3,
     seconds=60,
     examples=[("Xor", 3, 1), ("Diag", 2, 2)],
+    own_package=False,
 )
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Eight epochs on 20 points, compared with gradient descent in NumPy."""

@@ -17,6 +17,7 @@ from course.staff.probes.compare import Check, check_all_equal, check_equal, is_
 from course.staff.probes.layers import linear_layer_probe, network_probes, write
 from course.staff.probes.module2 import ZERO_DIM, rng
 from course.staff.probes.networks import Perceptron, labelled_points
+from course.staff.probes.own_package import in_own_package
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import (
     EXACT,
@@ -52,11 +53,15 @@ class CompiledKernel:
     """
 
     def __init__(self, p: Program, kernel: Value) -> None:
-        self.call, self.data = p.find("minitorch.fast_ops:TextbookKernel")(kernel), p.find("minitorch.tensor_data:TensorData")
+        self.call = p.find("minitorch.fast_ops:TextbookKernel")(kernel)
+        self.data = None if in_own_package() else p.find("minitorch.tensor_data:TensorData")
 
     def __call__(self, *operands: Any) -> None:
         """Run the kernel; each array is followed by its shape and strides."""
         arguments, rest = [], list(operands)
+        if self.data is None:
+            self.call(*operands)
+            return
         while rest:
             is_array = isinstance(rest[0], Value)
             arguments.append(self.data(*rest[:3]) if is_array else rest[0])
@@ -184,20 +189,21 @@ def compiled_zero_dim(p: Program, seed: int) -> Check:
     seed=seeds,
 )
 def compiled_reduce(p: Program, seed: int) -> Check:
-    """With inv_back, -d / x², which is not commutative."""
-    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "inv_back")))
+    """With inv_back, -d / x², which is not commutative; with sums from 0 for the original course, which specifies neither."""
+    kernel = CompiledKernel(p, p.find("minitorch.fast_ops:tensor_reduce")(operator(p, "add" if is_published() else "inv_back")))
     outs, expected = [], []
     for n, (shape, draw, gaps) in enumerate(layouts(seed)):
         for dim in range(len(shape)):
             a, kept = random_strided(shape, draw, gaps), (*shape[:dim], 1, *shape[dim + 1 :])
-            starts = numbers(kept, draw)
+            starts = np.zeros(kept) if is_published() else numbers(kept, draw)
             out, label = random_output(kept, draw, n % 3 == 2)
             out = out.with_values(starts)
             target = kernel_arguments(p, out)
             kernel(*target, *kernel_arguments(p, a), dim)
             outs.append(target[0])
             for i in range(shape[dim]):
-                starts = -np.take(a.array, [i], axis=dim) / starts**2
+                taken = np.take(a.array, [i], axis=dim)
+                starts = taken + starts if is_published() else -taken / starts**2
             expected.append((out.with_values(starts).storage[out.offset :], label))
     check_all_equal((yield outs), expected, 1e-6)
 
@@ -341,6 +347,7 @@ network_probes("3.5", "project.run_fast_tensor", BACKENDS)
     hidden=integers(2, 8),
     seed=seeds,
     count=1,
+    own_package=False,
 )
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Ten epochs of one batch of ten points, compared with gradient descent in NumPy."""

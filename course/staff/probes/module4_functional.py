@@ -14,6 +14,7 @@ from course.staff.probes.compare import Check, Wrong, check_equal, check_raises,
 from course.staff.probes.convolutions import windows
 from course.staff.probes.module2 import rng
 from course.staff.probes.module3 import COMPILE_SECONDS
+from course.staff.probes.own_package import in_own_package
 from course.staff.probes.plain import TensorSnapshot
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import EXACT, StridedArray, numbers, random_strided, seeds, shapes, tensor
@@ -27,6 +28,17 @@ SHIFTED = 1e-5
 # Task 4.3
 
 BACKENDS = ["minitorch:SimpleBackend", "minitorch:FastBackend"]
+
+
+def pick(p: Program, seed: int) -> Value:
+    """One of two backends; that of Module 2 for a hand-in in its own package, as in the tests of the original course."""
+    return p.find(BACKENDS[0 if in_own_package() else seed % 2])
+
+
+def upstream(shape: Sequence[int], seed: int) -> np.ndarray:
+    """A gradient of an output; of ones for a hand-in in its own package, because its given View.backward mixes up others."""
+    return np.ones(shape) if in_own_package() else numbers(shape, rng(seed))
+
 
 POOLS = [
     ((1, 1, 4, 4), (2, 2)),
@@ -44,7 +56,7 @@ def make_images(p: Program, shape: Sequence[int], seed: int, alike: bool = False
     x = random_strided(shape, rng(seed))
     if alike:
         x.array[...] = np.round(x.array / 4)
-    return x, tensor(p, x, p.find(BACKENDS[seed % 2]), grad=True)
+    return x, tensor(p, x, pick(p, seed), grad=True)
 
 
 @probe(
@@ -63,9 +75,9 @@ def tile(p: Program, pool: Any, seed: int) -> Check:
     x, made = make_images(p, shape, seed)
     tiled = p.find(f"{NN}:tile")(made, kernel)
     right = windows(x.array, kernel)
-    grad_output = numbers(right.shape, rng(seed + 1))
+    grad_output = upstream(right.shape, seed + 1)
     grad_output[...] = grad_output[..., :1] if is_published() else grad_output
-    tiled[0].backward(tensor(p, grad_output, p.find(BACKENDS[seed % 2])))
+    tiled[0].backward(tensor(p, grad_output, pick(p, seed)))
     tiles, height, width, grad = yield [tiled[0], tiled[1], tiled[2], made.grad]
     if is_published():  # the original course does not specify the order within a window
         tiles, right = TensorSnapshot(np.sort(tiles.array), tiles.strides, tiles.offset, tiles.has_history), np.sort(right)
@@ -92,9 +104,9 @@ def avgpool2d(p: Program, pool: Any, seed: int) -> Check:
     shape, kernel = pool
     x, made = make_images(p, shape, seed)
     right = windows(x.array, kernel).mean(-1)
-    grad_output = numbers(right.shape, rng(seed + 1))
+    grad_output = upstream(right.shape, seed + 1)
     out = p.find(f"{NN}:avgpool2d")(made, kernel)
-    out.backward(tensor(p, grad_output, p.find(BACKENDS[seed % 2])))
+    out.backward(tensor(p, grad_output, pick(p, seed)))
     got, grad = yield [out, made.grad]
     check_equal(got, right, EXACT)
     check_equal(grad, np.repeat(np.repeat(grad_output, kernel[0], 2), kernel[1], 3) / math.prod(kernel), EXACT)
@@ -146,7 +158,7 @@ def max_probe(p: Program, shape: tuple[int, ...], seed: int, dim: int | None) ->
         x.array[...] -= 1e12
     if seed % 3 == 0:
         x.array[...] -= 5.0
-    backend = p.find(BACKENDS[seed % 2])
+    backend = pick(p, seed)
     made = tensor(p, x, backend, grad=True)
     right = x.array.max(dim, keepdims=True) if dim is not None else x.array.max().reshape(1)
     grad_output = numbers(right.shape, rng(seed + 1))
@@ -193,7 +205,7 @@ def maxpool2d(p: Program, pool: Any, seed: int) -> Check:
     x = random_strided(shape, rng(seed))
     x.array[...] = distinct_numbers(shape, seed) if is_published() else np.round(x.array / 2)
     x.array[...] -= 9.0 if seed % 3 == 0 else 0.0
-    backend = p.find(BACKENDS[seed % 2])
+    backend = pick(p, seed)
     made = tensor(p, x, backend, grad=True)
     right = windows(x.array, kernel).max(-1)
     grad_output = numbers(right.shape, rng(seed + 1))
@@ -201,6 +213,8 @@ def maxpool2d(p: Program, pool: Any, seed: int) -> Check:
     out.backward(tensor(p, grad_output, backend))
     got, grad = yield [out, made.grad]
     check_equal(got, right)
+    if in_own_package():
+        return  # its given View.backward mixes up the gradient
     spread = [np.repeat(np.repeat(one, kernel[0], 2), kernel[1], 3) for one in (right, grad_output)]
     check_equal(grad, (x.array == spread[0]) * spread[1], of="gradient")
 
@@ -236,7 +250,7 @@ def softmax_probes(name: str, numpy_fn: Callable[..., np.ndarray], gradient_fn: 
 
     def check(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> Check:
         dim %= len(shape)
-        x, grad_output, backend = random_strided(shape, rng(seed)), numbers(shape, rng(seed + 1)), p.find(BACKENDS[seed % 2])
+        x, grad_output, backend = random_strided(shape, rng(seed)), numbers(shape, rng(seed + 1)), pick(p, seed)
         made = tensor(p, x, backend, grad=True)
         out = p.find(f"{NN}:{name}")(made, dim)
         out.backward(tensor(p, grad_output, backend))
@@ -282,7 +296,7 @@ softmax_probes("logsoftmax", logsoftmax, logsoftmax_gradient, -1000.0)
 def dropout(p: Program, rate: float, seed: int) -> Check:
     """Independently, as determined by manual_seed; the gradient passes through the kept elements."""
     x, reseed, drop = numbers((40, 50), rng(seed)), p.find("minitorch:manual_seed"), p.find(f"{NN}:dropout")
-    backend = p.find(BACKENDS[seed % 2])
+    backend = pick(p, seed)
     made = tensor(p, x, backend, grad=True)
     reseed(seed)
     out = drop(made, rate)
@@ -309,6 +323,7 @@ def dropout(p: Program, rate: float, seed: int) -> Check:
     "4.4",
     "dropout drops nothing at rate 0 and everything at rate 1, and draws no random numbers with ignore=True",
     edge=True,
+    required=True,
     seconds=COMPILE_SECONDS,
 )
 def dropout_ends(p: Program) -> Check:
@@ -324,7 +339,8 @@ def dropout_ends(p: Program) -> Check:
     check_equal(none, x)
     check_equal(every, np.zeros(x.shape))
     check_equal(unchanged, x)
-    check_equal(drawn_after, drawn_fresh.array, of="random numbers after an ignored dropout")
+    if not is_published():
+        check_equal(drawn_after, drawn_fresh.array, of="random numbers after an ignored dropout")
 
 
 @probe("4.4", "dropout rejects a rate outside [0, 1]", edge=True, examples=[(-0.1,), (1.1,), (math.nan,)], seconds=COMPILE_SECONDS)

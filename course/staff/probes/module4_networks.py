@@ -100,7 +100,7 @@ def conv_layer_probe(program: str, dims: int) -> None:
 
     examples = [(1, 2, 1), (2, 3, 2), (3, 2, 4), (2, 4, 3)]
     says = f"Conv{dims}d adds a bias to each output channel, and propagates gradients"
-    probe("4.5", says, weight=2, examples=examples, seconds=COMPILE_SECONDS)(check)
+    probe("4.5", says, weight=2, examples=examples, seconds=COMPILE_SECONDS, own_package=False)(check)
 
 
 conv_layer_probe(IMAGES, 2)
@@ -123,6 +123,7 @@ def check_layers(p: Program, network: Value, shapes: dict[str, tuple[int, ...]])
     "the digit network has two convolutions and two linear layers of the right sizes",
     weight=2,
     examples=[(28, 4), (8, 2), (6, 3)],
+    own_package=False,
 )
 def image_layers(p: Program, side: int, pool: int) -> Check:
     """Checked through the names and shapes of the parameters."""
@@ -134,6 +135,7 @@ def image_layers(p: Program, side: int, pool: int) -> Check:
     "the sentiment network has three convolutions of the given widths and a linear layer",
     weight=2,
     examples=[(20, 50, (3, 4, 5)), (4, 3, (1, 2, 2)), (3, 5, (2, 2, 2))],
+    own_package=False,
 )
 def word_layers(p: Program, maps: int, embedding: int, widths: tuple[int, int, int]) -> Check:
     """Checked through the names and shapes of the parameters."""
@@ -149,6 +151,7 @@ def word_layers(p: Program, maps: int, embedding: int, widths: tuple[int, int, i
     weight=4,
     examples=[(6, 2, 1), (4, 4, 2), (6, 3, 3)],
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def image_forward(p: Program, side: int, pool: int, seed: int) -> Check:
     """In evaluation mode; the network may use max or average pooling."""
@@ -172,6 +175,7 @@ def image_forward(p: Program, side: int, pool: int, seed: int) -> Check:
     weight=4,
     examples=[(3, 4, (1, 2, 3), 6, 1), (5, 2, (2, 2, 2), 5, 2), (4, 3, (3, 1, 2), 4, 3)],
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def word_forward(p: Program, maps: int, embedding: int, widths: tuple[int, int, int], words: int, seed: int) -> Check:
     """In evaluation mode."""
@@ -207,7 +211,9 @@ def check_gradients(grads: Sequence[Any], w: Parameters, losses: Callable[[Param
             raise Wrong(f"expected the gradient of {name} along a direction to be {derivatives[0]:.6g}, got {got:.6g}")
 
 
-@probe("4.5", "gradients reach all parameters of the digit network", weight=2, examples=[(4, 2, 1)], seconds=COMPILE_SECONDS)
+@probe(
+    "4.5", "gradients reach all parameters of the digit network", weight=2, examples=[(4, 2, 1)], seconds=COMPILE_SECONDS, own_package=False
+)
 def image_gradients(p: Program, side: int, pool: int, seed: int) -> Check:
     """For a weighted sum of its outputs, compared with finite differences."""
     w, x = random_parameters(shapes_of_images(side, pool), seed), rng(seed).uniform(-1, 1, (2, 1, side, side))
@@ -226,6 +232,7 @@ def image_gradients(p: Program, side: int, pool: int, seed: int) -> Check:
     weight=2,
     examples=[(3, 2, (1, 2, 3), 1)],
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def word_gradients(p: Program, maps: int, embedding: int, widths: tuple[int, int, int], seed: int) -> Check:
     """For a weighted sum of its outputs, compared with finite differences."""
@@ -249,6 +256,7 @@ def word_gradients(p: Program, maps: int, embedding: int, widths: tuple[int, int
     seed=seeds,
     count=1,
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def image_dropout(p: Program, seed: int) -> Check:
     """With parameters for which the first output counts the kept features."""
@@ -274,6 +282,7 @@ def image_dropout(p: Program, seed: int) -> Check:
     weight=2,
     examples=[(0.25, 1), (0.75, 2)],
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def word_dropout(p: Program, rate: float, seed: int) -> Check:
     """A dropped output has the probability 1/2."""
@@ -303,6 +312,7 @@ def word_dropout(p: Program, rate: float, seed: int) -> Check:
     seed=seeds,
     count=1,
     seconds=COMPILE_SECONDS,
+    own_package=False,
 )
 def image_training(p: Program, seed: int) -> Check:
     """Images with bright upper or lower halves; thirty steps of gradient descent."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from course.staff.probes.own_package import MODULE, in_own_package
 from course.staff.probes.plain import Raised, decode, require_list
 from course.staff.probes.program import Program, Value, encode
 
@@ -169,7 +170,8 @@ class Remote:
     def __init__(self, launch: Launcher, environment: Mapping[str, str] | None = None) -> None:
         self.answers = 0
         self._child = launch(environment or {})
-        (imported,) = self.ask([[Program().find("importlib:import_module")("minitorch")]], IMPORT_SECONDS)
+        package = MODULE if in_own_package() else "minitorch"
+        (imported,) = self.ask([[Program().find("importlib:import_module")(package)]], IMPORT_SECONDS)
         if isinstance(imported, Raised):
             self.end()
             raise NoReply(f"could not be imported: it {imported}")

@@ -73,9 +73,9 @@ def random_strided(shape: Sequence[int], draw: np.random.Generator, gaps: bool =
 
 
 def contiguous(shape: Sequence[int]) -> StridedArray:
-    """A contiguous array of NaN."""
+    """A contiguous array of NaN; of zeros for the original course, in which kernels may count on them."""
     strides = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    return StridedArray(np.full(math.prod(shape), math.nan), tuple(shape), tuple(strides), 0)
+    return StridedArray(np.full(math.prod(shape), 0.0 if is_published() else math.nan), tuple(shape), tuple(strides), 0)
 
 
 def broadcastable_shape(shape: Sequence[int], draw: np.random.Generator) -> tuple[int, ...]:
