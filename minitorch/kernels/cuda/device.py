@@ -53,6 +53,21 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 _launching = threading.Lock() if SIMULATED else None
 
 
+def _attribute_in_kernel(name: str) -> Any:
+    """For the simulator: an attribute that numba.cuda has only while a kernel runs.
+
+    The simulator provides it only where `cuda` is a global variable of the kernel's module. A GPU finds numba.cuda.syncthreads as well.
+    """
+    context = import_module("numba.cuda.simulator.kernel")._get_kernel_context()
+    if context is None:
+        raise AttributeError(f"module 'numba.cuda' has no attribute {name!r}")
+    return getattr(context, name)
+
+
+if SIMULATED and cuda is not None:
+    cuda.__getattr__ = _attribute_in_kernel
+
+
 def available() -> bool:
     """Whether kernels can run here, on a GPU or in the simulator."""
     _load()
@@ -192,9 +207,12 @@ def _as_hardware(fn: Callable[..., float]) -> Callable[..., float]:
     """For the simulator: fn with the results of a GPU where Python raises or NumPy warns."""
     quiet = ieee(fn)
 
+    def as_number(x: Any) -> Any:
+        return x if isinstance(x, np.floating) else np.float64(x) if isinstance(x, float) else np.int64(x)
+
     def simulated(*xs: Any) -> float:
         with np.errstate(all="ignore"):
-            return quiet(*(x if isinstance(x, np.floating) else np.int64(x) for x in xs))
+            return quiet(*map(as_number, xs))
 
     return simulated
 
