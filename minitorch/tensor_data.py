@@ -46,6 +46,8 @@ class IndexingError(RuntimeError, IndexError):
 def index_to_position(index: Index, strides: Strides) -> int:
     """The position of an index in storage, relative to the first element.
 
+    Module 3 compiles this function: use loops over range, indexing and arithmetic, but no lists, reversed or generator expressions.
+
     Args:
         index: One number for every dimension; further numbers are ignored.
         strides: Step in storage for each dimension.
@@ -61,6 +63,8 @@ def to_index(ordinal: int, shape: Shape, out_index: OutIndex) -> None:
 
     Every ordinal from 0 to size - 1 gives a different index, so that a loop over ordinals visits every element once.
 
+    Module 3 compiles this function: use loops over range, indexing and arithmetic, but no lists, reversed or generator expressions.
+
     Args:
         ordinal: From 0 to size - 1.
         shape: Shape of the tensor.
@@ -74,6 +78,8 @@ def broadcast_index(big_index: Index, big_shape: Shape, shape: Shape, out_index:
     """Write into out_index the index, in a smaller tensor that is broadcast to big_shape, of the element at big_index.
 
     Dimensions are aligned from the right: those that the smaller tensor lacks are dropped, and where it has size 1 the index is 0.
+
+    Module 3 compiles this function: use loops over range, indexing and arithmetic, but no lists, reversed or generator expressions.
 
     Args:
         big_index: Index into big_shape; at least as long as it.

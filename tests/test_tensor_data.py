@@ -2,10 +2,12 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis.strategies import booleans, composite, data, integers, just, lists, permutations, sampled_from
+from numba.extending import register_jitable
 
 from minitorch import IndexingError, TensorData, broadcast_index, index_to_position, shape_broadcast, to_index
 from minitorch.tensor_data import MAX_DIMS
@@ -30,6 +32,20 @@ def layouts(draw, min_size=1):
     storage = np.arange(float(size))
     array = np.lib.stride_tricks.as_strided(storage[offset:], shape, [8 * stride for stride in strides])
     return TensorData(storage, tuple(shape), tuple(strides), offset), array
+
+
+def compiled(fn):
+    """An index function as a kernel of Module 3 calls it, compiled even where the compiler is off (NUMBA_DISABLE_JIT=1)."""
+    for each in (index_to_position, to_index, broadcast_index):
+        register_jitable(each)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", 0)
+        return numba.njit(error_model="numpy")(fn)
+
+
+def ints(*numbers):
+    """An index, shape or strides as Module 3 passes them."""
+    return np.array(numbers, np.int32)
 
 
 # Task 2.1: index_to_position
@@ -92,6 +108,15 @@ def test_positions_in_views_of_every_layout(layout, data):
     index = tuple(data.draw(integers(0, length - 1)) for length in view.shape)
     first = array[(0,) * array.ndim]
     assert index_to_position(index, view.strides) == array[index] - first
+
+
+@pytest.mark.task2_1
+def test_module_3_compiles_index_to_position():
+    """Module 3 compiles this function: it may use loops over range, indexing and arithmetic, but no generator expression."""
+    position = compiled(index_to_position)
+    assert position(ints(1, 2, 3), ints(12, 4, 1)) == 23
+    assert position(ints(1, 2, 9), ints(1, 2)) == 5
+    assert position(ints(9), ints()) == 0
 
 
 # Task 2.1: to_index
@@ -177,6 +202,16 @@ def test_every_index_comes_once_and_in_order(shape):
         to_index(ordinal, shape, index)
         found.append(tuple(index))
     assert found == list(np.ndindex(*shape))
+
+
+@pytest.mark.task2_1
+def test_module_3_compiles_to_index():
+    """Module 3 compiles this function: it may use loops over range, indexing and arithmetic, but not reversed."""
+    index_of = compiled(to_index)
+    for ordinal, shape, expected in ((17, (2, 3, 4), [1, 1, 1]), (5, (3, 2), [2, 1]), (2, (1, 3, 1), [0, 2, 0]), (0, (), [])):
+        index = np.full(MAX_DIMS, -1, np.int32)
+        index_of(np.uint64(ordinal), ints(*shape), index)  # the variable of a prange is unsigned
+        assert index.tolist() == expected + [-1] * (MAX_DIMS - len(shape))
 
 
 # Task 2.1: permute
@@ -455,3 +490,13 @@ def test_the_small_tensor_has_at_its_index_what_numpy_repeats_there(pair):
         broadcast_index(big_index, big_shape, shape, index)
         assert all(0 <= i < length for i, length in zip(index, shape, strict=True))
         assert small[tuple(index)] == big[big_index]
+
+
+@pytest.mark.task2_2
+def test_module_3_compiles_broadcast_index():
+    """Module 3 compiles this function: it may use loops over range, indexing and arithmetic, but neither reversed nor zip_longest."""
+    index_of = compiled(broadcast_index)
+    for shape, expected in (((2, 1), [1, 0]), ((4, 1, 3), [3, 0, 2]), ((3,), [2]), ((), [])):
+        index = np.full(MAX_DIMS, -1, np.int32)
+        index_of(ints(3, 1, 2), ints(4, 2, 3), ints(*shape), index)
+        assert index.tolist() == expected + [-1] * (MAX_DIMS - len(shape))

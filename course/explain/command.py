@@ -186,6 +186,8 @@ def _reason(document: Mapping[str, Any], around: Mapping[str, str], card: Card) 
     """Why no wrong call was found."""
     if document["passed"] and is_about_compiling(card.error or ""):
         return "As plain Python this code is right, but numba cannot compile it. Change the line that its error is about:"
+    if is_about_compiling(card.error or ""):
+        return "numba cannot compile this code, which a kernel of Module 3 calls. Change the line that its error is about:"
     if document["passed"] and around:
         return (
             "The test passes when its kernels run as plain Python in one thread: the mistake shows only in compiled code. Common causes:\n"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-PACKAGES = {0: ("pytest", "hypothesis"), 2: ("numpy",), 3: ("numba",)}
+PACKAGES = {0: ("pytest", "hypothesis"), 2: ("numpy", "numba")}
 """The packages that tests import, by the first stage whose tests do. Handouts install those of the first stages before the others."""
 
 

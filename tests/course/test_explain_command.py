@@ -49,6 +49,12 @@ def test_explain_tells_a_compiler_error_from_a_race(error: str, expected: str) -
     assert command._reason({"passed": True, "calls": 0}, {"NUMBA_DISABLE_JIT": "1"}, Card("", error=error)).startswith(expected)
 
 
+def test_explain_says_that_an_index_function_must_compile() -> None:
+    """A test of Module 2 that compiles fails with the compiler off as well."""
+    card = Card("", error="TypingError: Untyped global name 'reversed'")
+    assert command._reason({"passed": False, "calls": 0}, {}, card).startswith("numba cannot compile this code, which a kernel of Module 3")
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

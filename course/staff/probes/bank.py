@@ -17,6 +17,9 @@ from course.staff.proofs.runs import copy
 
 UNSEEN = {
     "0.1/inv_back_through_inv": "compiled kernels detect it",
+    "2.1/counts_down_with_reversed": "compiled kernels detect it",
+    "2.1/adds_up_a_generator": "compiled kernels detect it",
+    "2.2/pairs_up_reversed_shapes": "compiled kernels detect it",
     "3.1/map_is_not_parallel": "the result is right",
     "3.1/zip_is_not_parallel": "the result is right",
     "3.1/reduce_is_not_parallel": "the result is right",
