@@ -28,7 +28,7 @@ MISTAKES = {
     "2.4": Change("minitorch/tensor_functions.py", "return grad_output * s * (-s + 1.0)", "return grad_output * s"),
     "2.5": Change("project/run_tensor.py", "h = self.layer2.forward(h).relu()", "h = self.layer2.forward(h)"),
     "3.1": Change("minitorch/fast_ops.py", "a_storage[first + s * step]", "a_storage[first + s]"),
-    "3.2": Change("minitorch/fast_ops.py", "a_pos += a_strides[2]", "a_pos += 1"),
+    "3.2": Change("minitorch/fast_ops.py", "b_pos += b_strides[1]", "b_pos += 1"),
     "3.3": Change("minitorch/cuda_ops.py", "cache[pos] = a[i] if i < size else 0.0", "cache[pos] = a[i] if i < size else 1.0"),
     "3.4": Change("minitorch/cuda_ops.py", "total += a_tile[pi, k] * b_tile[k, pj]", "total += a_tile[k, pi] * b_tile[k, pj]"),
     "3.5": Change(

@@ -235,7 +235,7 @@ NUMPY = [
 """,
         """        axes = np.array(order, dtype=int)
         assert (np.sort(axes) == np.arange(self.dims)).all()
-        return TensorData(self._storage, tuple(self._shape[axes]), tuple(self._strides[axes]))
+        return TensorData(self._storage, tuple(int(s) for s in self._shape[axes]), tuple(self._strides[axes]))
 """,
     ),
     Change(

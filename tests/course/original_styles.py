@@ -184,10 +184,8 @@ MATMUL_EXPORTED = [
     ],
 ]
 
-SUM_PRACTICE_UNGUARDED = [
-    Change(CUDA, "cache[pos] = a[i] if i < size else 0.0", "cache[pos] = a[i]"),
-    Change(CUDA, "    if pos == 0 and i < size:\n", "    if pos == 0:\n"),
-]
+SUM_PRACTICE_UNGUARDED = [Change(CUDA, "    if pos == 0 and i < size:\n", "    if pos == 0:\n")]
+"""For 64 numbers a third block writes past the end of the two cells of the output, which no test on a GPU shows."""
 
 
 # Task 0.3 called at once: map(fn, ls) instead of map(fn)(ls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,13 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
         raise RequestError(f"{folder} contains no {FIRST}, so it holds no module of the original course", "course-staff adopt --help")
     if own := [root for root in roots if (root / "course").is_dir()]:
         raise RequestError(f"{own[0]} is a workspace of this course; grade it as it is", f"course-staff grade {own[0]} --out graded")
+    for root in roots:
+        if sign := edition_of_2020(root):
+            raise RequestError(
+                f"{root} is of the edition of 2020 or 2021 ({sign}), whose tasks differ; it cannot be converted: "
+                "grade it with the tests of that edition",
+                "course-staff adopt --help",
+            )
     modules = {root: max(n for n, file in enumerate(MODULES) if (root / file).is_file() or n == 0) for root in roots}
     for number in sorted(set(modules.values())):
         if len(twice := [str(root.relative_to(folder)) for root in roots if modules[root] == number]) > 1:
@@ -73,6 +81,20 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
         if found:
             _, files[path], origins[path] = max(found, key=lambda one: one[0])  # the first of equals
     return Original(files, origins, modules)
+
+
+def edition_of_2020(root: Path) -> str:
+    """What shows that a repository is of an early edition, whose functions have other names and results; empty if nothing does."""
+    texts = {name: read_text(root / "minitorch" / f"{name}.py") for name in ("operators", "module", "tensor_data", "autodiff")}
+    found = {name: dict(function_source.iter_functions(function_source.parse(text))) for name, text in texts.items() if text is not None}
+    if "count" in found.get("tensor_data", {}) and "to_index" not in found["tensor_data"]:
+        return "minitorch/tensor_data.py has count for to_index"
+    if any(name.startswith("FunctionBase.") for name in found.get("autodiff", {})):
+        return "minitorch/autodiff.py has FunctionBase"
+    named = found.get("module", {}).get("Module.named_parameters")
+    if named is not None and re.match("dict", ast.unparse(named.returns or named.body[-1]), re.IGNORECASE):
+        return "named_parameters of minitorch/module.py returns a dictionary"
+    return ""
 
 
 def repositories(original: Original) -> dict[str, bytes]:

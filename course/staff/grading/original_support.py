@@ -15,7 +15,6 @@ import math
 import os
 import random
 import sys
-import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -78,25 +77,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             vars(module)["MNIST"] = _NoDigits
 
 
-class _Simulator(types.ModuleType):
-    """numba.cuda in the simulator, with what it lacks there: names that a kernel writes out, as in `numba.cuda.syncthreads()`."""
-
-    threadIdx = property(lambda self: threading.current_thread().threadIdx)  # type: ignore[attr-defined]  # of a thread of the simulator
-    blockIdx = property(lambda self: threading.current_thread().blockIdx)  # type: ignore[attr-defined]
-    blockDim = property(lambda self: threading.current_thread().blockDim)  # type: ignore[attr-defined]
-    gridDim = property(lambda self: threading.current_thread().gridDim)  # type: ignore[attr-defined]
-    syncthreads = property(lambda self: threading.current_thread().syncthreads)  # type: ignore[attr-defined]
-
-    @staticmethod
-    def is_cuda_array(array: object) -> bool:
-        """Whether an array is in GPU memory."""
-        return hasattr(array, "copy_to_host")
+def _missing_in_simulator(name: str) -> Any:
+    """What numba.cuda lacks in the simulator: names that a kernel writes out, as in `numba.cuda.syncthreads()`."""
+    if name == "is_cuda_array":
+        return lambda array: hasattr(array, "copy_to_host")
+    context = importlib.import_module("numba.cuda.simulator.kernel")._get_kernel_context()
+    if context is None:
+        raise AttributeError(f"module 'numba.cuda' has no attribute {name!r}")
+    return getattr(context, name)
 
 
 sys.meta_path.append(_Finder())  # after all others: an installed package is found before
 sys.path.append(f"{sys.path[0]}/project")  # programs may import files beside them by their bare names
 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-    importlib.import_module("numba.cuda").__class__ = _Simulator
+    vars(importlib.import_module("numba.cuda"))["__getattr__"] = _missing_in_simulator
 package = importlib.import_module("minitorch")
 
 

@@ -32,12 +32,12 @@ class DeviceArray:
     Args:
         p: The program that copies it to the device.
         values: Its elements.
-        past_end: How many elements after its end a kernel may read and write, as those of the original course do unnoticed.
+        past_end: How many zeros after its end a kernel may read and write, as those of the original course do unnoticed.
     """
 
     def __init__(self, p: Program, values: np.ndarray, past_end: int = 0) -> None:
         self._p = p
-        around = np.concatenate([np.full(GUARDS, float(UNTOUCHED)), values, np.full(past_end + GUARDS, float(UNTOUCHED))])
+        around = np.concatenate([np.full(GUARDS, float(UNTOUCHED)), values, np.zeros(past_end), np.full(GUARDS, float(UNTOUCHED))])
         self.buffer = p.find("numba.cuda:to_device")(p.find("numpy:array")(around.tolist(), dtype="float64"))
         self.array = self.buffer[p.find("builtins:slice")(GUARDS, -GUARDS)]
         self.size = len(values) + 2 * GUARDS if not past_end else len(values) + GUARDS
