@@ -49,7 +49,9 @@ INTERRUPTED = 130
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Limit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", min=1, help="Limit for each test. Default: 5, from Module 3 on 30."),
+    typer.Option(
+        "--time-limit", metavar="SECONDS", min=1, help="Limit for each test, more on a slow machine. Default: 5, from Module 3: 30."
+    ),
 ]
 
 

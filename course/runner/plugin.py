@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import math
 import re
-import signal
 from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from course.runner.messages import (
     unwritten_task,
 )
 from course.runner.report_file import ReportFile, exit_despite_threads
+from course.runner.time_limit import TimeLimit
 from course.runner.unwritten_code import unwrap, without_traceback
 from course.workspace.atomic_files import write_json
 from course.workspace.locate import STUDENTS, Locator
@@ -64,18 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(watcher, "course-watcher")
 
 
-WALL_CLOCK_FACTOR = 4
-"""The wall-clock limit of a test, as a multiple of its processor time limit: correct code must not fail because a machine is busy."""
-
 RERUN_SECONDS = 1.0
 """A failing test that took at most this many seconds may run again, to find the wrong function."""
 
 IMPORT_FACTOR = 4
 """The limit for importing all tests, as a multiple of the limit of one test."""
-
-
-TIMERS = (signal.SIGVTALRM, signal.SIGALRM) if hasattr(signal, "SIGALRM") else ()
-"""The signals of the two timers: processor time and wall-clock time."""
 
 
 class Watcher:
@@ -84,7 +77,7 @@ class Watcher:
     Args:
         root: The workspace.
         report: Where to write the rows, if anywhere.
-        limit: Processor seconds for a test or an example of a property; None for no limit. See WALL_CLOCK_FACTOR.
+        limit: Processor seconds for a test or an example of a property; None for no limit. See `TimeLimit`.
         first: The first test to run; if it is given, even empty, the first failing row is written next to the report at once.
         capture: pytest's, which keeps what tests print.
     """
@@ -95,7 +88,7 @@ class Watcher:
         self.root = root
         self.capture = capture
         self.report = ReportFile(report) if report is not None else None
-        self.limit = limit if hasattr(signal, "setitimer") else None
+        self.limit = TimeLimit(limit, root, STUDENTS)
         self.first = first
         self.early = report.with_name(f"{report.name}.first") if report is not None and first is not None else None
         self.locator, self.beyond = Locator(root), read_rules(root)
@@ -115,16 +108,8 @@ class Watcher:
 
     def pytest_sessionstart(self) -> None:
         """Start the timers for importing the tests; when one expires, it acts like Ctrl-C."""
-        if self.limit is not None:
-            for number in TIMERS:
-                signal.signal(number, _interrupt)
-            self._start_timers(IMPORT_FACTOR)
-
-    def _start_timers(self, times: float = 1.0) -> None:
-        """Restart both timers with a multiple of the limit; 0 stops them."""
-        if self.limit is not None:
-            signal.setitimer(signal.ITIMER_VIRTUAL, times * self.limit)
-            signal.setitimer(signal.ITIMER_REAL, WALL_CLOCK_FACTOR * times * self.limit)
+        self.limit.install()
+        self.limit.start(IMPORT_FACTOR)
 
     # What happens inside a test
 
@@ -158,7 +143,7 @@ class Watcher:
             __tracebackhide__ = True
             self.comparison = None
             self._take_output()  # of the previous example
-            self._start_timers()
+            self.limit.start()
             fixtures = getattr(self.item, "funcargs", {})
             # shown before the call, because the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
@@ -185,7 +170,7 @@ class Watcher:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Discard what was recorded for the previous test."""
         self.item, self.comparison, self.failure, self.printed, self.example = item, None, None, None, None
-        self._start_timers()
+        self.limit.start()
         result = yield
         self.item = None  # kept if the run was interrupted
         return result
@@ -267,11 +252,13 @@ class Watcher:
         if isinstance(excinfo.value, pytest.exit.Exception):
             return
         place = self.locator.locate(excinfo.value)
+        when = "while it was running" if self.item else "while the tests were loading"
+        error = f"stopped {when}, {self.limit.reason}" if self.limit.reason else f"stopped {when}; look for a loop that does not end"
         if self.item is None:
-            self.interrupted = Card("", error="while the tests were loading", place=place)
+            self.interrupted = Card("", error=error, place=place)
         else:
             card = self._card(self.item, excinfo.value, "")
-            self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error="while it was running", place=place)
+            self.interrupted = Card(card.nodeid, card.task, card.says, card.case, card.inputs, error=error, place=place)
 
     def _keep(self, key: str, row: dict[str, Any]) -> None:
         """Keep a row, in the report as well."""
@@ -354,7 +341,7 @@ class Watcher:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the report atomically."""
-        self._start_timers(0)
+        self.limit.start(0)
         self.exitstatus = int(exitstatus)
         if self.report is not None:
             order = self.order.get(self.interrupted.nodeid, -1) if self.interrupted else -1
@@ -365,10 +352,3 @@ class Watcher:
         """End a process whose tests have started threads that do not end."""
         if self.report is not None:
             exit_despite_threads(self.exitstatus)
-
-
-def _interrupt(*_: object) -> None:
-    """Act like Ctrl-C when a timer expires. From then on both are ignored: the other one may expire while pytest reports this."""
-    for number in TIMERS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

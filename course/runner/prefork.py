@@ -21,7 +21,8 @@ from course.manifest import Task
 from course.runner.gpu import environment
 from course.runner.packages import packages
 from course.runner.platforms import OWN_GROUP, kill_tree
-from course.runner.progress import LAST_SHARED, Process
+from course.runner.progress import Process
+from course.runner.time_limit import LAST_SHARED
 
 NO_WARNINGS = ("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::hypothesis.errors.HypothesisSideeffectWarning")
 """Options for pytest: do not warn that Hypothesis was imported and used before pytest started."""

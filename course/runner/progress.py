@@ -27,6 +27,7 @@ from course.runner.gpu import environment, has_gpu, simulated
 from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
 from course.runner.report_file import read_report
+from course.runner.time_limit import LAST_SHARED, limit_of
 from course.workspace.activity import note_runs
 from course.workspace.atomic_files import write_json
 from course.workspace.record import note_tries
@@ -35,17 +36,8 @@ from course.workspace.unwritten import unbegun_tasks, untouched_tasks
 SCHEMA = 4
 """Version of the cache's format."""
 
-TIME_LIMIT = 5.0
-"""Processor time limit in seconds of one test of Modules 0 to 2, or of one example of a property; see `plugin.WALL_CLOCK_FACTOR`."""
-
-COMPILING_LIMIT = 30.0
-"""The same limit from Module 3 on, whose tests compile."""
-
 RUN_LIMIT = 600.0
 """Limit in seconds of a whole run, in case a test cannot be stopped from inside the process."""
-
-LAST_SHARED = 2
-"""The last stage whose tests do not compile: they have TIME_LIMIT and are divided among several processes."""
 
 LINE = 160
 """Maximum length of a failure in one line."""
@@ -180,11 +172,6 @@ def run_tasks(
     return states
 
 
-def limit_of(stage: int) -> float:
-    """The default time limit of a module's tests, in seconds."""
-    return TIME_LIMIT if stage <= LAST_SHARED else COMPILING_LIMIT
-
-
 def _manifest(root: Path) -> Manifest:
     return load(root / "course" / "tasks.toml")
 
@@ -232,7 +219,7 @@ def _run(
     if stopped and first and stopped["interrupted"]["nodeid"] == first:  # a simpler test may fail before the one that hangs
         return _run(tasks, root, time_limit, around, launch, shares, first="")
     if stopped:
-        return _hung_states(tasks, rows, card_from(stopped["interrupted"]), stopped["order"], time_limit)
+        return _hung_states(tasks, rows, card_from(stopped["interrupted"]), stopped["order"])
     tail = "\n".join("\n".join(output for output, _ in ended).strip().splitlines()[-12:])
     judged = {task.id: _judge(task, rows, tail) for task in tasks}
     broken = {row["task"] for row in rows if row["state"] == "failing" and "::" not in row["nodeid"]}  # a file does not load
@@ -327,7 +314,7 @@ def _in_a_line(card: Mapping[str, Any]) -> str:
     return " ".join(text.split())[:LINE]
 
 
-def _hung_states(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int, seconds: float) -> dict[str, TaskState]:
+def _hung_states(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Card, order: int) -> dict[str, TaskState]:
     """The states after a run that was stopped: the task of the test that hung is failing, or all tasks if no test was running.
 
     The other tasks need another run, because some of their tests may not have run yet.
@@ -337,15 +324,12 @@ def _hung_states(tasks: Sequence[Task], rows: Sequence[dict[str, Any]], hung: Ca
         rows: The tests that ended before.
         hung: The test that was running.
         order: Its position among the tests of the run.
-        seconds: The time limit.
     """
-    after = f", after {seconds:g} seconds" if hung.nodeid else ""
-    error = f"stopped {hung.error}{after}; look for a loop that does not end, or allow more with --time-limit"
     states = {}
     for task in [task for task in tasks if task.id == hung.task] or tasks:
         rank = _row_rank(task, {"nodeid": hung.nodeid, "order": order})
         judged, before = _judge(task, rows), _judge(task, [row for row in rows if _row_rank(task, row) < rank])
-        card = before.card if before.failing else replace(hung, task=task.id, error=error)
+        card = before.card if before.failing else replace(hung, task=task.id)
         states[task.id] = replace(judged, state="failing", failing=judged.failing + 1, total=judged.total + 1, card=card)
     return states
 

@@ -24,6 +24,9 @@ SCHEMA = 1
 PROGRESS = re.compile(r"[.FEsxXtb]*(\s*\[ *\d+%\])?\s*")
 """A line of pytest's progress, or an empty one."""
 
+ENDLESS = "; look for a loop that does not end"
+"""What to do about a run that had to be killed."""
+
 UNFINISHED = "not run"
 """The state of a test that pytest wanted to run and did not."""
 
@@ -90,9 +93,9 @@ def read_report(path: Path, output: str = "", killed: bool = False) -> dict[str,
     missing = [test for test in document["collected"] if test[0] not in done]
     if killed and missing:
         nodeid, task, order = missing[0]
-        return document | {"interrupted": asdict(_card(nodeid, task, "while it was running")), "order": order}
+        return document | {"interrupted": asdict(_card(nodeid, task, f"stopped while it was running{ENDLESS}")), "order": order}
     if killed:
-        return document | {"interrupted": asdict(Card("", error="when it did not answer"))}
+        return document | {"interrupted": asdict(Card("", error=f"stopped when it did not answer{ENDLESS}"))}
     return document | {"tests": document["tests"] + _rows_of(missing, output)}
 
 

@@ -121,4 +121,7 @@ def test_a_journal_with_a_last_line_that_is_cut_off_is_read(tmp_path):
 
 def test_a_run_without_a_journal_has_no_rows(tmp_path):
     assert read_report(tmp_path / "report.json")["tests"] == []
-    assert read_report(tmp_path / "report.json", killed=True)["interrupted"]["error"] == "when it did not answer"
+    assert (
+        read_report(tmp_path / "report.json", killed=True)["interrupted"]["error"]
+        == "stopped when it did not answer; look for a loop that does not end"
+    )

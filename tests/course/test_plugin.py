@@ -341,9 +341,9 @@ def test_an_endless_test_is_stopped_where_it_hangs(workspace):
 AT_INTERRUPTS = """
 import time
 
-from course.runner import plugin
+from course.runner import time_limit
 
-plugin.WALL_CLOCK_FACTOR = {factor}
+time_limit.WALL_CLOCK_FACTOR = {factor}
 
 
 class Late:

@@ -1,5 +1,7 @@
 """Progress: the states that a test run gives, and their cache, with real processes."""
 
+import re
+
 import pytest
 
 from course.runner import progress
@@ -33,8 +35,10 @@ def test_an_endless_test_fails_its_task_and_the_other_tasks_still_get_a_state(wo
     workspace.edit("minitorch/sums.py", "    raise NotImplementedError(", endless)
     states = run_tasks(["0.1", "0.2", "0.3"], workspace.root, time_limit=4)
     assert states["0.1"].state == "passed"
-    assert states["0.3"].card.error == (
-        "stopped while it was running, after 4 seconds; look for a loop that does not end, or allow more with --time-limit"
+    assert re.fullmatch(
+        r"stopped while it was running, after [\d.]+ seconds, in a loop that does not end, minitorch/sums\.py:16: "
+        r"nothing that could end it changed in \d+ iterations \(x = -?\d+\)",
+        states["0.3"].card.error,
     )
     assert (states["0.3"].card.place.file, states["0.3"].card.place.function) == ("minitorch/sums.py", "square")
     assert [states[id].state for id in ("0.2", "0.3")] == ["failing", "failing"]
@@ -90,7 +94,7 @@ def test_time_spent_waiting_counts_a_quarter(workspace, seconds, state):
 def test_code_that_hangs_at_import_fails(workspace):
     workspace.edit("minitorch/sums.py", '"""The code of the tiny course."""', "while True:\n    pass")
     state = state_of(workspace, "0.1", time_limit=0.5)
-    assert state.card.error.startswith("stopped while the tests were loading; look for a loop that does not end")
+    assert state.card.error.startswith("stopped while the tests were loading, after ")
     assert (state.card.place.file, state.card.place.line) in (("minitorch/sums.py", 1), ("minitorch/sums.py", 2))
 
 
@@ -99,4 +103,5 @@ def test_code_that_cannot_be_stopped_is_killed(workspace, monkeypatch):
     workspace.edit("minitorch/sums.py", "    return x + y", stubborn)
     monkeypatch.setattr(progress, "RUN_LIMIT", 2)
     monkeypatch.setattr(progress, "GRACE", 0.2)
-    assert state_of(workspace, "0.1", time_limit=2).card.error.startswith("stopped when it did not answer;")
+    error = state_of(workspace, "0.1", time_limit=2).card.error
+    assert re.fullmatch("stopped (while it was running|when it did not answer); look for a loop that does not end", error)
