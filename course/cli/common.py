@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,10 +11,11 @@ from rich.console import Console
 from course.cli.problem import ENVIRONMENT, USAGE, Problem
 from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.messages import unwritten_files
-from course.runner.next_task import next_task
+from course.runner.next_task import DONE, next_task
 from course.runner.packages import CannotRun
 from course.runner.progress import TaskState, cached_states, run_tasks
 from course.workspace import unwritten
+from course.workspace.activity import make_current
 from course.workspace.function_source import Unreadable, decode
 from course.workspace.record import read_record
 
@@ -73,7 +74,8 @@ def up_to_date_states(root: Path, tasks: Sequence[Task], time_limit: float | Non
 
 def find_next_task(root: Path, manifest: Manifest, time_limit: float | None) -> tuple[Task | None, dict[str, TaskState]]:
     """Return the next task, None if every task has passed, and the states of all tasks; run the tests on which the answer depends."""
-    current = current_task(root, manifest)
+    states = cached_states(root)
+    current = current_task(root, manifest, states)
     states = up_to_date_states(root, [current] if current else [], time_limit)
     task = next_task(manifest, states, current)
     while task is not None and states[task.id].state == "unknown":
@@ -88,10 +90,41 @@ def find_next_task(root: Path, manifest: Manifest, time_limit: float | None) -> 
     return task, states
 
 
-def current_task(root: Path, manifest: Manifest) -> Task | None:
-    """Return the current task, None if the student has not started one or it no longer exists."""
-    current = read_record(root).current
-    return next((task for task in manifest.tasks if task.id == current), None)
+def current_task(root: Path, manifest: Manifest, states: Mapping[str, TaskState]) -> Task | None:
+    """Return the task that the student works on; None if there is none yet.
+
+    This is the task that they chose last, such as with `course start`, or the one whose file they saved since then: of several tasks in
+    that file, the first that has not passed.
+    """
+    record = read_record(root)
+    chosen = next((task for task in manifest.tasks if task.id == record.current), None)
+    file = unwritten.last_saved(root, manifest, record.since)
+    saved = [task for task in manifest.tasks if file in task.files]
+    unbegun = unwritten.unbegun_tasks(root, saved)
+    begun = [task for task in saved if task.id not in unbegun]
+    if chosen in begun or not begun:
+        return chosen
+    return next((task for task in begun if states[task.id].state not in DONE), begun[-1])
+
+
+@contextlib.contextmanager
+def keep_current_task(root: Path, manifest: Manifest) -> Iterator[None]:
+    """Keep the current task while a command writes files: these are not saved by the student."""
+    task = current_task(root, manifest, cached_states(root))
+    yield
+    if task is not None:
+        make_current(root, task)
+
+
+def task_to_open(root: Path, manifest: Manifest) -> Task | None:
+    """Return the current task; if it has passed since a file was saved, the next one that has not. None if there is none; run no tests."""
+    states = cached_states(root)
+    task = current_task(root, manifest, states)
+    if task is None or states[task.id].state != "passed" or not unwritten.last_saved(root, manifest, read_record(root).since):
+        return task
+    place = manifest.tasks.index(task)
+    later = [other for other in (*manifest.tasks[place:], *manifest.tasks[:place]) if states[other.id].state not in DONE]
+    return next(iter(later), task)
 
 
 def unwritten_before(root: Path, manifest: Manifest, task: Task) -> list[str]:

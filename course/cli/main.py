@@ -26,6 +26,7 @@ from course.cli.common import (
     find_next_task,
     find_task,
     find_workspace,
+    keep_current_task,
     places_to_write,
     run,
     unwritten_before,
@@ -94,7 +95,7 @@ def list_tasks(as_json: AsJson = False) -> None:
     if as_json:
         print_json(manifest.tasks, states)
     else:
-        print_list(new_console(), manifest, states, current_task(root, manifest))
+        print_list(new_console(), manifest, states, current_task(root, manifest, states))
 
 
 @app.command()
@@ -106,7 +107,7 @@ def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = 
         print_json(manifest.tasks, states)
     else:
         console = new_console()
-        print_status(console, manifest, states, current_task(root, manifest))
+        print_status(console, manifest, states, current_task(root, manifest, states))
         if line := status_line(root, manifest, states):
             console.print(line, soft_wrap=True)
         print_warning(console, root, manifest)
@@ -150,7 +151,7 @@ def run_tests_of(
         elif open_tasks:
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
-            console.print(next_line(manifest, states, current_task(root, manifest)), soft_wrap=True)
+            console.print(next_line(manifest, states, current_task(root, manifest, states)), soft_wrap=True)
         print_warning(console, root, manifest)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)
     raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
@@ -251,7 +252,9 @@ def reset(
         from course.workspace import given_tests
 
         raise typer.Exit(given_tests.reset(root, manifest, new_console()))
-    raise typer.Exit(reset.restore(root, new_console(), restore) if restore else reset.run(root, manifest, new_console(), id, whole_files))
+    with keep_current_task(root, manifest):
+        code = reset.restore(root, new_console(), restore) if restore else reset.run(root, manifest, new_console(), id, whole_files)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -259,7 +262,10 @@ def update(source: Annotated[str, typer.Argument(metavar="SOURCE", help="A folde
     """Update the course to a newer release and keep the functions that you wrote, after a backup."""
     from course.workspace import update
 
-    raise typer.Exit(update.run(*find_workspace(), new_console(), source))
+    root, manifest = find_workspace()
+    with keep_current_task(root, manifest):
+        code = update.run(root, manifest, new_console(), source)
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -344,10 +344,10 @@ def _broken(task: Task, reason: str) -> TaskState:
 
 def _fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
     """For each task, a hash of everything that its result depends on."""
-    stages = fingerprints(root, manifest)
+    sources = fingerprints(root, manifest)
     on = f" {has_gpu()} {simulated(os.environ)}" if any(task.gpu for task in manifest.tasks) else ""
     # a result from the simulator says nothing about a GPU
-    return {task.id: stages[task.stage] + (on if task.gpu else "") for task in manifest.tasks}
+    return {task.id: sources[task.id] + (on if task.gpu else "") for task in manifest.tasks}
 
 
 def _cached_state(task: Task, cache: Mapping[str, tuple[str, TaskState]], current: Mapping[str, str]) -> TaskState:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from course.cli.board import OUTDATED, print_advice, print_list, print_status, summary
-from course.cli.common import current_task, find_next_task, places_to_write, run
+from course.cli.common import find_next_task, places_to_write, run, task_to_open
 from course.cli.hints import Hint, HintClosed, open_hint
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.manifest import Manifest, ManifestError, Task, load
@@ -28,6 +28,7 @@ from course.runner.progress import Cancelled, Launch, Process, TaskState, cached
 from course.workspace import reset
 from course.workspace.activity import make_current
 from course.workspace.file_changes import Changes
+from course.workspace.record import read_record
 
 TICK = 0.05
 """Seconds to wait for a key before looking at files and runs."""
@@ -38,7 +39,7 @@ IDLE = 3.0
 
 def watch(root: Path, manifest: Manifest, console: Console, time_limit: float | None) -> int:
     """Watch until the student quits, or run the tests once if there is no terminal. Returns the exit code."""
-    task = current_task(root, manifest) or find_next_task(root, manifest, time_limit)[0] or manifest.tasks[-1]
+    task = task_to_open(root, manifest) or find_next_task(root, manifest, time_limit)[0] or manifest.tasks[-1]
     if not (sys.stdin.isatty() and console.is_terminal):
         return _run_once(root, manifest, console, task, time_limit)
     with Keys() as keys:
@@ -151,11 +152,11 @@ class Watcher:
         self.ran_on = ""  # the fingerprint of the sources when the last run began
         self.active = time.monotonic()  # when something last happened
         self.hint: Hint | None = None
-        self.note = ""
-        self.view = "task"
-        self.confirming_reset = False
+        self.note, self.view, self.confirming_reset = "", "task", False
         self.then_next = False  # whether to go to the next task when the run in progress ends
-        self._go_to(task)
+        if read_record(root).current != task.id:
+            make_current(root, task)
+        self._begin([task])
 
     def step(self, key: str) -> bool:
         """Handle a key, "" for none, then saved files and finished runs. Returns False to quit."""
@@ -308,8 +309,7 @@ class Watcher:
 
     def _begin_background(self) -> None:
         """Run stale tasks again, and those that have failed here and changed since."""
-        outdated = [task for task in self.manifest.tasks if self._is_outdated(task)]
-        if outdated:
+        if outdated := [task for task in self.manifest.tasks if self._is_outdated(task)]:
             self.background = Run(self.root, outdated, self.time_limit, launch)
             self.background.start()
             self._draw()
@@ -331,13 +331,13 @@ class Watcher:
     def _stop_background(self) -> None:
         if self.background is not None:
             self.background.stop()
-            self.background = None
+        self.background = None
 
     def _state(self) -> TaskState:
         return self.states[self.task.id]
 
     def _fingerprint(self) -> str:
-        return fingerprints(self.root, self.manifest)[self.task.stage]
+        return fingerprints(self.root, self.manifest)[self.task.id]
 
     # The screen
 

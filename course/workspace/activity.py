@@ -140,11 +140,11 @@ class RunResult(Protocol):
 
 
 def make_current(root: Path, task: Task) -> None:
-    """Store the task that the student works on, and note that they turned to it."""
+    """Store the task that the student works on from now on, and note that they turned to it."""
     record = read_record(root)
-    if record.current != task.id:
-        record.current = task.id
-        write_record(root, record)
+    before, record.current, record.since = record.current, task.id, time.time()
+    write_record(root, record)
+    if before != task.id:
         note_start(root, task.id)
 
 

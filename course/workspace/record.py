@@ -6,6 +6,7 @@ import ast
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,11 +32,13 @@ class Record:
         current: The task that the student works on; None if there is none yet.
         tries: For each task, hashes of the code on which its tests have run.
         hints: For each task, the number of open hints.
+        since: When the current task was chosen, in seconds since the epoch; files that are saved later may belong to another one.
     """
 
     current: str | None = None
     tries: dict[str, list[str]] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
+    since: float = 0.0
 
 
 def read_record(root: Path) -> Record:
@@ -47,7 +50,7 @@ def read_record(root: Path) -> Record:
         record = Record(**document)
         tries = {str(id): [str(code) for code in codes] for id, codes in record.tries.items()}
         hints = {str(id): int(level) for id, level in record.hints.items()}
-        return Record(None if record.current is None else str(record.current), tries, hints)
+        return Record(None if record.current is None else str(record.current), tries, hints, float(record.since))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Record()
 
@@ -61,7 +64,7 @@ def write_record(root: Path, record: Record) -> None:
 def note_tries(root: Path, tasks: Sequence[Task]) -> None:
     """Count a run of the tests of these tasks as a try, once for each version of their code."""
     record = read_record(root)
-    changed = False
+    changed, record.since = not record.since, record.since or time.time()
     for task in tasks:
         tries, code = record.tries.setdefault(task.id, []), code_of(task, root)
         if code not in tries and len(tries) < MOST:

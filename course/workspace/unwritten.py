@@ -45,6 +45,19 @@ def unbegun_tasks(root: Path, tasks: Iterable[Task]) -> set[str]:
         return set()
 
 
+def last_saved(root: Path, manifest: Manifest, since: float) -> str | None:
+    """The student's file that was saved last, if that was after a time, in seconds since the epoch; files as handed out do not count."""
+    times = {file: path.stat().st_mtime for task in manifest.tasks for file in task.files if (path := root / file).is_file()}
+    later = sorted((file for file, time in times.items() if time > since), key=lambda file: times[file], reverse=True)
+    if not later or not since:
+        return None
+    try:
+        given = pristine.read(root)
+    except Problem:  # course doctor reports it
+        return later[0]
+    return next((file for file in later if not _is_as_given(root, given, file)), None)
+
+
 def _is_as_given(root: Path, given: pristine.Pristine, file: str) -> bool:
     try:
         return given.is_as_given(file, (root / file).read_bytes())

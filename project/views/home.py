@@ -43,7 +43,7 @@ def show_summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
     if all(states[task.id].state == "unknown" for task in tasks):
         st.info("The tests have not run on these files yet. Press **Run the tests**.", icon=":material/science:")
         return
-    following = next_task(manifest, states, current_task(ROOT, manifest))
+    following = next_task(manifest, states, current_task(ROOT, manifest, states))
     if untested and (following is None or states[following.id].state == "unknown"):
         st.info("All tasks tested so far pass. Press **Run the tests** to test the others.", icon=":material/science:")
     elif following is None:

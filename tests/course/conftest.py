@@ -144,7 +144,7 @@ import pytest
 
 @pytest.mark.task0_1
 def test_and_save():
-    pathlib.Path("minitorch/new.py").write_text("")
+    pathlib.Path("tests/conftest.py").write_text("")
 '''
 
 
