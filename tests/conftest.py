@@ -1,5 +1,6 @@
 """Settings that all tests share."""
 
+import contextlib
 import signal
 import sys
 
@@ -16,6 +17,14 @@ def keep_runs_elsewhere(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINITORCH_RUNS", str(tmp_path_factory.mktemp("runs")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def import_what_tests_replace():
+    """Tests replace `max` in two packages that import it on first use; if the first use came later, the replacement would stay."""
+    for name in ("minitorch", "minitorch.nn"):
+        with contextlib.suppress(Exception):  # the tests report it
+            getattr(sys.modules.get(name), "max", None)
 
 
 def pytest_unconfigure():
