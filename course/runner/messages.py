@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course.runner.compiler_messages import from_compiler, innermost, instead
+from course.runner.failure_report import Card, Place
+from course.workspace.function_source import Unreadable, decode
+from course.workspace.newer_syntax import newer_syntax
 
 if TYPE_CHECKING:
     from course.manifest import Task
@@ -42,6 +45,19 @@ def unwritten_files(task: Task, root: Path) -> list[str]:
     return [file for file, path in paths if path.is_file() and missing in path.read_text(encoding="utf-8", errors="replace")]
 
 
+def unreadable_file(task: Task, root: Path) -> Card | None:
+    """The card of a file of a task that is not in the encoding that it declares; None if there is no such file."""
+    for file in task.files:
+        with contextlib.suppress(OSError):  # the tests report a missing file
+            data = (root / file).read_bytes()
+            try:
+                decode(data)
+            except Unreadable as error:
+                source = data.decode("utf-8", "replace").splitlines()[error.line - 1].strip()
+                return Card("", task.id, f"{file} can be read.", error=f"{file}, {error}", place=Place(file, error.line, source))
+    return None
+
+
 def assertion_parts(message: str, comparison: tuple[str, str, str] | None) -> tuple[str | None, str | None, str | None]:
     """What an assertion expected, what it got, and any further message.
 
@@ -68,8 +84,19 @@ def error_line(error: BaseException) -> str:
     elif isinstance(error, (NameError, AttributeError)):  # Python may suggest a name
         text = f"{_first_lines(text_of(error))}{_suggestion(error)}"
     else:
-        text = _first_lines(error.msg if isinstance(error, SyntaxError) else text_of(error))
+        text = _first_lines(_syntax_error(error) if isinstance(error, SyntaxError) else text_of(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _syntax_error(error: SyntaxError) -> str:
+    """The message of a syntax error, with the Python that it needs if it is newer, or the byte that is in another encoding."""
+    with contextlib.suppress(OSError, TypeError):
+        try:
+            decode(Path(error.filename or "").read_bytes())
+        except Unreadable as unreadable:
+            return str(unreadable)
+    newer = newer_syntax(error.text or "")
+    return f"{error.msg}; {newer}" if newer else error.msg
 
 
 def _without_value(error: Any) -> str:

@@ -24,6 +24,7 @@ from course.manifest import ROOT, Manifest, Task, load
 from course.runner.dependencies import fingerprints
 from course.runner.failure_report import Card, card_from
 from course.runner.gpu import environment, has_gpu, simulated
+from course.runner.messages import unreadable_file
 from course.runner.packages import require_packages
 from course.runner.platforms import kill_tree
 from course.runner.report_file import read_report
@@ -131,7 +132,8 @@ def run_tasks(
 ) -> dict[str, TaskState]:
     """Run the tests of these tasks and cache the states. The tests of each module run in a process that loads nothing of a later module.
 
-    A task whose files are all as handed out is "todo" without a run.
+    A task whose files are all as handed out is "todo" without a run; one with a file in another encoding than it declares is failing, as in
+    grading, although some versions of Python accept such bytes in a comment.
 
     Args:
         tasks: Their ids.
@@ -152,7 +154,12 @@ def run_tasks(
     wanted = [manifest.task(id) for id in dict.fromkeys(tasks)]
     untouched = untouched_tasks(root, manifest)
     states = {task.id: TaskState(task.id, "todo") for task in wanted if task.id in untouched}
-    wanted = [task for task in wanted if task.id not in untouched]
+    if cards := {task.id: card for task in wanted if (card := unreadable_file(task, root))}:
+        unreadable = {id: TaskState(id, "failing", failing=1, total=1, card=card) for id, card in cards.items()}
+        current = _fingerprints(root, manifest)
+        _write_cache(root, _read_cache(root) | {id: (current[id], state) for id, state in unreadable.items()})
+        states |= unreadable
+    wanted = [task for task in wanted if task.id not in states]
     require_packages(root, [task.stage for task in wanted])
     while wanted:
         before = _fingerprints(root, manifest)

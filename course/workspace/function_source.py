@@ -15,6 +15,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from course.workspace.newer_syntax import newer_syntax
+
 LINE_END = re.compile(r"\r\n|\r|\n")
 """The line ends that Python recognizes; `str.splitlines` recognizes more."""
 
@@ -75,9 +77,11 @@ def decode(data: bytes) -> tuple[str, str]:
             raise
         return data.decode(codec), codec
     except UnicodeDecodeError as error:
-        raise Unreadable(f"expected text in {error.encoding}, got the byte 0x{data[error.start]:02x}", line_at(data, error.start)) from None
+        declared = "" if error.encoding == "utf-8" else f" and remove the comment that declares {error.encoding}"
+        got = f"expected text in {error.encoding}, got the byte 0x{data[error.start]:02x}"
+        raise Unreadable(f"{got}; save the file in the encoding UTF-8{declared}", line_at(data, error.start)) from None
     except (SyntaxError, LookupError) as error:
-        raise Unreadable(f"expected a text in a known encoding: {error}", 1) from None
+        raise Unreadable(f"expected a text in a known encoding: {error}; save the file in the encoding UTF-8", 1) from None
 
 
 def line_at(data: bytes, place: int) -> int:
@@ -97,7 +101,8 @@ def parse(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        raise Unreadable(f"not valid Python: {error.msg}", error.lineno or 0) from None
+        newer = newer_syntax(error.text or "")
+        raise Unreadable(f"not valid Python: {error.msg}{f'; {newer}' if newer else ''}", error.lineno or 0) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"not valid Python: {error or 'too deep'}") from None
 

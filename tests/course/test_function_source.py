@@ -145,10 +145,21 @@ def test_decoding_and_encoding_gives_the_same_bytes(data: bytes) -> None:
 
 
 def test_undecodable_bytes_are_reported_with_their_line() -> None:
-    with pytest.raises(function_source.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4$"):
+    with pytest.raises(
+        function_source.Unreadable, match=r"^line 3: expected text in utf-8, got the byte 0xe4; save the file in the encoding UTF-8$"
+    ):
         function_source.decode(b"x = 1\r\n\r\ny = '\xe4'\r\n")
-    with pytest.raises(function_source.Unreadable, match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon$"):
+    with pytest.raises(
+        function_source.Unreadable,
+        match=r"^line 1: expected a text in a known encoding: unknown encoding: klingon; save the file in the encoding UTF-8$",
+    ):
         function_source.decode(b"# coding: klingon\n")
+
+
+def test_an_encoding_that_the_file_declares_is_to_be_removed() -> None:
+    remedy = "save the file in the encoding UTF-8 and remove the comment that declares ascii"
+    with pytest.raises(function_source.Unreadable, match=rf"^line 2: expected text in ascii, got the byte 0xe9; {remedy}$"):
+        function_source.decode(b"# coding: ascii\n# caf\xe9\n")
 
 
 def test_a_function_is_found_in_an_invalid_python_file() -> None:

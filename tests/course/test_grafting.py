@@ -327,7 +327,7 @@ def test_in_the_student_s_own_workspace_all_written_code_is_taken() -> None:
         (b"", None),
         (b"def relu(:\n", f"{FILE}, line 1: not valid Python: invalid syntax"),
         (b"x = 1\n\0", f"{FILE}, not valid Python: source code string cannot contain null bytes"),
-        (b"x = '\xff'\n", f"{FILE}, line 1: expected text in utf-8, got the byte 0xff"),
+        (b"x = '\xff'\n", f"{FILE}, line 1: expected text in utf-8, got the byte 0xff; save the file in the encoding UTF-8"),
         (b"x = " + b"+".join([b"1"] * 600) + b"\n", f"{FILE}, its expressions are nested too deeply"),
         (b"class A: pass\n" * 101, f"{FILE}, it defines 101 classes, more than 100"),
         (None, f"{FILE} is missing"),

@@ -14,7 +14,9 @@ from course.manifest import ManifestError
 from course.runner import progress
 from course.runner.packages import CannotRun, packages
 from course.runner.progress import TaskState, cached_states, run_tasks
+from course.staff.grading.reading import decode_source
 from course.workspace.atomic_files import write_json
+from course.workspace.function_source import Unreadable
 from tests.errors import raises
 
 from .conftest import EDITS, TASK, tasks_toml
@@ -160,6 +162,25 @@ def test_an_error_at_import_of_student_code_is_shown_with_its_line(workspace, ne
     state = state_of(workspace, "0.1")
     assert (state.state, state.card.error) == ("failing", error)
     assert (state.card.place.file, state.card.place.line, state.card.place.source) == ("minitorch/sums.py", line, source)
+
+
+def test_a_byte_of_another_encoding_fails_the_tasks_of_its_file_as_in_grading(workspace):
+    path = workspace.root / "minitorch" / "sums.py"
+    path.write_bytes(path.read_bytes() + b"\n# caf\xe9\n")  # some versions of Python accept it in a comment
+    state = state_of(workspace, "0.1")
+    error = "minitorch/sums.py, line 23: expected text in utf-8, got the byte 0xe9; save the file in the encoding UTF-8"
+    assert (state.state, state.passed, state.card.error) == ("failing", 0, error)
+    assert (state.card.place.file, state.card.place.line) == ("minitorch/sums.py", 23)
+    assert cached_states(workspace.root)["0.1"] == state
+    with pytest.raises(Unreadable) as refused:
+        decode_source(path.read_bytes())
+    assert f"minitorch/sums.py, {refused.value}" == error
+
+
+def test_a_declared_encoding_is_accepted(workspace):
+    path = workspace.root / "minitorch" / "sums.py"
+    path.write_bytes(b"# coding: latin-1\n" + path.read_bytes() + b"\n# caf\xe9\n")
+    assert state_of(workspace, "0.1").state == "passed"
 
 
 def test_a_broken_file_counts_once_in_its_task_however_many_processes_fail_to_import_it_and_in_no_other(workspace):

@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_parsed_stays_unless_the_whole_file_is_reset(stude
 
 def test_undecodable_bytes_are_reported(student):
     (student.root / "minitorch/sums.py").write_bytes(SUMS.encode() + b"# \xe4\n")
-    why = "minitorch/sums.py, line 28: expected text in utf-8, got the byte 0xe4"
+    why = "minitorch/sums.py, line 28: expected text in utf-8, got the byte 0xe4; save the file in the encoding UTF-8"
     with raises(Problem, f"{why}; fix it, or reset the whole file: course reset 0.1 --whole-files"):
         reset.reset(student.root, student.manifest, "0.1")
 

@@ -116,8 +116,8 @@ def test_a_link_out_of_the_workspace_and_a_huge_file_are_left_out(student, monke
     ("data", "why"),
     [
         (b"x = (\n", "line 1: not valid Python: '(' was never closed"),
-        (b"x = '\xe4'\n", "line 1: expected text in utf-8, got the byte 0xe4"),
-        (b"\n" * 2 + b"x = '\xe4'\n", "line 3: expected text in utf-8, got the byte 0xe4"),
+        (b"x = '\xe4'\n", "line 1: expected text in utf-8, got the byte 0xe4; save the file in the encoding UTF-8"),
+        (b"\n" * 2 + b"x = '\xe4'\n", "line 3: expected text in utf-8, got the byte 0xe4; save the file in the encoding UTF-8"),
     ],
 )
 def test_invalid_python_is_refused_unless_forced(student, data, why):
