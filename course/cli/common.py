@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.messages import unwritten_files
 from course.runner.next_task import DONE, next_task
 from course.runner.packages import CannotRun
-from course.runner.progress import TaskState, cached_states, run_tasks
+from course.runner.progress import Process, TaskState, cached_states, launch, run_tasks
+from course.runner.report_file import journal_of, read_progress, report_in
 from course.workspace import unwritten
 from course.workspace.activity import make_current
 from course.workspace.function_source import Unreadable, decode
 from course.workspace.record import read_record
+
+TICK = 0.3
+"""Seconds between two looks at how far a run has got."""
 
 LISTED = 6
 """Number of functions of a file that are listed by name."""
@@ -52,17 +57,31 @@ def find_task(manifest: Manifest, id: str) -> Task:
 
 
 def run(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str, TaskState]:
-    """Run the tests of tasks, with a spinner if standard error is a terminal.
+    """Run the tests of tasks; if standard error is a terminal, show how many have ended and what is being compiled.
 
     Raises:
         Problem: If this environment cannot run them.
     """
-    many = f"{len(tasks)} tasks" if len(tasks) > 1 else f"Task {tasks[0].id}"
-    try:
-        with Console(stderr=True).status(f"Running the tests of {many}"):
-            return run_tasks([task.id for task in tasks], root, time_limit)
-    except CannotRun as error:
-        raise Problem(str(error), ENVIRONMENT) from None
+    text = f"Running the tests of {f'{len(tasks)} tasks' if len(tasks) > 1 else f'Task {tasks[0].id}'}"
+    journals: list[Path] = []
+    ended = threading.Event()
+
+    def start(arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
+        journals.append(journal_of(report_in(arguments)))
+        return launch(arguments, root, env)
+
+    def show() -> None:
+        while not ended.wait(TICK):
+            status.update(f"{text}: {read_progress(list(journals))}")
+
+    with Console(stderr=True).status(text) as status:
+        threading.Thread(target=show, daemon=True).start()
+        try:
+            return run_tasks([task.id for task in tasks], root, time_limit, start)
+        except CannotRun as error:
+            raise Problem(str(error), ENVIRONMENT) from None
+        finally:
+            ended.set()
 
 
 def up_to_date_states(root: Path, tasks: Sequence[Task], time_limit: float | None) -> dict[str, TaskState]:

@@ -19,6 +19,7 @@ import pytest
 from _pytest.capture import CaptureManager
 
 from course.runner import hypothesis_settings
+from course.runner.compilations import note_compilations
 from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import (
@@ -134,6 +135,7 @@ class Watcher:
         """Note the tests that will run."""
         if self.report is not None:
             self.report.begin([(item.nodeid, task_of(item), self.order.get(item.nodeid, -1)) for item in session.items])
+            note_compilations(lambda name, report=self.report: report.add({"compiling": name}))
 
     def _wrap(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the test of a property to record the inputs of a failing call."""

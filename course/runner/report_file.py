@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,45 @@ def read_report(path: Path, output: str = "", killed: bool = False) -> dict[str,
     return document | {"tests": document["tests"] + _rows_of(missing, output)}
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has got.
+
+    Attributes:
+        ended, total: The number of tests that have ended, and of all; 0 before the tests are loaded.
+        compiling: The function that numba is compiling; empty if it is not compiling.
+    """
+
+    ended: int = 0
+    total: int = 0
+    compiling: str = ""
+
+    def __str__(self) -> str:
+        tests = f"{self.ended} of {self.total} tests" if self.total else "loading"
+        return f"{tests}, compiling {self.compiling}" if self.compiling else tests
+
+
+def read_progress(journals: Sequence[Path]) -> Progress:
+    """How far a run has got, by the journals of its processes."""
+    ended: set[str] = set()
+    total, compiling = 0, ""
+    for journal in journals:
+        now = ""
+        with contextlib.suppress(OSError, ValueError):  # the last line may be cut off
+            for line in journal.read_text(encoding="utf-8").splitlines():
+                entry = json.loads(line)
+                total += len(entry.get("collected", ()))
+                ended |= {entry["nodeid"]} if "nodeid" in entry else set()
+                now = entry.get("compiling", now)
+        compiling = compiling or now
+    return Progress(len(ended), total, compiling)
+
+
+def report_in(arguments: Sequence[str]) -> Path:
+    """The path of the report that these arguments for pytest ask for."""
+    return Path(next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2])
+
+
 def _document(path: Path) -> dict[str, Any] | None:
     """The report; None if the run ended before it was written."""
     try:
@@ -116,7 +155,7 @@ def _journal(path: Path) -> dict[str, Any]:
             entry = json.loads(line)
             if "collected" in entry:
                 collected = entry["collected"]
-            else:
+            elif "compiling" not in entry:
                 rows[entry["nodeid"], entry["task"]] = entry
     return {"tests": list(rows.values()), "collected": collected}
 

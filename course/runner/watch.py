@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +17,12 @@ from course.cli.hints import Hint, HintClosed, open_hint
 from course.cli.problem import ENVIRONMENT, TESTS_FAIL, Problem
 from course.manifest import Manifest, ManifestError, Task, load
 from course.runner.dependencies import fingerprints
-from course.runner.failure_report import Card, card_from
+from course.runner.failure_report import Card
 from course.runner.next_task import DONE, next_task
-from course.runner.packages import CannotRun
 from course.runner.platforms import Keys
 from course.runner.prefork import Prefork
-from course.runner.progress import Cancelled, Launch, Process, TaskState, cached_states, last_states, launch, run_tasks
+from course.runner.progress import TaskState, cached_states, last_states, launch
+from course.runner.run import Run
 from course.workspace import reset
 from course.workspace.activity import make_current
 from course.workspace.file_changes import Changes
@@ -62,70 +60,6 @@ def _run_once(root: Path, manifest: Manifest, console: Console, task: Task, time
     return 0 if state == "passed" else ENVIRONMENT if state == "not run" else TESTS_FAIL
 
 
-class Run(threading.Thread):
-    """A run of tests in a thread, which can be stopped.
-
-    Args:
-        root: The workspace.
-        tasks: The tasks whose tests run.
-        time_limit: Seconds for each test; the limit of its module if None.
-        launch: Starts pytest.
-        first: The test to run first, as pytest names it. The states do not depend on it.
-        shares: Number of processes, see `progress.run_tasks`.
-
-    Attributes:
-        states: The result, empty if there is none.
-        error: Why there is no result.
-    """
-
-    def __init__(
-        self, root: Path, tasks: Sequence[Task], time_limit: float | None, launch: Launch, first: str = "", shares: int = 1
-    ) -> None:
-        super().__init__(daemon=True)
-        self.root, self.tasks, self.time_limit, self.launch = root, tasks, time_limit, launch
-        self.first, self.shares = first, shares
-        self.states: dict[str, TaskState] = {}
-        self.error = ""
-        self.early: list[Path] = []
-        self.processes: list[Process] = []
-        self.stopped = False
-        self.lock = threading.Lock()
-
-    def run(self) -> None:
-        """Run the tests."""
-        ids = [task.id for task in self.tasks]
-        try:
-            self.states = run_tasks(ids, self.root, self.time_limit, self._launch, self.shares, self.first)
-        except Cancelled:
-            self.error = "stopped"
-        except (CannotRun, ManifestError, OSError) as error:
-            self.error = str(error)
-
-    def stop(self) -> None:
-        """End the run without a result."""
-        with self.lock:
-            self.stopped = True
-            for process in self.processes:
-                process.cancel()
-
-    def simplest_failure(self) -> Card | None:
-        """The card of the first failing test, in the order in which tests are defined, among those that have failed so far."""
-        rows = []
-        for path in list(self.early):
-            with contextlib.suppress(FileNotFoundError):
-                rows.append(json.loads(path.read_text(encoding="utf-8")))
-        return card_from(min(rows, key=lambda row: row["order"])["card"]) if rows else None
-
-    def _launch(self, arguments: Sequence[str], root: Path, env: Mapping[str, str]) -> Process:
-        with self.lock:
-            if self.stopped:
-                raise Cancelled
-            report = next(argument for argument in arguments if argument.startswith("--course-report=")).partition("=")[2]
-            self.early.append(Path(f"{report}.first"))
-            self.processes.append(self.launch(arguments, root, env))
-            return self.processes[-1]
-
-
 class Watcher:
     """The state of the screen, and the reactions to keys, saved files and finished runs.
 
@@ -149,6 +83,7 @@ class Watcher:
         self.lost: set[str] = set()  # tasks that passed before and did not pass in the background
         self.unsettled: set[str] = set()  # tasks whose background run gave no result; they run again after the next save
         self.early: Card | None = None  # the simplest failure so far of the run in progress
+        self.compiling = ""  # the function that it compiles
         self.ran_on = ""  # the fingerprint of the sources when the last run began
         self.active = time.monotonic()  # when something last happened
         self.hint: Hint | None = None
@@ -275,7 +210,7 @@ class Watcher:
             self.running.stop()
         self._stop_background()
         self.ran_on = self._fingerprint()
-        self.early, self.then_next = None, then_next
+        self.early, self.compiling, self.then_next = None, "", then_next
         card = None
         with contextlib.suppress(ManifestError):  # the run reports it
             card = last_states(self.root)[self.task.id].card
@@ -284,16 +219,19 @@ class Watcher:
         self._draw()
 
     def _poll(self, running: Run) -> None:
-        """Show the simplest failure so far of the run in progress, or its result."""
+        """Show the simplest failure so far of the run in progress and what it compiles, or its result."""
         if not running.is_alive():
             self._finish(running)
-        elif len(running.tasks) == 1 and (card := running.simplest_failure()) != self.early:
-            self.early = card
+            return
+        card = running.simplest_failure() if len(running.tasks) == 1 else None
+        seen = card, running.progress().compiling
+        if seen != (self.early, self.compiling):
+            self.early, self.compiling = seen
             self._draw()
 
     def _finish(self, done: Run) -> None:
         """Show the result of a run, and prepare the next one."""
-        self.running = self.early = None
+        self.running, self.early, self.compiling = None, None, ""
         self.active = time.monotonic()
         with contextlib.suppress(ManifestError):  # the run reports it
             self.states = cached_states(self.root)
@@ -371,7 +309,9 @@ class Watcher:
     def _draw_runs(self) -> None:
         if self.running is not None:
             many = len(self.running.tasks)
-            self.console.print(f"Running the tests of {f'{many} tasks' if many > 1 else f'Task {self.running.tasks[0].id}'} …", style="dim")
+            tasks = f"{many} tasks" if many > 1 else f"Task {self.running.tasks[0].id}"
+            compiling = f", compiling {self.compiling}" if self.compiling else ""
+            self.console.print(f"Running the tests of {tasks}{compiling} …", style="dim")
         elif self.background is not None:
             many = len(self.background.tasks)
             tasks = f"{many} tasks" if many > 1 else f"Task {self.background.tasks[0].id}"
