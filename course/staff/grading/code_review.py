@@ -130,6 +130,7 @@ class _Reviewer(ast.NodeVisitor):
         self.found: list[tuple[str, str]] = []
         self._is_test = path.startswith("tests/")
         self._is_cuda = "cuda" in path
+        self._is_program = path.startswith("project/")
         self._unavailable = unavailable
         self._scope: list[str] = []
         imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -222,8 +223,8 @@ class _Reviewer(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        """Check for a matrix product of arrays."""
-        if isinstance(node.op, ast.MatMult):
+        """Check for a matrix product of arrays. Programs multiply tensors."""
+        if isinstance(node.op, ast.MatMult) and not self._is_program:
             self._add("uses @")
         self.generic_visit(node)
 
