@@ -64,7 +64,10 @@ def test_an_incompatible_signature_is_named_below_the_card(workspace: Workspace)
 @pytest.mark.parametrize("arguments", [("--time-limit", "2", "test", "0.1"), ("test", "0.1", "--time-limit", "2")])
 def test_the_time_limit_may_precede_or_follow_the_command(arguments: tuple[str, ...], workspace: Workspace) -> None:
     workspace.edit("minitorch/sums.py", "    return x + y", "    while True:\n        pass")
-    assert "after 2 seconds; look for a loop" in workspace.course(*arguments).stdout
+    text = " ".join(workspace.course(*arguments).stdout.split())
+    found = re.search(r"after ([\d.]+) seconds, in a loop that does not end, minitorch/sums\.py:6: it has no break and no return", text)
+    assert found
+    assert float(found[1]) >= 2  # and a slow machine has more
 
 
 def test_no_hint_is_offered_before_it_is_available(workspace: Workspace) -> None:
@@ -110,7 +113,7 @@ def test_stale_tasks_count_as_passed_until_all_others_have_passed(workspace: Wor
         workspace.course("test", id)
     workspace.write("tests/test_signs.py", "import pytest\n\n\n@pytest.mark.task1_2\ndef test_sign():\n    assert True\n")
     done = workspace.course("test", "1.2")
-    assert done.stdout.endswith("Every task has passed, but 2 tasks before your last change. To run the tests again: course status\n")
+    assert done.stdout.endswith("Every task has passed, but 1 task before your last change. To run the tests again: course status\n")
     done = workspace.course("next")  # this command runs them
     assert done.stdout == "Every task has passed. Well done.\n"
     assert json.loads(workspace.course("next", "--json").stdout) == []
