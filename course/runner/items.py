@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from typing import Any
 
 import pytest
 
@@ -42,5 +44,20 @@ def case(item: pytest.Item) -> str:
     callspec = getattr(item, "callspec", None)
     if callspec is None:
         return ""
-    values = [f"{name} = {getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()]
+    values = [
+        f"{name} = {_expression(value) or getattr(value, '__name__', None) or shown(value)}" for name, value in callspec.params.items()
+    ]
     return callspec.id if any(" at 0x" in value for value in values) else ", ".join(values)
+
+
+def _expression(value: Any) -> str:
+    """What one of the package's functions for tests computes, such as "a.mean(0)"; "" for any other value."""
+    if getattr(value, "__module__", "") != "minitorch.testing" or not inspect.isfunction(value):
+        return ""
+    try:
+        tree = ast.parse(inspect.cleandoc(inspect.getsource(value)))
+    except (OSError, SyntaxError):
+        return ""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    body = [statement for function in functions for statement in function.body[1 if ast.get_docstring(function) else 0 :]]
+    return "; ".join(ast.unparse(statement).removeprefix("return ") for statement in body)

@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import difflib
 import re
+import sys
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
@@ -135,6 +136,15 @@ def shown(value: object) -> str:
         return cut(repr(value)) + "".join(_layout(each) for each in (value if isinstance(value, tuple) else (value,)))
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def shown_apart(left: object, right: object) -> tuple[str, str]:
+    """Two values that differ, with as many digits as they need to look different."""
+    texts = shown(left), shown(right)
+    if texts[0] == texts[1] and "numpy" in sys.modules:  # by default, NumPy prints eight digits, and tensors print four
+        with sys.modules["numpy"].printoptions(precision=17, floatmode="unique"):
+            return shown(left), shown(right)
+    return texts
 
 
 def _layout(value: Any) -> str:

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import math
 import re
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from _pytest.capture import CaptureManager
 
 from course.runner import hypothesis_settings
 from course.runner.compilations import note_compilations
+from course.runner.draws import label_draws
 from course.runner.failure_report import Card
 from course.runner.items import case, parameter_names, says, skip_reason, task_of
 from course.runner.messages import (
@@ -28,6 +30,7 @@ from course.runner.messages import (
     drawn_values,
     error_line,
     shown,
+    shown_apart,
     shown_output,
     shown_traceback,
     text_of,
@@ -146,6 +149,9 @@ class Watcher:
             self.comparison = None
             self._take_output()  # of the previous example
             self.limit.start()
+            for value in kwargs.values():
+                if hasattr(value, "conjecture_data"):
+                    label_draws(value)
             fixtures = getattr(self.item, "funcargs", {})
             # shown before the call, because the code under test may change its arguments
             inputs = {name: shown(value) for name, value in kwargs.items() if name not in fixtures and name != "self"}
@@ -166,7 +172,7 @@ class Watcher:
 
     def pytest_assertrepr_compare(self, op: str, left: object, right: object) -> None:
         """Record both sides of a failed comparison; leave the explanation to pytest."""
-        self.comparison = op, shown(left), shown(right)
+        self.comparison = op, *shown_apart(left, right)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -310,8 +316,13 @@ class Watcher:
         )
 
     def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
-        """The card, with the function that an oracle finds wrong in a rerun, if the names in the test do not tell which one it is."""
-        if card.place is None or not card.place.file.startswith("tests/") or len(card.called) == 1 or not isinstance(item, pytest.Function):
+        """The card, with the function that an oracle finds wrong in a rerun, because the names in the test are a guess."""
+        if (
+            card.place is None
+            or not card.place.file.startswith("tests/")
+            or _are_kernels_compiled()
+            or not isinstance(item, pytest.Function)
+        ):
             return card
         place = None
         with contextlib.suppress(Exception):  # a workspace may lack the oracles, and a test may not run a second time
@@ -354,3 +365,9 @@ class Watcher:
         """End a process whose tests have started threads that do not end."""
         if self.report is not None:
             exit_despite_threads(self.exitstatus)
+
+
+def _are_kernels_compiled() -> bool:
+    """Whether kernels have been compiled, so that their calls cannot be observed; those of a GPU run as Python in its simulator."""
+    config = getattr(sys.modules.get("numba"), "config", None)
+    return "minitorch.fast_ops" in sys.modules and config is not None and not (config.DISABLE_JIT or config.ENABLE_CUDASIM)

@@ -149,6 +149,15 @@ def test_values_of_any_number(x):
 def test_own():
     negative, inverse = neg(4.0), 0.25
     assert [negative, inverse] == [4.0, 0.25]
+
+
+TABLE = [lambda x: inv(x)]
+
+
+@pytest.mark.task0_1
+def test_the_wrong_function_is_in_a_table():
+    inverse = TABLE[0](4.0)
+    assert [inverse, neg(2.0)] == [0.25, -2.0]
 """
 
 
@@ -156,7 +165,7 @@ def test_the_card_names_the_wrong_one_of_two_functions_and_none_in_a_students_ow
     write_task(workspace, TWO, TWO_TESTS, "minitorch.operators:neg", "minitorch.operators:inv", "tests.test_sums:test_own")
     workspace.python("pytest", "tests/test_sums.py", "--course-report=report.json")
     rows = json.loads((workspace.root / "report.json").read_text(encoding="utf-8"))["tests"]
-    assert [[place["function"] for place in row["card"]["called"]] for row in rows] == [["inv"], ["inv"], []]
+    assert [[place["function"] for place in row["card"]["called"]] for row in rows] == [["inv"], ["inv"], [], ["inv"]]
     assert rows[2]["card"]["place"]["function"] == "test_own"
 
 

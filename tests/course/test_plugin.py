@@ -232,7 +232,7 @@ WITHOUT_GIVEN = (
         # The smallest input and both sides
         ("test_double", {"place": place("tests/test_sums.py", 29, "assert double(x) == 2 * x", "test_double")}),
         ("test_double", {"says": "double(x) is twice x.", "inputs": {"x": "7"}, "expected": "14", "yours": "0", "error": None}),
-        ("test_drawn_inside", {"inputs": {"x": "5", "the other": "3", "draw 2": "1"}, "yours": "9"}),
+        ("test_drawn_inside", {"inputs": {"x": "5", "the other": "3", "z": "1"}, "yours": "9"}),
         ("test_example", {"inputs": {"x": "5"}, "expected": "< 5", "yours": "5"}),
         ("TestGroup::test_method", {"inputs": {"x": "11"}}),
         ("test_inputs_that_are_changed", {"inputs": {"xs": "[0]"}}),  # as they were before the call
