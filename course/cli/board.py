@@ -99,8 +99,8 @@ def print_hint(console: Console, task: Task, hint: Hint) -> None:
     """Print an open hint, and the command for the next one."""
     console.print(f"Hint {hint.level} of {hint.last} for Task {task.id} {task.title}", style="bold")
     console.print(Text(hint.text))
-    more = f"Next hint: course hint {task.id} {hint.level + 1}"
-    console.print(more if hint.level < hint.last else f"This is the last hint. Chapter: docs/{task.page}.md")
+    more = f"Next hint: course hint {task.id} {hint.next}"
+    console.print(more if hint.next else f"This is the last hint. Chapter: docs/{task.page}.md")
 
 
 def _table() -> Table:

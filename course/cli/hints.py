@@ -1,11 +1,13 @@
-"""Hints, which open one by one, the first after some tries."""
+"""Hints, which open one by one, the first after some tries, and those about the function that fails before the others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from course.manifest import Task
+from course.runner.progress import last_states
 from course.workspace.activity import note_hint
 from course.workspace.record import read_record, write_record
 
@@ -22,12 +24,14 @@ class Hint:
         level: Its number, from 1.
         last: The number of hints of the task.
         text: The hint.
+        next: The number of a hint that is not open; 0 if all are.
     """
 
     task: str
     level: int
     last: int
     text: str
+    next: int = field(default=0, compare=False)
 
 
 class HintClosed(RuntimeError):
@@ -55,28 +59,56 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     Args:
         root: The workspace.
         task: The task.
-        level: Its number, from 1. Default: the first that is not open, else the last.
+        level: Its number, from 1. Default: of those that are not open, the first about the function that fails, else the first; if all
+            are open, the last.
 
     Raises:
         ValueError: If the task has no such hint.
-        HintClosed: If the student has not tried often enough, or the hint before this one is not open.
+        HintClosed: If the student has not tried often enough, or a hint before this one is not open.
     """
     record, last = read_record(root), len(task.hints)
-    open_ones = min(record.hints.get(task.id, 0), last)
-    wanted = min(open_ones + 1, last) if level is None else level
+    opened = record.hints.get(task.id, [])
+    closed = [number for number in range(1, last + 1) if number not in opened]
+    following = next(
+        (number for number in closed if _is_about(task.hints[number - 1], _failing_functions(root, task))), min(closed, default=last)
+    )
+    wanted = following if level is None else level
     if not 1 <= wanted <= last:
         raise ValueError(
             f"task {task.id} expected a hint from 1 to {last}, got {wanted}; run: course hint {task.id} {min(max(wanted, 1), last)}"
         )
     tries = len(record.tries.get(task.id, ()))
-    if open_ones == 0 and tries < TRIES:
+    if not opened and tries < TRIES:
         missing = TRIES - tries
         more = f"{missing} more tries, each with different code" if missing > 1 else "1 more try, with different code"
         raise HintClosed(f"the hints of task {task.id} open after {TRIES} tries, got {tries}: {more}; run: course test {task.id}", missing)
-    if wanted > open_ones + 1:
-        raise HintClosed(f"hint {wanted} of task {task.id} opens after hint {open_ones + 1}; run: course hint {task.id} {open_ones + 1}")
-    if wanted > open_ones:
-        record.hints[task.id] = wanted
+    if wanted in closed:
+        if wanted not in (closed[0], following):
+            raise HintClosed(f"hint {wanted} of task {task.id} opens after hint {closed[0]}; run: course hint {task.id} {closed[0]}")
+        closed.remove(wanted)
+        record.hints[task.id] = [*opened, wanted]
         write_record(root, record)
         note_hint(root, task.id, wanted)
-    return Hint(task.id, wanted, last, task.hints[wanted - 1])
+    return Hint(task.id, wanted, last, task.hints[wanted - 1], min(closed, default=0))
+
+
+def _failing_functions(root: Path, task: Task) -> list[str]:
+    """The functions that the card of the task's last failure names."""
+    card = last_states(root)[task.id].card
+    places = [card.place, *card.called] if card else []
+    return [place.function for place in places if place and place.in_task]
+
+
+WORDS = {"sub": "subtraction", "gt": "greater-than|a > b"}
+"""Words for a method whose name no hint uses."""
+
+
+def _is_about(hint: str, functions: list[str]) -> bool:
+    """Whether a hint names one of these functions: "reduce" is a name of tensor_reduce._reduce, "Exp" one of Exp.backward."""
+    for function in functions:
+        owner, _, name = function.rpartition(".")
+        method = name.strip("_")
+        words = [owner] if name in ("forward", "backward", "__init__") else [name, method, WORDS.get(method, method)]
+        if re.search(rf"\b({'|'.join(words)})\b", hint):
+            return True
+    return False

@@ -196,7 +196,9 @@ def go_on(context: typer.Context, as_json: AsJson = False, time_limit: Limit = N
 @app.command()
 def hint(
     id: Annotated[str, typer.Argument(metavar="ID", help="A task such as 0.1.")],
-    level: Annotated[int | None, typer.Argument(metavar="LEVEL", help="The hint, from 1. Default: the next one.")] = None,
+    level: Annotated[
+        int | None, typer.Argument(metavar="LEVEL", help="The hint, from 1. Default: one about the function that fails, or the next one.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the next hint for a task. The first one opens after two tries."""

@@ -31,13 +31,13 @@ class Record:
     Attributes:
         current: The task that the student works on; None if there is none yet.
         tries: For each task, hashes of the code on which its tests have run.
-        hints: For each task, the number of open hints.
+        hints: For each task, the numbers of its open hints, in the order in which they were opened.
         since: When the current task was chosen, in seconds since the epoch; files that are saved later may belong to another one.
     """
 
     current: str | None = None
     tries: dict[str, list[str]] = field(default_factory=dict)
-    hints: dict[str, int] = field(default_factory=dict)
+    hints: dict[str, list[int]] = field(default_factory=dict)
     since: float = 0.0
 
 
@@ -49,7 +49,7 @@ def read_record(root: Path) -> Record:
             return Record()
         record = Record(**document)
         tries = {str(id): [str(code) for code in codes] for id, codes in record.tries.items()}
-        hints = {str(id): int(level) for id, level in record.hints.items()}
+        hints = {str(id): [*map(int, range(1, opened + 1) if isinstance(opened, int) else opened)] for id, opened in record.hints.items()}
         return Record(None if record.current is None else str(record.current), tries, hints, float(record.since))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Record()

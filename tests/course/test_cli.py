@@ -232,7 +232,7 @@ def test_hints_become_available_one_by_one_after_two_tries(workspace: Workspace)
     assert first.stdout == "Hint 1 of 2 for Task 0.1 Sums\nA nudge for 0.1.\nNext hint: course hint 0.1 2\n"
     assert last.stdout == "Hint 2 of 2 for Task 0.1 Sums\nA clue for 0.1.\nThis is the last hint. Chapter: docs/module0/sums.md\n"
     shown = json.loads(workspace.course("hint", "0.1", "1", "--json").stdout)
-    assert shown == {"task": "0.1", "level": 1, "last": 2, "text": "A nudge for 0.1."}
+    assert shown == {"task": "0.1", "level": 1, "last": 2, "text": "A nudge for 0.1.", "next": 0}
 
 
 def test_start_selects_a_task_and_says_what_to_read_and_write(workspace: Workspace) -> None:

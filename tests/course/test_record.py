@@ -72,6 +72,22 @@ def test_no_hint_is_available_before_two_tries(workspace, task, tries, missing):
     assert (str(closed.value), closed.value.missing_tries) == (message, 2 - tries)
 
 
+def test_the_hint_about_the_function_that_fails_opens_first(workspace, task):
+    workspace.edit("course/tasks.toml", "A clue for 0.1.", "What does add return?")
+    for before, after in (("x + y", "x - y"), ("x - y", "x * y")):
+        workspace.edit("minitorch/sums.py", f"    return {before}", f"    return {after}")
+        workspace.course("test", "0.1")
+    task = load(workspace.root / "course" / "tasks.toml").task("0.1")
+    assert [(hint.level, hint.next) for hint in (open_hint(workspace.root, task) for _ in range(3))] == [(2, 1), (1, 0), (2, 0)]
+
+
+def test_the_number_of_open_hints_in_an_older_record_still_counts(workspace, task):
+    try_twice(workspace, task)
+    path = workspace.root / ".course" / "record.json"
+    path.write_text(path.read_text().replace('"hints": {}', '"hints": {"0.1": 1}'))
+    assert open_hint(workspace.root, task).level == 2
+
+
 def test_hints_become_available_one_by_one_and_start_over_when_the_record_is_deleted(workspace, task):
     try_twice(workspace, task)
     with raises(HintClosed, "hint 2 of task 0.1 opens after hint 1; run: course hint 0.1 1"):
