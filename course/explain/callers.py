@@ -13,21 +13,30 @@ from course.runner.messages import error_line
 def callers_mistake(call: Call, error: BaseException) -> str:
     """Why a call that raised an error is its caller's mistake; "" if it is not.
 
-    It is if the docstring of the function says that it raises this error, or if the caller passed None where the signature forbids it.
+    It is if the caller passed None where the signature forbids it, if the docstring of the function says that it raises this error, or if
+    the oracle rejects the arguments, too; but not if the oracle knows the right result for them.
     """
-    _, _, raises = (inspect.getdoc(call.target.function) or "").partition("Raises:")
-    if type(error).__name__ in re.findall(r"^\s+(\w+): ", raises, re.MULTILINE):
-        return f"{call.name} raises {type(error).__name__} as its docstring says; it is called with arguments that do not fit"
     for parameter, value in zip(inspect.signature(call.target.function).parameters.values(), call.arguments, strict=False):
         kind = str(parameter.annotation)
         if (
             value is None
+            and parameter.default is not None
             and parameter.annotation is not parameter.empty
             and "None" not in kind
             and "Optional" not in kind
             and "Any" not in kind
         ):
             return f"{call.name} is called with {parameter.name} = None, which must be of type {kind}"
+    if call.missing is not None:
+        return ""
+    _, _, raises = (inspect.getdoc(call.target.function) or "").partition("Raises:")
+    if type(error).__name__ in re.findall(r"^\s+(\w+): ", raises, re.MULTILINE):
+        return f"{call.name} raises {type(error).__name__} as its docstring says; it is called with arguments that do not fit"
+    if call.is_rejected:
+        names = zip(call.code.co_varnames, call.before, strict=False)
+        shapes = [f"{name} = {tuple(map(int, value))}" for name, value in names if name.endswith("shape")]
+        given = f" ({', '.join(shapes)})" if shapes else ""
+        return f"{call.name} is called with arguments that do not fit{given}; its oracle rejects them, too"
     return ""
 
 
@@ -38,7 +47,7 @@ def unsaved_values(call: Call, error: BaseException) -> tuple[Call, Difference] 
     if forward is None or not uses or getattr(call.arguments[0], "saved_values", None) != ():
         return None
     wanted = re.search(r"not enough values to unpack \(expected (\d+), got 0\)", str(error))
-    many = f"{wanted[1]} values" if wanted else "values"
+    many = "values" if wanted is None else "value" if wanted[1] == "1" else f"{wanted[1]} values"
     rows = (
         ("Expected", f"ctx.save_for_backward(…) with the {many} that {call.name} reads"),
         ("Yours", "forward saved nothing"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -87,6 +87,8 @@ class Call:
         inside: Values recorded by `Recorder.note` during the call, such as the calls that it made.
         warnings: Mistakes in how this function calls others, found while it ran.
         result: The return value; also None if the call raised an error.
+        missing: What should have been returned instead of None, if the oracle knows.
+        is_rejected: Whether nothing was returned and the oracle rejects the arguments, too.
     """
 
     target: Target
@@ -101,6 +103,8 @@ class Call:
     inside: list[Any] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     result: Any = None
+    missing: Difference | None = None
+    is_rejected: bool = False
 
     @property
     def name(self) -> str:
@@ -149,6 +153,7 @@ class Recorder:
 
     Args:
         targets: The functions, by the code that runs when they are called.
+        caches: The caches of their results, which are emptied.
 
     Attributes:
         found: The first wrong call with its difference.
@@ -157,13 +162,15 @@ class Recorder:
         unfinished: The last call of each function that returned None.
         right: The number of calls that agree with their oracles.
         forwards: The call of `forward` that belongs to a context, by the id of the context.
-        observed: Arguments and results of further functions, by their code; see `observe`.
+        observed: Arguments and results of further functions, by their code: of those that return the targets, and see `observe`.
         warnings: All warnings, including those from outside student functions.
         details: More about the last call that was compared and is right, for tests that check something else than its result.
     """
 
-    def __init__(self, targets: Mapping[CodeType, Target]) -> None:
+    def __init__(self, targets: Mapping[CodeType, Target], caches: Iterable[Any] = ()) -> None:
         self.targets = targets
+        for cache in caches:
+            cache.cache_clear()
         self.open: dict[FrameType, Call] = {}
         self.found: tuple[Call, Difference] | None = None
         self.silent: tuple[Call, Difference] | None = None
@@ -171,7 +178,8 @@ class Recorder:
         self.unfinished: dict[CodeType, Call] = {}
         self.right = 0
         self.forwards: dict[int, Call] = {}
-        self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {}
+        outer = {target.function.__code__ for target in targets.values()} - {*targets}
+        self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {code: [] for code in outer}
         self.warnings: list[str] = []
         self.details = ""
 
@@ -258,11 +266,12 @@ class Recorder:
         try:
             difference = call.target.judge(call)
         except Exception:  # the oracle has no answer for such arguments, or the result cannot be read
+            call.is_rejected = call.result is None
             return None
         if difference is None:
             self.right += 1
         elif call.result is None and difference.place == NOTHING:
-            self.silent = self.silent or (call, difference)
+            self.silent, call.missing = self.silent or (call, difference), difference
             return None
         return difference
 

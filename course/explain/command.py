@@ -205,10 +205,10 @@ def _reason(document: Mapping[str, Any], around: Mapping[str, str], card: Card) 
 def render(task: Task, card: Card, finding: Finding, width: int = 80) -> Text:
     """An explanation as text of about this width, at most a page long."""
     rows = [("The test says", card.says, "bold")]
+    if card.case:
+        rows.append(("Case", card.case, ""))
     if card.inputs:
         rows.append(("Smallest input", "\n".join(f"{name} = {value}" for name, value in card.inputs.items()), ""))
-    elif card.case:
-        rows.append(("Case", card.case, ""))
     other = f", of Task {finding.task}" if finding.task and finding.task != task.id else ""
     rows.append(("First wrong", f"{finding.function}{other}: {finding.wrong.place}", "bold"))
     rows.append(("Your code", f"{finding.file}:{finding.line}  {finding.function}", "cyan"))

@@ -78,4 +78,4 @@ def format_number(value: Any) -> str:
     if not isinstance(number, float):
         return repr(number)
     short = f"{number:.6g}"
-    return short if same(number, float(short)) else repr(float(number))
+    return short if same(number, float(short), TOLERANCE / 2) else repr(float(number))  # so two numbers that differ look different

@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -17,6 +17,7 @@ from course.explain.calls import Judge, Target
 from course.explain.launches import INTERPRETER, Launches, simulated_size
 from course.manifest import Manifest
 from course.oracles import graphs, modules, operators, scalars
+from course.workspace.locate import CACHED
 
 SIMULATOR = "numba.cuda.simulator.kernel"
 """The module of the GPU simulator in which kernels are called."""
@@ -51,6 +52,12 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
     if inspect_kernel is not None and Path(inspect_kernel.__code__.co_filename).is_relative_to(root):
         found[inspect_kernel.__code__] = Target(f"{INTERPRETER}:inspect_kernel", launches.interpreted, inspect_kernel, "", later=True)
     return found
+
+
+def caches(targets: Mapping[CodeType, Target]) -> list[Any]:
+    """The caches of loaded modules around functions that have an oracle: a cached result hides the call that computed it."""
+    values = [value for module in list(sys.modules.values()) for value in list(vars(module).values()) if type(value) is CACHED]
+    return list({id(value): value for value in values if getattr(value.__wrapped__, "__code__", None) in targets}.values())
 
 
 def _judges() -> dict[str, tuple[Judge, bool]]:

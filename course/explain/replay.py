@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 from course.explain.callers import callers_mistake, unsaved_values
-from course.explain.calls import Call, Recorder, Target
+from course.explain.calls import Call, Number, Recorder, Target
 from course.explain.divergence import Difference, Finding, format_number
 from course.explain.endless import HangRecorder
-from course.explain.registry import targets
+from course.explain.registry import caches, targets
+from course.explain.unwritten_memory import marked_memory
 from course.manifest import load
 from course.runner.messages import error_line
 from course.workspace.atomic_files import write_json
@@ -59,6 +60,7 @@ class Replay:
     def __init__(self, root: Path, path: Path) -> None:
         self.root, self.path = root, path
         self.targets: Mapping[CodeType, Target] = {}
+        self.caches: list[Any] = []
         self.failed: tuple[Recorder, BaseException] | None = None
         self.hang_recorder = HangRecorder(root)
 
@@ -71,6 +73,7 @@ class Replay:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Find the functions that have an oracle, and wrap the function that Hypothesis calls for every example."""
         self.targets = targets(self.root, load(self.root / "course" / "tasks.toml"))
+        self.caches = caches(self.targets)
         for item in items:
             handle = getattr(getattr(item, "obj", None), "hypothesis", None)
             if handle is not None and not hasattr(handle.inner_test, "replayed_by_course"):
@@ -80,10 +83,11 @@ class Replay:
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
         """Record a test that is not a property."""
         if hasattr(pyfuncitem.obj, "hypothesis"):
-            return (yield)
-        recorder = Recorder(self.targets)
+            with marked_memory():
+                return (yield)
+        recorder = Recorder(self.targets, self.caches)
         try:
-            with recorder:
+            with marked_memory(), recorder:
                 return (yield)
         except FAILURES as error:
             self.failed = recorder, error
@@ -95,7 +99,7 @@ class Replay:
         @functools.wraps(inner)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            recorder = Recorder(self.targets)
+            recorder = Recorder(self.targets, self.caches)
             try:
                 with recorder:
                     return inner(*args, **kwargs)
@@ -147,7 +151,8 @@ def first_wrong_call(root: Path, test: Callable[[], object]) -> tuple[Call, Diff
     """
     if sys.getprofile() is not None:  # a profiler or a debugger is active
         return None
-    recorder = Recorder(targets(root, load(root / "course" / "tasks.toml")))
+    functions = targets(root, load(root / "course" / "tasks.toml"))
+    recorder = Recorder(functions, caches(functions))
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), recorder:
             test()
@@ -181,16 +186,22 @@ def _first_difference(recorder: Recorder, error: BaseException) -> tuple[Call, D
     if isinstance(error, NotImplementedError):
         return recorder.silent
     notes: list[tuple[str, str]] = []
-    for call in ended:
+    for code in reversed(through):
+        call = recorder.unfinished.get(code)
+        if call is None:
+            if notes and code.co_name in ("forward", "backward"):
+                break  # its caller is a function without an oracle
+            continue
         if blame := unsaved_values(call, error):
             return blame
         if reason := callers_mistake(call, error):
             notes.append(("Note", reason))
             continue
-        expected = _without_result(recorder.silent[1]) if recorder.silent and recorder.silent[0] is call else ()
-        rows = (*(expected or _given(call)), raised, *notes)
-        oracle = recorder.silent[1].oracle if expected and recorder.silent else "a call with these arguments must not raise an error"
+        rows = (*(_without_result(call.missing) if call.missing else _given(call)), raised, *notes)
+        oracle = call.missing.oracle if call.missing else "a call with these arguments must not raise an error"
         return call, Difference("the error that it raises", rows, "what it calls" if notes else oracle)
+    if recorder.silent is None:
+        recorder.warnings += [f"Note: {text}." for _, text in notes]
     return recorder.silent
 
 
@@ -206,5 +217,5 @@ def _given(call: Call) -> tuple[tuple[str, str], ...]:
         if hasattr(value, "strides") and hasattr(value, "itself"):
             rows.append((name, f"a tensor of shape {value.shape}, strides {value.strides}"))
         else:
-            rows.append((name, format_number(getattr(value, "data", value))))
+            rows.append((name, format_number(value.data if isinstance(value, Number) else value)))
     return tuple(rows)

@@ -9,6 +9,7 @@ import numpy as np
 
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference, format_number
+from course.explain.unwritten_memory import NEVER_WRITTEN, is_unwritten, old_content
 from course.oracles.kernels import cell_name, first_wrong_cell, operands, outside_elements
 from course.oracles.matrix_products import weights
 from course.oracles.strided import Index, Strided, equal
@@ -74,9 +75,11 @@ def _origin(out: Strided, x: Strided, weight: Strided, index: Index, reverse: bo
     """Which window or taps give a wrong number, if that can be determined."""
     before = float(out.array[index])
     if equal(before, got) and terms:
-        return "the old content: nothing was written"
+        return old_content(got)
     if before and equal(before + sum(terms), got):
         return "which is the sum of the right value and the old content"
+    if is_unwritten(got, [x.storage, weight.storage, before]):
+        return NEVER_WRITTEN
     guesses: list[tuple[str, list[Tap]]] = [
         ("the window extends in the other direction", _taps(weight, index, not reverse)),
         ("the weights are flipped", [(source, _flip(weight, place)) for source, place in _taps(weight, index, reverse)]),

@@ -9,6 +9,7 @@ import numpy as np
 
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference, format_number
+from course.explain.unwritten_memory import old_content
 from course.oracles.kernels import first_wrong_cell
 from course.oracles.strided import Strided, contiguous_strides, equal, operand, tolerance
 
@@ -25,7 +26,7 @@ def transpose(call: Call) -> Difference | None:
         return None
     i, j = index
     got, elsewhere = out.array[index], np.argwhere(equal(a, out.array[index]))
-    origin = "the old content: nothing was written" if equal(got, np.asarray(call.before[0])[out.position(index)]) else ""
+    origin = old_content(got) if equal(got, np.asarray(call.before[0])[out.position(index)]) else ""
     if not origin and len(elsewhere) == 1:
         origin = f"which is a[{elsewhere[0][0]}, {elsewhere[0][1]}]"
     details = (

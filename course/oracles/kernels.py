@@ -11,6 +11,7 @@ import numpy as np
 
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference, format_number
+from course.explain.unwritten_memory import NEVER_WRITTEN, is_unwritten, old_content
 from course.oracles.strided import Index, Strided, equal, operand, tolerance
 
 ORACLE = "NumPy on the same storages, shapes and strides"
@@ -160,13 +161,17 @@ def _value(fn: Callable[..., float], values: Sequence[Any]) -> float:
 def _origin(fn: Callable[..., float], out: Strided, inputs: Sequence[Strided], index: Index, got: Any, read: list[Index] | None) -> str:
     """Where a wrong number comes from, if that can be determined."""
     if equal(out.array[index], got):
-        return "the old content: nothing was written"
+        return old_content(got)
     sources = [x.source(index) for x in inputs]
     if len(inputs) == 2 and equal(_value(fn, [inputs[1].array[sources[1]], inputs[0].array[sources[0]]]), got):
         return f"which is {function_name(fn)}(b, a): the arguments are swapped"
+    if read is None and is_unwritten(got, [x.storage for x in inputs]):
+        return NEVER_WRITTEN
     if read is None:
         if len(inputs) == 2:
-            return "which no elements near these give"
+            gaps = [x.name for x in inputs if np.isnan(got) and np.isnan(x.storage).any() and not np.isnan(x.array).any()]
+            gap = f"which a position in the storage of {gaps[0]} gives that holds no element of {gaps[0]}" if len(gaps) == 1 else ""
+            return gap or "which no elements near these give"
         read_at = [i for i, number in enumerate(inputs[0].storage) if equal(_value(fn, [number]), got)]
         gap = f"which is {function_name(fn)} of position {read_at[0]} in the storage, which holds no element of in" if read_at else ""
         return gap or "which no number in the storage of in gives"
@@ -228,7 +233,9 @@ def _reduction(fn: Callable[..., float], first: float, a: Strided, line: Sequenc
     """Which reduction gives a wrong number, if that can be determined."""
     values = [float(a.array[place]) for place in line]
     if equal(got, out.array[index]) and values:
-        return "the old content: nothing was written"
+        return old_content(got)
+    if is_unwritten(got, [a.storage, first]):
+        return NEVER_WRITTEN
     if np.isnan(got) and not np.isnan(values).any():
         return "which no subset of these elements gives"
     if equal(reduce_values(fn, first, values[::-1]), got):

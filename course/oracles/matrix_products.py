@@ -10,6 +10,7 @@ import numpy as np
 
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference, format_number
+from course.explain.unwritten_memory import NEVER_WRITTEN, is_unwritten, old_content
 from course.oracles.kernels import LEGEND, cell_name, first_wrong_cell, operands, outside_elements
 from course.oracles.strided import Strided, contiguous_strides, equal, operand
 
@@ -47,7 +48,7 @@ def compare(out: Strided, a: Strided, b: Strided, after: Any) -> Difference | No
     words = " + ".join(f"{format_number(a.array[left])}·{format_number(b.array[right])}" for left, right in lines[:6])
     rows = (
         ("Expected", f"{format_number(expected[index])} = {words}{' + …' if len(lines) > 6 else ''}"),
-        ("Yours", f"{format_number(got)}, {_origin(out, a, b, index, terms, got)}"),
+        ("Yours", f"{format_number(got)}, {_origin(out, a, b, index, terms, got, after)}"),
         ("out", Strided("out", after, out.shape, out.strides).diagram({index: "><"})),
         ("a", a.diagram({left: "[]" for left, _ in lines})),
         ("b", b.diagram({right: "[]" for _, right in lines})),
@@ -56,20 +57,24 @@ def compare(out: Strided, a: Strided, b: Strided, after: Any) -> Difference | No
     return Difference(cell_name(out, index), rows, ORACLE)
 
 
-def _origin(out: Strided, a: Strided, b: Strided, index: tuple[int, ...], terms: Sequence[float], got: float) -> str:
+def _origin(out: Strided, a: Strided, b: Strided, index: tuple[int, ...], terms: Sequence[float], got: float, after: Any) -> str:
     """Which products give a wrong number, if that can be determined."""
     n, i, j = index
     before = float(out.array[index])
     if equal(before, got):
-        return "the old content: nothing was written"
+        return old_content(got)
     if before and equal(before + sum(terms), got):
         return "which is the sum of the right value and the old content"
+    if is_unwritten(got, [a.storage, b.storage, before]):
+        return NEVER_WRITTEN
     if (fit := weights(terms, got)) is not None:
         missing = [str(k) for k, weight in enumerate(fit) if weight == 0]
         double = [str(k) for k, weight in enumerate(fit) if weight == 2]
         parts = [f"without the product of k = {', '.join(missing)}"] if missing else []
         parts += [f"with twice the product of k = {', '.join(double)}"] if double else []
         return "which is the sum " + " and ".join(parts)
+    if j and equal(sum(terms) + float(after[out.position((n, i, j - 1))]), got, 1e-7):
+        return f"which is the right value plus that of cell ({n}, {i}, {j - 1}): the sum has to start at 0 for every cell"
     for place in np.ndindex(*out.shape):
         m, r, c = place
         left, right = a.array[a.source((m, 0, 0))[0]], b.array[b.source((m, 0, 0))[0]]

@@ -22,7 +22,8 @@ ORACLE = "Python's standard library and NumPy"
 
 def derivative(f: Callable[[Any], Any], x: float) -> float:
     """The derivative of an analytic function, exact to rounding: the imaginary part of a complex step (Squire and Trapp, 1998)."""
-    f(x)  # raises an error where f is not defined
+    if not math.isfinite(f(x)):  # it may also raise an error
+        raise ZeroDivisionError
     step = 1e-100
     return complex(f(complex(x, step))).imag / step
 
@@ -37,10 +38,10 @@ OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
     "max": ("the larger of x and y", max),
     "is_close": ("whether |x - y| < 0.01", lambda x, y: math.dist([x], [y]) < 1e-2),
     "sigmoid": ("1 / (1 + e^-x)", lambda x: float(np.exp(-np.logaddexp(0.0, -x)))),
-    "relu": ("x above 0, else 0.0", lambda x: float(np.maximum(x, 0.0))),
+    "relu": ("x above 0, else 0.0", lambda x: float(np.where(x > 0, x, 0.0))),
     "log": ("ln(x + 0.000001)", lambda x: math.log(x + EPS)),
     "exp": ("e^x", math.exp),
-    "log_back": ("d / (x + 0.000001)", lambda x, d: d * derivative(lambda z: np.log(z + EPS), x)),
+    "log_back": ("d / (x + 0.000001)", lambda x, d: d * derivative(lambda z: np.log(math.copysign(1, x + EPS) * (z + EPS)), x)),
     "inv": ("1 / x", lambda x: math.pow(x, -1.0)),
     "inv_back": ("-d / x²", lambda x, d: d * derivative(lambda z: z**-1, x)),
     "relu_back": ("d if x > 0, else 0.0", lambda x, d: float(np.where(x > 0, d, 0.0))),
@@ -62,12 +63,16 @@ def compare(name: str, words: str, oracle: Callable[..., Any], values: Sequence[
     try:
         expected = oracle(*map(float, values))
     except (ArithmeticError, ValueError) as error:
-        if got is None or not plain or isinstance(error, OverflowError):
+        if got is None:
+            raise
+        if not plain or isinstance(error, OverflowError):
             return None
         return Difference(f"the value of {made}", (*shown, ("Expected", type(error).__name__), ("Yours", format_number(got))), ORACLE)
     rows = (*shown, ("Expected", format_number(expected)), ("Yours", format_number(got)))
     if got is None:
         return Difference(NOTHING, rows, ORACLE)
+    if any(value != value for value in (expected, got)) and not all(map(math.isfinite, values)):
+        return None  # which of two numbers is larger, for example, is not defined for NaN
     if not same(expected, got):
         return Difference(f"the value of {made}", rows, ORACLE)
     if plain and type(got) is not type(expected) and type(got).__name__ in ("bool", "int"):
@@ -93,9 +98,25 @@ def as_list(value: Any) -> list[Any]:
 
 
 def enclosing_value(call: Call, name: str, place: int) -> Any:
-    """A value that an inner function takes from the enclosing function, by its name or the position of that function's argument."""
-    names = call.target.function.__code__.co_varnames
-    return call.closure[name if name in call.closure else names[place]]
+    """An argument of the enclosing function of an inner one, by its name or its position.
+
+    Raises:
+        ValueError: If the inner function does not use it, and the enclosing function was called with several values of it.
+    """
+    outer = call.target.function.__code__
+    name = name if name in call.closure else outer.co_varnames[place]
+    if name in call.closure:
+        return call.closure[name]
+    calls = call.recorder.observed.get(outer, ())  # the inner function does not use it
+    (value,) = {arguments[place] for arguments, inner in calls if _is_running(call, inner)}
+    return value
+
+
+def _is_running(call: Call, function: Any) -> bool:
+    """Whether a call may be one of this function: its code and the values from the enclosing function are the same."""
+    cells = getattr(function, "__closure__", None) or ()
+    values = [call.closure.get(name) for name in call.code.co_freevars]
+    return getattr(function, "__code__", None) is call.code and all(a.cell_contents is b for a, b in zip(cells, values, strict=True))
 
 
 def map_result(call: Call) -> Difference | None:

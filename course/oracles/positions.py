@@ -9,6 +9,7 @@ import numpy as np
 
 from course.explain.calls import NOTHING, Call, Judge, Layout, as_array
 from course.explain.divergence import Difference
+from course.explain.unwritten_memory import MARK, NEVER_WRITTEN
 from course.oracles.strided import memory_offset
 
 ADDRESSES = "NumPy's own addressing of an array with these strides"
@@ -38,6 +39,8 @@ def position(call: Call) -> Difference | None:
     """Compare index_to_position."""
     index, strides = numbers(call.before[0]), numbers(call.before[1])
     index, rest = index[: len(strides)], index[len(strides) :]
+    if _is_unwritten(call, "index_to_position", index):
+        return None
     expected = memory_offset(index, strides)
     if call.result is not None and call.result == expected:
         rows = (("Index", str(index)), ("Strides", str(strides)), ("Expected", f"{expected}, an int"), _typed(call.result))
@@ -64,7 +67,7 @@ def broadcast_index(call: Call) -> Difference | None:
         return None
     big_shape, shape = numbers(call.before[1]), numbers(call.before[2])
     index = numbers(call.before[0])[: len(big_shape)]
-    if any(not 0 <= i < size for i, size in zip(index, big_shape, strict=True)):
+    if _is_unwritten(call, "broadcast_index", index) or any(not 0 <= i < size for i, size in zip(index, big_shape, strict=True)):
         return None
     ordinals = np.broadcast_to(np.arange(int(np.prod(shape))).reshape(shape), big_shape)
     expected = tuple(int(i) for i in np.unravel_index(ordinals[index], shape)) if shape else ()
@@ -89,6 +92,13 @@ def _are_shared(call: Call, function: str, written: dict[int, str], read: dict[i
     return bool(shared)
 
 
+def _is_unwritten(call: Call, function: str, index: tuple[int, ...]) -> bool:
+    """Whether an index is in a buffer to which nothing has been written. That is a mistake of the caller, so it gets a warning."""
+    if MARK in index:
+        call.recorder.warn(f"In a call of {function}, {NEVER_WRITTEN}.")
+    return MARK in index
+
+
 def _shares_memory(first: Any, second: Any) -> bool:
     """Whether writing to one of two values changes the other."""
     if first is second:
@@ -111,7 +121,7 @@ def _written_index(
         if call.result is not None:
             rows.append(("Returned", f"{call.result!r}, but the function must write the index into out_index"[:200]))
         elif got == before:
-            rows.append(("Which is", "the old content: nothing was written into out_index"))
+            rows.append(("Which is", "the old content of out_index"))
         dim = next((d for d, (e, g) in enumerate(zip(expected, got, strict=False)) if e != g), 0)
         return Difference(f"{what}: dimension {dim}", tuple(rows), oracle)
     if got[len(expected) :] != before[len(expected) :]:

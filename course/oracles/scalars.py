@@ -50,19 +50,26 @@ def central_difference(call: Call) -> Difference | None:
     """Compare the points at which f is called, which takes another call of central_difference, and the value computed from them."""
     f, *rest = call.before
     names = call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]
-    values = list(rest[len(names) - 1 - call.code.co_kwonlyargcount :])
+    given = list(rest[len(names) - 1 - call.code.co_kwonlyargcount :])
+    values = [value.data if isinstance(value, Number) else value for value in given]
     arg, epsilon = call.closure["arg"], call.closure["epsilon"]
     if not all(isinstance(value, float | int) for value in values):
         return None
+
+    def scalars(numbers: Sequence[float]) -> list[Any]:
+        return [type(value.itself)(x) if isinstance(value, Number) else x for value, x in zip(given, numbers, strict=True)]
+
     points = (np.array(values) + np.outer([-epsilon, epsilon], np.eye(len(values))[arg])).tolist()
     called: list[tuple[Any, ...]] = []
 
     def observe(*point: Any) -> Any:
-        called.append(point)
+        called.append(tuple(getattr(x, "data", x) for x in point))
         return f(*point)
 
-    got = call.target.function(observe, *values, arg=arg, epsilon=epsilon)
-    expected = float(np.gradient([f(*point) for point in points], 2 * epsilon)[0])
+    got = call.target.function(observe, *scalars(values), arg=arg, epsilon=epsilon)
+    got = getattr(got, "data", got)
+    heights = [f(*scalars(point)) for point in points]
+    expected = float(np.gradient([getattr(y, "data", y) for y in heights], 2 * epsilon)[0])
     made = f"central_difference({getattr(f, '__name__', 'f').replace('<lambda>', 'f')}, {', '.join(map(format_number, values))}"
     rows = [
         ("Call", f"{made}, arg={arg}, epsilon={epsilon:g})"),

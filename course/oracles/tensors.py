@@ -30,7 +30,7 @@ FORWARDS: dict[str, tuple[str, Callable[..., Any]]] = {
     "Add": ("a + b", lambda a, b: a + b),
     "Mul": ("a · b, element by element", lambda a, b: a * b),
     "Sigmoid": ("1 / (1 + e^-a)", _sigmoid),
-    "ReLU": ("a where a > 0, else 0", lambda a: np.maximum(a, 0.0)),
+    "ReLU": ("a where a > 0, else 0", lambda a: np.where(a > 0, a, a.dtype.type(0))),
     "Log": ("ln(a + 0.000001)", lambda a: np.log(a + 1e-6)),
     "Exp": ("e^a", lambda a: np.exp(a)),
     "LT": ("whether a < b", lambda a, b: a < b),

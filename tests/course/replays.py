@@ -1,15 +1,18 @@
 """Reruns failing tests of wrong answers as `course explain` does: one process imports what they need, then forks for each test.
 
-`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes the findings into each folder.
+`python -m tests.course.replays JOBS` reads a JSON list of {"folder", "test", "stage"} and writes the findings into each folder. A job may
+also name the "result", if it is not divergence.json, and a "change" for its time: a file, the text to replace, and the new text.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 AHEAD = ("hypothesis.strategies", "hypothesis.extra.numpy", "numpy", "course.runner.plugin", "course.explain.replay")
@@ -27,17 +30,34 @@ def main() -> None:
     if any(job["stage"] >= 3 for job in jobs):
         importlib.import_module("numba")
     for job in jobs:
-        child = os.fork()
-        if not child:
-            run(Path(job["folder"]), job["test"], job["stage"])
-        end = time.monotonic() + SECONDS
-        while os.waitpid(child, os.WNOHANG)[0] == 0:
-            time.sleep(0.02)
-            if time.monotonic() > end:
-                os.kill(child, 9)
+        with changed(Path(job["folder"]), *job.get("change", ())):
+            child = os.fork()
+            if not child:
+                run(Path(job["folder"]), job["test"], job["stage"], job.get("result", "divergence.json"))
+            end = time.monotonic() + SECONDS
+            while os.waitpid(child, os.WNOHANG)[0] == 0:
+                time.sleep(0.02)
+                if time.monotonic() > end:
+                    os.kill(child, 9)
 
 
-def run(folder: Path, test: str, stage: int) -> None:
+@contextlib.contextmanager
+def changed(folder: Path, file: str = "", before: str = "", after: str = "") -> Iterator[None]:
+    """Change a file for a while; its time of change differs from that in bytecode of the old text."""
+    path = folder / file
+    if not file:
+        yield
+        return
+    source, stat = path.read_text(encoding="utf-8"), path.stat()
+    assert source.count(before) == 1, f"expected the text once in {file}, found it {source.count(before)} times: {before}"
+    path.write_text(source.replace(before, after), encoding="utf-8")
+    os.utime(path, (stat.st_mtime + 60, stat.st_mtime + 60))
+    yield
+    path.write_text(source, encoding="utf-8")
+    os.utime(path, (stat.st_mtime, stat.st_mtime))
+
+
+def run(folder: Path, test: str, stage: int, result: str) -> None:
     """Run one test and end the process."""
     import pytest
 
@@ -52,7 +72,7 @@ def run(folder: Path, test: str, stage: int) -> None:
         os.dup2(log, 2)
         arguments = ["-p", "course.explain.replay", "-p", "no:cacheprovider", "-q", f"--rootdir={folder}"]
         arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules imported before the fork
-        pytest.main([*arguments, "--course-divergence=divergence.json", f"--course-stage={stage}", test])
+        pytest.main([*arguments, f"--course-divergence={result}", f"--course-stage={stage}", test])
     finally:
         os._exit(0)
 

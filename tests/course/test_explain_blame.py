@@ -55,10 +55,10 @@ def test_a_forward_that_saves_nothing_is_named(function, forward, test, monkeypa
 
 def test_the_caller_of_a_method_that_must_raise_an_error_is_named(monkeypatch):
     def tile(input, kernel):
-        return input.permute(1, 0).view(4), 2, 2
+        return input.permute(0, 1, 3, 2).view(4), 2, 2
 
     monkeypatch.setattr(functional, "tile", named("tile", tile))
-    where, what, rows = blame(lambda: functional.tile(leaf(1.0, 2.0, 3.0, 4.0).view(2, 2), (1, 1)))
+    where, what, rows = blame(lambda: functional.tile(leaf(1.0, 2.0, 3.0, 4.0).view(1, 1, 2, 2), (1, 1)))
     assert (where, what) == ("tile", "the error that it raises")
     assert rows["It raises"].startswith("ValueError: ")
     assert rows["Note"].startswith("Tensor.view raises ValueError as its docstring says; it is called with arguments that do not fit")
