@@ -56,7 +56,9 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
 
 def caches(targets: Mapping[CodeType, Target]) -> list[Any]:
     """The caches of loaded modules around functions that have an oracle: a cached result hides the call that computed it."""
-    values = [value for module in list(sys.modules.values()) for value in list(vars(module).values()) if type(value) is CACHED]
+    values = [
+        value for module in list(sys.modules.values()) for value in list(getattr(module, "__dict__", {}).values()) if type(value) is CACHED
+    ]
     return list({id(value): value for value in values if getattr(value.__wrapped__, "__code__", None) in targets}.values())
 
 

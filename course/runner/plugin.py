@@ -317,12 +317,11 @@ class Watcher:
 
     def _with_the_wrong_function(self, card: Card, item: pytest.Item) -> Card:
         """The card, with the function that an oracle finds wrong in a rerun, because the names in the test are a guess."""
-        if (
-            card.place is None
-            or not card.place.file.startswith("tests/")
-            or _are_kernels_compiled()
-            or not isinstance(item, pytest.Function)
-        ):
+        guesses = {place.function for place in card.called}
+        some_are_hidden = _are_kernels_compiled()
+        if card.place is None or not card.place.file.startswith("tests/") or not isinstance(item, pytest.Function):
+            return card
+        if some_are_hidden and len(guesses) < 2:
             return card
         place = None
         with contextlib.suppress(Exception):  # a workspace may lack the oracles, and a test may not run a second time
@@ -330,7 +329,8 @@ class Watcher:
 
             found = first_wrong_call(self.root, self.example or test_of(item))
             place = self.locator.beginning(found[0].code) if found else None
-        return replace(card, called=(place,)) if place else card
+        is_certain = place is not None and (place.function in guesses or not some_are_hidden)
+        return replace(card, called=(place,)) if place and is_certain else card
 
     # Reports
 
