@@ -41,16 +41,19 @@ def callers_mistake(call: Call, error: BaseException) -> str:
 
 
 def unsaved_values(call: Call, error: BaseException) -> tuple[Call, Difference] | None:
-    """The call of forward that saved nothing, if `backward` raised an error because of that."""
+    """The call of forward that saved nothing or too few values, if `backward` raised an error because of that."""
     forward = call.recorder.forwards.get(id(call.arguments[0])) if call.outer == "backward" and call.arguments else None
     uses = {"saved_values", "saved_tensors"} & set(call.code.co_names)
-    if forward is None or not uses or getattr(call.arguments[0], "saved_values", None) != ():
+    saved = getattr(call.arguments[0], "saved_values", None) if forward is not None and uses else None
+    if forward is None or not isinstance(saved, tuple):
         return None
-    wanted = re.search(r"not enough values to unpack \(expected (\d+), got 0\)", str(error))
-    many = "values" if wanted is None else "value" if wanted[1] == "1" else f"{wanted[1]} values"
+    wanted = re.search(rf"not enough values to unpack \(expected (\d+), got {len(saved)}\)", str(error))
+    if saved and wanted is None:
+        return None
+    many = f"{wanted[1]} values" if wanted and wanted[1] != "1" else "value" if wanted else "values"
     rows = (
         ("Expected", f"ctx.save_for_backward(…) with the {many} that {call.name} reads"),
-        ("Yours", "forward saved nothing"),
+        ("Yours", f"forward saved {len(saved)} of them" if saved else "forward saved nothing"),
         ("It raises", f"{error_line(error)}, in {call.name}"),
     )
     return forward, Difference("what it saves for the backward pass", rows, "the context, as backward found it")

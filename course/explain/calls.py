@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -71,7 +71,7 @@ class Layout:
         return np.lib.stride_tricks.as_strided(self.storage[self.offset :], self.shape, steps, writeable=False)
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """A call of a student function.
 
@@ -81,6 +81,7 @@ class Call:
         arguments: The arguments by position.
         before: Snapshots of the arguments from the beginning of the call.
         closure: The local and free variables at the beginning of the call.
+        callers: The calls of student functions during which it began.
         start: The result of the target's `prepare`.
         after: Snapshots of the arguments from the end of the call; only for targets that are compared later.
         end: The result of the target's `finish`.
@@ -97,6 +98,7 @@ class Call:
     before: list[Any]
     closure: Mapping[str, Any]
     recorder: Recorder
+    callers: Sequence[Call] = ()
     start: Any = None
     after: list[Any] = field(default_factory=list)
     end: Any = None
@@ -236,7 +238,7 @@ class Recorder:
             arguments += values[names[-1]]
         try:
             before = [snapshot(value) for value in arguments]
-            call = Call(target, code, arguments, before, dict(values), self)
+            call = Call(target, code, arguments, before, dict(values), self, tuple(self.open.values()))
             call.start = target.prepare(call) if target.prepare else None
         except Exception:  # an object of the student's that cannot be read, or one that is too large
             return

@@ -178,6 +178,8 @@ def _first_difference(recorder: Recorder, error: BaseException) -> tuple[Call, D
     ended = [call for code in reversed(through) if (call := recorder.unfinished.get(code)) is not None]  # by the error, innermost first
     if recorder.found is not None:
         call, wrong = recorder.found
+        if recorder.silent is not None and call in recorder.silent[0].callers and recorder.silent[0] not in ended:
+            return recorder.silent  # the call is wrong because of the one within it that returned nothing
         is_unfinished = call.result is None and not isinstance(error, AssertionError)
         if not (is_unfinished and call in ended[1:]):  # else its result is wrong because of a call within it
             if call in ended and is_unfinished:

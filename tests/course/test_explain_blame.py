@@ -53,6 +53,29 @@ def test_a_forward_that_saves_nothing_is_named(function, forward, test, monkeypa
     assert rows["It raises"].endswith(f", in {function.__name__}.backward")
 
 
+def test_a_forward_that_saves_too_few_values_is_named(monkeypatch):
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a)
+        return a * b
+
+    monkeypatch.setattr(scalar_functions.Mul, "forward", staticmethod(named("Mul.forward", forward)))
+    where, what, rows = blame(lambda: (Scalar(2.0) * Scalar(3.0)).backward())
+    assert (where, what, rows["Yours"]) == ("Mul.forward", "what it saves for the backward pass", "forward saved 1 of them")
+    assert rows["Expected"] == "ctx.save_for_backward(…) with the 2 values that Mul.backward reads"
+
+
+def test_a_backward_that_returns_nothing_is_named_and_not_its_caller(monkeypatch):
+    monkeypatch.setattr(scalar_functions.ReLU, "backward", staticmethod(named("ReLU.backward", lambda ctx, d_output: None)))
+
+    def test():
+        x = Scalar(3.0)
+        x.relu().backward()
+        assert x.derivative == 1.0
+
+    where, what, rows = blame(test)
+    assert (where, what, rows["Expected"]) == ("ReLU.backward", "the return value", "1")
+
+
 def test_the_caller_of_a_method_that_must_raise_an_error_is_named(monkeypatch):
     def tile(input, kernel):
         return input.permute(0, 1, 3, 2).view(4), 2, 2
