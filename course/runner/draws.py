@@ -55,13 +55,10 @@ def _variables(file: str, position: tuple[int | None, int | None]) -> tuple[list
             value, target = statement.value, statement.targets[0]
             for call in ast.walk(value):
                 if isinstance(call, ast.Call) and (call.end_lineno, call.end_col_offset) == position:
-                    drawn = [
-                        value,
-                        *(value.elts if isinstance(value, ast.Tuple) else [value.elt] if isinstance(value, ast.GeneratorExp) else []),
-                    ]
-                    strategy = call.args[0].func if call.args and isinstance(call.args[0], ast.Call) else None
-                    made_by = "" if call in drawn else f"{ast.unparse(strategy)} of " if strategy else "a value for "
                     if call is value:
                         return [ast.unparse(target).strip("()")], ""
-                    return [ast.unparse(each) for each in (target.elts if isinstance(target, ast.Tuple) else [target])], made_by
+                    names = [ast.unparse(each) for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
+                    parts = value.elts if isinstance(value, ast.Tuple) else [value.elt] if isinstance(value, ast.GeneratorExp) else []
+                    strategy = call.args[0].func if call.args and isinstance(call.args[0], ast.Call) else None
+                    return names, "" if call in parts else f"{ast.unparse(strategy)} of " if strategy else "a value for "
     return [], ""
