@@ -166,8 +166,10 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         except (OSError, ValueError):
             return Explanation(card, None, _without_result(output))
         card = next((card_from(row["card"]) for row in read_report(report)["tests"] if row["card"]), card)  # of the code as it is
-    if document["hang"] is not None:
-        return Explanation(card, None, describe(document["hang"]), fails=True)
+    is_endless = (card.error or "").startswith("stopped while it was running")
+    if document["hang"] is not None and (is_endless or document["finding"] is None):
+        more = "" if is_endless else "\nRecording its calls takes longer than the test itself, which may end."
+        return Explanation(card, None, describe(document["hang"]) + more, fails=True)
     fails = not document["passed"]
     if document["finding"] is not None:
         return Explanation(card, finding_from(document["finding"]), fails=fails)

@@ -61,6 +61,7 @@ class Replay:
         self.root, self.path = root, path
         self.targets: Mapping[CodeType, Target] = {}
         self.caches: list[Any] = []
+        self.recorder: Recorder | None = None  # of the last test or example
         self.failed: tuple[Recorder, BaseException] | None = None
         self.hang_recorder = HangRecorder(root)
 
@@ -85,7 +86,7 @@ class Replay:
         if hasattr(pyfuncitem.obj, "hypothesis"):
             with marked_memory():
                 return (yield)
-        recorder = Recorder(self.targets, self.caches)
+        self.recorder = recorder = Recorder(self.targets, self.caches)
         try:
             with marked_memory(), recorder:
                 return (yield)
@@ -99,7 +100,7 @@ class Replay:
         @functools.wraps(inner)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            recorder = Recorder(self.targets, self.caches)
+            self.recorder = recorder = Recorder(self.targets, self.caches)
             try:
                 with recorder:
                     return inner(*args, **kwargs)
@@ -120,6 +121,9 @@ class Replay:
     def pytest_sessionfinish(self) -> None:
         """Write the result."""
         finding, right, warnings, details = None, 0, [], ""
+        if self.failed is None and self.recorder is not None and self.hang_recorder.frame is not None:
+            self.hang_recorder.stop()
+            self.failed = self.recorder, KeyboardInterrupt()
         if self.failed is not None:
             recorder, error = self.failed
             found = conclusion(recorder, error)

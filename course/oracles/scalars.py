@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -108,6 +109,7 @@ def backward(call: Call) -> Difference | None:
         ("At", f"{call.owner}({', '.join(map(format_number, values))}), d_output = {format_number(d_output)}"),
         ("Expected", f"({', '.join(words)})" if len(words) > 1 else words[0]),
         ("Yours", f"({', '.join(map(format_number, got))})" if len(got) > 1 else format_number(got[0])),
+        *saved_values(call),
     )
     if call.result is None:
         return Difference(NOTHING, rows, DIFFERENCES)
@@ -117,6 +119,14 @@ def backward(call: Call) -> Difference | None:
         if e is not None and math.isfinite(d_output * e) and not agrees(d_output * e, g, abs(d_output)):
             return Difference(f"the derivative of input {place}" if len(got) > 1 else "the derivative", rows, DIFFERENCES)
     return None
+
+
+def saved_values(call: Call) -> list[tuple[str, str]]:
+    """The row with the values that forward saved: a wrong one of them may be the cause of a wrong derivative."""
+    with contextlib.suppress(Exception):  # a tensor that was changed in place cannot be read
+        values = [value.to_numpy().tolist() if hasattr(value, "to_numpy") else value for value in call.arguments[0].saved_values]
+        return [("Saved", ", ".join(map(format_number, values)))] if values else []
+    return []
 
 
 def derivative(name: str, oracle: Callable[..., float], values: Sequence[float], place: int) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from course.explain.calls import NOTHING, Call, Judge, Layout
 from course.explain.divergence import Difference, format_number
 from course.oracles.finite_differences import agrees, numerical_derivative
+from course.oracles.scalars import saved_values
 from course.oracles.strided import Index, Strided, first_difference, grid
 
 NUMPY = "NumPy on the same arrays"
@@ -202,7 +203,7 @@ def gradients(call: Call, inputs: Sequence[Any], oracle: Callable[..., Any], gra
                 continue
             rows += [("Expected", f"a gradient of shape {x.shape}"), ("Yours", "None")]
             return Difference(NOTHING if result is None else f"the gradient of {name}, which is missing", tuple(rows), DIFFERENCES)
-        if wrong := gradient(call.owner, inputs, place, name, oracle, grad_output, array(got[place]), rows):
+        if wrong := gradient(call.owner, inputs, place, name, oracle, grad_output, np.asarray(array(got[place])), rows, saved_values(call)):
             return wrong
     return None
 
@@ -216,6 +217,7 @@ def gradient(
     grad_output: Any,
     got: Any,
     rows: Sequence[tuple[str, str]],
+    saved: Sequence[tuple[str, str]] = (),
 ) -> Difference | None:
     """Compare the gradient of one input; it may have the shape to which the input was broadcast."""
     x = inputs[place].array
@@ -232,6 +234,7 @@ def gradient(
             shown.append(("Its gradient", "\n".join([f"shape {summed.shape}", *grid(summed, {index: "><"})])))
             shown.append((name, "\n".join([f"shape {x.shape}", *grid(x, {index: "[]"})])))
             shown.append(("grad_output", "\n".join(grid(grad_output, {}))))
+            shown += saved
             return Difference(f"entry {index} of the gradient of {name}", (*rows, *shown), DIFFERENCES)
     return None
 

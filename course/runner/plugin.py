@@ -69,7 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 RERUN_SECONDS = 1.0
-"""A failing test that took at most this many seconds may run again, to find the wrong function."""
+"""A failing property that took at most this many seconds runs its last example again, to find the wrong function."""
+
+RERUN_TEST_SECONDS = 0.1
+"""The same for a test that is not a property, and runs again as a whole, which recording makes much slower."""
 
 IMPORT_FACTOR = 4
 """The limit for importing all tests, as a multiple of the limit of one test."""
@@ -216,7 +219,8 @@ class Watcher:
             row = self._row(item.nodeid, task_of(item), error)
             printed = "".join(text for name, text in report.sections if name.startswith(("Captured stdout", "Captured stderr")))
             card = self._card(item, error, report.longreprtext, printed if self.printed is None else self.printed)
-            if call.when == "call" and call.duration < RERUN_SECONDS and isinstance(error, AssertionError):
+            longest = RERUN_TEST_SECONDS if self.example is None else RERUN_SECONDS
+            if call.when == "call" and call.duration < longest and isinstance(error, AssertionError):
                 card = self._with_the_wrong_function(card, item)
             is_open = row["state"] == "failing" and is_beyond(self.beyond, item.nodeid, message_of(card))
             row |= {"card": asdict(card)} | ({"state": "beyond"} if is_open else {})

@@ -1,6 +1,8 @@
 """What `course explain` says when it finds no wrong call."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -31,6 +33,9 @@ def test_other():
 """
 
 CARD = Card("tests/test_operators.py::test_relu", "0.1")
+
+FINDING = {"task": "0.1", "function": "relu", "file": "minitorch/operators.py", "line": 1, "calls": 0}
+FINDING["wrong"] = {"place": "the value", "rows": [], "oracle": "NumPy"}
 
 
 @pytest.mark.parametrize(
@@ -94,3 +99,28 @@ def test_after_a_change_only_the_test_that_failed_last_runs_again(workspace, mon
     done = workspace.course("explain", "0.1")
     assert (done.returncode, ran.read_text()) == (0, "xx")
     assert "No test fails, so there is nothing to explain." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "finding", "function", "reason"),
+    [
+        ("AssertionError", FINDING, "relu", ""),
+        ("AssertionError", None, "", "Recording its calls takes longer than the test itself, which may end."),
+        ("stopped while it was running, after 5 seconds", FINDING, "", "    while True:"),
+    ],
+)
+def test_a_test_that_takes_too_long_only_while_it_is_recorded_is_not_called_endless(monkeypatch, error, finding, function, reason):
+    hang = {"file": "minitorch/operators.py", "line": 1, "source": "while True:", "function": "relu", "iterations": []}
+    about = {"passed": False, "calls": 1, "finding": finding, "warnings": [], "details": "", "hang": hang}
+
+    def launch(arguments, root, env):
+        for argument in arguments:
+            name, _, path = argument.partition("=")
+            if name in ("--course-divergence", "--course-report"):
+                pathlib.Path(path).write_text(json.dumps(about | {"tests": []}), encoding="utf-8")
+        return Process([sys.executable, "-I", "-S", "-c", "pass"], cwd=root, env=os.environ, stdout=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(command, "launch", launch)
+    monkeypatch.setattr(command, "read_report", lambda path: {"tests": []})
+    found = command.explain_failure(ROOT, course().task("0.1"), Card("tests/test_operators.py::test_relu", "0.1", error=error), 5)
+    assert (found.finding.function if found.finding else "", found.reason.splitlines()[-1:]) == (function, [reason] if reason else [])
