@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from course.manifest import Task
 from course.runner.gpu import SIMULATOR, has_gpu
@@ -90,6 +91,7 @@ class GradingEnv:
         done: Callable[[Outcome], object] = lambda outcome: None,
         asked: list[bytes] | None = None,
         more: Sequence[Probe] = (),
+        more_environment: Mapping[str, str] = MappingProxyType({}),
     ) -> list[Outcome]:
         """Run the hidden probes, and further ones, on a base with these files; see `run_probes`.
 
@@ -101,12 +103,13 @@ class GradingEnv:
             done: Called after each probe.
             asked: Collects the requests of the probes if it is a list.
             more: Further probes.
+            more_environment: Further environment variables.
         """
         with self.workspace(tree, files) as folder:
             launch = sandbox_launcher(self.sandbox, folder, cache)
 
             def launch_child(environment: Mapping[str, str]) -> ChildProcess:
-                child = launch({**THREADS, **environment, **self.environment(task)})
+                child = launch({**THREADS, **environment, **self.environment(task), **more_environment})
                 return child if asked is None else RecordingChild(child, asked)
 
             return run_probes(task, launch_child, self.number, done, profile=self.profile, more=more)
