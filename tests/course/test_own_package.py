@@ -16,7 +16,7 @@ from course.staff.handout.generate import write_files
 from course.staff.probes import PUBLISHED, probes_of
 from course.staff.probes.own_package import NAMES, SUPPORT, use_own_package
 
-from .original_styles import MISTAKES, STYLES, style_files, write_style
+from .original_styles import MISTAKES, STYLES, Change, style_files, write_style
 from .own_packages import lost
 
 CHEAP = {
@@ -42,6 +42,20 @@ def test_a_right_hand_in_earns_everything_in_its_own_package(style: str, tmp_pat
 def test_a_mistake_costs_something_in_its_task(task: str, tmp_path: Path) -> None:
     graded = "2.3b" if task == "2.3" else task  # one task of the original course, in which methods are written, too
     assert list(lost(write_style("plain", tmp_path, MISTAKES[task]), graded)) == [graded]
+
+
+@pytest.mark.parametrize(
+    ("task", "mistake"),
+    [
+        ("2.2", Change("minitorch/tensor_data.py", "    offset = len(big_shape) - len(shape)\n", "    offset = 0\n")),
+        ("4.4", Change("minitorch/nn.py", "    if ignore:\n        return input\n", "")),
+        ("4.4", Change("minitorch/nn.py", "    if ignore:\n", "    if ignore or rate == 1.0:\n")),
+        ("1.2", Change("minitorch/scalar.py", "Add.apply(self, Neg.apply(b))", "Add.apply(self, Neg.apply(Scalar(b.data)))")),
+    ],
+    ids=["dimensions are aligned from the left", "ignore is ignored", "rate 1 keeps everything", "a number cannot be subtracted"],
+)
+def test_a_mistake_that_the_published_tests_catch_costs_something(task: str, mistake: Change, tmp_path: Path) -> None:
+    assert list(lost(write_style("plain", tmp_path, mistake), task)) == [task]
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -212,18 +212,6 @@ def _either(call: Callable[[Any], Any], number: Any, as_tensor: Any) -> Any:
         return call(number)
 
 
-def sum_forward(context: Any, made: Any, dim: int) -> Any:
-    """Sum.forward along a dimension."""
-    forward = _module("tensor_functions").Sum.forward
-    return _either(lambda given: forward(context, made, given), dim, _numbers_as_tensor([dim]))
-
-
-def permute_forward(context: Any, made: Any, order: Sequence[int]) -> Any:
-    """Permute.forward with an order of dimensions."""
-    forward = _module("tensor_functions").Permute.forward
-    return _either(lambda given: forward(context, made, given), order, _numbers_as_tensor(order))
-
-
 # Index functions and kernels on lists
 
 

@@ -292,7 +292,7 @@ def permute_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     got, shared = yield [view, one_storage]
     check_equal(got, x.array.transpose(order))
     check_equal(
-        (got.strides, got.has_history, shared),
+        (got.strides, got.has_history, shared or is_published()),  # there only TensorData.permute must share the storage
         (tuple(x.strides[dim] for dim in order), True, True),
         of="strides, whether it has a history, and whether it has the same storage",
     )
@@ -317,7 +317,8 @@ def view_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     for one, right in zip(got, [half, half[::-1], (x.size,)], strict=True):
         check_equal(one, x.reshape(right))
         check_equal(one.has_history, True, of="the result has a history")
-    check_equal(one_storage, True, of="the result has the same storage")
+    if not is_published():
+        check_equal(one_storage, True, of="the result has the same storage")
 
 
 @probe(
@@ -379,7 +380,12 @@ def forwards(p: Program, name: str, seed: int) -> Check:
         check_equal(one, before, of="the input after the call")
 
 
-@probe("2.3", "Sum.forward keeps the dimension with size 1, and Permute.forward copies no elements", examples=[(0, 1), (1, 2), (2, 3)])
+@probe(
+    "2.3",
+    "Sum.forward keeps the dimension with size 1, and Permute.forward copies no elements",
+    examples=[(0, 1), (1, 2), (2, 3)],
+    published=False,  # there students choose what forward receives
+)
 def layout_forwards(p: Program, dim: int, seed: int) -> Check:
     """For every dimension, and an order that is not its own inverse."""
     x = numbers((2, 3, 4), rng(seed))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,18 @@ from course.staff.probes.tensors import tensor
 
 IMAGES, WORDS = "project.run_mnist_multiclass:Network", "project.run_sentiment:CNNSentimentKim"
 
-Names = dict[str, str]
+
+@dataclass(frozen=True)
+class Names:
+    """The hand-in's names of parameters.
+
+    Attributes:
+        of: By the names of this course.
+        transposed: Whether matrices have a row for each output.
+    """
+
+    of: dict[str, str]
+    transposed: bool = False
 
 
 def make(p: Program, network: str, *arguments: Any) -> Value:
@@ -47,23 +59,33 @@ def find_parameters(network: str, arguments: Sequence[Any], known: dict[str, np.
         Wrong: If the network has other parameters.
     """
     p = Program()
-    made = make(p, network, *_in_child(p, arguments))
-    (listed,) = yield [p.find(support("shapes"))(made)]
+    (listed,) = yield [p.find(support("shapes"))(make(p, network, *_in_child(p, arguments)))]
     layers: dict[str, dict[tuple[int, ...], str]] = {}
     for name, shape in listed:
         layers.setdefault(str(name).rpartition(".")[0], {})[_squeezed(shape)] = str(name)
-    found: Names = {}
-    names = list(known)
+    found = _match(layers, known)
+    if found is None and (found := _match(layers, _transposed(known))) is not None:
+        return Names(found, transposed=True)
+    if found is None:
+        shapes = ", ".join(str(array.shape) for array in known.values())
+        raise Wrong(f"expected layers with parameters of the shapes {shapes}, got {printable(listed)}")
+    return Names(found)
+
+
+def _match(layers: Mapping[str, dict[tuple[int, ...], str]], known: dict[str, np.ndarray]) -> dict[str, str] | None:
+    """The names of parameters in layers that have these shapes; None if one is missing or left."""
+    left, found, names = dict(layers), {}, list(known)
     for weights, bias in zip(names[::2], names[1::2], strict=True):
-        wanted = {_squeezed(known[weights].shape): weights, _squeezed(known[bias].shape): bias}
-        layer = next((layer for layer, parameters in layers.items() if set(parameters) == set(wanted)), None)
+        wanted = {_squeezed(known[name].shape): name for name in (weights, bias)}
+        layer = next((layer for layer, parameters in left.items() if set(parameters) == set(wanted)), None)
         if layer is None:
-            sizes = f"{known[weights].shape} and {known[bias].shape}"
-            raise Wrong(f"expected a layer with parameters of the shapes {sizes}, got {printable(listed)}")
-        found |= {wanted[shape]: name for shape, name in layers.pop(layer).items()}
-    if layers:
-        raise Wrong(f"expected {len(known) // 2} layers, got more: {printable(listed)}")
-    return found
+            return None
+        found |= {wanted[shape]: name for shape, name in left.pop(layer).items()}
+    return None if left else found
+
+
+def _transposed(known: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: array.T if array.ndim == 2 else array for name, array in known.items()}
 
 
 def _in_child(p: Program, arguments: Sequence[Any]) -> list[Any]:
@@ -78,7 +100,8 @@ def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
 def with_parameters(p: Program, network: str, arguments: Sequence[Any], names: Names, known: dict[str, np.ndarray]) -> Value:
     """A network with these parameters."""
     made = make(p, network, *_in_child(p, arguments))
-    p.find(support("write"))(made, [[names[name], array.reshape(-1).tolist()] for name, array in known.items()])
+    arrays = _transposed(known) if names.transposed else known
+    p.find(support("write"))(made, [[names.of[name], array.reshape(-1).tolist()] for name, array in arrays.items()])
     return made
 
 
