@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis.strategies import builds, integers, lists, sampled_from
 
 from course.staff.probes.check import probe
 from course.staff.probes.compare import Check, check_all_equal, check_equal, check_raises
-from course.staff.probes.program import Program
+from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import broadcastable_shape, random_strided, seeds, shapes
 
 DATA = "minitorch.tensor_data"
@@ -69,6 +70,21 @@ def to_index(p: Program, shape: tuple[int, ...], longer: int) -> Check:
         p.find(f"{DATA}:to_index")(ordinal, shape, buffer)
     got = yield buffers
     check_equal(got, [[*map(int, index), *[UNTOUCHED] * longer] for index in np.ndindex(*shape)])
+
+
+def index_array(p: Program, values: Sequence[int]) -> Value:
+    """An index, a shape or strides, as kernels have them."""
+    return p.find("numpy:array")(values, dtype="int64")
+
+
+@probe("2.1", "Module 3 can compile index_to_position and to_index", published=False, seconds=60)
+def index_functions_compile(p: Program) -> Check:
+    """Kernels call them; the compiler does not know all of Python."""
+    jit, out = p.find("numba:njit"), index_array(p, [0, 0, 0])
+    position = jit(p.find(f"{DATA}:index_to_position"))(index_array(p, [1, 2, 3]), index_array(p, [12, 4, 1]))
+    jit(p.find(f"{DATA}:to_index"))(23, index_array(p, [2, 3, 4]), out)
+    got, index = yield [p.find("builtins:int")(position), out.tolist()]
+    check_equal((got, index), (23, [1, 2, 3]))
 
 
 @probe(
@@ -189,3 +205,12 @@ def broadcast_index(p: Program, pair: tuple[tuple[int, ...], tuple[int, ...]], l
         expected = [int(i) if size > 1 else 0 for i, size in zip(kept, small, strict=True)]
         check_equal(got[2 * n + 1], expected + [UNTOUCHED] * longer, of=f"index {tuple(map(int, index))} of {shape} in {small}")
         check_equal(got[2 * n], [*map(int, index), *[UNTOUCHED] * longer], of="the larger index after the call")
+
+
+@probe("2.2", "Module 3 can compile broadcast_index", published=False, seconds=60)
+def broadcast_index_compiles(p: Program) -> Check:
+    """Kernels call it."""
+    out, compiled = index_array(p, [0, 0]), p.find("numba:njit")(p.find(f"{DATA}:broadcast_index"))
+    compiled(index_array(p, [1, 2, 3]), index_array(p, [2, 3, 4]), index_array(p, [1, 4]), out)
+    (got,) = yield [out.tolist()]
+    check_equal(got, [0, 3])

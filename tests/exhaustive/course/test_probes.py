@@ -44,6 +44,15 @@ def detectable_answers(task):
     return [answer for answer in answers_in_code(load_answers(FOLDER, [task])) if answer.key not in UNSEEN]
 
 
+def test_index_functions_that_module_3_cannot_compile_fail_a_probe(files):
+    answers = [answer for task in ("2.1", "2.2") for answer in load_answers(FOLDER, [course().task(task)])]
+    compiled = [replace(answer, compiled=True) for answer in answers if UNSEEN.get(answer.key) == "compiled kernels detect it"]
+    failed = [(met.answer.task, met.failed_probe) for met in probe_answers(compiled, course(), files)]
+    assert failed == [("2.1", "Module 3 can compile index_to_position and to_index")] * 2 + [
+        ("2.2", "Module 3 can compile broadcast_index")
+    ]
+
+
 def test_no_forger_gets_unearned_marks(files):
     """Forgers that write no real code, and are not right by chance, fail every probe of their task."""
     whole = [forger for forger in forgers() if forger.task in ("1.1", "1.3") and forger.name != "is_right_by_chance"]
