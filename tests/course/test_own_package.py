@@ -10,9 +10,10 @@ import pytest
 from course.manifest import course
 from course.staff.adopt.original import find_original, repositories
 from course.staff.grading.own_package import is_absent_here, packages
-from course.staff.grading.results import HiddenProbe
+from course.staff.grading.results import NOT_HANDED_IN, NOT_RUN, PASS, HiddenProbe, Result, TaskResult
 from course.staff.grading.submissions import read
 from course.staff.handout.generate import write_files
+from course.staff.outputs.words import flags, kind
 from course.staff.probes import PUBLISHED, probes_of
 from course.staff.probes.own_package import NAMES, SUPPORT, use_own_package
 
@@ -104,6 +105,14 @@ def test_a_task_is_graded_in_the_repository_of_its_module_and_in_the_last_one_in
     assert packages(task, hand_in(module_0=STUB, module_4=STUB)) == []
     assert packages(course().task("2.1"), hand_in(module_4=WRITTEN)) == []
     assert packages(task, hand_in(module_0="def mul(x, y:\n", module_1=WRITTEN)) == [{"minitorch/operators.py": WRITTEN.encode()}]
+
+
+def test_a_task_that_is_not_run_is_left_out_of_the_sum_and_one_that_is_not_handed_in_is_not() -> None:
+    tasks = [TaskResult("0.1", PASS, 10, 10), TaskResult("0.3", NOT_HANDED_IN, 10, 0), TaskResult("0.5", NOT_RUN, 10, 0)]
+    result = Result("ann", "", "", tuple(tasks), (), "none", 0, 1.0)
+    assert (result.mark, result.points) == (10, 20)
+    assert [kind(task) for task in tasks] == ["pass", "not-run", "not-run"]
+    assert [flags(task) for task in tasks] == [[], [], ["not run"]]
 
 
 @pytest.mark.parametrize(

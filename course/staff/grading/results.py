@@ -167,8 +167,9 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What the tasks are worth together, without extra points; these count only if there are no others."""
-        return sum(task.points for task in self.tasks if not task.extra) or sum(task.points for task in self.tasks)
+        """What the tasks that ran are worth together, without extra points; these count only if there are no others."""
+        counted = [task for task in self.tasks if task.verdict != NOT_RUN]
+        return sum(task.points for task in counted if not task.extra) or sum(task.points for task in counted)
 
     @property
     def mark(self) -> float:
