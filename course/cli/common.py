@@ -22,7 +22,7 @@ from course.workspace.function_source import Unreadable, decode
 from course.workspace.record import read_record
 
 TICK = 0.3
-"""Seconds between two looks at how far a run has got."""
+"""Seconds between two updates of the displayed progress."""
 
 LISTED = 6
 """Number of functions of a file that are listed by name."""

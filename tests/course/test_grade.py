@@ -13,9 +13,9 @@ from course.staff.grading.grading_env import GradingEnv
 from course.staff.grading.marking import mark_submission, mark_task
 from course.staff.grading.own_tests import OwnTest
 from course.staff.grading.reference import Reference
-from course.staff.grading.results import FAIL, NOT_RUN, PART, PASS, TaskResult
+from course.staff.grading.results import FAIL, NOT_HANDED_IN, NOT_RUN, PART, PASS, TaskResult
 from course.staff.grading.submissions import Submission
-from course.staff.probes import check
+from course.staff.probes import PUBLISHED, check
 from course.staff.probes.compare import check_equal
 from course.staff.proofs.answers import WrongAnswer
 from course.staff.sandbox.sandbox import Sandbox
@@ -160,3 +160,32 @@ def test_grading_of_a_slow_submission_stops_and_says_so(reference: Reference, ri
     (found,) = mark_submission(reference, submission, [reference.manifest.task("0.1")], []).tasks
     assert (found.verdict, found.mark, found.points) == (NOT_RUN, 0.0, 10)
     assert found.reason == "not graded: the earlier tasks took more than -1 minutes"
+
+
+# Hand-ins of the original course
+
+STUB = 'raise NotImplementedError("Need to implement for Task 0.1")'
+
+
+@pytest.mark.parametrize(
+    ("here", "own", "expected"),
+    [
+        (STUB, None, (NOT_HANDED_IN, 0, False)),
+        (STUB, STUB, (NOT_HANDED_IN, 0, False)),
+        (STUB, BODY, (PASS, 10, True)),
+        (BODY, "return x", (PASS, 10, False)),
+        ("return x", BODY, (PASS, 10, True)),
+        ("return -1.0", "return x", (PART, 7.5, True)),
+        (STUB, "raise CudaSupportError\n\n\nclass CudaSupportError(Exception): pass", (NOT_RUN, 0, True)),
+    ],
+)
+def test_the_better_of_a_hand_in_in_its_own_package_and_in_ours_counts(
+    reference: Reference, right_files: dict[str, str], here: str, own: str | None, expected: tuple[str, float, bool]
+) -> None:
+    published = Reference(reference.root, reference.manifest, replace(reference.env, profile=PUBLISHED), reference.home)
+    files = {**right_files, OPERATORS: right_files[OPERATORS].replace(BODY, here)}
+    if own is not None:
+        files |= {f"original/module-0/{OPERATORS}": f"def relu(x):\n    {own}\n", "original/module-0/minitorch/__init__.py": ""}
+    submission = Submission("ann", {path: text.encode() for path, text in files.items()})
+    result = mark_task(published, submission, reference.manifest.task("0.1"), [])
+    assert (result.verdict, result.mark, result.own_package) == expected

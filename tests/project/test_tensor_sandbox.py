@@ -104,6 +104,12 @@ def test_a_gradient_of_another_shape_is_named(monkeypatch):
         sandbox.gradients(lambda x: x * 2, "f(x)", POINTS)
 
 
+def test_central_differences_of_another_shape_are_named(monkeypatch):
+    monkeypatch.setattr(sandbox, "central_difference", lambda f, *x, arg: f(*x).sum())
+    with raises(WrongResult, "central_difference expected to compute a result of shape (3,) for x.exp(), got (1,)"):
+        sandbox.differences(lambda x: x.exp(), "x.exp()", np.ones(3))
+
+
 def test_the_sources_are_the_method_and_every_function_that_it_uses():
     x = sandbox.make_tensor(POINTS, requires_grad=True)
     shown = sandbox.sources(Tensor.mean, x.sigmoid().mean())

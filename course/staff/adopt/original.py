@@ -85,7 +85,7 @@ def find_original(folder: Path, manifest: Manifest) -> Original:
 
 def edition_of_2020(root: Path) -> str:
     """What shows that a repository is of an early edition, whose functions have other names and results; empty if nothing does."""
-    texts = {name: read_text(root / "minitorch" / f"{name}.py") for name in ("operators", "module", "tensor_data", "autodiff")}
+    texts = {name: read_text(root / "minitorch" / f"{name}.py") for name in ("module", "tensor_data", "autodiff")}
     found = {name: dict(function_source.iter_functions(function_source.parse(text))) for name, text in texts.items() if text is not None}
     if "count" in found.get("tensor_data", {}) and "to_index" not in found["tensor_data"]:
         return "minitorch/tensor_data.py has count for to_index"

@@ -50,12 +50,10 @@ def linear_layer_probe(task: str, program: str, backends: Sequence[str] = (), ta
             check_equal(one, right, 1e-6)
         check_equal(is_same_backend, True, of="the output is on the backend of the inputs")
 
-    small = integers(1, 4)
+    inputs: Any = {"n": integers(1, 4), "m": integers(1, 4), "points": integers(1, 4), "seed": seeds}
     says = f"Linear of {program} computes x @ weights + bias, and propagates gradients"
     examples = [(2, 3, 4, 0), (1, 1, 1, 1), (3, 2, 2, 2), (3, 3, 3, 3)]
-    probe(task, says, weight=3, examples=examples, count=8, seconds=120, own_package=False, n=small, m=small, points=small, seed=seeds)(
-        check
-    )
+    probe(task, says, weight=3, examples=examples, count=8, seconds=120, own_package=False, **inputs)(check)
 
 
 def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> None:

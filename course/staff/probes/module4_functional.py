@@ -68,6 +68,7 @@ def make_images(p: Program, shape: Sequence[int], seed: int, alike: bool = False
     seed=seeds,
     count=6,
     seconds=COMPILE_SECONDS,
+    own_package=False,  # its arguments differ between editions, and no test calls it
 )
 def tile(p: Program, pool: Any, seed: int) -> Check:
     """With the gradient, which returns to the original positions."""

@@ -60,9 +60,9 @@ def in_own_package() -> bool:
 
 
 @contextlib.contextmanager
-def use_own_package(active: bool = True) -> Iterator[None]:
+def use_own_package() -> Iterator[None]:
     """Run probes on a hand-in in its own package."""
-    token = _active.set(active)
+    token = _active.set(True)
     try:
         yield
     finally:

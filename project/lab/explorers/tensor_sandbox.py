@@ -103,8 +103,15 @@ def gradients(f: TensorFunction, call: str, *inputs: np.ndarray, grad_output: np
 
 
 def differences(f: TensorFunction, call: str, *inputs: np.ndarray, arg: int = 0) -> np.ndarray:
-    """Return the central differences of an elementwise function, for all elements at once."""
-    return central_difference(lambda *x: apply(f, call, *x), *map(make_tensor, inputs), arg=arg).to_numpy()
+    """Return the central differences of an elementwise function, for all elements at once.
+
+    Raises:
+        WrongResult: If they do not have the shape of the input.
+    """
+    found = central_difference(lambda *x: apply(f, call, *x), *map(make_tensor, inputs), arg=arg)
+    if found.shape != inputs[arg].shape:
+        raise WrongResult(f"central_difference expected to compute a result of shape {inputs[arg].shape} for {call}, got {found.shape}")
+    return found.to_numpy()
 
 
 def entry_differences(f: TensorFunction, call: str, *inputs: np.ndarray, arg: int = 0, grad_output: np.ndarray | None = None) -> np.ndarray:

@@ -54,7 +54,7 @@ def test_an_invalid_python_file_costs_only_its_own_tasks(mark_files: Any) -> Non
         ("import pytest\npytest.skip('not today')", "missing"),
         ("from _pytest.reports import TestReport as R\nR.passed, R.failed, R.outcome = True, False, 'passed'\nreturn 7.0", "missing"),
         ("class Same(float):\n    __eq__ = lambda self, other: True\nreturn Same(7.0)", "passed"),
-        ("import course.runner.plugin as p\np.write_json = lambda path, d: path.write_text('{\"tests\": []}')\nreturn 7.0", "missing"),
+        ("import course.runner.report_file as p\np.write_json = lambda path, d: path.write_text('{\"tests\": []}')\nreturn 7.0", "missing"),
     ],
     ids=["exits", "skips", "patches the reports", "equals everything", "writes another report"],
 )
@@ -62,7 +62,11 @@ def test_a_forged_outcome_earns_nothing_and_is_flagged(body: str, visible: str, 
     result = mark_files("0.1", body)
     assert (result.verdict, result.mark) == (FAIL, 0)
     assert outcomes(result) == {"test_relu": visible}
-    forged = "_pytest" in body or "write_json" in body
+    forged = "_pytest" in body
+    assert "write_json" not in body or result.unusual == (
+        "relu imports course",
+        "relu changes p.write_json",
+    )  # an empty report accuses nobody
     assert result.disagrees == (forged or visible == "passed")
     assert ("the run of the visible tests forged its report" in result.note) == forged
 
