@@ -118,7 +118,7 @@ class FastOps(TensorOps):
             shape = (math.prod(batch), *out.shape[-2:])  # the textbook kernel takes one batch dimension
             kernel = TextbookKernel(tensor_matrix_multiply)
             kernel(out.as_view(shape, strides_from_shape(shape), 0), with_one_batch_dim(x, batch), with_one_batch_dim(y, batch))
-        return type(a)(out, None, None, a.backend)
+        return a._like(out)
 
 
 # Which kernel computes an operation

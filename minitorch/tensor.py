@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,8 @@ from minitorch.tensor_functions import (
 )
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
+new = object.__new__
+
 NUMBER = (float, int, np.bool_, np.integer, np.floating)
 """The types that count as a number."""
 
@@ -85,6 +87,8 @@ class Tensor(TensorBase):
 
     __slots__ = ("__weakref__", "_hooks", "_name", "_tensor", "backend", "f", "grad", "history")
 
+    _plain: ClassVar[type[Tensor]]  # the class of what is computed from it
+
     def __init__(
         self,
         v: TensorData,
@@ -112,8 +116,13 @@ class Tensor(TensorBase):
         return Tensor(TensorData(storage, shape, strides), backend=backend)
 
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
-        """A tensor on the same backend."""
-        return Tensor(data, history, None, backend or self.backend)
+        """A tensor of the same kind on the same backend, without the checks of the constructor."""
+        made = new(self._plain)
+        made.backend = made.f = backend = backend or self.backend
+        made._tensor = backend.ops.place(data) if backend.cuda else data
+        made.history = history
+        made.grad = made._name = made._hooks = None
+        return made
 
     def zeros(self, shape: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
         """Zeros on the same backend, in the tensor's own shape and dtype unless others are given."""
@@ -130,6 +139,10 @@ class Tensor(TensorBase):
     @property
     def size(self) -> int:
         """Number of elements."""
+        return self._tensor.size
+
+    def numel(self) -> int:
+        """Number of elements, like `size`."""
         return self._tensor.size
 
     @property
@@ -272,7 +285,7 @@ class Tensor(TensorBase):
             keepdim: Whether the reduced dimensions stay, with size 1.
         """
         count = self._count(dim)
-        return self.sum(dim, keepdim) * (1 / count if count else math.nan)
+        return Tensor.sum(self, dim, keepdim) * (1 / count if count else math.nan)
 
     # Task 2.3b: layout
 
@@ -330,7 +343,7 @@ class Tensor(TensorBase):
             ValueError: If dim is an empty sequence.
         """
         if dim is None:
-            out = reduction(self if self.dims == 1 else self.reshape(self.size), 0)
+            out = reduction(self if self.dims == 1 else self.reshape(self._tensor.size), 0)
             return out if keepdim else out.squeeze(0)
         dims = self._normalize_dims(dim)
         if not dims:
@@ -348,7 +361,7 @@ class Tensor(TensorBase):
 
     def _count(self, dim: Dims) -> int:
         """Number of elements that a reduction over dim combines into one."""
-        return self.size if dim is None else math.prod(self.shape[d] for d in self._normalize_dims(dim))
+        return self._tensor.size if dim is None else math.prod(self.shape[d] for d in self._normalize_dims(dim))
 
     def _normalize_dim(self, dim: int) -> int:
         """A dimension counted from the front.
@@ -391,9 +404,9 @@ class Tensor(TensorBase):
         unknown = sizes.index(-1)
         before, after = as_shape(sizes[:unknown], "view"), as_shape(sizes[unknown + 1 :], "view")
         known = math.prod(before + after)
-        if known == 0 or self.size % known:
-            raise ValueError(f"view found no size for -1: shape {self.shape} has {self.size} elements, {sizes} a multiple of {known}")
-        return (*before, self.size // known, *after)
+        if known == 0 or self._tensor.size % known:
+            raise ValueError(f"view found no size for -1: shape {self.shape} has {self.numel()} elements, {sizes} a multiple of {known}")
+        return (*before, self._tensor.size // known, *after)
 
     # Task 2.4: backpropagation, see `Variable` in autodiff.py
 
@@ -432,7 +445,7 @@ class Tensor(TensorBase):
         Raises:
             RuntimeError: If it is not a leaf.
         """
-        if not self.is_leaf():
+        if self.history is None or self.history.last_fn is not None:
             raise RuntimeError("only a leaf keeps its gradient, but this tensor was computed or is a constant; see register_hook")
         x = apply_hooks(self, unbroadcast(x, self, "accumulate_derivative got"))
         self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: other tensors may share the storage
@@ -491,13 +504,13 @@ class Tensor(TensorBase):
                 "backward expected a tensor that was computed from leaves, got a constant; make leaves with requires_grad=True"
             )
         if grad_output is None:
-            if self.size != 1:
+            if self._tensor.size != 1:
                 raise RuntimeError(
                     f"backward expected a tensor of one element, got shape {self.shape}; sum it first, or pass grad_output of that shape"
                 )
             grad_output = 1.0
         seed = self._ensure_tensor(grad_output)
-        if seed.shape != self.shape and not seed.size == self.size == 1:
+        if seed.shape != self.shape and not seed._tensor.size == self._tensor.size == 1:
             raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {seed.shape}")
         if create_graph:
             try:
@@ -603,7 +616,7 @@ class Tensor(TensorBase):
 
     def any(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """Whether any element is true (not 0), as bool."""
-        return (self != 0).sum(dim, keepdim) > 0
+        return Tensor.sum(self != 0, dim, keepdim) > 0
 
     def max(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
         """The largest element; NaN if any is NaN. The gradient flows to the first of equal elements."""
@@ -807,6 +820,8 @@ class Tensor(TensorBase):
         """Arguments of a kernel: storage from the first element on, shape and strides."""
         return self._tensor.tuple()
 
+
+Tensor._plain = Tensor
 
 TensorLike = float | int | Tensor
 """What an operator accepts besides a Tensor."""

@@ -53,7 +53,7 @@ class SimpleOps(TensorOps):
         @np.errstate(all="ignore")
         def mapped(a: Tensor, out: Any = None) -> Tensor:
             out = a.zeros() if out is None else out
-            gaps = len(out.tuple()[0]) != out.size  # published kernels loop over len(out)
+            gaps = len(out.tuple()[0]) != out._tensor.size  # published kernels loop over len(out)
             full = out.zeros() if gaps else out
             inputs = numbers(a)
             try:
@@ -120,7 +120,7 @@ class SimpleOps(TensorOps):
 def numbers(a: Tensor) -> tuple[Storage, Shape, Strides]:
     """Storage, shape and strides of an input for a kernel; booleans become 0 and 1, because NumPy's have no negative."""
     storage, shape, strides = a.tuple()
-    if len(storage) > 2 * a.size:  # copy a column of a wide matrix: the kernels convert the whole storage to a list
+    if len(storage) > 2 * a._tensor.size:  # copy a column of a wide matrix: the kernels convert the whole storage to a list
         storage, strides = a._tensor.array().reshape(-1), strides_from_shape(shape)
     return storage.view(np.int8) if a.dtype.kind == "b" else storage, shape, strides
 

@@ -254,7 +254,7 @@ def collect_gradients(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops:
         gradient = gradients.pop(node, None)
         if gradient is None:
             continue
-        if node.is_leaf():
+        if node.history.last_fn is None:
             raise RuntimeError(
                 f"checkpoint expected its function to do the same again, but this time it used another leaf, of shape {node.shape}; "
                 "it must depend on nothing that changes between forward and backward"

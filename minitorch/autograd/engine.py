@@ -111,7 +111,7 @@ def _seed(y: Tensor, given: Tensor | None, create_graph: bool) -> Tensor:
         ValueError: If it has another shape.
     """
     if given is None:
-        if y.size != 1:
+        if y.numel() != 1:
             raise RuntimeError(
                 f"grad expected outputs of one element, got shape {y.shape}; sum it first, or pass grad_outputs of that shape"
             )
@@ -150,7 +150,7 @@ def run_backward(
         load_rules()
     order: list[Tensor] = topological_sort(OutputGroup(outputs))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
     wanted = None if inputs is None else set(inputs)
-    leading = {node for node in order if not node.is_leaf()} if wanted is None else nodes_leading_to(wanted, order)
+    leading = {node for node in order if node.history.last_fn is not None} if wanted is None else nodes_leading_to(wanted, order)
     before = grad_mode.enabled, grad_mode.retain_graph
     grad_mode.enabled, grad_mode.retain_graph = create_graph, retain_graph
     gradients: dict[Tensor, Tensor] = {}

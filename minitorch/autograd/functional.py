@@ -103,9 +103,9 @@ def jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         TypeError: If x is not floating-point, or f does not return a Tensor.
     """
     out, pull = vjp(f, x)
-    jac = np.zeros((out.size, x.size), x.dtype)
-    for i in range(out.size):
-        v = np.zeros(out.size, promote_to_float(out.dtype))
+    jac = np.zeros((out.numel(), x.numel()), x.dtype)
+    for i in range(out.numel()):
+        v = np.zeros(out.numel(), promote_to_float(out.dtype))
         v[i] = 1
         (row,) = pull(out._like(TensorData(v, out.shape)))
         jac[i] = row.to_numpy().reshape(-1)
@@ -130,7 +130,7 @@ def hessian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
     def gradient(x: Tensor) -> Tensor:
         out = _value("hessian", f, [x])
-        if out.size != 1:
+        if out.numel() != 1:
             raise ValueError(f"hessian expected a function with one number as its value, got shape {out.shape}; sum it")
         (g,) = grad(out, x, create_graph=True, allow_unused=True) if out.history is not None else (None,)
         return x.zeros() if g is None else g

@@ -116,7 +116,7 @@ def bytes_written(call: Call) -> int:
 
 def nbytes(x: Tensor) -> int:
     """Size of the elements in bytes."""
-    return x.size * x.dtype.itemsize
+    return x.numel() * x.dtype.itemsize
 
 
 def format_seconds(seconds: float) -> str:

@@ -127,7 +127,7 @@ def prod_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
 
 def softmax_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """y · (g - Σ g·y)."""
-    return out * (grad - (grad * out).sum(-1))
+    return out * (grad - Tensor.sum(grad * out, -1))
 
 
 def bias_relu_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -186,7 +186,7 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     functional.Max: max_rule,
     softmax.FastMax: max_rule,
     softmax.Softmax: softmax_rule,
-    softmax.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * grad.sum(-1),
+    softmax.LogSoftmax: lambda ctx, out, grad: grad - out.exp() * Tensor.sum(grad, -1),
     BiasReLU: bias_relu_rule,
     losses.BinaryCrossEntropy: binary_cross_entropy_rule,
     losses.BinaryCrossEntropyWithLogits: binary_cross_entropy_with_logits_rule,
@@ -221,12 +221,12 @@ def linear_rule(again: Callable[[Any, Tensor], Tensor]) -> Rule:
 def select_forward(ctx: Any, x: Tensor) -> Tensor:
     """What an index picks; the elements are known by their numbers, for a mask may have been written into since."""
     _, picked = ctx.saved_values
-    return layout.Select.apply(x, picked) if isinstance(picked, tuple) else layout.Select.apply(x.reshape(x.size), (picked,))
+    return layout.Select.apply(x, picked) if isinstance(picked, tuple) else layout.Select.apply(x.reshape(x.numel()), (picked,))
 
 
 LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
     layout.Select: select_forward,
-    reductions.CumSum: lambda ctx, x: x.cumsum(*ctx.saved_values),
+    reductions.CumSum: lambda ctx, x: Tensor.cumsum(x, *ctx.saved_values),
     pool.AvgPool: lambda ctx, x: pool.AvgPool.apply(x, ctx.saved_values[1]),
     pooling.AvgPool: lambda ctx, x: pooling.AvgPool.apply(x, ctx.saved_values[1]),
 }
@@ -309,7 +309,7 @@ def convolution_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None
         lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
     )
     places = (0, *range(2, grad.dims))
-    grad_bias = grad.sum(places, keepdim=False) if ctx.needs_input_grad[2] else None
+    grad_bias = Tensor.sum(grad, places, keepdim=False) if ctx.needs_input_grad[2] else None
     return *bilinear_gradients(product, ctx, grad), grad_bias, None
 
 
@@ -332,7 +332,7 @@ def composed_embedding(indices: Tensor, weight: Tensor, padding_idx: int | None)
 
 COMPOSED: dict[type[Function], Callable[..., Tensor]] = {
     pool.MaxPool: composed_maxpool2d,
-    pooling.MaxPool: lambda input, sizes: stack(sizes.window_elements(input, float("-inf"))).max(0, keepdim=False),
+    pooling.MaxPool: lambda input, sizes: Tensor.max(stack(sizes.window_elements(input, float("-inf"))), 0, keepdim=False),
     Lookup: composed_embedding,
     losses.CrossEntropy: lambda input, target, reduction: losses.nll_loss(functional.logsoftmax(input, 1), target, reduction=reduction),
 }

@@ -163,7 +163,7 @@ def _as_leaf(x: Any) -> Any:
 
 def _seed(output: Any) -> Any:
     """Numbers in the place of the gradient of a result: all different, and the same in every call."""
-    return tensor(np.linspace(0.5, 1.5, output.size).reshape(output.shape), output.backend, dtype=output.dtype)
+    return tensor(np.linspace(0.5, 1.5, output.numel()).reshape(output.shape), output.backend, dtype=output.dtype)
 
 
 def _arrays(result: Any) -> list[Any]:

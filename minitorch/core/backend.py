@@ -186,7 +186,7 @@ def make_map(ops: type[TensorOps], fn: Callable[[float], float], result: Callabl
                 kernel(data, x)
             else:
                 active.recorder.operation("map", fn, partial(kernel, data, x), data, (x,))
-            return type(a)(data, None, None, a.backend)
+            return a._like(data)
         target = unwritten(a, x.shape, dtype) if out is None else check_out(out, x.shape)
         if active.recorder is None:
             return operation(a, target)  # type: ignore[misc] - made above
@@ -216,7 +216,7 @@ def make_zip(ops: type[TensorOps], fn: Callable[[float, float], float], result: 
                 kernel(data, x, y)
             else:
                 active.recorder.operation("zip", fn, partial(kernel, data, x, y), data, (x, y))
-            return type(a)(data, None, None, a.backend)
+            return a._like(data)
         target = unwritten(a, shape, dtype) if out is None else check_out(out, shape)
         if active.recorder is None:
             return operation(a, b, target)  # type: ignore[misc] - made above

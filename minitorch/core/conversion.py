@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.autodiff import LEAF
 from minitorch.core.dlpack import export_bfloat16
 from minitorch.core.dtypes import printable
 from minitorch.core.recording import refuse
@@ -20,7 +21,7 @@ from minitorch.tensor_data import TensorData
 def represent(x: Tensor) -> str:
     """The repr of a tensor: its elements, dtype and backend, and how it was computed."""
     values = np.array2string(printable(x._tensor.array()), separator=", ", prefix="tensor(")
-    notes = [f"shape={x.shape}"] if x.size == 0 or "..." in values else []
+    notes = [f"shape={x.shape}"] if x._tensor.size == 0 or "..." in values else []
     notes += [f"dtype={x.dtype.name}", f"backend={x.backend.name}"]
     if x.history is not None:
         fn = x.history.last_fn
@@ -41,8 +42,8 @@ def item(x: Tensor) -> Any:
     Raises:
         ValueError: If the tensor has no element, or several.
     """
-    if x.size != 1:
-        remedy = f"; take one by its index: x[{', '.join('0' * x.dims)}]" if x.size else ", which has none"
+    if x._tensor.size != 1:
+        remedy = f"; take one by its index: x[{', '.join('0' * x.dims)}]" if x._tensor.size else ", which has none"
         raise ValueError(f"item() expected a tensor of one element, got shape {x.shape}{remedy}")
     refuse("a number that Python reads from a tensor, as by item(), float() or if,")
     return x._tensor.array().item()
@@ -54,7 +55,7 @@ def as_integer(x: Tensor) -> int:
     Raises:
         TypeError: If it is not a single integer.
     """
-    if x.dtype.kind not in "iu" or x.size != 1:
+    if x.dtype.kind not in "iu" or x._tensor.size != 1:
         raise TypeError(f"only a tensor of a single integer can be an index, got shape {x.shape} of {x.dtype.name}")
     return int(x.item())
 
@@ -65,7 +66,7 @@ def as_bool(x: Tensor) -> bool:
     Raises:
         ValueError: If it does not have exactly one element.
     """
-    if x.size != 1:
+    if x._tensor.size != 1:
         raise ValueError(f"the truth value of a tensor of shape {x.shape} is ambiguous; use any() or all()")
     return bool(x.item())
 
@@ -152,7 +153,9 @@ def _copy_elements(x: Tensor) -> np.ndarray:
 
 def _rebuild(kind: type[Tensor], values: np.ndarray, requires_grad: bool, name: str | None, backend: Any, grad: Tensor | None) -> Tensor:
     """The tensor that was pickled or copied."""
-    tensor = kind(TensorData(values.reshape(-1), values.shape), name=name, backend=backend)
-    tensor.requires_grad_(requires_grad)
-    tensor.grad = grad
+    tensor = object.__new__(kind)
+    data = TensorData(values.reshape(-1), values.shape)
+    tensor._tensor, tensor.history, tensor._hooks = backend.ops.place(data) if backend.cuda else data, LEAF if requires_grad else None, None
+    tensor.backend = tensor.f = backend
+    tensor._name, tensor.grad = name, grad
     return tensor

@@ -10,6 +10,7 @@ from minitorch.core.dtypes import compute_dtype, is_float
 from minitorch.core.recording import refuse
 from minitorch.core.tensor_base import Tensor, TensorBase
 from minitorch.tensor_data import IndexingError, cached_broadcast
+from minitorch.tensor_functions import Sum
 
 
 class Hook:
@@ -112,7 +113,9 @@ def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
     gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # half precision is rounded once, after all sums
     if grad_mode.enabled:
-        return (gradient.sum(dims) if dims else gradient).reshape(*shape)
+        for dim in dims:
+            gradient = Sum.apply(gradient, dim)
+        return gradient.reshape(*shape)
     for dim in (dims,) if len(dims) > 1 and gradient.backend.reduces_many else dims:
         gradient = gradient.f.add_reduce(gradient, dim)
     return gradient._like(gradient.contiguous()._tensor.reshape(shape)) if missing else gradient

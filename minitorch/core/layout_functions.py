@@ -147,7 +147,7 @@ def concatenate(pieces: list[Tensor], dim: int) -> Tensor:
     data, start = out._tensor, 0
     for piece in pieces:
         part = out._like(data.as_view(piece.shape, data.strides, data.offset + start * data.strides[dim]))
-        if piece.size:
+        if piece.numel():
             piece.f.id_map(piece, part)
         start += piece.shape[dim]
     return out

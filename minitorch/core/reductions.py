@@ -19,7 +19,7 @@ from minitorch.core.layout_functions import concatenate, unbind
 from minitorch.core.math_functions import mask_select
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.tensor_functions import Function, Sum
 
 
 class MaxMin(Function):
@@ -85,8 +85,9 @@ def arg_extreme(a: Tensor, dim: int | None, keepdim: bool, largest: bool) -> Ten
 @compute_in_float32
 def var(a: Tensor, dim: int | Sequence[int] | None, keepdim: bool, correction: float) -> Tensor:
     """Variance of the elements: squared deviations from the mean, summed and divided by n - correction."""
-    centered = a - a.mean(dim, keepdim=dim is not None)
-    return (centered * centered).sum(dim, keepdim) / max(0.0, a._count(dim) - correction)
+    n = a._count(dim)
+    centered = a - a._reduce(Sum.apply, dim, keepdim=dim is not None) / n
+    return (centered * centered)._reduce(Sum.apply, dim, keepdim) / max(0.0, n - correction)
 
 
 @compute_in_float32

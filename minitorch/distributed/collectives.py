@@ -40,7 +40,7 @@ def broadcast(tensor: Tensor, src: int = 0) -> Tensor:
     if not isinstance(src, int) or not 0 <= src < group.size:
         raise ValueError(f"broadcast expected src from 0 to {group.size - 1}, got {src!r}; ranks count from 0")
     group.check_same("broadcast", f"broadcast(shape {tensor.shape}, {tensor.dtype.name}, src={src})")
-    if group.size > 1 and tensor.size:
+    if group.size > 1 and tensor.numel():
         flat = _flat(tensor)
         group.wait([group.start_broadcast(flat, src)], "broadcast")
         _write(tensor, flat)
@@ -70,7 +70,7 @@ def all_reduce(tensor: Tensor, op: str = "sum") -> Tensor:
         wanted, remedy = ("numbers", "x.to(minitorch.int64)") if op == "sum" else ("floats", "x.double()")
         raise TypeError(f"all_reduce expected {wanted} for a {op}, got {tensor.dtype.name}; convert: {remedy}")
     group.check_same("all_reduce", f"all_reduce(shape {tensor.shape}, {tensor.dtype.name}, op={op})")
-    if group.size > 1 and tensor.size:
+    if group.size > 1 and tensor.numel():
         flat = _flat(tensor)
         total = flat.astype(compute_dtype(flat.dtype)) if is_half(flat.dtype) else flat
         group.wait([group.start_sum(total)], "all_reduce")

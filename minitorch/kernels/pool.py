@@ -32,7 +32,7 @@ PARALLEL_THRESHOLD = 1 << 18
 
 def accepts(a: Tensor) -> bool:
     """Return whether the fused kernels accept a tensor: float64 or float32, not empty, on the fast backend."""
-    return a.backend.ops is FastOps and a.dtype.kind == "f" and a.dtype.itemsize > 2 and a.size > 0 and not compiler_is_off()
+    return a.backend.ops is FastOps and a.dtype.kind == "f" and a.dtype.itemsize > 2 and a.numel() > 0 and not compiler_is_off()
 
 
 def flat(x: Tensor) -> Storage:

@@ -87,14 +87,14 @@ class Gelu(ElementwiseActivation):
     @staticmethod
     def _fusible(a: Tensor) -> bool:
         """Return whether the compiled float32 kernels apply."""
-        return accepts(a) and a.dtype is float32 and a.size > 0
+        return accepts(a) and a.dtype is float32 and a.numel() > 0
 
     @staticmethod
     def _run(kernel_index: int, a: Tensor, *others: Tensor) -> Tensor:
         """Run the forward (0) or the backward (1) kernel."""
         out = TensorData.empty(a.shape, float32)
         operands = tuple([flat(x) for x in (a, *others)])
-        kernels.gelu_loops()[kernel_index].run(out._storage, operands, (a.size,), -(-a.size // kernels.BLOCK))
+        kernels.gelu_loops()[kernel_index].run(out._storage, operands, (a.numel(),), -(-a.numel() // kernels.BLOCK))
         return a._like(out)
 
     @staticmethod

@@ -72,7 +72,7 @@ def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, 
     if mask is None:
         if not is_causal:
             return softmax(scores, -1)
-        return CausalSoftmax.apply(scores) if accepts(scores) and scores.size else CausalSoftmax.composed(scores)
+        return CausalSoftmax.apply(scores) if accepts(scores) and scores.numel() else CausalSoftmax.composed(scores)
     _check_mask(op, mask, scores.shape)
     allowed = mask.detach().to_numpy() if mask.dtype.kind == "b" else mask.detach().to_numpy() > -math.inf
     scores = scores + (additive_mask(scores, allowed) if mask.dtype.kind == "b" else mask)
@@ -106,7 +106,7 @@ class CausalSoftmax(Function):
     def forward(ctx: Any, a: Tensor) -> Tensor:
         y = TensorData.empty(a.shape, a.dtype)
         queries, keys = a.shape[-2:]
-        CAUSAL.run(y._storage, (flat(a),), (keys, queries), a.size // keys)
+        CAUSAL.run(y._storage, (flat(a),), (keys, queries), a.numel() // keys)
         out = a._like(y)
         ctx.save_for_backward(out)
         return out
@@ -226,8 +226,8 @@ class MultiheadAttention(Module):
         sequences: tuple[Any, ...] = args[:3] if len(args) > 2 else args[:1] * 3
         query, key, value = sequences
         length, sources = (x.shape[-2 if self.batch_first else 0] for x in (query, key))
-        samples = query.size // (length * self.embed_dim) if length else 0
-        projections = query.size * self.embed_dim + (key.size + value.size) * self.embed_dim
+        samples = query.numel() // (length * self.embed_dim) if length else 0
+        projections = query.numel() * self.embed_dim + (key.numel() + value.numel()) * self.embed_dim
         return 2 * projections + 4 * samples * length * sources * self.embed_dim
 
     def forward(
@@ -277,7 +277,7 @@ class MultiheadAttention(Module):
         out = out.squeeze(0) if unbatched else out if self.batch_first else out.transpose(0, 1)
         if not need_weights:
             return out, None
-        weights = weights.mean(1, keepdim=False) if average_attn_weights else weights
+        weights = Tensor.mean(weights, 1, keepdim=False) if average_attn_weights else weights
         return out, weights.squeeze(0) if unbatched else weights
 
     def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -216,7 +216,7 @@ def use_matmul(input: Tensor, weight: Tensor, geometry: Geometry, columns: int) 
     """
     min_window = MIN_MATMUL_WINDOW_1X1 if math.prod(weight.shape[2:]) == 1 else MIN_MATMUL_WINDOW
     eligible = input.dims == 4 and geometry.groups == 1 and columns <= MAX_MATMUL_WIDTH and math.prod(weight.shape[1:]) >= min_window
-    return eligible and input.size > 0 and accepts(input)
+    return eligible and input.numel() > 0 and accepts(input)
 
 
 def conv_matmul(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, sizes: tuple[int, int]) -> Tensor:
@@ -440,7 +440,7 @@ class _Conv(Module):
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per tap and output element."""
-        return 2 * output.size * math.prod(self.weight.value.shape[1:])
+        return 2 * output.numel() * math.prod(self.weight.value.shape[1:])
 
 
 def _format_sizes(sizes: Any) -> str:

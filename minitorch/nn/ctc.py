@@ -167,7 +167,7 @@ class CTC(Function):
 def _logsumexp(x: Tensor) -> Tensor:
     """ln Σ e^x over the first dimension of a tensor."""
     largest = maximum(x.detach(), 0)
-    return (ExactLog.apply((x - largest).exp().sum(0)) + largest).squeeze(0)
+    return (ExactLog.apply(Tensor.sum((x - largest).exp(), 0)) + largest).squeeze(0)
 
 
 def ctc_loss(

@@ -9,12 +9,11 @@ from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.init import uniform_
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import check_float_tensor, positive_ints
-from minitorch.tensor import zeros
+from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
 
 
 def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
@@ -34,10 +33,10 @@ def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = Fa
     if not p > 0:
         raise ValueError(f"a norm expected p above 0, got {p}; 2 is the Euclidean norm")
     if p == math.inf:
-        return input.abs().max(dim, keepdim)
+        return Tensor.max(input.abs(), dim, keepdim)
     if p == 1:
-        return input.abs().sum(dim, keepdim)
-    powers = (input * input if p == 2 else input.abs() ** p).sum(dim, keepdim)
+        return Tensor.sum(input.abs(), dim, keepdim)
+    powers = Tensor.sum(input * input if p == 2 else input.abs() ** p, dim, keepdim)
     positive = ~(powers.detach() == 0)
     safe = powers.where(positive, 1.0)  # the root has an infinite derivative at 0
     return MaskedSelect.apply(safe.sqrt() if p == 2 else safe ** (1 / p), positive)
@@ -61,7 +60,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         The common shape without dim.
     """
     norms = [vector_norm(x, 2.0, dim).clip(eps) for x in (x1, x2)]
-    return (x1 * x2).sum(dim, False) / (norms[0] * norms[1])
+    return Tensor.sum(x1 * x2, dim, False) / (norms[0] * norms[1])
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

@@ -80,7 +80,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     channels = input.shape[1] if input.dims > 1 else 1
     if weight.shape not in ((1,), (), (channels,)):
         raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")
-    slope = weight if weight.size == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
+    slope = weight if weight.numel() == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
     positive = input.detach() > 0
     return MaskedSelect.apply(input, positive) + MaskedSelect.apply(input, ~positive) * slope
 

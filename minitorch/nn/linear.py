@@ -114,7 +114,7 @@ class BiasReLU(Function):
             return grad, grad  # autograd sums the second one to the shape of b
         grad, grad_bias = TensorData.empty(y.shape, y.dtype), recording.zeros(shape, y.dtype)
         columns = shape[0]
-        recording.call(bias_relu_backward(), grad._storage, grad_bias, flat(y), flat(grad_output), y.size // max(columns, 1), columns)
+        recording.call(bias_relu_backward(), grad._storage, grad_bias, flat(y), flat(grad_output), y.numel() // max(columns, 1), columns)
         return y._like(grad), y._like(TensorData(grad_bias, shape))
 
 
@@ -148,7 +148,7 @@ class Linear(Module):
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per weight and row; adding the bias replaces one addition of the product."""
-        return 2 * output.size * self.weight.value.shape[1]
+        return 2 * output.numel() * self.weight.value.shape[1]
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (…, in_features) to (…, out_features)."""

@@ -211,7 +211,8 @@ def cross_entropy(
         if label_smoothing:
             distribution = distribution * (1 - label_smoothing) + label_smoothing / input.shape[1]
         logs = logsoftmax(input, 1)
-        return reduce_losses(-(distribution * (logs if weight is None else logs * weight.to(input.dtype))).sum(1, keepdim=False), reduction)
+        weighted = distribution * (logs if weight is None else logs * weight.to(input.dtype))
+        return reduce_losses(-Tensor.sum(weighted, 1, keepdim=False), reduction)
     included = check_classes(input, target, op, ignore_index)
     if weight is not None or label_smoothing or not included.all():
         return _weighted_nll(logsoftmax(input, 1), target, reduction, weight, included, label_smoothing)
@@ -271,7 +272,7 @@ def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
     """Return minus the log-probability of each sample's target class."""
     classes = logs.shape[1]
     class_indices = logs._like(TensorData(np.arange(classes), (1, classes)))
-    return -MaskedSelect.apply(logs, class_indices == target.unsqueeze(1)).sum(1, keepdim=False)
+    return -Tensor.sum(MaskedSelect.apply(logs, class_indices == target.unsqueeze(1)), 1, keepdim=False)
 
 
 def _weighted_nll(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, included: np.ndarray, smoothing: float) -> Tensor:
@@ -283,7 +284,7 @@ def _weighted_nll(logs: Tensor, target: Tensor, reduction: str, weight: Tensor |
     shares[rows] = weights * (smoothing / classes)
     shares[rows, chosen] += weights[chosen] * (1 - smoothing)
     factors = tensor(shares, logs.backend, dtype=logs.dtype)
-    losses = -(MaskedSelect.apply(logs, factors != 0) * factors).sum(1, keepdim=False)
+    losses = -Tensor.sum(MaskedSelect.apply(logs, factors != 0) * factors, 1, keepdim=False)
     if reduction != "mean":
         return reduce_losses(losses, reduction)
     total = weights[chosen].sum()

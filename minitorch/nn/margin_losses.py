@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from minitorch.nn.distances import pairwise_distance
 from minitorch.nn.losses import binary_cross_entropy_with_logits, check_reduction, reduce_losses
 from minitorch.nn.module import Module
 from minitorch.nn.smooth_activations import softplus
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
@@ -64,7 +61,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         ValueError: If reduction is unknown.
     """
     check_reduction(reduction, "cosine_embedding_loss")
-    products = [(a * b).sum(-1, False) for a, b in ((input1, input2), (input1, input1), (input2, input2))]
+    products = [Tensor.sum(a * b, -1, False) for a, b in ((input1, input2), (input1, input1), (input2, input2))]
     cosine = products[0] / ((products[1] + 1e-12) * (products[2] + 1e-12)).sqrt()
     zero = cosine.detach() * 0
     losses = where(target == 1, 1.0 - cosine, zero) + where(target == -1, (cosine - margin).clip(0.0), zero)
@@ -170,7 +167,7 @@ def multi_margin_loss(
     others[np.arange(count), chosen] = False
     terms = (margin - scores[np.arange(count), chosen].unsqueeze(1) + scores).clip(0.0)
     terms = terms if p == 1 else terms * terms
-    losses = terms.where(scores._like(TensorData(others.reshape(-1), others.shape)), 0.0).sum(1, keepdim=False) * (1 / classes)
+    losses = Tensor.sum(terms.where(scores._like(TensorData(others.reshape(-1), others.shape)), 0.0), 1, keepdim=False) * (1 / classes)
     losses = losses if weight is None else losses * weight[chosen]
     return losses.squeeze(0) if reduction == "none" and input.dims == 1 else reduce_losses(losses, reduction)
 
@@ -189,7 +186,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     """
     check_reduction(reduction, "multilabel_soft_margin_loss")
     losses = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
-    return reduce_losses(losses.mean(losses.dims - 1, keepdim=False), reduction)
+    return reduce_losses(Tensor.mean(losses, losses.dims - 1, keepdim=False), reduction)
 
 
 # Layers

@@ -86,8 +86,8 @@ class Planes(NamedTuple):
     def moments(self, x: Tensor) -> np.ndarray:
         """Return all means followed by all biased variances, computed by tensor operations."""
         grouped, dims = x.detach().reshape(*self.shape, self.length), (self.dim, -1)
-        centered = grouped - grouped.mean(dims)
-        moments = grouped.mean(dims), (centered * centered).mean(dims)
+        centered = grouped - Tensor.mean(grouped, dims)
+        moments = Tensor.mean(grouped, dims), Tensor.mean(centered * centered, dims)
         joined = np.empty(2 * self.num_means)
         call(concatenate, joined, *[x._tensor.array().reshape(-1) for x in moments])
         return joined
@@ -96,7 +96,7 @@ class Planes(NamedTuple):
 def can_fuse(*tensors: Tensor | None) -> bool:
     """Return whether the compiled kernels apply: the first tensor is not empty, and all tensors have the same dtype."""
     first = tensors[0]
-    return first is not None and accepts(first) and first.size > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
+    return first is not None and accepts(first) and first.numel() > 0 and all(x is None or x.dtype == first.dtype for x in tensors)
 
 
 class PlaneNorm(Function):
@@ -148,8 +148,8 @@ class PlaneNorm(Function):
         """The same computation composed of differentiable tensor operations."""
         grouped = x.reshape(*planes.shape, planes.length)
         if own_stats:
-            centered = grouped - grouped.mean((planes.dim, -1))
-            var = (centered * centered).mean((planes.dim, -1))
+            centered = grouped - Tensor.mean(grouped, (planes.dim, -1))
+            var = Tensor.mean(centered * centered, (planes.dim, -1))
         else:
             mean, var = (tensor(values, x.backend, dtype=x.dtype) for values in moments.reshape(2, planes.channels, 1))
             centered = grouped - mean
@@ -192,7 +192,7 @@ class RowNorm(Function):
         ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centered: bool
     ) -> Tensor:
         length, dtype = math.prod(shape), x.dtype
-        rows = x.size // length
+        rows = x.numel() // length
         scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
         shift = constant(np.zeros(length, dtype)) if bias is None else flat(bias)
         settings, moments = np.empty(2 * length + 1, dtype), np.empty(3 * rows, dtype)
@@ -206,7 +206,7 @@ class RowNorm(Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, moments, shape, centered = ctx.saved_values
         length, dtype = math.prod(shape), x.dtype
-        rows, chunks = x.size // length, min(GRADIENT_CHUNKS, x.size // length)
+        rows, chunks = x.numel() // length, min(GRADIENT_CHUNKS, x.numel() // length)
         scale = constant(np.ones(length, dtype)) if weight is None else flat(weight)
         workspace = np.empty(length + len(moments) + 2 * length * chunks, dtype)
         call(concatenate, workspace, scale, moments, constant(np.zeros(2 * length * chunks, dtype)))
@@ -226,8 +226,8 @@ class RowNorm(Function):
     def composed(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...], eps: float, centered: bool) -> Tensor:
         """The same computation composed of differentiable tensor operations."""
         dims = tuple(range(-len(shape), 0))
-        x = x - x.mean(dims) if centered else x
-        return scale_and_shift(x / ((x * x).mean(dims) + eps).sqrt(), weight, bias, shape)
+        x = x - Tensor.mean(x, dims) if centered else x
+        return scale_and_shift(x / (Tensor.mean(x * x, dims) + eps).sqrt(), weight, bias, shape)
 
 
 # Functions
@@ -273,7 +273,7 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise ValueError(f"batch_norm expected running_mean and running_var, or neither, got no {missing}; pass both, or None for both")
     batch = training or running_mean is None
-    if batch and input.size <= channels:
+    if batch and input.numel() <= channels:
         raise ValueError(
             f"batch_norm expected more than one number for each channel in training, got input of shape {input.shape}; "
             "take larger batches, or call eval()"
@@ -477,7 +477,7 @@ class _BatchNorm(Module):
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """A multiplication and an addition per element, as in evaluation."""
-        return 2 * output.size
+        return 2 * output.numel()
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalized input, same shape (N, C, …)."""
@@ -541,7 +541,7 @@ class _SampleNorm(Module):
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Per element: two additions into sums, a subtraction, a square and a multiplication, and another multiplication with a weight."""
-        return (5 + (self.weight is not None)) * output.size
+        return (5 + (self.weight is not None)) * output.numel()
 
     def _weights(self) -> tuple[Tensor | None, Tensor | None]:
         """Return the values of weight and bias, or None."""

@@ -31,7 +31,7 @@ class ConstantPad(Function):
         out = a.zeros(shape)
         if value:
             call(fill, out._tensor._storage, value)
-        if a.size:
+        if a.numel():
             a.f.id_map(a, a._like(basic_view(out._tensor, inside)))
         return out
 

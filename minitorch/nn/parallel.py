@@ -297,7 +297,7 @@ def _assign(values: Sequence[Tensor], cap: float) -> list[list[int]]:
     sizes: dict[Any, float] = {}
     for index in reversed(range(len(values))):
         value = values[index]
-        kind, size = (compute_dtype(value.dtype), value.backend), value.size * compute_dtype(value.dtype).itemsize
+        kind, size = (compute_dtype(value.dtype), value.backend), value.numel() * compute_dtype(value.dtype).itemsize
         if kind not in open_buckets or sizes[kind] + size > cap:
             open_buckets[kind], sizes[kind] = [], 0.0
             buckets.append(open_buckets[kind])

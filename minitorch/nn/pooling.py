@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,9 @@ from minitorch.kernels.pool import flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
 from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
 
 Pair = tuple[int, int]
 """Height and width."""
@@ -46,7 +43,7 @@ def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     geometry = PoolGeometry.of(input, kernel_size, stride, padding, "max_pool2d")
     if accepts(input):
         return MaxPool.apply(input, geometry)
-    return stack(geometry.window_elements(input, -math.inf)).max(0, keepdim=False).clone()  # never a view of another result
+    return Tensor.max(stack(geometry.window_elements(input, -math.inf)), 0, keepdim=False).clone()  # never a view of another result
 
 
 def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
@@ -115,7 +112,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     rows, columns = (
         [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)] for size, count in zip(own, out, strict=True)
     )
-    cells = [input[:, :, row, column].reshape(*input.shape[:2], -1).max(2, keepdim=False) for row in rows for column in columns]
+    cells = [Tensor.max(input[:, :, row, column].reshape(*input.shape[:2], -1), 2, keepdim=False) for row in rows for column in columns]
     return stack(cells, 2).reshape(*input.shape[:2], *out)
 
 
@@ -130,7 +127,7 @@ def _adaptive_mean(x: Tensor, dim: int, count: int) -> Tensor:
     """Return the means of count windows that cover a dimension."""
     length, before = x.shape[dim], (slice(None),) * dim
     windows = [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
-    return cat([x[(*before, window)].mean(dim) for window in windows], dim)
+    return cat([Tensor.mean(x[(*before, window)], dim) for window in windows], dim)
 
 
 def max_pool1d(input: Tensor, kernel_size: int, stride: int | None = None, padding: int = 0) -> Tensor:

@@ -322,7 +322,7 @@ class Recurrence(Function):
         return (
             input_gates._like(contiguous_copy(grads[:, 0], input_gates.shape)),
             grad_hidden_gates.t() @ hidden,
-            None if bias is None else grad_hidden_gates.sum(0, keepdim=False),
+            None if bias is None else Tensor.sum(grad_hidden_gates, 0, keepdim=False),
             None,
             *[input_gates._like(contiguous_copy(numbers, (samples, size))) for numbers in grad_initial],
         )
@@ -351,7 +351,7 @@ def recurrence(input_gates: Tensor, weight: Tensor, bias: Tensor | None, kind: s
         Shape (L, states, N, H).
     """
     same_dtype = all(x is None or x.dtype == input_gates.dtype for x in (weight, bias, *states))
-    run = Recurrence.apply if accepts(input_gates) and input_gates.size and same_dtype else Recurrence.composed
+    run = Recurrence.apply if accepts(input_gates) and input_gates.numel() and same_dtype else Recurrence.composed
     return run(input_gates, weight, bias, kind, *states)
 
 
@@ -405,7 +405,7 @@ class _Recurrent(Module):
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations for each weight and each sequence element."""
         elements = args[0].size // self.input_size
-        return 2 * elements * sum(x.value.size for name, x in self._parameters.items() if name.startswith("weight"))
+        return 2 * elements * sum(x.value.numel() for name, x in self._parameters.items() if name.startswith("weight"))
 
     def _run(self, input: Tensor, states: tuple[Tensor, ...] | None) -> tuple[Tensor, States]:
         """Return the last layer's hidden states, in the layout of input, and the final states, each (num_layers · directions, N, H)."""
@@ -576,7 +576,7 @@ class _Cell(Module):
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations for each weight and each sample."""
-        return 2 * args[0].size // self.input_size * (self.weight_ih.value.size + self.weight_hh.value.size)
+        return 2 * args[0].numel() // self.input_size * (self.weight_ih.value.numel() + self.weight_hh.value.numel())
 
     def _step(self, input: Tensor, states: tuple[Tensor, ...] | None) -> States:
         """Return the states after one step, in the layout of input."""

@@ -85,7 +85,7 @@ def _rows(model: Node) -> list[tuple[Node, Row]]:
     for name, module in walk(model, "", set()):
         row = Row(f"{name} {type(module).__name__}".strip())
         for parameter in module._parameters.values():
-            row.parameters += 0 if id(parameter) in counted else parameter.value.size
+            row.parameters += 0 if id(parameter) in counted else parameter.value.numel()
             counted.add(id(parameter))
         rows.append((module, row))
     return rows
@@ -149,7 +149,7 @@ def _tensors(output: Any) -> Iterator[Tensor]:
 
 
 def _bytes(x: Tensor) -> int:
-    return x.size * x.dtype.itemsize
+    return x.numel() * x.dtype.itemsize
 
 
 # Formatting
@@ -164,7 +164,7 @@ def _table(rows: list[Row], model: Node, inputs: list[Tensor]) -> str:
         lines.append(_line(row.label, shape, f"{row.parameters:,}" if row.parameters else "-", f"{row.flops:,}" if row.flops else "-"))
     values = [parameter.value for parameter in {id(parameter): parameter for parameter in model.parameters()}.values()]
     buffers = [value for _, module in walk(model, "", set()) for _, value, _ in own_buffers(module)]
-    trained = sum(value.size for value in values if value.requires_grad)
+    trained = sum(value.numel() for value in values if value.requires_grad)
     parts = {
         "parameters": sum(map(_bytes, values)),
         "buffers": sum(map(_bytes, buffers)),

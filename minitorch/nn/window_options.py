@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from minitorch.core.recording import constant
 from minitorch.nn.padding import pad
 from minitorch.nn.pooling import avg_pool2d, check_window_sizes
 from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
 
 
 def window_count(length: int, kernel: int, step: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -76,10 +74,10 @@ def max_pool2d_with_indices(
     )
     windows = padded[:, :, rows[:, None, :, None], columns[None, :, None, :]].reshape(*input.shape[:2], *counts, -1)
     places = (rows - border[0])[:, None, :, None] * width + (columns - border[1])[None, :, None, :]
-    chosen = windows.detach().argmax(4, keepdim=False).to_numpy().astype(np.int64)
+    chosen = Tensor.argmax(windows.detach(), 4, keepdim=False).to_numpy().astype(np.int64)
     numbers = np.take_along_axis(np.broadcast_to(places.reshape(*counts, -1), windows.shape), chosen[..., None], -1)[..., 0]
     indices = input._like(TensorData(np.ascontiguousarray(numbers).reshape(-1), numbers.shape))
-    return windows.max(4, keepdim=False), indices
+    return Tensor.max(windows, 4, keepdim=False), indices
 
 
 def max_unpool2d(input: Tensor, indices: Tensor, output_size: tuple[int, int]) -> Tensor:
@@ -103,8 +101,8 @@ def max_unpool2d(input: Tensor, indices: Tensor, output_size: tuple[int, int]) -
     places = indices.to_numpy().reshape(B * C, H * W)
     if places.size and not (places.min() >= 0 and places.max() < height * width):
         raise ValueError(f"max_unpool2d expected positions from 0 to {height * width - 1}, got {places.min()} to {places.max()}")
-    source = np.full((B * C, height * width), input.size)  # that of the zero
-    source[np.arange(B * C)[:, None], places] = np.arange(input.size).reshape(places.shape)
+    source = np.full((B * C, height * width), input.numel())  # that of the zero
+    source[np.arange(B * C)[:, None], places] = np.arange(input.numel()).reshape(places.shape)
     return cat([input.reshape(-1), input.zeros((1,))])[source].reshape(B, C, height, width)
 
 

@@ -68,7 +68,7 @@ class ScatterAdd(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, Tensor]:
         (numbers,) = ctx.saved_values
-        return grad_output, None, Select.apply(grad_output.reshape(grad_output.size), (numbers,))
+        return grad_output, None, Select.apply(grad_output.reshape(grad_output.numel()), (numbers,))
 
 
 class Put(Function):

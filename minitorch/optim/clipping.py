@@ -149,7 +149,7 @@ def _gradient_norm(gradient: Any, norm_type: float) -> float:
     """The norm of one gradient."""
     if not is_tensor(gradient):
         return abs(gradient)
-    if not gradient.size:
+    if not gradient.numel():
         return 0.0
     magnitudes = abs(gradient.detach())
     if norm_type == math.inf:
