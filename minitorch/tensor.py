@@ -118,8 +118,8 @@ class Tensor(TensorBase):
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
         """A tensor of the same kind on the same backend, without the checks of the constructor."""
         made = new(self._plain)
-        made.backend = made.f = backend = backend or self.backend
-        made._tensor = backend.ops.place(data) if backend.cuda else data
+        made.backend = made.f = used = backend or self.backend
+        made._tensor = used.ops.place(data) if used.cuda else data
         made.history = history
         made.grad = made._name = made._hooks = None
         return made
@@ -324,7 +324,9 @@ class Tensor(TensorBase):
             dtype = promote_scalar(dtype, b)
             try:
                 data = TensorData.empty((), dtype)
-                data._storage[0] = b if dtype is float64 or (dtype is float32 and abs(b) < FLOAT32_OVERFLOW) else cast_scalar(b, dtype)
+                data._storage[0] = (
+                    b if dtype is float64 or (dtype is float32 and math.fabs(b) < FLOAT32_OVERFLOW) else cast_scalar(b, dtype)
+                )
                 constant(data._storage)
                 return self._like(data)
             except OverflowError:
@@ -448,6 +450,7 @@ class Tensor(TensorBase):
         if self.history is None or self.history.last_fn is not None:
             raise RuntimeError("only a leaf keeps its gradient, but this tensor was computed or is a constant; see register_hook")
         x = apply_hooks(self, unbroadcast(x, self, "accumulate_derivative got"))
+        x = x if x._plain is self._plain else self._like(x._tensor, x.history)
         self.grad = x.f.id_map(x) if self.grad is None else self.grad + x  # a copy: other tensors may share the storage
 
     def chain_rule(self, d_output: Tensor) -> Iterable[tuple[Tensor, Tensor]]:

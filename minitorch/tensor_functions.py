@@ -13,7 +13,7 @@ from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.dtypes import comparison_dtype
 from minitorch.core.tensor_base import Tensor, TensorBase
-from minitorch.tensor_data import IndexingError
+from minitorch.tensor_data import IndexingError, version_counter
 
 
 class Function:
@@ -34,15 +34,18 @@ class Function:
             RuntimeError: If the tensors have different backends.
             IndexingError: If their shapes are incompatible.
         """
-        backend, tensors, recorded = None, 0, False
+        backend, tensors, recorded, mixed = None, 0, False, False
         for arg in args:
             if isinstance(arg, TensorBase):
                 tensors += 1
                 if arg.history is not None:
                     recorded = True
                 if backend is None:
-                    backend = arg.backend
-                elif arg.backend is not backend and arg.backend.ops is not backend.ops:
+                    backend, like = arg.backend, arg
+                    continue
+                if arg._plain is not like._plain:
+                    mixed, like = True, arg if issubclass(arg._plain, like._plain) else like
+                if arg.backend is not backend and arg.backend.ops is not backend.ops:
                     raise RuntimeError(
                         f"{cls.__name__} expected tensors of one backend, got {backend.name} and {arg.backend.name}; "
                         "move one of them: x.to(y.backend)"
@@ -55,6 +58,7 @@ class Function:
         ctx = TensorContext.__new__(TensorContext)  # saves the call of __init__ in every operation
         ctx.fn, ctx.args, ctx.no_grad, ctx._saved = cls, args, not recorded, ()
         if recorded:
+            ctx.recorded_at = next(version_counter)
             grad_mode.enabled = False  # the function is recorded, not the calls within forward
         try:
             out = cls.forward(ctx, *args)
@@ -65,6 +69,8 @@ class Function:
                 grad_mode.enabled = True
         if not isinstance(out, TensorBase):
             raise TypeError(f"{cls.__name__}.forward expected to return a Tensor, got {out!r}")
+        if mixed:  # of the class and of a subclass: the result is one of the subclass
+            out = like._like(out._tensor, out.history, out.backend)
         if not recorded:
             for arg in args:
                 if arg is out:  # a new tensor: changing its name, for example, must not change the argument's

@@ -392,7 +392,8 @@ INDICES = [
 OPS = [*ELEMENTWISE, *SELECTIONS, *REDUCTIONS, *LAYOUTS, *INDICES]
 
 ELSEWHERE = {
-    "what a tensor is": "Tensor.make Tensor.zeros Tensor.tuple Tensor.stride Tensor.storage_offset Tensor.is_contiguous Tensor.__init__",
+    "what a tensor is": "Tensor.make Tensor.zeros Tensor.numel Tensor.tuple Tensor.stride Tensor.storage_offset Tensor.is_contiguous "
+    "Tensor.__init__",
     "autograd, in core/test_gradients": "Tensor.requires_grad_ Tensor.is_leaf Tensor.is_constant Tensor.zero_grad_ Tensor.register_hook "
     "Tensor.accumulate_derivative Tensor.chain_rule Tensor.backward grad_check grad_central_difference",
     "conversions, in core/test_conversion": "Tensor.item Tensor.tolist Tensor.numpy Tensor.to_numpy Tensor.__float__ Tensor.__int__ "

@@ -18,6 +18,7 @@ import minitorch.core.creation as creation
 from minitorch.autodiff import Context, History, topological_sort
 from minitorch.autograd.double_backward import Alias
 from minitorch.autograd.engine import RULES, OutputGroup, input_gradients
+from minitorch.autograd.in_place import restore_past
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.gradients import apply_hooks
 from minitorch.tensor import Tensor
@@ -250,6 +251,7 @@ def collect_gradients(outputs: Sequence[Tensor], seeds: Sequence[Tensor], stops:
 
     for y, seed in zip(outputs, seeds, strict=True):
         arrive(y, seed)
+    restore_past(*outputs)
     for node in topological_sort(OutputGroup(outputs))[1:]:  # type: ignore[arg-type]  # all that it is asked for is its history
         gradient = gradients.pop(node, None)
         if gradient is None:

@@ -75,8 +75,7 @@ class Traced(TensorBase):
 
     def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
         """See `Tensor._like`."""
-        kind: Any = type(self)
-        made = kind(data, history, None, backend or self.backend)
+        made = super()._like(data, history, backend)  # type: ignore[misc]  # it stands before a Tensor among the bases
         if history is not None:
             made._tensor = share_storage(TracedData, made._tensor)
         return made
@@ -85,7 +84,16 @@ class Traced(TensorBase):
 @cache
 def traced_class(kind: type[Tensor]) -> type[Tensor]:
     """`Tensor`, or a subclass of it, with `Traced`."""
-    return type(f"Traced{kind.__name__}", (Traced, kind), {"__slots__": ()})
+    made: Any = type(f"Traced{kind.__name__}", (Traced, kind), {"__slots__": ()})
+    made._plain = made
+    return made
+
+
+def of_kind(kind: type[Tensor], data: TensorData, history: History | None, backend: TensorBackend) -> Tensor:
+    """A tensor of a class."""
+    blank = object.__new__(kind)
+    blank.backend = backend
+    return blank._like(data, history)
 
 
 class Alias(Function):
@@ -102,9 +110,8 @@ class Alias(Function):
 
 def trace_tensor(x: Any) -> Tensor:
     """A traced alias of x."""
-    kind: Any = type(x) if isinstance(x, Traced) else traced_class(type(x))
-    history = Alias.apply(x).history
-    return kind(x._tensor if history is None else share_storage(TracedData, x._tensor), history, None, x.backend)
+    kind = type(x) if isinstance(x, Traced) else traced_class(x._plain)
+    return of_kind(kind, x._tensor, Alias.apply(x).history, x.backend)
 
 
 def untrace_tensor(x: Any) -> Any:
@@ -113,7 +120,7 @@ def untrace_tensor(x: Any) -> Any:
         return x
     history = None if x.history is None else History(Alias, TensorContext(Alias, (x,), False), [x])
     kind: Any = type(x).__bases__[1]
-    return kind(share_storage(TensorData, x._tensor), history, None, x.backend)
+    return of_kind(kind, share_storage(TensorData, x._tensor), history, x.backend)
 
 
 def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.double_backward import Alias, NotDifferentiable, OnceDifferentiable, trace_backward
+from minitorch.autograd.in_place import restore_past
 from minitorch.core.context import TensorContext, grad_mode, no_grad
 from minitorch.core.dtypes import promote_to_float
 from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
@@ -148,6 +149,7 @@ def run_backward(
     """
     if create_graph:
         load_rules()
+    restore_past(*outputs)
     order: list[Tensor] = topological_sort(OutputGroup(outputs))[1:]  # type: ignore[arg-type]  # all that it is asked for is its history
     wanted = None if inputs is None else set(inputs)
     leading = {node for node in order if node.history.last_fn is not None} if wanted is None else nodes_leading_to(wanted, order)

@@ -95,7 +95,6 @@ class Compiled:
 
     def __init__(self, fn: Callable[..., Any], fallback: str, check: bool, check_every: int, max_recordings: int, fuse: bool) -> None:
         self.fn = fn
-        self._function = self._as_function_of_tensors()
         self.recorded = self.replayed = 0
         self._options = {"fallback": fallback, "check": check, "check_every": check_every, "max_recordings": max_recordings, "fuse": fuse}
         self._check, self._check_every, self._fuse = check, check_every, fuse
@@ -107,10 +106,6 @@ class Compiled:
         if not hasattr(fn, "forward"):
             functools.update_wrapper(self, fn, updated=())
         _all.add(self)
-
-    def _as_function_of_tensors(self) -> Callable[..., Any]:
-        """What is recorded: fn as a function of the engine's tensors."""
-        return self.fn
 
     @property
     def name(self) -> str:
@@ -176,12 +171,12 @@ class Compiled:
         if latest is not None and not kwargs and active.recorder is None and latest.take(args):
             return self._run(latest, args, kwargs, args)
         if self._eager or active.recorder is not None or current.is_checking:
-            return self._function(*args, **kwargs)  # a compiled function around it records this call as well
+            return self.fn(*args, **kwargs)  # a compiled function around it records this call as well
         tensors: list[Any] = []
         key = argument_key((args, kwargs), tensors)
         recording, why = self._find(key, tensors)
         if recording is None:
-            return self._function(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
+            return self.fn(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
         return self._run(recording, args, kwargs, tensors)
 
     def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
@@ -248,7 +243,7 @@ class Compiled:
                 return self._give_up(reason, None, args, kwargs)
             recording = None
             try:
-                recording = Recording(self._function, (args, kwargs), self.name)
+                recording = Recording(self.fn, (args, kwargs), self.name)
                 recording.unseen = Unseen(tensors, recording.guards.tensors)
                 result = recording.record(tensors)
                 recording.prepare()
@@ -293,7 +288,7 @@ class Compiled:
         self._recordings.clear()
         self._latest = None
         warnings.warn(f"{self.name} runs as it is, because it cannot be compiled: {reason}", RuntimeWarning, stacklevel=frames_to_caller())
-        return self._function(*args, **kwargs)
+        return self.fn(*args, **kwargs)
 
     def _checked(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
         """Replay, compare with the function itself, and return what the function returned.

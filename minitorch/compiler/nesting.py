@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from minitorch.autodiff import LEAF
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import TensorData
 
 
-class TensorHolder:
-    """An object around a tensor: a Tensor of `minitorch.torch`.
-
-    Attributes:
-        _engine: The tensor.
-        _of: Makes an object around a tensor.
-    """
-
-    __slots__ = ("_engine",)
-
-    _of: ClassVar[Callable[[Any], Any]]
-
-
-def tensor_of(value: Any) -> Any:
-    """The tensor in a TensorHolder; anything else unchanged."""
-    return value._engine if isinstance(value, TensorHolder) else value
+def kind_of(x: Any) -> Any:
+    """A tensor without data, of the kind of x and on its backend: its `_like` makes further ones."""
+    made = object.__new__(x._plain)
+    made.backend = x.backend
+    return made
 
 
 class Place(int):

@@ -14,12 +14,12 @@ from minitorch.compiler.nesting import (
     Place,
     fill_places,
     is_expanded,
+    kind_of,
     layout_of,
     map_tensors,
     outline,
     same_layout,
     storage_of,
-    tensor_of,
 )
 from minitorch.compiler.planner import Plan
 from minitorch.compiler.recorder import NotRecordable, Recorder, base_of, key_of
@@ -120,8 +120,8 @@ class Recording(ReplayedProgram):
             and self._result == tuple(map(Place, range(len(outputs))))
             and all(type(part) is Place for part in self._result)
         )
-        self._outputs = [(self.recorder.view(x._tensor), x.backend) for x in outputs]
-        self._gradients = [None if g is None else (self.recorder.view(g._tensor), g.backend) for g in gradients]
+        self._outputs = [(self.recorder.view(x._tensor), kind_of(x)) for x in outputs]
+        self._gradients = [None if g is None else (self.recorder.view(g._tensor), kind_of(g)) for g in gradients]
         kept = [view for view, _ in self._outputs] + [pair[0] for pair in self._gradients if pair]
         kept += [view for _, view in self._grads if view] + [view for _, _, view, _ in self._attributes]
         self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
@@ -252,7 +252,7 @@ class Recording(ReplayedProgram):
                     raise NotRecordable(f"the function keeps a tensor with gradients as {path}; keep x.detach(), or return it")
                 if old is not None and self._is_used(old):
                     raise NotRecordable(f"the function replaces {path}, which it reads; pass it as an argument and return the new one")
-                self._attributes.append((module, name, self.recorder.view(x._tensor), x.backend))
+                self._attributes.append((module, name, self.recorder.view(x._tensor), kind_of(x)))
                 self.guards.forget(vars(module), name)
         changed = self.guards.changed_by_python()
         if changed:
@@ -303,8 +303,8 @@ def _is_live(x: Any) -> bool:
 def _tensor_attributes(guards: Guards) -> dict[tuple[int, str], tuple[Any, str, Any]]:
     """The attributes of modules that are tensors, by module and name."""
     return {
-        (id(module), name): (module, name, tensor_of(value))
+        (id(module), name): (module, name, value)
         for module in guards.modules
         for name, value in vars(module).items()
-        if isinstance(tensor_of(value), TensorBase)
+        if isinstance(value, TensorBase)
     }

@@ -14,7 +14,7 @@ from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
 from minitorch.compiler.guard_check import CheckWriter
 from minitorch.compiler.guards import DIFFERS, Guards
-from minitorch.compiler.nesting import COMPUTED, TensorHolder, copy_numbers, fill_places, storage_of
+from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
 from minitorch.compiler.planner import Plan, plan_memory
 from minitorch.compiler.program import Call, bind, run
@@ -257,24 +257,23 @@ class ReplayedProgram:
             tensors[number].grad = None
         for x, number, view in self._graded:
             leaf: Any = x if number is None else tensors[number]
-            leaf.grad = self._copy_out(view, x.backend)
+            leaf.grad = self._copy_out(view, x)
         if self._versions:
             tick = next(version_counter)
             for version in self._versions:
                 version[0] += 1
                 version[1] = tick
-        for module, name, view, backend in self._attributes:
-            held, made = vars(module).get(name), self._copy_out(view, backend)
-            setattr(module, name, type(held)._of(made) if isinstance(held, TensorHolder) else made)
+        for module, name, view, kind in self._attributes:
+            setattr(module, name, self._copy_out(view, kind))
 
-    def _copy_out(self, view: View, backend: Any) -> Tensor:
-        """A new tensor with the numbers of a buffer."""
+    def _copy_out(self, view: View, kind: Tensor) -> Tensor:
+        """A new tensor with the numbers of a buffer; see `kind_of`."""
         array = view.buffer.array
         if type(array) is np.ndarray and view.buffer in self._whole:  # without the path through the backend, which takes longer
             data = TensorData.empty(view.shape, array.dtype)
             data._storage[:] = array if data.size == array.size else array[view.offset : view.offset + data.size]
-            return Tensor(data, None, None, backend)
-        return Tensor(self._data(view), backend=backend).clone()
+            return kind._like(data)
+        return kind._like(self._data(view)).clone()
 
     def _data(self, view: View) -> TensorData:
         array = view.buffer.array
@@ -285,7 +284,7 @@ class ReplayedProgram:
     def _results(self, output: Tensor | None, tensors: Sequence[Tensor]) -> Any:
         """The function's result; `output` in the place of the first one, which has gradients."""
         made = [] if output is None else [output]
-        made += [self._copy_out(view, backend) for view, backend in self._outputs[len(made) :]]
+        made += [self._copy_out(view, kind) for view, kind in self._outputs[len(made) :]]
         return tuple(made) if self._is_tuple else fill_places(self._result, made, tensors)
 
     def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.nesting import TensorHolder
 from minitorch.compiler.recorder import NotRecordable
 from minitorch.core.backend import TensorBackend
 from minitorch.core.tensor_base import TensorBase
@@ -104,9 +103,6 @@ class Scan:
         elif isinstance(value, Parameter):
             self.parameters.append((value, value.value, path))
             self._scan(value.value, path, depth)
-        elif isinstance(value, TensorHolder):
-            self.attributes.append((value, "_engine", value._engine, path))
-            self._scan(value._engine, path, depth)
         elif isinstance(value, np.ndarray):
             if value.dtype.kind != "O":
                 self.arrays.append((value, sample(value).copy(), path))

@@ -55,9 +55,10 @@ class TensorContext(Context):
     Attributes:
         fn: The function.
         args: Its arguments.
+        recorded_at: The version counter when the call was recorded.
     """
 
-    __slots__ = ("_saved", "_saved_at", "args", "fn")
+    __slots__ = ("_saved", "_saved_at", "args", "fn", "recorded_at")
 
     def __init__(self, fn: type, args: Sequence[Any] = (), no_grad: bool | None = None) -> None:
         self.fn, self.args = fn, args

@@ -22,6 +22,7 @@ class TensorBase:
         to: Any
         zeros: Any
         _like: Any
+        _plain: Any
 
 
 Tensor: TypeAlias = Any

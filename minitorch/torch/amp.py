@@ -6,7 +6,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 import minitorch.optim.grad_scaler as engine
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import as_torch
 
 
 class autocast(ContextDecorator):
@@ -72,7 +72,7 @@ class GradScaler(engine.GradScaler):
         """
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(map(self.scale, outputs))
-        return wrap(super().scale(outputs._engine if isinstance(outputs, Tensor) else outputs))
+        return as_torch(super().scale(outputs))
 
     def step(self, optimizer: Any) -> None:  # type: ignore[override]  # it returns nothing, as in PyTorch
         """Unscale the gradients if `unscale_` has not, then take a step, unless a gradient is infinite or NaN.
@@ -83,7 +83,7 @@ class GradScaler(engine.GradScaler):
         super().step(optimizer)
 
     def _value_of(self, parameter: Any) -> Any:
-        return parameter._engine
+        return parameter
 
     def _skip(self, optimizer: Any) -> None:
         """The gradients stay until `zero_grad`."""

@@ -36,11 +36,6 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return Add.apply(a, Neg.apply(b if alpha == 1 else b * alpha))
 
 
-def rsub(input: Any, other: Any) -> Tensor:
-    """other - input."""
-    return sub(other, input)
-
-
 def mul(input: Any, other: Any) -> Tensor:
     """input · other."""
     return Mul.apply(*promote(input, other))
@@ -63,11 +58,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         raise ValueError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
     quotient = Div.apply(*promote(input, other, float_result_type(input, other)))
     return quotient if rounding_mode is None else cast(Trunc.apply(quotient), result_type(input, other))
-
-
-def rdiv(input: Any, other: Any) -> Tensor:
-    """other / input."""
-    return div(other, input)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minitorch.compiler.compiled as engine
-from minitorch.compiler.nesting import outline
-from minitorch.compiler.recorder import NotRecordable
 from minitorch.torch.promotion import get_default_dtype
-from minitorch.torch.tensor import unwrap, wrap
 
 RECORDINGS = 8
 """How many recordings of a function are kept, for different shapes, before it runs as it is."""
@@ -61,9 +58,7 @@ class Compiled(engine.Compiled):
     _way_out = "leave out fullgraph"
     _more = "Call it with fewer shapes, such as batches of one size: drop_last=True"
 
-    def _as_function_of_tensors(self) -> Callable[..., Any]:
-        self._dtype = get_default_dtype()
-        return functools.partial(call_with_tensors, self.fn)
+    _dtype = None  # the default dtype of the recordings
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay a recording that fits, or record the call."""
@@ -71,23 +66,10 @@ class Compiled(engine.Compiled):
             return self.fn(*args, **kwargs)
         if self._dtype is not get_default_dtype():
             self._forget_all()
-        return wrap(super().__call__(*unwrap(args), **unwrap(kwargs)))
+        return super().__call__(*args, **kwargs)
 
     def _forget_all(self) -> None:
         """Record anew: new tensors of the function have another dtype now."""
         with self._lock:
             self._recordings.clear()
             self.__dict__.update(_latest=None, _dtype=get_default_dtype())
-
-
-def call_with_tensors(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of Tensors with the engine's tensors.
-
-    Raises:
-        NotRecordable: If it changes a list, a dictionary or the history of an argument: what it is given is a copy.
-    """
-    given = wrap((args, kwargs))
-    result = fn(*given[0], **given[1])
-    if outline(unwrap(given)) != outline((args, kwargs)):
-        raise NotRecordable("the function changes its arguments, a list or dictionary, which a replay would not repeat; return it")
-    return unwrap(result)

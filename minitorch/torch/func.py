@@ -12,6 +12,7 @@ from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.autograd import functional
 from minitorch.torch.autograd.gradients import as_tuple
 from minitorch.torch.autograd.gradients import grad as gradients
+from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.tensor import Tensor, lift
 
 _stack_tensors = lift(shapes.stack)
@@ -71,7 +72,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         numbers, chosen = _split(args, argnums)
         tensors = list(_tensors_in(chosen))
-        recorded = any(x._engine.history is not None for x in tensors)
+        recorded = any(x.history is not None for x in tensors)
         leaves = functional._leaves(tuple(tensors), True)
         out = func(*_with(args, numbers, _filled(chosen, iter(leaves))), **kwargs)
         value, aux = out if has_aux else (out, None)
@@ -110,12 +111,12 @@ def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., 
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         return tuple(gradients(outputs, leaves, given, retain_graph=True, create_graph=True, materialize_grads=True))  # type: ignore
 
-    return functional._constants(outputs, any(x._engine.history is not None for x in primals)), pull
+    return functional._constants(outputs, any(x.history is not None for x in primals)), pull
 
 
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> tuple[Any, Any]:
     """The value of a function, and the product of its Jacobian with a vector."""
-    return functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(x._engine.history is not None for x in primals))
+    return functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(x.history is not None for x in primals))
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -124,7 +125,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         numbers, chosen = _split(args, argnums)
-        recorded = any(x._engine.history is not None for x in chosen)
+        recorded = any(x.history is not None for x in chosen)
 
         def of_chosen(*xs: Tensor) -> Any:
             return func(*_with(args, numbers, xs), **kwargs)
@@ -255,17 +256,21 @@ def functional_call(module: Any, parameters_and_buffers: Mapping[str, Tensor], a
         KeyError: If the module has no parameter or buffer of a name.
     """
     own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
-    before = []
+    for name in parameters_and_buffers:
+        if name not in own:
+            raise KeyError(f"{type(module).__name__} has no parameter or buffer {name!r}; it has {', '.join(own)}")
+    others = {id(own[name]): value for name, value in parameters_and_buffers.items()}
+    places = [(part._parameters, name) for part in module.modules() for name in part._parameters]
+    places += [(part.__dict__, name) for part in module.modules() for name in part._buffers]
+    before = [(place, name, place[name]) for place, name in places if id(place[name]) in others]
     try:
-        for name, value in parameters_and_buffers.items():
-            if name not in own:
-                raise KeyError(f"{type(module).__name__} has no parameter or buffer {name!r}; it has {', '.join(own)}")
-            before.append((own[name], own[name]._engine))
-            own[name]._engine = value._engine
+        for place, name, x in before:
+            value = others[id(x)]  # a view of it has the type of a parameter and leads gradients back to it
+            place[name] = Parameter._of(value.view(value.shape)) if isinstance(x, Parameter) else value
         return module(*(() if args is None else as_tuple(args)), **(kwargs or {}))
     finally:
-        for x, engine in reversed(before):
-            x._engine = engine
+        for place, name, x in before:
+            place[name] = x
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -26,7 +26,7 @@ def integers(like: Tensor, values: np.ndarray) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather`, after all other dimensions are broadcast; without dim of the flattened tensor."""
     if dim is None:
-        return gather(input.reshape(input.size), 0, indices.reshape(indices.size))
+        return gather(input.reshape(input.numel()), 0, indices.reshape(indices.numel()))
     dim = input._normalize_dim(dim)
     around = [[size for i, size in enumerate(x.shape) if i != dim] for x in (input, indices)]
     shape = np.broadcast_shapes(*map(tuple, around))
@@ -207,5 +207,5 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the lower one of two; with dim the values and their indices."""
     if dim is None:
-        return kthvalue(input.reshape(input.size), (input.size + 1) // 2).values
+        return kthvalue(input.reshape(input.numel()), (input.numel() + 1) // 2).values
     return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)

@@ -29,7 +29,7 @@ def targets_of(*targets: Any) -> list[Any]:
     """
     found: list[Any] = []
     for given in targets:
-        tensor = getattr(given, "_engine", given)
+        tensor = given
         if isinstance(tensor, EngineTensor):
             found += [tensor.backend, tensor.dtype]
         elif given is not None:

@@ -12,7 +12,7 @@ from minitorch.torch.promotion import get_default_dtype
 
 def represent(x: Any) -> str:
     """The text of a Tensor: its elements with four decimals, and what differs from the defaults."""
-    values = printable(x._engine._tensor.array())
+    values = printable(x._tensor.array())
     text = np.array2string(values, separator=", ", prefix="tensor(", threshold=1000, formatter=formatter(values))
     notes = [f"size={tuple(x.shape)}"] if not x.numel() and x.dim() != 1 else []
     if x.dtype not in (int64, bool_, get_default_dtype()) or (not x.numel() and not is_float(x.dtype)):

@@ -26,8 +26,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         raise ValueError(f"matmul expected inner sizes that are equal, got shapes {left} and {right}; transpose one of them")
     if len(left) > 1 and len(right) > 1:
         return MatMul.apply(a, b)
-    rows = a if a.dims > 1 else a.view(1, a.size)
-    columns = b if b.dims > 1 else b.reshape(b.size, 1)
+    rows = a if a.dims > 1 else a.view(1, a.numel())
+    columns = b if b.dims > 1 else b.reshape(b.numel(), 1)
     out = rows @ columns
     if a.dims == 1:
         out = out.squeeze(-2)
@@ -55,7 +55,7 @@ mm, bmm, mv, dot = of_dims(2, 2, "mm"), of_dims(3, 3, "bmm"), of_dims(2, 1, "mv"
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Products of every element of one vector with every element of another."""
     a, b = promote(input, vec2)
-    return a.view(a.size, 1) * b.view(1, b.size)
+    return a.view(a.numel(), 1) * b.view(1, b.numel())
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -192,8 +192,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     columns = [dim for dim in range(b.dims) if dim not in second]
     inner_size = int(np.prod([a.shape[dim] for dim in first], dtype=int))
     shape = [a.shape[dim] for dim in rows] + [b.shape[dim] for dim in columns]
-    left = (a.permute(*rows, *first) if a.dims else a).reshape(-1, inner_size) if a.size else a.reshape(0, inner_size)
-    right = (b.permute(*second, *columns) if b.dims else b).reshape(inner_size, -1) if b.size else b.reshape(inner_size, 0)
+    left = (a.permute(*rows, *first) if a.dims else a).reshape(-1, inner_size) if a.numel() else a.reshape(0, inner_size)
+    right = (b.permute(*second, *columns) if b.dims else b).reshape(inner_size, -1) if b.numel() else b.reshape(inner_size, 0)
     return (left @ right).reshape(*shape) if shape else (left @ right).reshape(1).squeeze(0)
 
 

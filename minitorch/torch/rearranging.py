@@ -50,7 +50,7 @@ def flipud(input: Tensor) -> Tensor:
 
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    return input.reshape(input.size)
+    return input.reshape(input.numel())
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -116,13 +116,13 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the third dimension; those of fewer get it."""
-    parts = [x.reshape(1, x.size) if x.dims < 2 else x for x in tensors]
+    parts = [x.reshape(1, x.numel()) if x.dims < 2 else x for x in tensors]
     return shapes.cat([x.unsqueeze(2) if x.dims == 2 else x for x in parts], 2)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the second dimension, those of fewer than two as columns."""
-    return shapes.cat([x.reshape(x.size, 1) if x.dims < 2 else x for x in tensors], 1)
+    return shapes.cat([x.reshape(x.numel(), 1) if x.dims < 2 else x for x in tensors], 1)
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
@@ -143,13 +143,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.zeros((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    numbers = np.array(list(choose(range(input.size), r)), np.int64).reshape(-1, r)
+    numbers = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
     return Select.apply(input, (numbers,))
 
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with several matrices along its diagonal, and 0 elsewhere; a vector counts as a row."""
-    blocks = [x.reshape(1, x.size) if x.dims < 2 else x for x in tensors]
+    blocks = [x.reshape(1, x.numel()) if x.dims < 2 else x for x in tensors]
     width, rows, start = sum(x.shape[1] for x in blocks), [], 0
     for x in blocks:
         parts = [x.zeros((x.shape[0], start)), x, x.zeros((x.shape[0], width - start - x.shape[1]))]
@@ -163,7 +163,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements on a diagonal."""
-    return shapes.diag(input.reshape(input.size), offset)
+    return shapes.diag(input.reshape(input.numel()), offset)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

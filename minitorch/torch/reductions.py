@@ -28,11 +28,11 @@ class Extreme(NamedTuple):
 def reduced(x: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
     """A method of the engine's tensor along dimensions; None and () stand for all."""
     if not x._tensor.shape:
-        return getattr(x.view(1), name)(None, keepdim=False)
+        return getattr(Tensor, name)(x.view(1), None, keepdim=False)
     if dim is None or (type(dim) is not int and isinstance(dim, Sequence) and not dim):
-        out = getattr(x, name)(None, keepdim=False)
+        out = getattr(Tensor, name)(x, None, keepdim=False)
         return out.view(*[1] * x.dims) if keepdim else out
-    return getattr(x, name)(dim, keepdim=keepdim)
+    return getattr(Tensor, name)(x, dim, keepdim=keepdim)
 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -71,9 +71,9 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = 
     """Variance: the sum of squared deviations from the mean, divided by n - correction; 1 by default, 0 without unbiased."""
     by = float(unbiased) if correction is None else correction
     if dim is None or (isinstance(dim, Sequence) and not dim):
-        out = input.view(1).var(None, False, by) if input.dims == 0 else input.var(None, False, by)
+        out = Tensor.var(input if input.dims else input.view(1), None, False, by)
         return out.view(*[1] * input.dims) if keepdim else out
-    return input.var(dim, keepdim, by)
+    return Tensor.var(input, dim, keepdim, by)
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
@@ -171,7 +171,7 @@ def _root(powers: Tensor, p: float) -> Tensor:
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The sum of the elements up to each one along dim."""
     x = input if dtype is None else cast(input, as_dtype(dtype))
-    return x.cumsum(dim) if x.dims else x.view(1).cumsum(0).squeeze(0)
+    return Tensor.cumsum(x, dim) if x.dims else Tensor.cumsum(x.view(1), 0).squeeze(0)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:

@@ -24,7 +24,7 @@ from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.places import Size, backend_of, device
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 STORAGES = {
     "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16", "LongStorage": "int64",
@@ -113,7 +113,7 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
         if id(x) in self.memo:  # type: ignore
             self.write(self.get(self.memo[id(x)][0]))  # type: ignore
             return
-        engine = x._engine
+        engine = x
         if isinstance(x, Parameter):
             data = Tensor._of(engine.detach())
             self._kept.append(data)
@@ -193,7 +193,7 @@ def rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any, requires_g
         raise pickle.UnpicklingError(f"a tensor of shape {shape} that reaches beyond its storage of {len(array)} elements")
     empty = 0 in shape
     layout = (array[:0], shape) if empty else (array[offset:], shape, strides)
-    return wrap(make_tensor(TensorData(*layout), backend, bool(requires_grad)))  # type: ignore
+    return as_torch(make_tensor(TensorData(*layout), backend, bool(requires_grad)))  # type: ignore
 
 
 def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Parameter:
@@ -291,7 +291,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     if file is not f and Path(f).read_bytes()[8:9] == b"{":
         arrays, _ = read_arrays(f)  # type: ignore
         backend = backend_of(map_location)
-        return {name: wrap(make_tensor(TensorData(x.reshape(-1), x.shape), backend, False)) for name, x in arrays.items()}
+        return {name: as_torch(make_tensor(TensorData(x.reshape(-1), x.shape), backend, False)) for name, x in arrays.items()}
     raise pickle.UnpicklingError(
         "torch.load expected PyTorch's zip format or a safetensors file, got another; save it again with a PyTorch of version 1.6 or later"
     )

@@ -27,7 +27,7 @@ def sizes(values: tuple[Any, ...]) -> tuple[int, ...]:
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape; one size may be -1."""
-    return input.reshape(*sizes(shape))
+    return Tensor.reshape(input, *sizes(shape))
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
@@ -40,12 +40,12 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
     wanted = sizes(shape)
-    return input.view(*wanted) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(wanted))
+    return Tensor.view(input, *wanted) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(wanted))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions start_dim to end_dim as one."""
-    return input.flatten(start_dim, end_dim) if input.dims else input.view(1)
+    return Tensor.flatten(input, start_dim, end_dim) if input.dims else input.view(1)
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -59,7 +59,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order, as a view."""
-    return input.permute(*[input._normalize_dim(dim) for dim in sizes(dims)])
+    return Tensor.permute(input, *[input._normalize_dim(dim) for dim in sizes(dims)])
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -74,7 +74,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged, as a view."""
-    return input.transpose(dim0, dim1) if input.dims else input
+    return Tensor.transpose(input, dim0, dim1) if input.dims else input
 
 
 def t(input: Tensor) -> Tensor:
@@ -91,10 +91,15 @@ def t(input: Tensor) -> Tensor:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dimensions of size 1 removed: all, or those named; others stay."""
     if dim is None:
-        return input.squeeze()
+        return Tensor.squeeze(input)
     dims = [input._normalize_dim(each) for each in ((dim,) if isinstance(dim, int) else dim)] if input.dims else []
     shape = [size for i, size in enumerate(input.shape) if i not in dims or size != 1]
-    return input.squeeze([i for i in dims if input.shape[i] == 1]) if len(shape) < input.dims else input
+    return Tensor.squeeze(input, [i for i in dims if input.shape[i] == 1]) if len(shape) < input.dims else input
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A dimension of size 1 inserted, as a view."""
+    return Tensor.unsqueeze(input, dim)
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
@@ -102,7 +107,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
     wanted = list(sizes(shape))
     new = len(wanted) - input.dims
     wanted = [input.shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)]
-    return input.expand(*wanted)
+    return Tensor.expand(input, *wanted)
 
 
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
@@ -122,7 +127,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Each element, or each slice along dim, repeated."""
-    x, dim = (input.reshape(input.size), 0) if dim is None else (input, input._normalize_dim(dim))
+    x, dim = (input.reshape(input.numel()), 0) if dim is None else (input, input._normalize_dim(dim))
     times = repeats._tensor.array() if isinstance(repeats, Tensor) else repeats
     return Select.apply(x, (*(slice(None),) * dim, np.repeat(np.arange(x.shape[dim]), times)))
 
@@ -148,7 +153,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the first dimension, those of one dimension as rows."""
-    return cat([x if x.dims > 1 else x.reshape(1, x.size) for x in tensors])
+    return cat([x if x.dims > 1 else x.reshape(1, x.numel()) for x in tensors])
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
@@ -159,7 +164,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a size along dim, the last one possibly smaller; or of given sizes."""
-    return tuple(tensor.split(split_size_or_sections, dim))
+    return tuple(Tensor.split(tensor, split_size_or_sections, dim))
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -182,13 +187,13 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
     """Elements in reverse order along dimensions, as a copy."""
-    return input.flip(*sizes(numbers if dims is None else (dims,)))
+    return Tensor.flip(input, *sizes(numbers if dims is None else (dims,)))
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along dimensions; those that leave at the end enter at the beginning."""
     if dims is None:
-        return roll(input.reshape(input.size), shifts, 0).reshape(*input.shape)
+        return roll(input.reshape(input.numel()), shifts, 0).reshape(*input.shape)
     for shift, dim in zip(*(((each,) if isinstance(each, int) else each) for each in (shifts, dims)), strict=True):
         dim = input._normalize_dim(dim)
         numbers = np.roll(np.arange(input.shape[dim]), shift)
@@ -207,7 +212,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
     if indexing == "xy" and len(given) > 1:
         given[:2] = given[1::-1]
-    shape = [x.size for x in given]
+    shape = [x.numel() for x in given]
     out = [x.view(*[-1 if i == place else 1 for i in range(len(given))]).expand(*shape) for place, x in enumerate(given)]
     if indexing == "xy" and len(out) > 1:
         out[:2] = out[1::-1]
@@ -246,10 +251,10 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with these numbers on a diagonal; of a matrix, its diagonal."""
     if input.dims == 2:
         return _diagonal(input, diagonal)
-    n = input.size + abs(diagonal)
-    spread = input.view(input.size, 1).expand(input.size, n)
+    n = input.numel() + abs(diagonal)
+    spread = input.view(input.numel(), 1).expand(input.numel(), n)
     rows = np.zeros((n, n), bool)
-    numbers = np.arange(input.size)
+    numbers = np.arange(input.numel())
     rows[numbers + max(-diagonal, 0), numbers + max(diagonal, 0)] = True
     index = np.zeros(n, np.int64)
     index[numbers + max(-diagonal, 0)] = numbers

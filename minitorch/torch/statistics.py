@@ -84,7 +84,7 @@ def cummin(input: Tensor, dim: int) -> Extreme:
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """ln of the sum of e^x up to each element along dim, without overflow."""
     x = pointwise.as_float(input)
-    if not x.dims or not x.size:
+    if not x.dims or not x.numel():
         return x.clone()
     pieces = list(shapes.split(x, 1, dim))
     for i in range(1, len(pieces)):
@@ -156,12 +156,12 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     if not is_float(input.dtype):
         raise TypeError(f"quantile expected floating-point numbers, got {input.dtype.name}; convert them first: x.float()")
     parts = np.asarray(q._tensor.array() if isinstance(q, Tensor) else q, np.float64)
-    if parts.ndim > 1 or not ((parts >= 0) & (parts <= 1)).all() or not input.size:
+    if parts.ndim > 1 or not ((parts >= 0) & (parts <= 1)).all() or not input.numel():
         raise ValueError(f"quantile expected some elements, and q from 0 to 1, got shape {input.shape} and q {parts.tolist()}")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ValueError(f'quantile expected interpolation "linear", "lower", "higher", "midpoint" or "nearest", got {interpolation!r}')
     dims = input.dims
-    x = input.reshape(input.size) if dim is None or not dims else shapes.movedim(input, dim, -1)
+    x = input.reshape(input.numel()) if dim is None or not dims else shapes.movedim(input, dim, -1)
     ordered = sort(x).values
     counts = np.asarray((x._tensor.array() == x._tensor.array()).sum(-1, keepdims=True))
     positions = np.maximum(counts - 1, 0) * parts.reshape(-1)  # (..., number of quantiles)
@@ -182,7 +182,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN, the lower one of two; with dim the values and their indices."""
     if dim is None or not input.dims:
-        return nanmedian(input.reshape(input.size), 0).values
+        return nanmedian(input.reshape(input.numel()), 0).values
     values, indices = sort(input, dim)
     x = input._tensor.array()
     place = integers(input, np.maximum((x == x).sum(dim, keepdims=True) - 1, 0) // 2)
@@ -222,7 +222,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """
     if input.dims > 2:
         raise ValueError(f"cov expected a matrix with a row for each variable, got shape {input.shape}")
-    x = pointwise.as_float(input).reshape(1, input.size) if input.dims < 2 else pointwise.as_float(input)
+    x = pointwise.as_float(input).reshape(1, input.numel()) if input.dims < 2 else pointwise.as_float(input)
     deviations = x - reductions.mean(x, 1, True)
     out = deviations @ deviations.transpose(0, 1) / float(x.shape[1] - correction)
     return out if input.dims == 2 else out.reshape(1).squeeze(0)

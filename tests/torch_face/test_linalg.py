@@ -193,8 +193,8 @@ def test_norm_is_that_of_a_matrix_only_if_ord_is_given() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linalg.det(torch.ones(2, 3)), r"det expected square matrices, got shape \(2, 3\)"),
-        (lambda: linalg.svd(torch.ones(3)), r"svd expected matrices, in two or more dimensions, .* got shape \(3,\)"),
+        (lambda: linalg.det(torch.ones(2, 3)), r"det expected square matrices, got shape torch.Size\(\[2, 3\]\)"),
+        (lambda: linalg.svd(torch.ones(3)), r"svd expected matrices, in two or more dimensions, .* got shape torch.Size\(\[3\]\)"),
         (lambda: linalg.qr(torch.ones(2, 2, dtype=torch.int64)), "qr expected matrices, .* of int64"),
         (lambda: linalg.qr(torch.ones(2, 2), "full"), 'qr expected mode "reduced", "complete" or "r"'),
         (lambda: linalg.eigh(torch.ones(2, 2), "X"), 'eigh expected UPLO "L" or "U"'),

@@ -98,7 +98,7 @@ def test_a_file_that_names_other_functions_is_refused() -> None:
 
 def test_a_tensor_beyond_its_storage_is_refused() -> None:
     x, file = torch.arange(4), io.BytesIO()
-    x._engine._tensor.shape, x._engine._tensor.strides = (9,), (1,)
+    x._tensor.shape, x._tensor.strides = (9,), (1,)
     save([x], file)
     with pytest.raises(pickle.UnpicklingError, match=r"a tensor of shape \(9,\) that reaches beyond its storage of 4 elements"):
         load(file)

@@ -57,10 +57,10 @@ def test_what_there_is_not_says_so() -> None:
 def test_tensors_and_parameters_are_stored_on_the_default_device() -> None:
     torch.set_default_device(SimpleBackend)  # the backend of another device, where there is no GPU
     try:
-        assert torch.zeros(1)._engine.backend is nn.Linear(1, 1).weight._engine.backend is SimpleBackend
+        assert torch.zeros(1).backend is nn.Linear(1, 1).weight.backend is SimpleBackend
     finally:
         torch.set_default_device(None)
-    assert torch.zeros(1)._engine.backend is FastBackend
+    assert torch.zeros(1).backend is FastBackend
     with pytest.raises(ValueError, match='device expected "cpu" or "cuda", got \'tpu\''):
         torch.set_default_device("tpu")
 

@@ -101,10 +101,16 @@ ONES = torch.ones(1, 4, 3, 3, 3)
     ("call", "message"),
     [
         (lambda: F.conv3d(torch.ones(3, 3), torch.ones(1, 4, 1, 1, 1)), "conv3d expected input of shape (B, C, D, H, W) and weight of"),
-        (lambda: F.conv3d(ONES, torch.ones(1, 3, 1, 1, 1)), "KW), got (1, 4, 3, 3, 3), (1, 3, 1, 1, 1) and 1 groups"),
+        (
+            lambda: F.conv3d(ONES, torch.ones(1, 3, 1, 1, 1)),
+            "KW), got torch.Size([1, 4, 3, 3, 3]), torch.Size([1, 3, 1, 1, 1]) and 1 groups",
+        ),
         (lambda: F.conv3d(ONES, torch.ones(1, 4, 4, 1, 1)), "conv3d expected a depth of at least 4 with its padding, got 3"),
         (lambda: nn.Conv3d(4, 6, 1, groups=4), "Conv3d expected groups that divide the channels 4 and 6, got 4"),
-        (lambda: F.max_pool3d(torch.ones(3, 3, 3), 1), "pooling expected volumes of shape (B, C, D, H, W) or (C, D, H, W), got (3, 3, 3)"),
+        (
+            lambda: F.max_pool3d(torch.ones(3, 3, 3), 1),
+            "pooling expected volumes of shape (B, C, D, H, W) or (C, D, H, W), got torch.Size([3, 3, 3])",
+        ),
         (lambda: nn.BatchNorm3d(4)(ONES[0]), "BatchNorm3d expected input of shape (N, C, D, H, W), got (4, 3, 3, 3)"),
     ],
 )

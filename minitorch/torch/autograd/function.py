@@ -12,7 +12,7 @@ from minitorch.core.creation import cat
 from minitorch.core.dtypes import is_float
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Function as EngineFunction
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class FunctionCtx:
@@ -31,7 +31,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors, or None, for the backward pass."""
         self._saved = tensors
-        self._versions = tuple([x._engine._tensor._version[1] if isinstance(x, Tensor) else 0 for x in tensors])
+        self._versions = tuple([x._tensor._version[1] if isinstance(x, Tensor) else 0 for x in tensors])
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -41,9 +41,9 @@ class FunctionCtx:
             RuntimeError: If one has been written into since.
         """
         for x, version in zip(self._saved, self._versions, strict=True):
-            if isinstance(x, Tensor) and x._engine._tensor._version[1] != version:
+            if isinstance(x, Tensor) and x._tensor._version[1] != version:
                 raise RuntimeError(
-                    f"a tensor of shape {tuple(x._engine.shape)} that backward needs has been written into since; write into x.clone()"
+                    f"a tensor of shape {tuple(x.shape)} that backward needs has been written into since; write into x.clone()"
                 )
         return self._saved
 
@@ -90,7 +90,7 @@ class Function:
         Args:
             args: Tensors and other values.
         """
-        needed = tuple([isinstance(x, Tensor) and x._engine.history is not None and grad_mode.enabled for x in args])
+        needed = tuple([isinstance(x, Tensor) and x.history is not None and grad_mode.enabled for x in args])
         ctx = FunctionCtx(needed)
         with no_grad():
             if cls.setup_context is None:
@@ -100,7 +100,7 @@ class Function:
                 cls.setup_context(ctx, args, out)
         outputs = out if isinstance(out, tuple) else (out,)
         call = Call(cls, ctx, args, outputs)
-        results = call.record() if any(needed) else [wrap(x._engine.detach()) if isinstance(x, Tensor) else x for x in outputs]
+        results = call.record() if any(needed) else [as_torch(x.detach()) if isinstance(x, Tensor) else x for x in outputs]
         made = dict(zip(map(id, outputs), results, strict=True))
         ctx._saved = tuple([made.get(id(x), x) for x in ctx._saved])
         return tuple(results) if isinstance(out, tuple) else results[0]
@@ -118,24 +118,24 @@ class Call:
 
     def __init__(self, fn: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         self.fn, self.ctx, self.args, self.outputs = fn, ctx, args, outputs
-        self.differentiable = [isinstance(x, Tensor) and is_float(x._engine.dtype) and id(x) not in ctx._constants for x in outputs]
+        self.differentiable = [isinstance(x, Tensor) and is_float(x.dtype) and id(x) not in ctx._constants for x in outputs]
 
     def record(self) -> list[Any]:
         """The results, with this call as their history. Several share one node of the graph, which holds all their elements."""
-        chosen = [x._engine.detach() for x, keep in zip(self.outputs, self.differentiable, strict=True) if keep]
-        results = [wrap(x._engine.detach()) if isinstance(x, Tensor) else x for x in self.outputs]
+        chosen = [x.detach() for x, keep in zip(self.outputs, self.differentiable, strict=True) if keep]
+        results = [as_torch(x.detach()) if isinstance(x, Tensor) else x for x in self.outputs]
         if not chosen:
             return results
-        tensors = [x._engine for x in self.args if isinstance(x, Tensor)]
+        tensors = [x for x in self.args if isinstance(x, Tensor)]
         if len(chosen) == 1:
-            results[self.differentiable.index(True)] = wrap(Bridge.apply(self, chosen[0], *tensors))
+            results[self.differentiable.index(True)] = as_torch(Bridge.apply(self, chosen[0], *tensors))
             return results
         joined = Bridge.apply(self, cat([x.reshape(-1) for x in chosen]), *tensors)
-        pieces = iter(joined.split([x.size for x in chosen]))
+        pieces = iter(joined.split([x.numel() for x in chosen]))
         for number, keep in enumerate(self.differentiable):
             if keep:
-                x = self.outputs[number]._engine
-                results[number] = wrap(next(pieces).reshape(*x.shape).to(x.dtype))
+                x = self.outputs[number]
+                results[number] = as_torch(next(pieces).reshape(*x.shape).to(x.dtype))
         return results
 
     def gradients(self, gradient: EngineTensor) -> list[Any]:
@@ -144,12 +144,12 @@ class Call:
         Raises:
             RuntimeError: If backward returns more or fewer gradients than there are arguments.
         """
-        chosen = [x._engine for x, keep in zip(self.outputs, self.differentiable, strict=True) if keep]
-        pieces = iter([gradient] if len(chosen) == 1 else gradient.split([x.size for x in chosen]))
+        chosen = [x for x, keep in zip(self.outputs, self.differentiable, strict=True) if keep]
+        pieces = iter([gradient] if len(chosen) == 1 else gradient.split([x.numel() for x in chosen]))
         given = []
         for x, keep in zip(self.outputs, self.differentiable, strict=True):
-            own = x._engine if isinstance(x, Tensor) else None
-            given.append(wrap(next(pieces).reshape(*own.shape) if keep else own.zeros()) if own is not None else None)
+            own = x if isinstance(x, Tensor) else None
+            given.append(as_torch(next(pieces).reshape(*own.shape) if keep else own.zeros()) if own is not None else None)
         found = self.fn.backward(self.ctx, *given)
         found = found if isinstance(found, tuple) else (found,)
         while len(found) > len(self.args) and found[-1] is None:  # type: ignore
@@ -157,7 +157,7 @@ class Call:
         if len(found) != len(self.args):
             name, counts = self.fn.__name__, f"(expected {len(self.args)}, got {len(found)})"
             raise RuntimeError(f"{name}.backward returned a wrong number of gradients {counts}")
-        return [None if g is None else g._engine for g, x in zip(found, self.args, strict=True) if isinstance(x, Tensor)]
+        return [None if g is None else g for g, x in zip(found, self.args, strict=True) if isinstance(x, Tensor)]
 
 
 class Bridge(EngineFunction):

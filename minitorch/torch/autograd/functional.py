@@ -7,17 +7,17 @@ from typing import Any
 
 from minitorch.core.creation import stack
 from minitorch.torch.autograd.gradients import as_tuple, grad
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def _leaves(inputs: Any, create_graph: bool) -> tuple[Tensor, ...]:
     """The point as tensors that record gradients: new leaves, or with create_graph the same tensors where they record them already."""
     found = []
     for x in as_tuple(inputs):
-        if create_graph and x._engine.history is not None:
-            found.append(wrap(x._engine.clone()))
+        if create_graph and x.history is not None:
+            found.append(as_torch(x.clone()))
         else:
-            found.append(wrap(x._engine.detach().requires_grad_()))
+            found.append(as_torch(x.detach().requires_grad_()))
     return tuple(found)
 
 
@@ -25,27 +25,27 @@ def _constants(x: Any, create_graph: bool) -> Any:
     """Results without their history, unless create_graph."""
     if isinstance(x, tuple):
         return tuple(_constants(each, create_graph) for each in x)
-    return x if create_graph else wrap(x._engine.detach())
+    return x if create_graph else as_torch(x.detach())
 
 
 def _seed(y: Tensor, number: int) -> Tensor:
     """1 at an element, else 0."""
-    seed = y._engine.zeros()
+    seed = y.zeros()
     seed.reshape(-1)[number] = 1.0
-    return wrap(seed)
+    return as_torch(seed)
 
 
 def _rows(y: Tensor, leaves: tuple[Tensor, ...], create_graph: bool) -> list[Tensor]:
     """For each leaf the Jacobian of y, shape (*y.shape, *leaf.shape)."""
     columns: list[list[Any]] = [[] for _ in leaves]
-    for number in range(y._engine.size):
+    for number in range(y.numel()):
         found: tuple[Any, ...] = (None,) * len(leaves)
-        if y._engine.history is not None:
+        if y.history is not None:
             found = grad(y, leaves, _seed(y, number), retain_graph=True, create_graph=create_graph, allow_unused=True)
         for column, g, x in zip(columns, found, leaves, strict=True):
-            column.append(x._engine.zeros() if g is None else g._engine)
-    shapes = [(*y._engine.shape, *x._engine.shape) for x in leaves]
-    return [wrap(stack(column).reshape(*shape)) for column, shape in zip(columns, shapes, strict=True)]
+            column.append(x.zeros() if g is None else g)
+    shapes = [(*y.shape, *x.shape) for x in leaves]
+    return [as_torch(stack(column).reshape(*shape)) for column, shape in zip(columns, shapes, strict=True)]
 
 
 def jacobian(
@@ -98,7 +98,7 @@ def hessian(func: Callable[..., Tensor], inputs: Any, create_graph: bool = False
 
     def gradient(*xs: Tensor) -> Any:
         out = func(*xs)
-        if out._engine.size != 1:
+        if out.numel() != 1:
             raise RuntimeError(f"hessian expected a function that returns one element, got shape {tuple(out.shape)}")
         found = grad(out, xs, create_graph=True, materialize_grads=True)
         return found if isinstance(inputs, tuple) else found[0]
@@ -143,17 +143,17 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     _refuse_strict("jvp", strict)
     leaves = _leaves(inputs, create_graph)
     outputs = func(*leaves)
-    directions = as_tuple(v) if v is not None else tuple(wrap(x._engine.zeros() + 1.0) for x in leaves)
+    directions = as_tuple(v) if v is not None else tuple(as_torch(x.zeros() + 1.0) for x in leaves)
     tangents = []
     for y in as_tuple(outputs):
-        probe = wrap((y._engine.zeros() + 0.0).requires_grad_())
+        probe = as_torch((y.zeros() + 0.0).requires_grad_())
         pulled = grad(y, leaves, probe, retain_graph=True, create_graph=True, allow_unused=True)
         sums = [(g * t).sum() for g, t in zip(pulled, directions, strict=True) if g is not None]
         total = sum(sums[1:], sums[0]) if sums else None
         found = (None,)
         if total is not None and total.requires_grad:  # type: ignore
             found = grad(total, probe, create_graph=create_graph, allow_unused=True)
-        tangents.append(wrap(y._engine.zeros()) if found[0] is None else _constants(found[0], create_graph))
+        tangents.append(as_torch(y.zeros()) if found[0] is None else _constants(found[0], create_graph))
     return _constants(outputs, create_graph), tuple(tangents) if isinstance(outputs, tuple) else tangents[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from minitorch.autograd.engine import grad as engine_grad
 from minitorch.core.context import no_grad
 from minitorch.core.dtypes import float64
-from minitorch.torch.tensor import Tensor, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
@@ -47,11 +47,11 @@ def grad(
     """
     if is_grads_batched:
         raise NotImplementedError("grad supports is_grads_batched=False only; call it once for each gradient")
-    ends, starts = list(map(unwrap, as_tuple(outputs))), list(map(unwrap, as_tuple(inputs)))
-    given = None if grad_outputs is None else list(map(unwrap, as_tuple(grad_outputs)))
+    ends, starts = list(as_tuple(outputs)), list(as_tuple(inputs))
+    given = None if grad_outputs is None else list(as_tuple(grad_outputs))
     unused = materialize_grads if allow_unused is None else allow_unused
     found = engine_grad(ends, starts, given, retain_graph, create_graph, unused or materialize_grads)
-    return tuple([wrap(x.zeros() if g is None and materialize_grads else g) for g, x in zip(found, starts, strict=True)])
+    return tuple([as_torch(x.zeros() if g is None and materialize_grads else g) for g, x in zip(found, starts, strict=True)])
 
 
 def backward(
@@ -134,12 +134,12 @@ def _differences(func: Callable[..., Any], args: tuple[Any, ...], number: int, i
     """The Jacobian of an output with respect to an input by central differences, shape (input size, output size)."""
 
     def value(values: np.ndarray) -> np.ndarray:
-        probe = wrap(args[i]._engine.detach().clone())
-        probe._engine[...] = values
+        probe = as_torch(args[i].detach().clone())
+        probe[...] = values
         found = [y for y in as_tuple(func(*args[:i], probe, *args[i + 1 :])) if isinstance(y, Tensor)]
-        return found[number]._engine.to_numpy().reshape(-1)
+        return found[number].to_numpy().reshape(-1)
 
-    point, rows = args[i]._engine.detach().to_numpy(), []
+    point, rows = args[i].detach().to_numpy(), []
     with no_grad():
         for index in np.ndindex(point.shape):
             above, below = point.copy(), point.copy()
@@ -152,16 +152,16 @@ def _differences(func: Callable[..., Any], args: tuple[Any, ...], number: int, i
 def _jacobian(y: Tensor, x: Tensor) -> np.ndarray:
     """The Jacobian by backpropagation, shape (input size, output size)."""
     columns = []
-    for number in range(y._engine.size):
-        seed = y._engine.zeros()
+    for number in range(y.numel()):
+        seed = y.zeros()
         seed.reshape(-1)[number] = 1.0
-        (found,) = engine_grad(y._engine, x._engine, seed, True, False, True)
-        columns.append(np.zeros(x._engine.size) if found is None else found.to_numpy().reshape(-1))
+        (found,) = engine_grad(y, x, seed, True, False, True)
+        columns.append(np.zeros(x.numel()) if found is None else found.to_numpy().reshape(-1))
     return np.array(columns).T
 
 
 def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:
     """A Tensor over the same memory: PyTorch's older name for what every Tensor is."""
-    made = wrap(data._engine.detach())
-    made._engine.requires_grad_(requires_grad)
+    made = as_torch(data.detach())
+    made.requires_grad_(requires_grad)
     return made

@@ -8,7 +8,7 @@ from typing import Any
 
 from minitorch.torch import creation
 from minitorch.torch.distributions.distribution import Distribution, parameters
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class Normal(Distribution):
@@ -34,7 +34,7 @@ class Normal(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """loc + scale · ε with standard normal ε, shape (*sample_shape, *batch_shape)."""
         x = self.loc
-        noise = wrap(creation.randn(self.shape_of(sample_shape), dtype=x.dtype, device=x._engine.backend))
+        noise = as_torch(creation.randn(self.shape_of(sample_shape), dtype=x.dtype, device=x.backend))
         return self.loc + self.scale * noise
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """low + (high - low) · u with u uniform on [0, 1), shape (*sample_shape, *batch_shape)."""
         x = self.low
-        uniform = wrap(creation.rand(self.shape_of(sample_shape), dtype=x.dtype, device=x._engine.backend))
+        uniform = as_torch(creation.rand(self.shape_of(sample_shape), dtype=x.dtype, device=x.backend))
         return self.low + (self.high - self.low) * uniform
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch.torch import creation, reductions
 from minitorch.torch.distributions.distribution import Distribution, parameters
-from minitorch.torch.tensor import Tensor, lift, wrap
+from minitorch.torch.tensor import Tensor, as_torch, lift
 
 logsumexp = lift(reductions.logsumexp)
 
@@ -62,7 +62,7 @@ class Bernoulli(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Zeros and ones, shape (*sample_shape, *batch_shape)."""
-        return wrap(creation.bernoulli(self.probs.detach().expand(self.shape_of(sample_shape))._engine))
+        return as_torch(creation.bernoulli(self.probs.detach().expand(self.shape_of(sample_shape))))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability, elementwise.
@@ -122,7 +122,7 @@ class Categorical(Distribution):
         shape = self.shape_of(sample_shape)
         rows = self.probs.detach().reshape(-1, self.probs.shape[-1])
         count = math.prod(sample_shape)
-        drawn = wrap(creation.multinomial(rows._engine, count, True)) if count else rows.new_zeros((len(rows), 0), dtype=np.dtype("int64"))
+        drawn = as_torch(creation.multinomial(rows, count, True)) if count else rows.new_zeros((len(rows), 0), dtype=np.dtype("int64"))
         return drawn.T.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

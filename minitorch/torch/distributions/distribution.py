@@ -12,14 +12,14 @@ from minitorch.torch import creation
 from minitorch.torch.modes import no_grad
 from minitorch.torch.places import Size
 from minitorch.torch.promotion import get_default_dtype
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def parameters(*values: Any) -> tuple[Tensor, ...]:
     """Parameters of a distribution, tensors or numbers, as tensors of one shape."""
     given = [x for x in values if isinstance(x, Tensor)]
     dtype = given[0].dtype if given and is_float(given[0].dtype) else get_default_dtype()
-    tensors = [x if isinstance(x, Tensor) else wrap(creation.tensor(x, dtype=dtype)) for x in values]
+    tensors = [x if isinstance(x, Tensor) else as_torch(creation.tensor(x, dtype=dtype)) for x in values]
     tensors = [x if is_float(x.dtype) else x.to(dtype) for x in tensors]
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors))
     return tuple(x.expand(shape) for x in tensors)

@@ -33,7 +33,7 @@ def between_normals(p: Normal, q: Normal) -> Tensor:
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
 
-def weighted_difference(probs: Tensor, difference: Tensor, others: Tensor) -> Tensor:
+def weighted_difference(probs: Any, difference: Tensor, others: Any) -> Tensor:
     """p (ln p - ln q): ∞ where only q is 0, and 0 where p is."""
     return (probs * difference).masked_fill(others == 0, math.inf).masked_fill(probs == 0, 0.0)
 

@@ -92,7 +92,7 @@ class _Conv:
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, in_channels, …) to (B, out_channels, …); the batch dimension may be missing."""
         layer: Any = self
-        if input._engine.dims == self.dims + 1:
+        if input.dims == self.dims + 1:
             return self.forward(input[None])[0]  # type: ignore[index]  # a Tensor has it
         if self.padding_mode == "zeros":
             return super().forward(input)  # type: ignore[misc]  # of the adapted class

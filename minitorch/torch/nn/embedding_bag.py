@@ -9,7 +9,7 @@ import numpy as np
 from minitorch.torch import creation
 from minitorch.torch.nn.linear import Embedding
 from minitorch.torch.nn.module import Module
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class EmbeddingBag(Module):
@@ -59,9 +59,9 @@ class EmbeddingBag(Module):
         begins = np.arange(bags) * input.size(1) if offsets is None else offsets.numpy()
         counts = np.diff(np.append(begins, input.numel()))
         vectors = self.weight[input.reshape(-1)]
-        numbers = wrap(creation.tensor(np.repeat(np.arange(bags), counts)))
-        zeros = wrap(creation.zeros(bags, self.embedding_dim, dtype=self.weight.dtype, device=self.weight._engine.backend))
+        numbers = as_torch(creation.tensor(np.repeat(np.arange(bags), counts)))
+        zeros = as_torch(creation.zeros(bags, self.embedding_dim, dtype=self.weight.dtype, device=self.weight.backend))
         total = zeros.index_add(0, numbers, vectors)
         if self.mode == "sum":
             return total
-        return total / wrap(creation.tensor(np.maximum(counts, 1)[:, None])).type_as(total)
+        return total / as_torch(creation.tensor(np.maximum(counts, 1)[:, None])).type_as(total)

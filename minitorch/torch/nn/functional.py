@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import minitorch.nn as engine
+from minitorch.autodiff import LEAF
 from minitorch.core.creation import full, stack
-from minitorch.core.dtypes import as_dtype, is_float
+from minitorch.core.dtypes import as_dtype, int64, is_float
 from minitorch.core.math_functions import ExactLog
 from minitorch.nn import further_activations, hard_activations, smooth_activations, window_options
 from minitorch.nn.functional import dropout as zero_elements
@@ -20,7 +21,7 @@ from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
 from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn import sampling
-from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch, lift
 
 # Helpers
 
@@ -43,12 +44,13 @@ def replace(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
     """
     if not inplace:
         return out
-    if out._engine.history is None:
-        input._overwrite(out._engine)
-    elif input._engine.is_leaf():
+    if out.history is None:
+        input._overwrite(out)
+    elif input.history is LEAF:
         raise RuntimeError("a leaf that requires gradients cannot be changed in place; leave out inplace, or do it within torch.no_grad()")
     else:
-        input._engine = out._engine
+        input._rebase(out.history)
+        input._tensor = out._tensor
     return input
 
 
@@ -210,7 +212,7 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
     count = int(numbers.max()) + 1 if num_classes == -1 else num_classes
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < count):
         raise ValueError(f"one_hot expected class indices from 0 to {count - 1}, got {numbers.min()} to {numbers.max()}")
-    return (tensor.unsqueeze(-1) == _numbers(tensor, count)).to("int64")
+    return (tensor.unsqueeze(-1) == _numbers(tensor, count)).to(int64)
 
 
 def _numbers(like: EngineTensor, count: int) -> EngineTensor:
@@ -630,7 +632,7 @@ def _feature_dropout(dims: tuple[int, ...], op: str) -> Callable[..., Any]:
             raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
         if not training or not p:
             return input
-        if input._engine.dims == dims[-1]:
+        if input.dims == dims[-1]:
             return replace(input, lifted(input, p), inplace)
         return replace(input, lift(lambda x: engine.feature_dropout(x.unsqueeze(0), p).squeeze(0))(input), inplace)
 
@@ -963,12 +965,10 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Triplet loss with a distance of Tensors; see `minitorch.nn.triplet_margin_with_distance_loss`."""
-    distance = distance_function or pairwise_distance
+    distance: Any = distance_function or pairwise_distance
     options = {"margin": margin, "swap": swap, "reduction": reduction}
-    loss = engine.triplet_margin_with_distance_loss(
-        unwrap(anchor), unwrap(positive), unwrap(negative), lambda x, y: unwrap(distance(wrap(x), wrap(y))), **options
-    )
-    return wrap(scalar(loss, reduction))
+    loss = engine.triplet_margin_with_distance_loss(anchor, positive, negative, distance, **options)
+    return as_torch(scalar(loss, reduction))
 
 
 HELPERS = {"full_like", "implicit_dim", "refuse_unless", "replace", "resolve_reduction", "scalar", "with_inplace"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from minitorch.core.creation import cat
 from minitorch.tensor import Tensor as EngineTensor
-from minitorch.torch.tensor import Tensor, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class KeywordsKey:
@@ -83,7 +83,7 @@ def _observe(values: Sequence[Any], hook: Callable[..., Any]) -> tuple[tuple[Any
     places = [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
     if not places:
         return tuple(values), False
-    engines = [values[place]._engine for place in places]
+    engines = [values[place] for place in places]
     if len({x.dtype for x in engines}) > 1:
         raise NotImplementedError(f"backward hooks support tensors of one dtype only, got {', '.join(x.dtype.name for x in engines)}")
     shapes, made = [x.shape for x in engines], list(values)
@@ -92,13 +92,13 @@ def _observe(values: Sequence[Any], hook: Callable[..., Any]) -> tuple[tuple[Any
     def observe(gradient: EngineTensor) -> EngineTensor:
         given: list[Any] = [None] * len(values)
         for place, part in zip(places, _split(gradient, shapes), strict=True):
-            given[place] = wrap(part)
+            given[place] = as_torch(part)
         result = hook(tuple(given))
-        return cat([unwrap(result[place]).reshape(-1) for place in places])
+        return cat([result[place].reshape(-1) for place in places])
 
     joined.register_hook(observe)
     for place, part in zip(places, _split(joined, shapes), strict=True):
-        made[place] = wrap(part)
+        made[place] = as_torch(part)
     return tuple(made), True
 
 

@@ -20,7 +20,7 @@ def _in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
             raise NotImplementedError(f"{fn.__name__} supports generator=None only; seed the global one with torch.manual_seed")
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{fn.__name__} expected a Tensor, got {type(tensor).__name__}; pass layer.weight")
-        fn(tensor._engine, *args, **kwargs)
+        fn(tensor, *args, **kwargs)
         return tensor
 
     return function
@@ -35,4 +35,4 @@ trunc_normal_, orthogonal_ = _in_place(engine.trunc_normal_), _in_place(engine.o
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """fan_in and fan_out of weights."""
-    return engine.fans(tensor._engine.shape)
+    return engine.fans(tensor.shape)

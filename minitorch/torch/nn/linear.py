@@ -114,9 +114,9 @@ class Embedding(adapt(engine.Embedding)):
             freeze: Whether the table keeps its values in training.
             padding_idx: Row that receives no gradient.
         """
-        table = embeddings._engine
+        table = embeddings
         made = cls(*table.shape, padding_idx, device=table.backend, dtype=table.dtype)  # type: ignore
-        made.weight._engine = table.detach().requires_grad_(not freeze)
+        made.weight._take(table.detach().requires_grad_(not freeze))
         return made
 
 

@@ -19,7 +19,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch.nn.hooks import BackwardHooks, KeywordsKey
 from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.placement import placement, targets_of
-from minitorch.torch.tensor import Tensor, lift, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch, lift
 
 ADAPTED: dict[type, type[Module]] = {}
 """For every class of the engine's layers the class that is made from it."""
@@ -54,7 +54,7 @@ class Module(engine.Module):
             TypeError: If the name is that of a parameter, child or buffer, and the value is something else, but not None.
         """
         if isinstance(value, EngineParameter) and not isinstance(value, Parameter):
-            value = Parameter.around(value.value)
+            value = Parameter._of(value.value)
         elif isinstance(value, engine.Node) and not isinstance(value, Module):
             value = adapt_module(value)
         own = self.__dict__
@@ -64,7 +64,7 @@ class Module(engine.Module):
             return
         if name in own.get("_buffers", ()):
             self._check(name, value, "buffer", (Tensor, EngineTensor), "torch.Tensor")
-            own[name] = wrap(value)
+            own[name] = as_torch(value)
             return
         for registry, kind, expected in (("_parameters", "parameter", Parameter), ("_modules", "child module", Module)):
             if name in own.get(registry, ()):
@@ -92,7 +92,7 @@ class Module(engine.Module):
         self._check_name(name, name in self._buffers)
         self._check(name, tensor, "buffer", (Tensor, EngineTensor), "torch.Tensor")
         self._buffers[name] = persistent
-        self.__dict__[name] = wrap(tensor)
+        self.__dict__[name] = as_torch(tensor)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register a parameter, or None for one that the module lacks.
@@ -217,7 +217,7 @@ class Module(engine.Module):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Enable (or disable) gradients for all parameters and return this module."""
         for parameter in self.parameters():
-            parameter._engine.requires_grad_(requires_grad)
+            parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -236,7 +236,7 @@ class Module(engine.Module):
         """
         found = OrderedDict() if destination is None else destination
         for name, value in self._entries(prefix.removesuffix(".")):
-            found[name] = value if keep_vars else Tensor._of(value._engine.detach())
+            found[name] = value if keep_vars else Tensor._of(value.detach())
         return found
 
     def _entries(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -274,8 +274,8 @@ class Module(engine.Module):
         if strict and missing:
             problems.append(f"missing {_quoted(missing)}")
         for name, value in own.items():
-            if name in state_dict and tuple(state_dict[name].shape) != value._engine.shape:
-                problems.append(f"{name}: expected shape {value._engine.shape}, got {tuple(state_dict[name].shape)}")
+            if name in state_dict and tuple(state_dict[name].shape) != value.shape:
+                problems.append(f"{name}: expected shape {tuple(value.shape)}, got {tuple(state_dict[name].shape)}")
         if problems:
             listed = "\n\t".join(problems)
             raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
@@ -314,7 +314,7 @@ class Module(engine.Module):
                     engine._convert_parameter(parameter, convert)
             for _, buffer in _own_buffers(module):
                 if buffer is not None:
-                    buffer._engine = convert(buffer._engine)
+                    buffer._take(convert(buffer))
         return self
 
     def type(self, dst_type: Any) -> Self:
@@ -329,8 +329,6 @@ class Module(engine.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` between the registered hooks. A layer of the engine calls its children with the engine's tensors: so do they."""
-        if args and type(args[0]) is EngineTensor:
-            return unwrap(self(*wrap(args), **{name: wrap(value) for name, value in kwargs.items()}))
         backward_hooks = self.__dict__.get("_backward_hooks")
         if not (self._pre_hooks or self._hooks or backward_hooks):
             return self.forward(*args, **kwargs)
@@ -459,11 +457,11 @@ def _quoted(names: list[str]) -> str:
 
 def _load_entry(value: Tensor, given: Any, assign: bool, name: str) -> None:
     """Copy an entry of a state dict into a parameter or buffer, or let it share the entry's storage."""
-    own = value._engine
+    own = value
     if assign and isinstance(given, Tensor):
-        value._engine = given._engine.detach().requires_grad_(own.requires_grad)
+        value._take(given.detach().requires_grad_(own.requires_grad))
         return
-    copied = engine._copy_like(own, given._engine if isinstance(given, Tensor) else given, name)
+    copied = engine._copy_like(own, given, name)
     with no_grad():
         own[...] = copied
 
@@ -471,7 +469,7 @@ def _load_entry(value: Tensor, given: Any, assign: bool, name: str) -> None:
 def zero_gradients(parameters: Any, set_to_none: bool) -> None:
     """Reset gradients to None, or to zeros."""
     for parameter in parameters:
-        own = parameter._engine
+        own = parameter
         if own.grad is not None:
             own.grad = None if set_to_none else own.grad.zeros()
 
@@ -542,7 +540,7 @@ def adapt_module(module: engine.Node) -> Module:
     parameters, children = state.pop("_parameters"), state.pop("_modules")
     made.__dict__.update(state, _parameters={}, _modules={})
     for name in made._buffers:
-        made.__dict__[name] = wrap(made.__dict__[name])
+        made.__dict__[name] = as_torch(made.__dict__[name])
     for name, value in (*parameters.items(), *children.items()):
         setattr(made, name, value)
     return made

@@ -64,7 +64,7 @@ class _BatchNorm:
         if layer.track_running_stats:
             zeros_(layer.running_mean)
             ones_(layer.running_var)
-            layer.num_batches_tracked._engine[...] = 0
+            layer.num_batches_tracked[...] = 0
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalized input, same shape (N, C, …)."""

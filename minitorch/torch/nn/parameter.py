@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import minitorch.module
@@ -15,7 +14,7 @@ from minitorch.torch.tensor import Tensor
 class Parameter(Tensor, minitorch.module.Parameter):
     """A Tensor that is a parameter: assigned to an attribute of a Module, it is registered there.
 
-    It is a parameter of the engine as well, whose value is the engine's tensor: the engine's modules and optimizers accept it.
+    What is computed from it is a Tensor. For modules and optimizers of the course it is a parameter whose value is itself.
 
     Args:
         data: The value, which is not copied; an empty tensor if left out.
@@ -27,42 +26,21 @@ class Parameter(Tensor, minitorch.module.Parameter):
 
     name = None
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        """An object without a value; `__init__` gives it one."""
-        return object.__new__(cls)
-
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        if data is None:
-            self._engine = zeros((0,), **placement())
-        elif isinstance(data, (Tensor, EngineTensor)):
-            engine = data._engine if isinstance(data, Tensor) else data
-            self._engine = engine.detach()
-        else:
+        if data is not None and not isinstance(data, EngineTensor):
             raise TypeError(f"Parameter expected a Tensor, got {type(data).__name__}; make one with torch.tensor(...)")
-        self._engine.requires_grad_(requires_grad)
-
-    @staticmethod
-    def around(x: EngineTensor) -> Parameter:
-        """A Parameter around a tensor of the engine, not a copy of it."""
-        made = object.__new__(Parameter)
-        made._engine = x
-        return made
+        self.grad = self._name = self._hooks = None
+        self._take(zeros((0,), **placement()) if data is None else data.detach())
+        self.requires_grad_(requires_grad)
 
     @property
-    def value(self) -> EngineTensor:
-        """The engine's tensor."""
-        return self._engine
+    def value(self) -> Any:
+        """The parameter itself. Assignment replaces its memory."""
+        return self
 
     @value.setter
     def value(self, x: EngineTensor) -> None:
-        self._engine = x
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        made = memo[id(self)] = Parameter.around(copy.deepcopy(self._engine, memo))
-        return made
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return Parameter.around, (self._engine,)
+        self._take(x)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{Tensor.__repr__(self)}"

@@ -11,7 +11,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch.nn.functional import refuse_unless
 from minitorch.torch.nn.module import adapt, adapts
 from minitorch.torch.nn.utils.rnn import PackedSequence
-from minitorch.torch.tensor import Tensor, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class _Recurrent:
@@ -43,16 +43,16 @@ class _OverSequences(_Recurrent):
         """
         if not isinstance(input, PackedSequence):
             return super().forward(input, hx)  # type: ignore[misc]  # of the adapted class
-        states = None if hx is None else unwrap(hx) if isinstance(hx, (tuple, list)) else (unwrap(hx),)
+        states = None if hx is None else hx if isinstance(hx, (tuple, list)) else (hx,)
         states = None if states is None else tuple(_select(state, input.sorted_indices) for state in states)
-        output, final = run_packed(self, input.data._engine, input.batch_sizes.tolist(), states)
-        final = tuple(wrap(_select(state, input.unsorted_indices)) for state in final)
-        return input._replace(data=wrap(output)), final[0] if len(final) == 1 else final
+        output, final = run_packed(self, input.data, input.batch_sizes.tolist(), states)
+        final = tuple(as_torch(_select(state, input.unsorted_indices)) for state in final)
+        return input._replace(data=as_torch(output)), final[0] if len(final) == 1 else final
 
 
 def _select(state: EngineTensor, indices: Tensor | None) -> EngineTensor:
     """The states of some sequences, shape (num_layers · directions, N, H); all if indices is None."""
-    return state if indices is None else state[:, indices._engine.to_numpy()]
+    return state if indices is None else state[:, indices.to_numpy()]
 
 
 @adapts(engine.RNN)

@@ -14,7 +14,7 @@ from minitorch.torch.nn.linear import NonDynamicallyQuantizableLinear
 from minitorch.torch.nn.module import Module, adapt, adapts
 from minitorch.torch.nn.normalization import LayerNorm
 from minitorch.torch.placement import placement
-from minitorch.torch.tensor import Tensor, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 @adapts(engine.MultiheadAttention)
@@ -83,7 +83,7 @@ class _EngineFunction:
 
     def __call__(self, x: Any) -> Any:
         """Apply the function."""
-        return unwrap(self.fn(wrap(x)))
+        return self.fn(x)
 
 
 class _TransformerLayer:
@@ -218,7 +218,7 @@ class Transformer(Module):
         self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*args), num_encoder_layers, norm())
         self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*args), num_decoder_layers, norm())
         for parameter in self.parameters():
-            if parameter._engine.dims > 1:
+            if parameter.dims > 1:
                 xavier_uniform_(parameter)
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -244,4 +244,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A float mask, shape (sz, sz), that adds -∞ to the scores of later elements."""
-        return wrap(causal_mask(zeros((1,), **placement(device, dtype)), sz))
+        return as_torch(causal_mask(zeros((1,), **placement(device, dtype)), sz))

@@ -133,11 +133,11 @@ class LBFGS(Optimizer):
 
     def _vector(self) -> np.ndarray:
         """All parameters as one vector."""
-        return np.concatenate([x._engine.detach().to_numpy().reshape(-1) for x in self._params])
+        return np.concatenate([x.detach().to_numpy().reshape(-1) for x in self._params])
 
     def _gradient(self) -> np.ndarray:
         """All gradients as one vector; zeros for those that are missing."""
-        parts = [x._engine.grad if x._engine.grad is not None else x._engine.zeros() for x in self._params]
+        parts = [x.grad if x.grad is not None else x.zeros() for x in self._params]
         return np.concatenate([part.detach().to_numpy().reshape(-1) for part in parts])
 
     def _assign(self, vector: np.ndarray) -> None:
@@ -145,9 +145,9 @@ class LBFGS(Optimizer):
         start = 0
         with no_grad():
             for x in self._params:
-                own = x._engine
-                own[...] = vector[start : start + own.size].reshape(own.shape)
-                start += own.size
+                own = x
+                own[...] = vector[start : start + own.numel()].reshape(own.shape)
+                start += own.numel()
 
 
 def strong_wolfe(

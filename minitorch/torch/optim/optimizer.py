@@ -17,7 +17,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import tensor
 from minitorch.torch.modes import enable_grad
 from minitorch.torch.nn.module import zero_gradients
-from minitorch.torch.tensor import Tensor, unwrap, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 Closure = Callable[[], Any]
 """Computes the loss again and its gradients."""
@@ -73,7 +73,7 @@ class Optimizer:
         for x in params:
             if not isinstance(x, Tensor):
                 raise TypeError(f"an optimizer expected Tensors, got {type(x).__name__}; pass module.parameters()")
-            if x._engine.history is not None and not x._engine.is_leaf():
+            if not x.is_leaf:
                 raise ValueError("an optimizer expected leaves, got a Tensor that was computed; make it with x.detach().requires_grad_()")
             if id(x) in known:
                 raise ValueError("an optimizer expected every parameter once, got one twice; list(dict.fromkeys(parameters)) has each once")
@@ -150,7 +150,7 @@ COUNTERS = ("step", "mu_product", "eta", "mu")
 def plain_state(entries: Mapping[str, Any]) -> dict[str, Any]:
     """A parameter's state as it is saved: the number of steps as a tensor, as PyTorch has it."""
     return {
-        name: wrap(tensor(float(value), dtype="float32")) if name in COUNTERS and isinstance(value, (int, float)) else value
+        name: as_torch(tensor(float(value), dtype="float32")) if name in COUNTERS and isinstance(value, (int, float)) else value
         for name, value in entries.items()
     }
 
@@ -161,11 +161,11 @@ def load_entry(name: str, value: Any, parameter: Tensor) -> Any:
         return int(value) if name == "step" and value is not None else value
     if hasattr(value, "detach") and not isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
-    array = np.asarray(value._engine.to_numpy() if isinstance(value, Tensor) else value)
+    array = np.asarray(value.to_numpy() if isinstance(value, Tensor) else value)
     if name in COUNTERS and array.size == 1:
         return int(array.item()) if name == "step" else float(array.item())
-    own = parameter._engine
-    return wrap(tensor(array, own.backend, dtype=state_dtype(own) if array.dtype.kind == "f" else array.dtype))
+    own = parameter
+    return as_torch(tensor(array, own.backend, dtype=state_dtype(own) if array.dtype.kind == "f" else array.dtype))
 
 
 # The adapter
@@ -182,10 +182,10 @@ class StateView(MutableMapping[str, Any]):
         self.engine: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        return wrap(self.engine[name])
+        return as_torch(self.engine[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.engine[name] = unwrap(value)
+        self.engine[name] = value
 
     def __delitem__(self, name: str) -> None:
         del self.engine[name]
@@ -248,7 +248,7 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             update = self.rule_of(group).update
             for x in group["params"]:
-                value = x._engine
+                value = x
                 gradient = value.grad
                 if gradient is None:
                     continue

@@ -16,7 +16,7 @@ from minitorch.torch import creation
 from minitorch.torch.nn.module import Module
 from minitorch.torch.optim.lr_scheduler import LRScheduler
 from minitorch.torch.optim.optimizer import Optimizer
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -70,7 +70,7 @@ class AveragedModel(Module):
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module.to(device)
-        self.register_buffer("n_averaged", wrap(creation.tensor(0)))
+        self.register_buffer("n_averaged", as_torch(creation.tensor(0)))
         self.avg_fn, self.use_buffers = avg_fn or get_swa_avg_fn(), use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from minitorch.data import cifar, fashion, mnist
 from minitorch.data.files import data_home, download, find_file
 from minitorch.torch import creation
 from minitorch.torch.absent import defined, refuse_absent
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 from minitorch.torch.utils.data.dataset import Dataset
 
 Transform = Callable[[Any], Any]
@@ -112,8 +112,8 @@ class MNIST(VisionDataset):
         split = mnist.SPLITS["train" if train else "test"]
         paths = [self._find(f"{split}-{kind}-ubyte", download) for kind in ("images-idx3", "labels-idx1")]
         images, labels = self._read(*paths)
-        self.data: Tensor = wrap(creation.from_numpy(images.copy()))
-        self.targets: Tensor = wrap(creation.from_numpy(labels.astype(np.int64)))
+        self.data: Tensor = as_torch(creation.from_numpy(images.copy()))
+        self.targets: Tensor = as_torch(creation.from_numpy(labels.astype(np.int64)))
 
     _read = staticmethod(mnist.read_images)
 

@@ -11,7 +11,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import tensor
 from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.placement import placement
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def as_parameters(parameters: Any) -> list[Parameter]:
@@ -24,7 +24,7 @@ def as_parameters(parameters: Any) -> list[Parameter]:
     for x in found:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected parameters, got {type(x).__name__}; pass module.parameters()")
-    return [x if isinstance(x, Parameter) else Parameter.around(x._engine) for x in found]
+    return [x if isinstance(x, Parameter) else Parameter._of(x) for x in found]
 
 
 def clip_grad_norm_(
@@ -66,8 +66,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     """
     carriers = []
     for x in as_parameters(tensors):
-        carriers.append(Parameter.around(x._engine.detach()))
-        carriers[-1]._engine.grad = x._engine.detach()
+        carriers.append(Parameter._of(x.detach()))
+        carriers[-1].grad = x.detach()
     return _as_tensor(clipping.clip_grad_norm_(carriers, math.inf, float(norm_type), error_if_nonfinite))
 
 
@@ -84,4 +84,4 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
 
 def _as_tensor(norm: Any) -> Tensor:
     """A norm without dimensions; in a step that is compiled it is a tensor already."""
-    return wrap(norm.reshape(()) if isinstance(norm, EngineTensor) else tensor(norm, **placement()))
+    return as_torch(norm.reshape(()) if isinstance(norm, EngineTensor) else tensor(norm, **placement()))

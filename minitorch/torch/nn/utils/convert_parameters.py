@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from minitorch.core.context import no_grad
 from minitorch.core.creation import cat
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -15,7 +15,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     Args:
         parameters: As from `module.parameters()`.
     """
-    return wrap(cat([x._engine.reshape(-1) for x in parameters]))
+    return as_torch(cat([x.reshape(-1) for x in parameters]))
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -31,10 +31,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"vector_to_parameters expected a Tensor, got {type(vec).__name__}")
-    targets, source, start = [x._engine for x in parameters], vec._engine.detach(), 0
-    if source.shape != (sum(x.size for x in targets),):
-        raise ValueError(f"vector_to_parameters expected a vector of {sum(x.size for x in targets)} elements, got shape {source.shape}")
+    targets, source, start = list(parameters), vec.detach(), 0
+    if source.shape != (sum(x.numel() for x in targets),):
+        raise ValueError(f"vector_to_parameters expected a vector of {sum(x.numel() for x in targets)} elements, got shape {source.shape}")
     with no_grad():
         for x in targets:
-            x[...] = source[start : start + x.size].reshape(*x.shape)
-            start += x.size
+            x[...] = source[start : start + x.numel()].reshape(*x.shape)
+            start += x.numel()

@@ -11,7 +11,7 @@ from minitorch.core.context import no_grad
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch import creation
 from minitorch.torch.nn.parameter import Parameter
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 class _Reparametrization:
@@ -30,7 +30,7 @@ class _Reparametrization:
 
     def __call__(self, module: Any, args: Any) -> None:
         """Set the attribute; it is not registered as a parameter."""
-        module.__dict__[self.name] = Parameter.around(self.compute(module))
+        module.__dict__[self.name] = Parameter._of(self.compute(module))
 
 
 def _install(module: Any, hook: _Reparametrization, own: dict[str, Tensor]) -> None:
@@ -62,7 +62,7 @@ def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: 
             module.__dict__.pop(name, None)
             for other in others:
                 delattr(module, f"{name}_{other}")
-            module.register_parameter(name, Parameter(wrap(weight)))
+            module.register_parameter(name, Parameter(as_torch(weight)))
             return module
     raise ValueError(f"{type(module).__name__} has no {kind.__name__} of {name!r} that could be removed")
 
@@ -75,7 +75,7 @@ def _weight(module: Any, name: str) -> EngineTensor:
     """
     if name not in module._parameters:
         raise ValueError(f"{type(module).__name__} has no parameter {name!r}; it has {', '.join(module._parameters)}")
-    return module._parameters[name]._engine
+    return module._parameters[name]
 
 
 # Weight normalization
@@ -83,10 +83,10 @@ def _weight(module: Any, name: str) -> EngineTensor:
 
 def _norm(v: EngineTensor, dim: int | None) -> EngineTensor:
     """The norm of v over all dimensions but one, which keep size 1; over all for None."""
-    squares = (v * v).reshape(-1).sum(0, keepdim=False) if dim is None else v * v
+    squares = EngineTensor.sum((v * v).reshape(-1), 0, keepdim=False) if dim is None else v * v
     if dim is not None:
         for each in range(v.dims):
-            squares = squares if each == dim % v.dims else squares.sum(each)
+            squares = squares if each == dim % v.dims else EngineTensor.sum(squares, each)
     return squares.sqrt()
 
 
@@ -99,7 +99,7 @@ class WeightNorm(_Reparametrization):
 
     def compute(self, module: Any) -> EngineTensor:
         """The weight."""
-        g, v = (module._parameters[f"{self.name}_{part}"]._engine for part in ("g", "v"))
+        g, v = (module._parameters[f"{self.name}_{part}"] for part in ("g", "v"))
         return v * (g / _norm(v, self.dim))
 
 
@@ -120,7 +120,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     weight = _weight(module, name).detach()
     dim = None if dim == -1 else dim  # as PyTorch reads it
     hook = WeightNorm(name, dim)
-    _install(module, hook, {f"{name}_g": wrap(_norm(weight, dim).detach().clone()), f"{name}_v": wrap(weight)})
+    _install(module, hook, {f"{name}_g": as_torch(_norm(weight, dim).detach().clone()), f"{name}_v": as_torch(weight)})
     hook(module, None)
     return module
 
@@ -156,9 +156,9 @@ class SpectralNorm(_Reparametrization):
 
     def compute(self, module: Any, iterations: int | None = None) -> EngineTensor:
         """The weight; in training mode after further power iterations."""
-        weight = module._parameters[f"{self.name}_orig"]._engine
+        weight = module._parameters[f"{self.name}_orig"]
         matrix, buffers = self.matrix(weight), [f"{self.name}_{part}" for part in ("u", "v")]
-        u, v = (module.__dict__[name]._engine for name in buffers)
+        u, v = (module.__dict__[name] for name in buffers)
         if iterations is None:
             iterations = self.n_power_iterations if module.training else 0
         with no_grad():
@@ -167,7 +167,7 @@ class SpectralNorm(_Reparametrization):
                 v = self.normalized((constant.t() @ u.unsqueeze(1)).squeeze(1))
                 u = self.normalized((constant @ v.unsqueeze(1)).squeeze(1))
         for name, value in zip(buffers, (u, v), strict=True):
-            setattr(module, name, wrap(value))
+            setattr(module, name, as_torch(value))
         return weight / (u.unsqueeze(0) @ matrix @ v.unsqueeze(1)).reshape(*[1] * weight.dims)
 
 
@@ -195,11 +195,11 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     if dim is None:
         dim = int(type(module).__name__.startswith("ConvTranspose"))
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
-    _install(module, hook, {f"{name}_orig": wrap(weight)})
+    _install(module, hook, {f"{name}_orig": as_torch(weight)})
     for part, size in zip(("u", "v"), hook.matrix(weight).shape, strict=True):
         start = creation.randn((size,), dtype=weight.dtype, device=weight.backend)
-        module.register_buffer(f"{name}_{part}", wrap(hook.normalized(start)))
-    module.__dict__[name] = Parameter.around(weight)
+        module.register_buffer(f"{name}_{part}", as_torch(hook.normalized(start)))
+    module.__dict__[name] = Parameter._of(weight)
     return module
 
 

@@ -11,7 +11,7 @@ from minitorch.core.creation import stack
 from minitorch.nn import packed
 from minitorch.nn.padding import pad
 from minitorch.torch import creation
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 
 def pad_sequence(sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
@@ -28,14 +28,14 @@ def pad_sequence(sequences: Sequence[Tensor], batch_first: bool = False, padding
     """
     if padding_side not in ("right", "left"):
         raise ValueError(f'pad_sequence expected padding_side "right" or "left", got {padding_side!r}')
-    engines = [x._engine for x in sequences]
+    engines = list(sequences)
     length = max(x.shape[0] for x in engines)
     padded = []
     for x in engines:
         missing = length - x.shape[0]
         widths = (0, missing) if padding_side == "right" else (missing, 0)
         padded.append(pad(x, (*[0, 0] * (x.dims - 1), *widths), "constant", padding_value))
-    return wrap(stack(padded, 0 if batch_first else 1))
+    return as_torch(stack(padded, 0 if batch_first else 1))
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
@@ -46,9 +46,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
         lengths: The length of each sequence, shape (N,).
         batch_first: See `pad_sequence`.
     """
-    x = padded_sequences._engine
+    x = padded_sequences
     x = x if batch_first else x.transpose(0, 1)
-    return [wrap(x[number, : int(length)]) for number, length in enumerate(lengths._engine.tolist())]
+    return [as_torch(x[number, : int(length)]) for number, length in enumerate(lengths.tolist())]
 
 
 class _Fields(NamedTuple):
@@ -114,12 +114,12 @@ class PackedSequence(_Fields):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The inverse of a permutation of 0 to N - 1, shape (N,); None for None."""
-    return None if permutation is None else _indices(np.argsort(permutation._engine.to_numpy()), like=permutation)
+    return None if permutation is None else _indices(np.argsort(permutation.to_numpy()), like=permutation)
 
 
 def _indices(numbers: Any, like: Tensor | None = None) -> Tensor:
     """Integers as a Tensor of int64, on the device of another."""
-    made = wrap(creation.tensor(np.asarray(numbers, np.int64)))
+    made = as_torch(creation.tensor(np.asarray(numbers, np.int64)))
     return made if like is None else made.to(like.device)
 
 
@@ -138,7 +138,7 @@ def pack_padded_sequence(
         ValueError: If there is not one length from 1 to L for each sequence.
         RuntimeError: If enforce_sorted is set and the lengths are not in descending order.
     """
-    x = input._engine.transpose(0, 1) if batch_first else input._engine
+    x = input.transpose(0, 1) if batch_first else input
     given = [int(length) for length in lengths]
     longest, count = x.shape[:2]
     if len(given) != count or not given or not all(1 <= length <= longest for length in given):
@@ -149,7 +149,7 @@ def pack_padded_sequence(
         )
     order = np.arange(count) if enforce_sorted else np.argsort(-np.array(given), kind="stable")
     sizes = packed.batch_sizes_of(given)
-    data = wrap(packed.pack(x, sizes, order.tolist()))
+    data = as_torch(packed.pack(x, sizes, order.tolist()))
     return PackedSequence(data, _indices(sizes), None if enforce_sorted else _indices(order, like=input))
 
 
@@ -171,10 +171,10 @@ def pad_packed_sequence(
     length = len(sizes) if total_length is None else total_length
     if length < len(sizes):
         raise ValueError(f"pad_packed_sequence expected total_length of at least {len(sizes)}, the longest sequence, got {length}")
-    padded = packed.unpack(sequence.data._engine, sizes, order, length, padding_value)
+    padded = packed.unpack(sequence.data, sizes, order, length, padding_value)
     lengths = np.empty(len(order), np.int64)
     lengths[order] = [sum(size > rank for size in sizes) for rank in range(len(order))]
-    return wrap(padded.transpose(0, 1) if batch_first else padded), _indices(lengths)
+    return as_torch(padded.transpose(0, 1) if batch_first else padded), _indices(lengths)
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

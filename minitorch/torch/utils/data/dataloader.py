@@ -13,7 +13,7 @@ import numpy as np
 from minitorch.core.creation import stack
 from minitorch.data.prefetch import prefetch
 from minitorch.torch import creation
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 from minitorch.torch.utils.data.dataset import IterableDataset, TensorDataset
 from minitorch.torch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -33,13 +33,13 @@ def default_collate(batch: list[Any]) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return wrap(stack([x._engine for x in batch]))
+        return as_torch(stack(batch))
     if isinstance(first, (np.ndarray, np.generic)):
-        return wrap(creation.tensor(np.stack(batch)))
+        return as_torch(creation.tensor(np.stack(batch)))
     if isinstance(first, float):
-        return wrap(creation.tensor(batch, dtype=np.dtype("float64")))
+        return as_torch(creation.tensor(batch, dtype=np.dtype("float64")))
     if isinstance(first, (bool, int)):
-        return wrap(creation.tensor(batch))
+        return as_torch(creation.tensor(batch))
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
@@ -191,7 +191,7 @@ class DataLoader:
 def _as_tensors(example: Any) -> Any:
     """A single example, its arrays as tensors."""
     if isinstance(example, (np.ndarray, np.generic)):
-        return wrap(creation.tensor(example))
+        return as_torch(creation.tensor(example))
     if isinstance(example, Mapping):
         return {key: _as_tensors(value) for key, value in example.items()}
     if type(example) in (tuple, list):

@@ -10,7 +10,6 @@ import numpy as np
 
 from minitorch.data.samplers import sampler_length
 from minitorch.torch.creation import stream
-from minitorch.torch.tensor import unwrap
 
 
 class Sampler:
@@ -109,7 +108,7 @@ class WeightedRandomSampler(Sampler):
     """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
-        values = unwrap(weights)
+        values = weights
         self.weights = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values, np.float64)
         if self.weights.ndim != 1 or (self.weights < 0).any() or not self.weights.sum() > 0:
             raise ValueError(f"WeightedRandomSampler expected weights >= 0 in one dimension, some above 0, got shape {self.weights.shape}")

@@ -18,7 +18,7 @@ from minitorch.torch import creation
 from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn import functional as nn_functional
 from minitorch.torch.promotion import get_default_dtype
-from minitorch.torch.tensor import Tensor, wrap
+from minitorch.torch.tensor import Tensor, as_torch
 
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 """The kinds of padding."""
@@ -132,7 +132,7 @@ def pil_to_tensor(pic: Any) -> Tensor:
     _check_image("pil_to_tensor", pic)
     array = np.asarray(pic)
     array = array[:, :, None] if array.ndim == 2 else array
-    return wrap(creation.tensor(np.ascontiguousarray(array.transpose(2, 0, 1)), dtype=as_dtype(array.dtype)))
+    return as_torch(creation.tensor(np.ascontiguousarray(array.transpose(2, 0, 1)), dtype=as_dtype(array.dtype)))
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
@@ -212,7 +212,7 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         raise ValueError(f"normalize expected mean and std of 1 or {channels} numbers, one for each channel, got {mean} and {std}")
     if not numbers[1].all():
         raise ValueError(f"normalize expected standard deviations other than 0, got {std}")
-    shift, scale = (wrap(creation.tensor(each.reshape(-1, 1, 1), dtype=tensor.dtype)).to(tensor.device) for each in numbers)
+    shift, scale = (as_torch(creation.tensor(each.reshape(-1, 1, 1), dtype=tensor.dtype)).to(tensor.device) for each in numbers)
     return tensor.sub_(shift).div_(scale) if inplace else (tensor - shift) / scale
 
 
@@ -383,7 +383,7 @@ def resize(
         return img
 
     def resized(x: Any) -> Any:
-        tensor = x if isinstance(x, Tensor) else wrap(creation.tensor(np.ascontiguousarray(x), dtype=as_dtype(x.dtype)))
+        tensor = x if isinstance(x, Tensor) else as_torch(creation.tensor(np.ascontiguousarray(x), dtype=as_dtype(x.dtype)))
         whole = not is_float(tensor.dtype)
         images = (tensor.float() if whole else tensor).reshape(1, -1, H, W)
         out = nn_functional.interpolate(images, (height, width), mode=mode, antialias=bool(antialias) and mode != "nearest")
