@@ -37,7 +37,8 @@ def test_what_is_computed_from_a_tensor_is_one(compute: Any) -> None:
 
 
 @pytest.mark.parametrize("compute", [
-    lambda a, b: a + b, lambda a, b: b + a, lambda a, b: a @ b.permute(1, 0), lambda a, b: b.permute(1, 0) @ a, lambda a, b: a == b, lambda a, b: b - a,
+    lambda a, b: a + b, lambda a, b: b + a, lambda a, b: a @ b.permute(1, 0), lambda a, b: b.permute(1, 0) @ a,
+    lambda a, b: a == b, lambda a, b: b - a,
     lambda a, b: minitorch.cat([a, b]), lambda a, b: minitorch.where(b > 0, b, a), lambda a, b: minitorch.tensor_functions.Mul.apply(b, a),
 ])  # fmt: skip
 def test_a_tensor_of_the_course_and_one_of_pytorch_give_one_of_pytorch(compute: Any) -> None:
