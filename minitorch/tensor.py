@@ -346,7 +346,7 @@ class Tensor(TensorBase):
         """
         if dim is None:
             out = reduction(self if self.dims == 1 else self.reshape(self._tensor.size), 0)
-            return out if keepdim else out.squeeze(0)
+            return out if keepdim else layout_functions.squeeze(out, 0)
         dims = self._normalize_dims(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None reduces all of them")
@@ -359,7 +359,7 @@ class Tensor(TensorBase):
         else:
             for d in sorted(dims, reverse=True):  # last dimension first: of equal elements, max then finds the first
                 out = reduction(out, d)
-        return out if keepdim else out.squeeze(dims)
+        return out if keepdim else layout_functions.squeeze(out, dims)
 
     def _count(self, dim: Dims) -> int:
         """Number of elements that a reduction over dim combines into one."""

@@ -305,7 +305,7 @@ def check_out(out: Tensor, shape: tuple[int, ...]) -> Tensor:
     Raises:
         ValueError: If it has another shape.
     """
-    if out.shape != shape:
+    if out._tensor.shape != shape:
         raise ValueError(f"out expected shape {shape}, got {out.shape}; pass a tensor of that shape, or leave it out")
     out._tensor.bump_version()
     return out

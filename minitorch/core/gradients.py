@@ -94,23 +94,23 @@ def unbroadcast(gradient: Any, x: Tensor, source: str) -> Tensor:
         return x.zeros()
     if not isinstance(gradient, TensorBase):
         gradient = x.zeros() + gradient
-    shape = x.shape
-    if gradient.shape != shape:
+    own, shape = gradient._tensor.shape, x._tensor.shape
+    if own != shape:
         try:
-            common = cached_broadcast(gradient.shape, shape)
+            common = cached_broadcast(own, shape)
         except IndexingError:
             raise ValueError(
-                f"{source} a gradient of shape {gradient.shape} for a tensor of shape {shape}; it must have that shape, "
+                f"{source} a gradient of shape {own} for a tensor of shape {shape}; it must have that shape, "
                 "or the one that the tensor was broadcast to"
             ) from None
-        gradient = sum_to_shape(gradient if gradient.shape == common else gradient.expand(*common), shape)
+        gradient = sum_to_shape(gradient if own == common else gradient.expand(*common), shape)
     return gradient if gradient.dtype == x.dtype or not is_float(x.dtype) else gradient.to(x.dtype)
 
 
 def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
     missing = gradient.dims - len(shape)
-    dims = tuple([d for d, size in enumerate(gradient.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
+    dims = tuple([d for d, size in enumerate(gradient._tensor.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
     gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # half precision is rounded once, after all sums
     if grad_mode.enabled:
         for dim in dims:

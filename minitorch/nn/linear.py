@@ -38,18 +38,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         TypeError: If input is not a Tensor.
         ValueError: If the shapes do not match.
     """
-    if weight.dims != 2 or not check_tensor("linear", input, "input").dims or input.shape[-1] != weight.shape[1]:
+    size, sizes = check_tensor("linear", input, "input")._tensor.shape, weight._tensor.shape
+    if len(sizes) != 2 or not size or size[-1] != sizes[1]:
         raise ValueError(
             f"linear expected input of shape (…, in_features) and weight of shape (out_features, in_features), got {input.shape} and "
             f"{weight.shape}; the last size of both must be the same"
         )
-    if bias is not None and bias.shape != weight.shape[:1]:
+    if bias is not None and bias._tensor.shape != sizes[:1]:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
     # flatten the batch dimensions, so that one matrix product is enough
-    rows = input if input.dims == 2 else input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+    rows = input if len(size) == 2 else input.reshape(math.prod(size[:-1]), size[-1])
     same_dtype = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
     out = (Affine.apply if same_dtype else Affine.composed)(rows, weight, bias)
-    return out if input.dims == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    return out if len(size) == 2 else out.view(*size[:-1], sizes[0])
 
 
 class Affine(Function):

@@ -21,7 +21,7 @@ BOTH = {  # functions that are methods of Tensor as well
     statistics: """
         aminmax nansum nanmean cummax cummin logcumsumexp diff quantile nanquantile nanmedian histc cov corrcoef""",
     shapes: """
-        reshape flatten unflatten permute movedim transpose t squeeze unsqueeze tile repeat_interleave split chunk unbind narrow flip roll
+        unflatten movedim transpose t squeeze tile repeat_interleave split chunk unbind narrow flip roll
         tril triu diagonal diag""",
     rearranging: "rot90 fliplr flipud ravel tensor_split hsplit vsplit dsplit diagflat diag_embed",
     indexing: """
@@ -34,7 +34,7 @@ FUNCTIONS = {  # of torch only
     arithmetic: "where",
     reductions: "var_mean",
     statistics: "std_mean trapezoid",
-    shapes: "cat stack vstack hstack meshgrid",
+    shapes: "reshape flatten permute unsqueeze cat stack vstack hstack meshgrid",
     rearranging: "broadcast_tensors dstack column_stack cartesian_prod combinations block_diag",
     indexing: "searchsorted",
     products: "einsum cdist tensordot cholesky_solve",

@@ -86,7 +86,7 @@ def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tens
     Raises:
         TypeError: If an operand is neither a tensor nor a number.
     """
-    if type(a) is Tensor and type(b) is Tensor and a._tensor.dtype is b._tensor.dtype and dtype is None:
+    if dtype is None and isinstance(a, Tensor) and isinstance(b, Tensor) and a._tensor.dtype is b._tensor.dtype:
         return a, b
     for x in (a, b):
         if not isinstance(x, (Tensor, *NUMBER)):

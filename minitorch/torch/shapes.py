@@ -39,8 +39,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
-    wanted = sizes(shape)
-    return Tensor.view(input, *wanted) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(wanted))
+    return Tensor.view(input, *shape) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(sizes(shape)))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:

@@ -10,7 +10,7 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Function, Mul, Permute, View
 from minitorch.torch import arithmetic, creation, factorizations, names, products, shapes
-from minitorch.torch.absent import absent
 from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
@@ -584,13 +583,6 @@ class Tensor(Base):
         made = super().__deepcopy__(memo)
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):  # a property raised AttributeError: its own message counts
-                return object.__getattribute__(self, name)
-            raise absent("torch.Tensor", name, [known for known in dir(Tensor) if not known.startswith("_")])
 
 
 Tensor._plain = Tensor
