@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.pool import Loop, loop
+from minitorch.kernels.loop import Loop, loop
 from minitorch.kernels.vector_math import exp, fast_equivalents, sigmoid
 
 ROOT_HALF = math.sqrt(0.5)

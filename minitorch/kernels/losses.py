@@ -8,30 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch.core.dtypes import is_half
-from minitorch.core.kernel import find_kernel
-from minitorch.fast_ops import FastOps
-from minitorch.kernels.jit import code_key, compiler_is_off, jitable, serial
+from minitorch.kernels.jit import code_key, jitable, serial
 from minitorch.kernels.vector_math import exp
 
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
 BLOCK = 1 << 12
-"""Number of elements processed several scale_into while they are in the cache."""
-
-
-def accepts(x: Tensor) -> bool:
-    """Return whether fused kernels accept a tensor: on the fast backend, not in half precision, with the compiler on.
-
-    They build on the course's optimized kernels: where these are missing or switched off, no tensor is accepted.
-    """
-    present = find_kernel("map", FastOps) is not None
-    return present and x.backend.ops is FastOps and not is_half(x.dtype) and not compiler_is_off()
+"""Number of elements that stay in the cache while they are processed several times."""
 
 
 class FusedKernels(NamedTuple):
@@ -51,7 +36,7 @@ def cross_entropy_kernels() -> FusedKernels:
 
     @serial
     def forward(losses, probabilities, logits, target, rows, classes, share):
-        """Compute the loss of each row or, if share is not 0, the sum of all losses scale_into share."""
+        """Compute the loss of each row or, if share is not 0, the sum of all losses times share."""
         _ = key
         height = max(1, min(rows, BLOCK // classes))
         chosen = np.empty(height, logits.dtype)
@@ -142,7 +127,7 @@ def scale_into(out, x, factor):
 
 @cache
 def embedding_kernels() -> FusedKernels:
-    """Make the kernels that gather rows of a table by index, and add_row their gradients to a table of zeros."""
+    """Make the kernels that gather rows of a table by index, and add their gradients to a table of zeros."""
     key = code_key(copy_row, add_row)
 
     @serial
@@ -192,7 +177,7 @@ def bias_relu_backward() -> Callable[..., Any]:
 
     @serial
     def backward(grad, grad_bias, y, grad_output, rows, columns):
-        """Write grad, and add_row to the zeros in grad_bias; y is the result of the forward pass."""
+        """Write grad, and add to the zeros in grad_bias; y is the result of the forward pass."""
         _ = key
         for i in range(rows):
             row = slice(i * columns, (i + 1) * columns)

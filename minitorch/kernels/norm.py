@@ -7,38 +7,18 @@ shift.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba import prange
 
-from minitorch.kernels.jit import IN_ANY_ORDER, code_key, jitable, parallel, serial
-from minitorch.kernels.pool import Loop
+from minitorch.kernels.jit import IN_ANY_ORDER, jitable
+from minitorch.kernels.loop import Loop, loop
 
 BLOCK = 1 << 10
 """Number of elements summed in their own dtype."""
 
 HALVINGS = 2
-"""How many times the parallel threshold is halved; see `pool.Loop`."""
-
-
-def reassociating_loop(body: Callable[..., None]) -> Loop:
-    """Make a loop as `minitorch.kernels.pool.loop` does, but allow the compiler to reassociate sums."""
-    body = jitable(body)
-    key = code_key(body)
-
-    def serial_loop(out, a, b, c, sizes, tasks, shares):
-        _ = key
-        body(out, a, b, c, sizes, 0, tasks)
-
-    def parallel_loop(out, a, b, c, sizes, tasks, shares):
-        _ = key
-        for share in prange(shares):
-            first = np.int64(share) * tasks  # of uint64 the arithmetic would become float64
-            body(out, a, b, c, sizes, first // shares, (first + tasks) // shares)
-
-    return Loop(serial(serial_loop, IN_ANY_ORDER), parallel(parallel_loop, IN_ANY_ORDER), HALVINGS)
+"""How many times the parallel threshold is halved; see `Loop`."""
 
 
 # Sums
@@ -124,7 +104,7 @@ def plane_norm() -> Loop:
                 for j in range(length):
                     target[j] = (row[j] - center) * scale + shift
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 
 
 @cache
@@ -165,7 +145,7 @@ def plane_gradient() -> Loop:
                     for j in range(length):
                         target[j] = grad_row[j] * scale
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 
 
 # Columns: for short planes. A sample is a row of planes, and a task computes several channels of all samples. sizes are as for planes,
@@ -248,7 +228,7 @@ def column_norm() -> Loop:
                 position = slice(i * width + start, i * width + start + span_length)
                 normalize_row(out[position], x[position], centers, scales, shifts)
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 
 
 @cache
@@ -286,7 +266,7 @@ def column_gradient() -> Loop:
                 else:
                     scale_row(out[position], d[position], scales)
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 
 
 # Rows
@@ -313,7 +293,7 @@ def row_norm() -> Loop:
             for j in range(n):
                 target[j] = ((row[j] - center) * factor + shift) * weight[j] + bias[j]
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 
 
 @jitable
@@ -363,4 +343,4 @@ def row_gradient() -> Loop:
                 add_normalized_products(grad_weight, grad_row, row, center, factor, shift)
                 add_row(grad_bias, grad_row)
 
-    return reassociating_loop(body)
+    return loop(body, HALVINGS, flags=IN_ANY_ORDER)

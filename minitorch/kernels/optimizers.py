@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from minitorch.core.kernel import register_kernel
-from minitorch.kernels.losses import accepts as accepts_fused
-from minitorch.kernels.pool import Loop, loop
+from minitorch.kernels.loop import Loop, loop
+from minitorch.kernels.loop import accepts as accepts_fused
 from minitorch.optim.adam import Adam, begin_step, ensure_averages
 from minitorch.optim.adamw import AdamW
 from minitorch.optim.rmsprop import RMSprop, ensure_state

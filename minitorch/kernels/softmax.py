@@ -14,7 +14,7 @@ from minitorch.autodiff import Context
 from minitorch.core.kernel import register_kernel
 from minitorch.core.reductions import reduce_extreme
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.pool import Loop, accepts, flat, loop
+from minitorch.kernels.loop import Loop, accepts, flat, loop
 from minitorch.kernels.vector_math import exp
 from minitorch.operators import maximum
 from minitorch.tensor_data import TensorData

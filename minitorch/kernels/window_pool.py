@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.pool import Loop, loop
+from minitorch.kernels.loop import Loop, loop
 
 COMMON = ((2, 2), (2, 2))
 """Size and stride of the window with kernels of its own."""

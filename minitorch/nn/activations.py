@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from minitorch.core.dtypes import float32, promote_to_float
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels import activations as kernels
-from minitorch.kernels.losses import accepts
-from minitorch.kernels.pool import flat
+from minitorch.kernels.loop import accepts, flat
 from minitorch.nn.functional import logsoftmax, softmax
 from minitorch.nn.module import Module
 from minitorch.nn.sizes import check_float_tensor

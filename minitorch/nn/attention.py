@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.core.dtypes import is_float
-from minitorch.kernels.losses import accepts
-from minitorch.kernels.pool import flat, loop
+from minitorch.kernels.loop import accepts, flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_

@@ -22,7 +22,7 @@ from minitorch.core.kernel import find_kernel
 from minitorch.core.recording import call, constant
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
-from minitorch.kernels.losses import accepts
+from minitorch.kernels.loop import accepts
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints

@@ -10,8 +10,8 @@ from minitorch.autodiff import Context
 from minitorch.core.creation import randn
 from minitorch.core.dtypes import compute_dtype
 from minitorch.core.recording import call, copy, fill, zeros
-from minitorch.kernels.losses import accepts, embedding_kernels
-from minitorch.kernels.pool import flat
+from minitorch.kernels.loop import accepts, flat
+from minitorch.kernels.losses import embedding_kernels
 from minitorch.nn.module import Module, Parameter
 from minitorch.nn.sizes import check_tensor, positive_ints
 from minitorch.tensor_data import IndexingError, TensorData

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from minitorch.autodiff import Context
 from minitorch.core import recording
 from minitorch.kernels.activations import relu_back
-from minitorch.kernels.losses import accepts, add_relu, bias_relu_backward
-from minitorch.kernels.pool import flat
+from minitorch.kernels.loop import accepts, flat
+from minitorch.kernels.losses import add_relu, bias_relu_backward
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import check_tensor, positive_ints

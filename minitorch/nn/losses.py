@@ -16,8 +16,8 @@ from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import active, call, copy
-from minitorch.kernels.losses import accepts, cross_entropy_kernels
-from minitorch.kernels.pool import flat
+from minitorch.kernels.loop import accepts, flat
+from minitorch.kernels.losses import cross_entropy_kernels
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.module import Module
 from minitorch.nn.sizes import check_tensor

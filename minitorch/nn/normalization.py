@@ -16,9 +16,8 @@ from minitorch.core.creation import ones
 from minitorch.core.dtypes import is_float, is_half
 from minitorch.core.number_formats import finfo
 from minitorch.core.recording import call, concatenate, constant
-from minitorch.kernels.losses import accepts
+from minitorch.kernels.loop import Loop, accepts, flat
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
-from minitorch.kernels.pool import Loop, flat
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.sizes import positive_ints
 from minitorch.tensor import Tensor, tensor, zeros

@@ -10,8 +10,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.creation import cat, full, stack
-from minitorch.kernels.losses import accepts
-from minitorch.kernels.pool import flat
+from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
 from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor

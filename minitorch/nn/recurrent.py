@@ -20,8 +20,7 @@ from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import as_dtype, is_float
 from minitorch.core.recording import call, copy
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.losses import accepts
-from minitorch.kernels.pool import Loop, flat, loop
+from minitorch.kernels.loop import Loop, accepts, flat, loop
 from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.functional import dropout
 from minitorch.nn.init import uniform_

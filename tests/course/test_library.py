@@ -2,14 +2,16 @@
 
 import ast
 import tomllib
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from course.manifest import ROOT, course, load
 from course.staff import StaffError
+from course.staff.handout import generate
 from course.staff.handout.generate import handout_files, left_out_modules
-from course.staff.handout.library import SOURCE, library_files
+from course.staff.handout.library import ABSENT, SOURCE, library_files
 from course.staff.handout.selection import _imports
 from course.workspace import library
 
@@ -97,6 +99,16 @@ def test_every_program_states_the_tasks_that_it_needs(files):
     for tasks in needs.values():
         assert tasks
         assert not any(course().task(task).gpu or course().task(task).extra for task in tasks)
+
+
+def test_a_workspace_with_the_library_s_stage_has_the_empty_kernels(monkeypatch):
+    monkeypatch.setattr(generate, "_check_tested", lambda *arguments: None)
+    task = replace(course().tasks[-1], id="6.1", mark="task6_1", write=("minitorch.nn.sizes:as_pair",), leave_out=())
+    files = handout_files(ROOT, replace(course(), tasks=(*course().tasks, task)), 6, search=False)
+    for name in ("conv", "conv_matmul", "pool", "softmax", "vector_math"):
+        assert files[f"minitorch/kernels/{name}.py"] == (ABSENT / f"{name}.py").read_text()
+    assert "minitorch/kernels/cuda/conv.py" not in files
+    assert "minitorch/kernels/loop.py" in files
 
 
 def test_a_solution_in_the_library_stops_the_handout(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, float32, manual_seed, no_grad, rand, tensor
-from minitorch.kernels import pool
+from minitorch.kernels import loop
 from minitorch.nn.functional import argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 from tests.test_nn_functional import (
     LAYOUTS,
@@ -71,7 +71,7 @@ def test_gradients_of_a_tensor_used_twice_are_summed(backend):
 
 
 def test_several_threads_give_the_result_of_one(monkeypatch):
-    monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", 1)
+    monkeypatch.setattr(loop, "PARALLEL_THRESHOLD", 1)
     array = numbers((3, 2, 4, 6))
     x = tensor(array, backend=FastBackend)
     check(maxpool2d(x, (2, 3)), windows_of(array, (2, 3)).max((3, 5)))

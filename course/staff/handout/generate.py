@@ -18,7 +18,7 @@ from course.manifest import Manifest, Task
 from course.staff import RequestError, StaffError
 from course.staff.handout import rewriter
 from course.staff.handout.leaks import bodies_of_modules, leaks_of
-from course.staff.handout.library import library_files, pack
+from course.staff.handout.library import ABSENT, library_files, pack
 from course.staff.handout.released import released_bodies, released_files
 from course.staff.handout.selection import TEMPLATES, marks, select
 from course.workspace import pristine
@@ -210,7 +210,12 @@ def handout_files(
     added = {full for task in manifest.tasks for full in task.write} - common
     _check_tested(manifest, last, reference)
     names, left_out, modules = write_names(manifest, last), left_out_names(manifest, last), left_out_modules(manifest, last)
-    files = leave_out_modules(leave_out(stub_files(reference, names, bare=style == BARE), left_out), modules)
+    files = leave_out(stub_files(reference, names, bare=style == BARE), left_out)
+    after_course = last == manifest.stages[-1].number  # its modules import some kernels by name, and get empty ones, as in the library
+    empty = {module: ABSENT / f"{module.removeprefix(f'{manifest.package}.kernels.')}.py" for module in modules if after_course}
+    empty = {module: file for module, file in empty.items() if file.is_file()}
+    files |= {module.replace(".", "/") + ".py": file.read_text(encoding="utf-8") for module, file in empty.items()}
+    files = leave_out_modules(files, {module: task for module, task in modules.items() if module not in empty})
     if library := library_files(root, manifest, last, modules):
         files[LIBRARY] = pack(library)
     files["README.md"] = _known_programs((TEMPLATES / "README.md").read_text(encoding="utf-8"), files)

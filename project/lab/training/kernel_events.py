@@ -30,7 +30,7 @@ NAMES = {
     "minitorch.kernels.matmul": "a matrix product",
     "minitorch.kernels.conv": "a convolution",
     "minitorch.kernels.conv_matmul": "the gradient of a convolution",
-    "minitorch.kernels.pool": "pooling, or another loop over rows",
+    "minitorch.kernels.loop": "a loop over rows, such as pooling",
 }
 """What the kernels of a module compute."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, float32, float64, tensor
-from minitorch.kernels import pool
+from minitorch.kernels import loop
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from tests.nn.test_normalization import leaf, normalize, random
 
@@ -42,8 +42,8 @@ def test_values_far_from_zero_keep_float32_precision(name, far):
 
 def test_the_number_of_threads_does_not_affect_the_result(monkeypatch):
     results = []
-    for smallest in (pool.PARALLEL_THRESHOLD, 1):
-        monkeypatch.setattr(pool, "PARALLEL_THRESHOLD", smallest)
+    for smallest in (loop.PARALLEL_THRESHOLD, 1):
+        monkeypatch.setattr(loop, "PARALLEL_THRESHOLD", smallest)
         x, weight, bias = (leaf(v, FastBackend) for v in (random((3, 4, 5, 6)), random((4,), 1), random((4,), 2)))
         last = leaf(random((6,), 3), FastBackend)
         y = batch_norm(x, None, None, weight, bias, True) + group_norm(x, 2, weight, bias) + layer_norm(x, 6, last)

@@ -3,7 +3,7 @@
 import pytest
 
 from minitorch import FastBackend, grad_check, tensor
-from minitorch.kernels import pool as pool_kernels
+from minitorch.kernels import loop
 from tests.nn.test_pooling import POOLS, SIZES, distinct, leaf
 
 
@@ -18,8 +18,8 @@ def test_the_number_of_threads_does_not_affect_the_result(pool, monkeypatch):
     x = distinct((3, 5, 4, 6))
     gradient = tensor(distinct((3, 5, 2, 3), seed=1), FastBackend)
     results = []
-    for smallest in (pool_kernels.PARALLEL_THRESHOLD, 1):
-        monkeypatch.setattr(pool_kernels, "PARALLEL_THRESHOLD", smallest)
+    for smallest in (loop.PARALLEL_THRESHOLD, 1):
+        monkeypatch.setattr(loop, "PARALLEL_THRESHOLD", smallest)
         t = leaf(x, FastBackend)
         out = pool(t, 2)
         out.backward(gradient)

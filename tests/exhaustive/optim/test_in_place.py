@@ -5,7 +5,7 @@ import numpy as np
 from minitorch import FastBackend, SimpleBackend, float32, float64, tensor
 from minitorch.core import kernel as kernels
 from minitorch.fast_ops import FastOps
-from minitorch.kernels.pool import PARALLEL_THRESHOLD
+from minitorch.kernels.loop import PARALLEL_THRESHOLD
 from tests.optim.test_in_place import EVERY_RULE, GRADIENTS, START, after
 
 

@@ -2,13 +2,17 @@
 
 from typing import Any
 
-from minitorch.kernels.pool import flat as exp_row
-from minitorch.kernels.pool import flat as run_rows
 from minitorch.tensor_functions import Function
 
-__all__ = ["SOFTMAX_BACKWARD", "FastMax", "LogSoftmax", "Softmax", "exp_row", "run_rows"]
-
 SOFTMAX_BACKWARD: Any = None
+
+
+def run_rows(*arguments: Any) -> Any:
+    """The kernel that is absent."""
+    raise RuntimeError("this library has no optimized kernels; check with accepts whether a tensor can be given to one")
+
+
+exp_row = run_rows
 
 
 class FastMax(Function):
