@@ -17,10 +17,8 @@ import numba
 
 from minitorch import tensor_data
 from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
-from minitorch.core.dtypes import HALF_DTYPES, promote_types
-from minitorch.core.half_precision import compute_widened
+from minitorch.core.dtypes import promote_types
 from minitorch.core.kernel import find_kernel
-from minitorch.core.recording import active
 from minitorch.kernels.cuda.device import (
     SIMULATED,
     blocks_for,
@@ -141,10 +139,6 @@ class CudaOps(TensorOps):
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
-        if active.recorder is not None and active.recorder.is_idle():
-            return active.recorder.product(CudaOps.matrix_multiply, a, b)
-        if a.dtype in HALF_DTYPES or b.dtype in HALF_DTYPES:
-            return compute_widened(CudaOps.matrix_multiply, promote_types, (a, b))
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
         out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
         if out.size and a.shape[-1]:

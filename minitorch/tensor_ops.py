@@ -17,9 +17,7 @@ import minitorch.operators as operators
 from minitorch.core.backend import DEVICES
 from minitorch.core.backend import TensorBackend as TensorBackend
 from minitorch.core.backend import TensorOps as TensorOps
-from minitorch.core.dtypes import HALF_DTYPES, int64, promote_types
-from minitorch.core.half_precision import compute_widened
-from minitorch.core.recording import active
+from minitorch.core.dtypes import int64, promote_types
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import (  # noqa: F401 - for kernels written index by index
     MAX_DIMS,
@@ -107,10 +105,6 @@ class SimpleOps(TensorOps):
     @np.errstate(all="ignore")
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
         """See `TensorOps.matrix_multiply`."""
-        if active.recorder is not None and active.recorder.is_idle():
-            return active.recorder.product(SimpleOps.matrix_multiply, a, b)
-        if a.dtype in HALF_DTYPES or b.dtype in HALF_DTYPES:
-            return compute_widened(SimpleOps.matrix_multiply, promote_types, (a, b))
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
         out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
         tensor_matrix_multiply(*out.tuple(), *a.tuple(), *b.tuple())

@@ -29,7 +29,7 @@ class TensorOps:
     What they make may be given a tensor `out` to write into: one of the operands itself, or one that shares no element with them.
 
     Attributes:
-        name: Shown in messages.
+        name: Shown in messages; optimized kernels are registered under it.
         cuda: Whether the storage lies on a GPU.
         reduces_many: Whether `reduce` accepts several dimensions, as a tuple, whatever its kernel.
         optimized: Whether optimized kernels are preferred to the textbook kernels; set it to False to compare them.
@@ -73,10 +73,7 @@ class TensorOps:
 
     @staticmethod
     def matrix_multiply(a: Tensor, b: Tensor) -> Tensor:
-        """The matrix product over the last two dimensions; the dimensions before them broadcast.
-
-        In half precision, an implementation computes in float32 (`compute_widened`).
-        """
+        """The matrix product over the last two dimensions; the dimensions before them broadcast."""
         raise RuntimeError("TensorOps has no operations of its own; use SimpleOps, or define matrix_multiply in the subclass")
 
 
@@ -119,7 +116,7 @@ class TensorBackend:
         self.add_reduce = self.reduce(operators.add, 0.0, accumulator_dtype)
         self.mul_reduce = self.reduce(operators.mul, 1.0, accumulator_dtype)
 
-        self.matrix_multiply = ops.matrix_multiply
+        self.matrix_multiply = make_product(ops)
 
     @property
     def name(self) -> str:
@@ -252,6 +249,30 @@ def make_reduce(
         return target
 
     return reduced
+
+
+def make_product(ops: type[TensorOps]) -> Callable[[Tensor, Tensor], Tensor]:
+    """The function (a, b) of a backend: the optimized kernel of the matrix product, else what `ops` computes."""
+    kernel = made_for = None
+
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        nonlocal kernel, made_for
+        if active.recorder is not None and active.recorder.is_idle():
+            return active.recorder.product(product, a, b)
+        x, y = a._tensor, b._tensor
+        if x.dtype in HALF_DTYPES or y.dtype in HALF_DTYPES:
+            return compute_widened(product, promote_types, (a, b))
+        if made_for is not ops.optimized:
+            optimized, made_for = find_kernel("matrix_multiply", ops), ops.optimized
+            kernel = optimized if getattr(optimized, "writes_all", False) else None
+        if kernel is None:
+            return ops.matrix_multiply(a, b)
+        dtype = x.dtype if x.dtype is y.dtype else promote_types(x.dtype, y.dtype)
+        data = TensorData.empty((*cached_broadcast(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), dtype)
+        kernel(data, x, y)
+        return a._like(data)
+
+    return product
 
 
 def unwritten(a: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
