@@ -7,7 +7,8 @@ A term that raises KeyError, IndexError or ValueError (an empty cell) does not h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 
@@ -24,12 +25,14 @@ class CheckWriter:
         self._names.update(zip(names, values, strict=True))
         self._terms.append(form.format(*names))
 
-    def add_all(self, form: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add a term for each row of values."""
-        for row in rows:
-            self.add(form, *row)
-
     def function(self, arguments: str = "") -> Callable[..., bool]:
         """The function of these arguments that says whether every term holds."""
         names = {"__builtins__": {"len": len, "type": type, "id": id}} | self._names
         return eval(f"lambda {arguments}: {' and '.join(self._terms) or 'True'}", names)
+
+
+@cache
+def compiled_term(form: str, count: int) -> Callable[..., bool]:
+    """The function of count objects that says whether one term holds."""
+    names = [f"a{number}" for number in range(count)]
+    return eval(f"lambda {', '.join(names)}: {form.format(*names)}")

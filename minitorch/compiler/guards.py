@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.guard_check import CheckWriter
+from minitorch.compiler.guard_check import CheckWriter, compiled_term
 from minitorch.compiler.nesting import layout_of
 from minitorch.compiler.scan import KEPT, MISSING, PLAIN, Scan, sample
 from minitorch.core.context import grad_mode
@@ -26,8 +28,109 @@ DECISIVE = ("momentum", "nesterov", "centered", "amsgrad", "maximize")
 DIFFERS = (KeyError, IndexError, ValueError)
 """What a term of a check may raise instead of being false: a missing key, a shorter list, an empty cell."""
 
-WRITTEN_OUT = 32
-"""The longest list whose entries are terms of their own."""
+
+class Guard:
+    """One thing taken for granted.
+
+    Args:
+        text: What differs where it does not hold, in words, or a function that returns it.
+        term: Its term of the check, as for `CheckWriter.add`: a form, and the objects in it, first the one that it is about.
+        same: Whether it holds apart from objects that were replaced by equal ones.
+        restore: Takes back what the recorded function changed.
+    """
+
+    def __init__(self, text: Any, *term: Any, same: Callable[[], bool] | None = None, restore: Callable[[], object] | None = None) -> None:
+        self._text, self.term, self._same, self._restore = text, term, same, restore
+
+    def holds(self) -> bool:
+        """Whether its term is true."""
+        try:
+            return compiled_term(self.term[0], len(self.term) - 1)(*self.term[1:])
+        except DIFFERS:
+            return False
+
+    def describe(self) -> str:
+        """What differs now, in words; "" if nothing does."""
+        if self.holds() or (self._same is not None and self._same()):
+            return ""
+        return self._text if isinstance(self._text, str) else self._text()
+
+    def restore(self) -> None:
+        """Take back what the recorded function changed; results, such as gradients, stay."""
+        if self._restore is not None and not self.holds():
+            self._restore()
+
+
+def value_guard(path: str, value: Any, now: Callable[[], Any], restore: Callable[[], object] | None, *term: Any) -> Guard:
+    """The value of a variable, or MISSING; now() returns the present one."""
+    return Guard(
+        lambda: f"{path}, which was {_short(value)} and is {_short(now())}", *term, same=lambda: _same(now(), value), restore=restore
+    )
+
+
+def entry_guard(holder: Any, key: Any, value: Any, path: str) -> Guard:
+    """An entry of a dictionary, such as a global variable."""
+    absent = value is MISSING or hasattr(type(holder), "__missing__")
+    term = ("{}.get({}, {}) is {}", holder, key, MISSING, value) if absent else ("{}[{}] is {}", holder, key, value)
+    restore = partial(operator.delitem, holder, key) if value is MISSING else partial(operator.setitem, holder, key, value)
+    restore = restore if isinstance(holder, dict) else None  # not the attributes of a class
+    return value_guard(path, value, partial(holder.get, key, MISSING), restore, *term)
+
+
+def storage_guards(x: Any, path: str) -> list[Guard]:
+    """That a tensor keeps its storage, and a history or none."""
+    data = x._tensor
+    term = ("{}._tensor is {}", x, data) if x.backend.cuda else ("{}._tensor is {} and {}._storage is {}", x, data, data, data._storage)
+    history = f"({{}}.history is None) is {x.history is None}"
+    return [Guard(f"the storage of {path}", *term), Guard(f"whether {path} requires gradients", history, x)]
+
+
+def gradient_guard(x: Any, path: str) -> Guard:
+    """That a tensor has a gradient, or none."""
+    was = "None" if x.grad is None else "there"
+    return Guard(f"the gradient of {path}, which was {was} before the call", f"({{}}.grad is None) is {x.grad is None}", x)
+
+
+def list_guard(entries: Any, before: tuple[Any, ...], path: str) -> Guard:
+    """The entries of a list or set."""
+    term = ("{}({}, {})", _same_entries, entries, before)
+    if isinstance(entries, list) and len(before) <= 32:  # short enough to be written out
+        form = f"len({{}}) == {len(before)}" + "".join(f" and {{}}[{number}] is {{}}" for number in range(len(before)))
+        term = (form, entries, *(part for entry in before for part in (entries, entry)))
+    same, restore = partial(_same_entries, entries, before), partial(_refill, entries, before)
+    return Guard(f"the entries of {path}", *term, same=same, restore=restore)
+
+
+def guards_of(found: Scan) -> Iterable[Guard]:
+    """The guards of what a scan found, except gradients and names of attributes."""
+    yield Guard("grad mode, the default dtype or the number of threads", "{}() == {}", _modes, _modes())
+    for parameter, value, path in found.parameters:
+        restore = partial(setattr, parameter, "value", value)
+        yield Guard(f"the value of {path}, which is another tensor", "{}.value is {}", parameter, value, restore=restore)
+    for x, path in found.tensors.items():
+        yield from (*storage_guards(x, path), Guard(f"the hooks of {path}", "not {}._hooks", x))
+    for hooks, path in found.hooks:
+        yield Guard(f"the hooks of {path}", "not {}", hooks)
+    yield from starmap(entry_guard, found.entries)
+    for holder, name, value, path in found.attributes:
+        restore = None if value is MISSING else partial(setattr, holder, name, value)
+        now = partial(getattr, holder, name, MISSING)
+        yield value_guard(path, value, now, restore, "{}({}, {}, {}) is {}", getattr, holder, name, MISSING, value)
+    for cell, value, path in found.cells:
+        term = ("{}({}) is {}", _content, cell, value) if value is MISSING else ("{}.cell_contents is {}", cell, value)
+        restore = None if value is MISSING else partial(setattr, cell, "cell_contents", value)
+        yield value_guard(path, value, partial(_content, cell), restore, *term)
+    for holder, size, path in found.sizes:
+        restore = partial(_shorten, holder, size)
+        yield value_guard(f"the number of entries of {path}", size, partial(len, holder), restore, "len({}) == {}", holder, size)
+    yield from starmap(list_guard, found.lists)
+    for array, before, path in found.arrays:
+        restore = partial(np.copyto, array, before) if array.shape == before.shape else None
+        yield Guard(f"the numbers of the NumPy array {path}", "{}({}, {})", _same_array, array, before, restore=restore)
+    groups = [group for optimizer in found.optimizers for group in optimizer.param_groups]
+    for group, name in ((group, name) for group in groups for name in DECISIVE if name in group):
+        text = f"a setting that decides on the optimizer's kernel: {', '.join(DECISIVE)}"
+        yield Guard(text, "(not {}[{}]) is {}", group, name, not group[name])
 
 
 class Guards:
@@ -46,28 +149,24 @@ class Guards:
     def __init__(self, fn: Any, args: Any = ()) -> None:
         found = Scan(fn, args)
         self.tensors, self.optimizers, self.modules = found.tensors, found.optimizers, found.modules
-        self._entries, self._cells, self._lists = found.entries, found.cells, found.lists
-        self._attributes, self._arrays, self._sizes = found.attributes, found.arrays, found.sizes
-        self._parameters, self._hooks = found.parameters, found.hooks
-        self._names = [(attributes, frozenset(attributes), path) for attributes, path in found.objects]
-        self._storages = [_storage(x, path) for x, path in found.tensors.items()]
-        self._graded = [(x, x.grad is None, path) for x, path in found.tensors.items()]  # frozen ones as well: an optimizer steps them
-        self._modes = _modes()
-        self._decided = [
-            (group, name, group[name]) for each in self.optimizers for group in each.param_groups for name in DECISIVE if name in group
-        ]
+        self._guards = list(guards_of(found))
+        self._names = [(attributes, set(attributes), path) for attributes, path in found.objects]
+        for attributes, names, path in self._names:
+            restore = partial(_remove_new, attributes, names)
+            self._guards.append(Guard(f"the attributes of {path}", "len({}) == len({})", attributes, names, restore=restore))
+        self._gradients = list(starmap(gradient_guard, found.tensors.items()))  # of frozen ones as well: an optimizer steps them
         self._all_settings = self.settings()
         self._check: Callable[[], bool] | None = None
 
     def forget(self, holder: dict[Any, Any], key: Any) -> None:
         """No longer take an entry of a dictionary for granted, because the program itself sets it."""
-        gone = [entry[2] for entry in self._entries if entry[0] is holder and entry[1] == key]
-        self._entries = [entry for entry in self._entries if entry[0] is not holder or entry[1] != key]
-        self._storages = [each for each in self._storages if all(each[0] is not value for value in gone)]
-        self._names = [(names, before | {key} if names is holder else before, path) for names, before, path in self._names]
-        for value in gone:
-            if isinstance(value, TensorBase):
-                self.tensors.pop(value, None)
+        entries = [guard for guard in self._guards if guard.term[1] is holder and guard.term[2] == key]
+        gone = [guard.term[-1] for guard in entries if isinstance(guard.term[-1], TensorBase)]
+        self._guards = [guard for guard in self._guards if guard not in entries and all(guard.term[1] is not x for x in gone)]
+        for x in gone:
+            self.tensors.pop(x, None)
+        for attributes, names, _ in self._names:
+            names |= {key} if attributes is holder else set()
 
     def state_tensors(self) -> Iterable[tuple[dict[str, Any], str, Any, str]]:
         """The tensors of the optimizers' state: the dictionary that holds each, its name there, the tensor, and its name in messages."""
@@ -93,11 +192,10 @@ class Guards:
         found = []
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
-                self._entries.append((optimizer.state, parameter, state, f"the optimizer's state of {name_of(parameter)}"))
+                self._guards.append(entry_guard(optimizer.state, parameter, state, f"the optimizer's state of {name_of(parameter)}"))
         for state, name, entry, path in self.state_tensors():
             if id(state) not in owned:
-                self._entries.append((state, name, entry, path))
-                self._storages.append(_storage(entry, path))
+                self._guards += [entry_guard(state, name, entry, path), *storage_guards(entry, path)]
                 found.append((entry, path))
         return found
 
@@ -116,129 +214,29 @@ class Guards:
 
     def write_check(self, writer: CheckWriter) -> None:
         """Write all guards as terms of an expression, which may raise DIFFERS instead of being false."""
-        writer.add("{}() == {}", _modes, self._modes)
-        writer.add_all("{}.value is {}", ((parameter, value) for parameter, value, _ in self._parameters))
-        for x, data, storage, history, _ in self._storages:
-            kind = "is None" if history is None else "is not None"
-            form = "{}._tensor is {} and {}._storage is {} and {}.history " + kind
-            writer.add(form, x, data, data, storage, x) if storage is not None else writer.add("{}._tensor is {}", x, data)
-        for x, is_none, _ in self._graded:
-            writer.add("{}.grad is None" if is_none else "{}.grad is not None", x)
-        writer.add_all("not {}._hooks", ((x,) for x in self.tensors))
-        writer.add_all("not {}", ((hooks,) for hooks, _ in self._hooks))
-        for holder, key, value, _ in self._entries:
-            if value is MISSING or hasattr(type(holder), "__missing__"):
-                writer.add("{}.get({}, {}) is {}", holder, key, MISSING, value)
-            else:
-                writer.add("{}[{}] is {}", holder, key, value)
-        writer.add_all("{}({}, {}) is {}", ((_attribute, holder, name, value) for holder, name, value, _ in self._attributes))
-        writer.add_all("{}.cell_contents is {}", ((cell, value) for cell, value, _ in self._cells if value is not MISSING))
-        writer.add_all("{}({}) is {}", ((_content, cell, value) for cell, value, _ in self._cells if value is MISSING))
-        writer.add_all("len({}) == {}", ((holder, size) for holder, size, _ in self._sizes))
-        writer.add_all("len({}) == {}", ((attributes, len(names)) for attributes, names, _ in self._names))
-        for entries, before, _ in self._lists:
-            if isinstance(entries, list) and len(before) <= WRITTEN_OUT:
-                writer.add("len({}) == {}", entries, len(before))
-                writer.add_all("{}[{}] is {}", ((entries, number, entry) for number, entry in enumerate(before)))
-            else:
-                writer.add("{}({}, {})", _same_entries, entries, before)
-        writer.add_all("{}({}, {})", ((_same_array, array, before) for array, before, _ in self._arrays))
-        writer.add_all("{}[{}] is {}", self._decided)
+        for guard in self._guards + self._gradients:
+            writer.add(*guard.term)
 
     def failed(self) -> str:
         """What differs now, in words; "" if nothing does."""
-        if _modes() != self._modes:
-            return "grad mode, the default dtype or the number of threads"
-        for parameter, value, path in self._parameters:
-            if parameter.value is not value:
-                return f"the value of {path}, which is another tensor"
-        for x, data, storage, history, path in self._storages:
-            if x._tensor is not data or (storage is not None and data._storage is not storage):
-                return f"the storage of {path}"
-            if (x.history is None) is not (history is None):
-                return f"whether {path} requires gradients"
-        for x, is_none, path in self._graded:
-            if (x.grad is None) is not is_none:
-                return f"the gradient of {path}, which was {'None' if is_none else 'there'} before the call"
-        for x, path in self.tensors.items():
-            if x._hooks:
-                return f"the hooks of {path}"
-        for hooks, path in self._hooks:
-            if hooks:
-                return f"the hooks of {path}"
-        return self._failed_values() or self._failed_containers()
-
-    def _failed_values(self) -> str:
-        """Which variable or attribute differs."""
-        held = [(holder.get(key, MISSING), value, path) for holder, key, value, path in self._entries]
-        held += [(_attribute(holder, name), value, path) for holder, name, value, path in self._attributes]
-        held += [(_content(cell), value, name) for cell, value, name in self._cells]
-        for now, value, path in held:
-            if now is not value and not _same(now, value):
-                return f"{path}, which was {_short(value)} and is {_short(now)}"
-        return ""
-
-    def _failed_containers(self) -> str:
-        """Which list, dictionary, array or setting differs."""
-        for holder, size, path in self._sizes:
-            if len(holder) != size:
-                return f"the number of entries of {path}, which was {size} and is {len(holder)}"
-        for entries, before, path in self._lists:
-            if not _same_entries(entries, before):
-                return f"the entries of {path}"
-        for array, before, path in self._arrays:
-            if not _same_array(array, before):
-                return f"the numbers of the NumPy array {path}"
-        for attributes, names, path in self._names:
-            if len(attributes) != len(names):
-                return f"the attributes of {path}"
-        if any(bool(group.get(name)) != bool(value) for group, name, value in self._decided):
-            return f"a setting that decides on the optimizer's kernel: {', '.join(DECISIVE)}"
-        return ""
+        return next(filter(None, (guard.describe() for guard in self._guards + self._gradients)), "")
 
     def changed_by_python(self) -> str:
         """What the function changed while it was recorded that a replay would not change, in words; "" if nothing.
 
         Gradients do not count: they are results.
         """
-        self._names = [(attributes, names | ({KEPT} & attributes.keys()), path) for attributes, names, path in self._names]
         for attributes, names, path in self._names:
-            new = [name for name in attributes if name not in names]
-            if new:
+            names |= {KEPT} & attributes.keys()
+            if new := [name for name in attributes if name not in names]:
                 return f"{path or 'an object'}.{new[0]}, which is new"
-        graded, self._graded = self._graded, []
-        found = self.failed()
-        self._graded = graded
-        if found:
-            return found
-        return "" if self.settings() == self._all_settings else "a setting of the optimizer, such as its learning rate"
+        found = next(filter(None, (guard.describe() for guard in self._guards)), "")
+        return found or ("" if self.settings() == self._all_settings else "a setting of the optimizer, such as its learning rate")
 
     def restore(self) -> None:
         """Take back what the function changed while it was recorded, because it will be called again."""
-        for parameter, value, _ in self._parameters:
-            parameter.value = value
-        for holder, key, value, _ in self._entries:
-            if isinstance(holder, dict) and holder.get(key, MISSING) is not value:
-                holder[key] = value
-        for holder, name, value, _ in self._attributes:
-            if value is not MISSING and _attribute(holder, name) is not value:
-                setattr(holder, name, value)
-        for cell, value, _ in self._cells:
-            if value is not MISSING and _content(cell) is not value:
-                cell.cell_contents = value
-        for entries, before, _ in self._lists:
-            if not _same_entries(entries, before):
-                entries.clear()
-                (entries.update if isinstance(entries, set) else entries.extend)(before)
-        for holder, size, _ in self._sizes:
-            while len(holder) > size:
-                holder.popitem() if isinstance(holder, dict) else holder.pop()
-        for array, before, _ in self._arrays:
-            if array.shape == before.shape and not _same_array(array, before):
-                array[...] = before
-        for attributes, names, _ in self._names:
-            for name in [name for name in attributes if name not in names]:
-                del attributes[name]
+        for guard in self._guards:
+            guard.restore()
 
     def settings(self) -> list[dict[str, Any]]:
         """All settings of the optimizers, without the parameters."""
@@ -262,10 +260,6 @@ def _modes() -> tuple[Any, ...]:
     return grad_mode.enabled, threads(), get_default_dtype()
 
 
-def _storage(x: Any, path: str) -> tuple[Any, Any, Any, Any, str]:
-    return x, x._tensor, None if x.backend.cuda else x._tensor._storage, x.history, path
-
-
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
@@ -273,8 +267,19 @@ def _content(cell: Any) -> Any:
         return MISSING
 
 
-def _attribute(holder: Any, name: str) -> Any:
-    return getattr(holder, name, MISSING)
+def _refill(entries: Any, before: tuple[Any, ...]) -> None:
+    entries.clear()
+    (entries.update if isinstance(entries, set) else entries.extend)(before)
+
+
+def _shorten(holder: dict[Any, Any], size: int) -> None:
+    while len(holder) > size:
+        holder.popitem()
+
+
+def _remove_new(attributes: dict[str, Any], names: set[str]) -> None:
+    for name in attributes.keys() - names:
+        del attributes[name]
 
 
 def _same(now: Any, before: Any) -> bool:

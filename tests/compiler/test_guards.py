@@ -272,6 +272,23 @@ def test_a_name_that_is_defined_later(monkeypatch):
     check_twice(fn, lambda: monkeypatch.setitem(globals(), "LATER", 5.0))
 
 
+def test_a_name_that_the_function_defines_is_undefined_when_it_runs_as_it_is(monkeypatch):
+    def fn(x):
+        global DEFINED
+        try:
+            DEFINED += 1.0  # type: ignore[name-defined]
+        except NameError:
+            DEFINED = 1.0
+        return x * DEFINED
+
+    monkeypatch.setitem(globals(), "DEFINED", None)  # takes the name out again
+    del globals()["DEFINED"]
+    compiled = minitorch.compile(fn, fallback="eager")
+    with pytest.warns(RuntimeWarning, match="DEFINED, which was missing and is 1"):
+        assert compiled(tensor([[3.0]])).item() == 3.0
+    assert DEFINED == 1.0
+
+
 def test_a_global_that_hides_a_function_of_pythons(monkeypatch):
     check_twice(lambda x: x * max(2.0, 3.0), lambda: monkeypatch.setitem(globals(), "max", lambda a, b: a))
 
