@@ -17,6 +17,7 @@ import pytest
 
 import minitorch
 from course.manifest import ROOT, course
+from course.workspace.tables_of_contents import cut_after
 
 PACKAGE = ROOT / "minitorch"
 SOURCES = {path: (ROOT / path).read_text(encoding="utf-8") for path in map(course().path, course().modules)}
@@ -210,18 +211,6 @@ NAMESPACES = ("core", "io", "kernels", "kernels.cuda", "ops", *(folder for folde
 
 PROGRAMS = {"run", "worker", "inspect"}
 """Modules that Python runs with -m or as a file; it warns if a table of contents has imported them before."""
-
-
-def cut_after(source: str, last: int) -> str:
-    """`__init__.py` of a package that ends after stage `last`, by the rule that the file itself states."""
-    later = [match.start() for match in re.finditer(r"(?m)^# Stage (\d+)", source) if int(match[1]) > last]
-    if not later:
-        return source
-    kept = source[: later[0]]
-    tree = ast.parse(kept)
-    bound = {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    (listed,) = re.findall(r"(?s)^__all__ = (\[.*\])", source, re.MULTILINE)
-    return f"{kept}__all__ = {[name for name in ast.literal_eval(listed) if name in bound]}\n"
 
 
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in NAMESPACES])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course.manifest import Manifest, Task
 from course.workspace.locate import STUDENTS
-from course.workspace.tables_of_contents import cut
+from course.workspace.tables_of_contents import cut_after
 
 WATCHED = ("minitorch/**/*.py", "project/run_*.py", "project/lab/**/*.py", "tests/**/*.py", "course/tasks.toml", "pyproject.toml")
 """The files that a result may depend on."""
@@ -46,7 +46,7 @@ def fingerprints(root: Path, manifest: Manifest) -> dict[str, str]:
         digest = hashlib.sha256(sys.version.encode())
         for path in sorted(files.closure({*ALWAYS, *marked, *around, *_needed(manifest, task)})):
             text = files.text(path)
-            text = cut(text, task.stage) if path.endswith("/__init__.py") else text
+            text = cut_after(text, task.stage) if path.endswith("/__init__.py") else text
             digest.update(path.encode() + b"\0" + hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest())
         found[task.id] = digest.hexdigest()
     return found

@@ -9,13 +9,21 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 
 
-def cut(source: str, last: int) -> str:
-    """An `__init__.py` without the paragraphs "# Stage n …" of the stages after `last`; line numbers do not change."""
+def sections(source: str) -> list[tuple[int | None, str]]:
+    """The paragraphs of an `__init__.py`, with the number of those that begin with "# Stage n"."""
     paragraphs = source.split("\n\n")
-    for number, paragraph in enumerate(paragraphs):
-        if (stage := re.match(r"# Stage (\d+)", paragraph)) and int(stage[1]) > last:
-            paragraphs[number] = "\n" * paragraph.count("\n")
-    return "\n\n".join(paragraphs)
+    numbers = [re.match(r"# Stage (\d+)", paragraph) for paragraph in paragraphs]
+    return [(int(number[1]) if number else None, paragraph) for number, paragraph in zip(numbers, paragraphs, strict=True)]
+
+
+def cut_after(source: str, last: int) -> str:
+    """An `__init__.py` without the paragraphs "# Stage n …" of the stages after `last`, and without their names in `__all__`."""
+    later = [section for number, section in sections(source) if number is not None and number > last]
+    kept = "\n\n".join(section for number, section in sections(source) if number is None or number <= last)
+    head, separator, listed = kept.partition("__all__ = [\n")
+    gone = set(re.findall(r"\w+", "\n".join(later))) - set(re.findall(r"\w+", head))
+    lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] not in gone]
+    return (head + separator + "".join(lines)).replace("__all__ = [\n]", "__all__ = []")
 
 
 def cut_package(package: str, last: int) -> None:
@@ -48,4 +56,4 @@ class _Contents(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The code object of the cut source."""
-        return compile(cut(self.get_source(fullname) or "", self.last), self.path, "exec", dont_inherit=True)
+        return compile(cut_after(self.get_source(fullname) or "", self.last), self.path, "exec", dont_inherit=True)

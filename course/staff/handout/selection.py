@@ -15,6 +15,7 @@ from pathlib import Path
 
 from course.manifest import Manifest
 from course.staff import RequestError, StaffError
+from course.workspace.tables_of_contents import cut_after, sections
 
 PATTERNS = (
     ".gitignore",
@@ -231,7 +232,7 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
     first = {f"{manifest.package}.{module}": stage.number for stage in manifest.stages for module in stage.modules}
     for path in contents(manifest, last):
         package = posixpath.dirname(path).replace("/", ".")
-        for number, section in _sections((root / path).read_text(encoding="utf-8")):
+        for number, section in sections((root / path).read_text(encoding="utf-8")):
             if number is None:
                 continue
             for name in _bound_names(section):
@@ -276,7 +277,7 @@ def _cut(files: dict[str, str | bytes], manifest: Manifest, last: int, dropped: 
         elif path == "course/tasks.toml":
             content = _cut_manifest(content, last)
         elif path in contents(manifest, last):
-            content = cut_init(content, last)
+            content = cut_after(content, last)
         elif path.endswith(".md"):
             content = _cut_links(path, _cut_toctrees(path, content, dropped), dropped)
         files[path] = content
@@ -288,22 +289,6 @@ def _render(path: str, **values: object) -> str:
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string((TEMPLATES / f"{path.lstrip('.')}.jinja").read_text(encoding="utf-8")).render(**values)
-
-
-def cut_init(source: str, last: int) -> str:
-    """`__init__.py` without the sections "# Stage n …" of later stages, and without their names in `__all__`."""
-    kept = "\n\n".join(section for number, section in _sections(source) if number is None or number <= last)
-    bound = _bound_names(kept)
-    head, separator, listed = kept.partition("__all__ = [\n")
-    lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] in bound]
-    return (head + separator + "".join(lines)).replace("__all__ = [\n]", "__all__ = []")
-
-
-def _sections(source: str) -> list[tuple[int | None, str]]:
-    """The paragraphs of `__init__.py`, with the number of those that begin with "# Stage n"."""
-    paragraphs = source.split("\n\n")
-    numbers = [re.match(r"# Stage (\d+)", paragraph) for paragraph in paragraphs]
-    return [(int(number[1]) if number else None, paragraph) for number, paragraph in zip(numbers, paragraphs, strict=True)]
 
 
 def _bound_names(source: str) -> set[str]:

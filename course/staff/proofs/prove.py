@@ -10,9 +10,10 @@ from pathlib import Path
 from course.manifest import Manifest, Task
 from course.runner.gpu import environment
 from course.staff.handout.generate import leave_out_modules
-from course.staff.handout.selection import contents, cut_init, select
+from course.staff.handout.selection import contents, select
 from course.staff.proofs.answers import WrongAnswer, apply_patch, content_hash, graded_files
 from course.staff.proofs.runs import LIMIT, PATIENCE, copy, each, run_tests
+from course.workspace.tables_of_contents import cut_after
 
 COMPILED = {"NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"}
 """The environment for compiled code; a race needs two threads."""
@@ -67,7 +68,7 @@ def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> li
 
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
     """The content hash of every answer by its key."""
-    trees = {last: cut_after(files, manifest, last) for last in {_last_stage(task, manifest) for task in manifest.tasks}}
+    trees = {last: cut_files(files, manifest, last) for last in {_last_stage(task, manifest) for task in manifest.tasks}}
     tree = {task.id: trees[_last_stage(task, manifest)] for task in manifest.tasks}
     run = {task.id: _run_files(task, manifest, tree[task.id]) for task in manifest.tasks}
     return {answer.key: content_hash(answer, root, tree[answer.task], run[answer.task]) for answer in answers}
@@ -84,12 +85,12 @@ def _last_stage(task: Task, manifest: Manifest) -> int:
     return max(task.stage, *manifest.required_stages)
 
 
-def cut_after(files: Mapping[str, str | bytes], manifest: Manifest, last: int) -> dict[str, str | bytes]:
+def cut_files(files: Mapping[str, str | bytes], manifest: Manifest, last: int) -> dict[str, str | bytes]:
     """The files without the modules of the package that come after a stage."""
     later = {manifest.path(module) for stage in manifest.stages if stage.number > last for module in stage.modules}
     tables = contents(manifest, last)
     later |= {*contents(manifest, manifest.stages[-1].number)} - {*tables}
-    return {path: cut_init(str(content), last) if path in tables else content for path, content in files.items() if path not in later}
+    return {path: cut_after(str(content), last) if path in tables else content for path, content in files.items() if path not in later}
 
 
 def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
@@ -101,7 +102,7 @@ def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
 def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
     """The repository as students have it at a task: without its optimized kernels, those of later tasks, and later extra stages."""
     later = manifest.tasks[manifest.tasks.index(task) :]
-    files = cut_after(files, manifest, _last_stage(task, manifest))
+    files = cut_files(files, manifest, _last_stage(task, manifest))
     return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
 
 
