@@ -11,6 +11,7 @@ from project import run_scalar, run_tensor
 from project.lab.training.scalar_trainer import ScalarTrainer
 from project.lab.training.tensor_trainer import TensorTrainer
 from project.lab.training.trainer import Setting, Trainer
+from project.lab.training.training_run import TrainingRun
 from tests.errors import raises
 
 
@@ -259,6 +260,15 @@ def test_an_error_names_the_method_that_a_trainer_must_define(name: str, argumen
 
     with raises(NotImplementedError, f"Bare has no {name}; define {name}({parameters}) in the class"):
         getattr(Trainer, name)(object.__new__(Bare), *arguments)
+
+
+def test_an_error_names_what_a_training_run_must_define() -> None:
+    class Bare(TrainingRun):
+        pass
+
+    for name, what in (("epoch", "the property epoch"), ("advance", "advance(self)"), ("curves", "curves(self)")):
+        with raises(NotImplementedError, f"Bare has no {name}; define {what} in the class"):
+            getattr(Bare(), name)()
 
 
 def test_a_network_of_scalars_with_the_same_initial_weights_trains_alike() -> None:

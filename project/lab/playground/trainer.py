@@ -12,6 +12,7 @@ from typing import Any
 import minitorch
 from project.lab.playground.points import Points
 from project.lab.playground.setting import LIVE, PlaygroundSetting, inputs
+from project.lab.training.training_run import TrainingRun
 
 MOMENTUM = 0.9
 
@@ -34,7 +35,7 @@ class Network(minitorch.Module):
             setattr(self, f"layer{number}", layer)
 
 
-class Trainer:
+class Trainer(TrainingRun):
     """Gradient descent in batches; the training points are shuffled in every epoch.
 
     A subclass knows how the network's numbers are held.
@@ -54,7 +55,6 @@ class Trainer:
         correct: For each finished epoch, the number of correctly classified training points, each in its own update.
         test_correct: For each finished epoch, the number of correctly classified test points after it.
         seconds: For each finished epoch, its duration.
-        changed: Whether points, weights or settings were changed after the first update, so that the setting does not repeat the run.
     """
 
     network: Network
@@ -68,7 +68,6 @@ class Trainer:
         self.correct: list[int] = []
         self.test_correct: list[int] = []
         self.seconds: list[float] = []
-        self.changed = False
         self._random = random.Random(setting.seed)
         self.network = self.make_network()
         self._make_optimizer()
@@ -112,21 +111,6 @@ class Trainer:
         return len(self.losses)
 
     @property
-    def finished(self) -> int:
-        """Number of finished epochs, of `total`, for the training loop."""
-        return self.epoch
-
-    @property
-    def total(self) -> int:
-        """Total number of epochs."""
-        return self.setting.epochs
-
-    @property
-    def done(self) -> bool:
-        """Whether all epochs are finished."""
-        return self.epoch >= self.total
-
-    @property
     def place(self) -> float:
         """The part of the current epoch that is finished, from 0 to below 1."""
         return self._first / len(self._order)
@@ -161,17 +145,13 @@ class Trainer:
             self.losses.append(self._loss / len(self._order))  # last, because it increments `epoch`: Ctrl-C may arrive in between
             self._start_epoch()
 
-    def run_epoch(self) -> None:
-        """Train to the end of the current epoch; do nothing if all are done."""
-        target = min(self.epoch + 1, self.total)
-        while self.epoch < target:
-            self.advance()
-
-    def run_for(self, seconds: float) -> None:
-        """Train until the time is up or all epochs are done; an update in progress is finished."""
-        end = time.perf_counter() + seconds
-        while not self.done and time.perf_counter() < end:
-            self.advance()
+    def curves(self) -> dict[str, list[Any]]:
+        """See `TrainingRun.curves`."""
+        train, test = (len(self.points.numbers(of_test)) for of_test in (False, True))
+        curves: dict[str, list[Any]] = {"loss": self.losses, "train_accuracy": [right / train for right in self.correct]}
+        if test:
+            curves |= {"valid_loss": self.test_losses, "valid_accuracy": [right / test for right in self.test_correct]}
+        return curves
 
     def measure(self, numbers: Sequence[int]) -> tuple[float | None, int]:
         """The mean loss of points with these numbers, None if there are none; and how many are classified correctly."""

@@ -16,6 +16,7 @@ from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.training_run import TrainingRun
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Epoch:
     seconds: float
 
 
-class ClassifierTrainer:
+class ClassifierTrainer(TrainingRun):
     """Gradient descent on mini-batches, epoch after epoch, with validation after each epoch.
 
     Between any two steps, `checkpoint` returns everything that `restore` needs to continue as if nothing had happened. The run has its own
@@ -151,11 +152,6 @@ class ClassifierTrainer:
         return self.setting.epochs * self.steps
 
     @property
-    def done(self) -> bool:
-        """Whether all epochs are finished."""
-        return self.epoch >= self.setting.epochs
-
-    @property
     def best(self) -> int:
         """The first epoch, counted from 1, with the highest validation accuracy; 0 before any is finished."""
         return 1 + max(range(self.epoch), key=lambda i: self.history[i].valid, default=-1)
@@ -196,17 +192,14 @@ class ClassifierTrainer:
         """A sentence on what compilation gained; "" for none."""
         return self._step.gain()
 
-    def run_epoch(self) -> None:
-        """Train to the end of the current epoch; do nothing if all are done."""
-        target = min(self.epoch + 1, self.setting.epochs)
-        while self.epoch < target:
-            self.advance()
+    def curves(self) -> dict[str, list[Any]]:
+        """See `TrainingRun.curves`."""
+        fields = {"loss": "loss", "train_accuracy": "train", "valid_accuracy": "valid"}
+        return {name: [getattr(epoch, field) for epoch in self.history] for name, field in fields.items()}
 
-    def run_for(self, seconds: float) -> None:
-        """Train until the time is up or all epochs are done; a step in progress is finished."""
-        end = time.perf_counter() + seconds
-        while not self.done and time.perf_counter() < end:
-            self.advance()
+    def time_spent(self) -> float:
+        """See `TrainingRun.time_spent`."""
+        return sum(epoch.seconds for epoch in self.history) + self._seconds
 
     def checkpoint(self) -> Checkpoint:
         """Everything that `restore` needs."""

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from project.lab.training import command_line, run_files
+from project.lab.training.training_run import TrainingRun
 
 SAVED_EVERY = 30.0
 """Seconds from one checkpoint to the next between two lines of the log; there is one before every line too."""
 
 LogEvery = Annotated[int, command_line.whole(1, "epochs from one line of the log to the next")]
-
-
-class Run(Protocol):
-    """A training run, which can stop after any step."""
-
-    @property
-    def finished(self) -> int:
-        """Number of finished epochs or steps."""
-        ...
-
-    @property
-    def total(self) -> int:
-        """Total number of epochs or steps."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether all epochs or steps are finished."""
-        ...
-
-    def advance(self) -> object:
-        """Train one step."""
-        ...
 
 
 class Log:
@@ -54,7 +32,7 @@ class Log:
         """Print the result of a finished run."""
 
 
-def train(run: Run, log: Log, unit: str = "step", save: Callable[[], None] | None = None) -> int:
+def train(run: TrainingRun, log: Log, unit: str = "step", save: Callable[[], None] | None = None) -> int:
     """Train until the run is done or interrupted, and keep its record as a file, see `run_files`.
 
     The first Ctrl-C ends the run after the current step. The second interrupts the step, and the last checkpoint remains.

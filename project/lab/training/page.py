@@ -127,9 +127,9 @@ def read_setting(default: AnySetting) -> AnySetting:
     epochs = st.number_input("Epochs", 1, 10_000, default.epochs, 50, key="epochs", bind=bind)
     seed = st.number_input("Seed", 0, 10_000, default.seed, key="seed", bind=bind, help="For the points and the initial weights.")
     chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
-    if hasattr(default, "backend"):
+    if "backend" in vars(default):
         chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
-    if hasattr(default, "compile") and getattr(minitorch, "compile", None):  # a workspace ends before it
+    if "compile" in vars(default) and getattr(minitorch, "compile", None):  # a workspace ends before it
         help = "Record the training step once and replay it. The results are the same."
         chosen["compile"] = st.toggle("Compiled", key="compile", bind=bind, help=help)
     try:

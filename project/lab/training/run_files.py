@@ -19,6 +19,7 @@ from typing import Any
 
 from course.manifest import ROOT
 from course.workspace.atomic_files import write_bytes
+from project.lab.training.training_run import TrainingRun
 
 FORMAT = 1
 """Version of the format of a file. Increase it when a reader of the old format would misread the new one."""
@@ -121,7 +122,7 @@ def digest(program: str) -> str:
     """
     found = hashlib.sha256()
     programs = [f"project/{name}.py" for name in (program, *USED_PROGRAMS.get(program, ()))]
-    for pattern in ("minitorch/**/*.py", *programs, "project/lab/*/*trainer.py"):
+    for pattern in ("minitorch/**/*.py", *programs, "project/lab/*/*trainer.py", "project/lab/training/training_run.py"):
         for path in sorted(ROOT.glob(pattern)):
             with contextlib.suppress(FileNotFoundError):  # a lock file of an editor, or a file being replaced
                 found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
@@ -145,15 +146,15 @@ class _Start:
     warned: bool = False
 
 
-def begin(trainer: Any) -> None:
+def begin(trainer: TrainingRun) -> None:
     """Note when the training of a trainer starts, and with which source code; do nothing if this was noted before.
 
     A run that is resumed from a checkpoint keeps the start, and the file, of the run that saved the checkpoint.
 
     Args:
-        trainer: A Trainer, a ClassifierTrainer, a `text_trainer.Run` or a Trainer of the playground.
+        trainer: The run.
     """
-    if hasattr(trainer, "run_file"):
+    if trainer.run_file is not None:
         return
     with _warning(trainer):
         trainer.run_file = _interrupted(trainer) if trainer.finished else None
@@ -163,7 +164,7 @@ def begin(trainer: Any) -> None:
             trainer.run_file = _Start(id, now.isoformat(timespec="seconds"), digest(program))
 
 
-def keep(trainer: Any, status: str = "", note: str = "", saved: bool = False) -> None:
+def keep(trainer: TrainingRun | None, status: str = "", note: str = "", saved: bool = False) -> None:
     """Write the file of a run; a later call for the same run replaces it if there is something new.
 
     If the file cannot be written, a line on standard error says so: training never fails because of it.
@@ -175,14 +176,14 @@ def keep(trainer: Any, status: str = "", note: str = "", saved: bool = False) ->
         note: A sentence about that status; by default, it says so if `trainer.changed` is true.
         saved: Whether a checkpoint has just been saved.
     """
-    start: _Start | None = getattr(trainer, "run_file", None)
-    if start is None or not trainer.finished:
+    start: _Start | None = trainer and trainer.run_file
+    if trainer is None or start is None or not trainer.finished:
         return
     with _warning(trainer):
         if status:
             start.status, start.note = status, " ".join(note.split())[:MOST_CHARACTERS]
         if saved:
-            start.resumable_at = _seconds(trainer)
+            start.resumable_at = trainer.time_spent()
         run = _describe(trainer, start)
         if run != start.kept:
             write_bytes(folder() / f"{run.id}.json", run.to_json())
@@ -190,62 +191,34 @@ def keep(trainer: Any, status: str = "", note: str = "", saved: bool = False) ->
             _remove_oldest()
 
 
-def _describe(trainer: Any, start: _Start) -> RunFile:
+def _describe(trainer: TrainingRun, start: _Start) -> RunFile:
     """Return the run of a trainer as it is stored."""
     setting = trainer.setting
-    unit, positions, curves = _curves(trainer)
+    positions = trainer.positions()  # first: a page may count another epoch in between
     chosen = _evenly_spaced(len(positions), MOST_POINTS)
-    thinned = {unit: positions} | {name: list(map(_finite, values)) for name, values in curves.items()}
+    curves = {name: [_finite(values[i]) for i in chosen] for name, values in trainer.curves().items()}
     return RunFile(
         id=start.id,
         program=setting.program,
         settings={name: value for name, value in asdict(setting).items() if name != "program"},
-        command=trainer.command() if hasattr(trainer, "command") else setting.command(),
+        command=trainer.command(),
         seed=getattr(setting, "seed", None),
         digest=start.digest,
         started=start.started,
-        seconds=_seconds(trainer),
+        seconds=trainer.time_spent(),
         status=start.status or ("finished" if trainer.done else "stopped"),
-        note=start.note or (CHANGED if getattr(trainer, "changed", False) else ""),
-        unit=unit,
-        finished=trainer.step if unit == "step" else trainer.epoch,
-        total=setting.steps if unit == "step" else setting.epochs,
+        note=start.note or (CHANGED if trainer.changed else ""),
+        unit=trainer.unit,
+        finished=getattr(trainer, trainer.unit),
+        total=getattr(setting, f"{trainer.unit}s"),
         resumable_at=start.resumable_at,
-        curves={name: [values[i] for i in chosen] for name, values in thinned.items()},
+        curves={trainer.unit: [positions[i] for i in chosen]} | curves,
     )
 
 
-def _curves(trainer: Any) -> tuple[str, list[int], dict[str, list[float]]]:
-    """Return the unit, the epochs or steps, and the values there, of any kind of trainer."""
-    if not hasattr(trainer, "epoch"):  # a text_trainer.Run
-        steps, losses, valid = ([row[i] for row in trainer.history] for i in range(3))
-        return "step", steps, {"loss": losses, "valid_loss": valid}
-    epochs = trainer.epoch
-    if hasattr(trainer, "history"):  # a ClassifierTrainer
-        names = {"loss": "loss", "train_accuracy": "train", "valid_accuracy": "valid"}
-        curves = {name: [getattr(epoch, field) for epoch in trainer.history] for name, field in names.items()}
-    elif hasattr(trainer, "graph"):  # a Trainer
-        curves = {"loss": trainer.losses, "accuracy": [right / trainer.graph.N for right in trainer.correct]}
-    else:  # a Trainer of the playground
-        train, test = (len(trainer.points.numbers(of_test)) for of_test in (False, True))
-        curves = {"loss": trainer.losses, "train_accuracy": [right / train for right in trainer.correct]}
-        if test:
-            curves |= {"valid_loss": trainer.test_losses, "valid_accuracy": [right / test for right in trainer.test_correct]}
-    return "epoch", list(range(1, epochs + 1)), {name: values[:epochs] for name, values in curves.items()}
-
-
-def _seconds(trainer: Any) -> float:
-    """Return the time that a trainer has spent on training; a checkpoint preserves it exactly."""
-    if hasattr(trainer, "correct"):  # every kind of Trainer
-        return sum(trainer.seconds)
-    if hasattr(trainer, "epoch"):  # a ClassifierTrainer
-        return sum(epoch.seconds for epoch in trainer.history) + trainer._seconds  # the latter is that of the current epoch
-    return trainer.seconds
-
-
-def _interrupted(trainer: Any) -> _Start | None:
+def _interrupted(trainer: TrainingRun) -> _Start | None:
     """Return the start of the run that saved the checkpoint from which a trainer was restored; None if its file is gone."""
-    seconds, unit = _seconds(trainer), {"epochs", "steps"}
+    seconds, unit = trainer.time_spent(), {"epochs", "steps"}
     settings = {name: value for name, value in asdict(trainer.setting).items() if name not in unit | {"program"}}
     for run in read_all()[0]:
         same = {name: value for name, value in run.settings.items() if name not in unit} == settings
@@ -266,12 +239,12 @@ def _finite(value: float | None) -> float | None:
 
 
 @contextlib.contextmanager
-def _warning(trainer: Any) -> Iterator[None]:
+def _warning(trainer: TrainingRun) -> Iterator[None]:
     """Turn an error in the `with` block into a line on standard error, once for each trainer."""
     try:
         yield
     except Exception as error:  # whatever it is, it must not end training
-        start = getattr(trainer, "run_file", None)
+        start = trainer.run_file
         if start is None or not start.warned:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
             with contextlib.suppress(OSError):

@@ -23,6 +23,7 @@ from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.training_run import TrainingRun
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -156,7 +157,7 @@ class Text:
         return [self._places[character] for character in beginning]
 
 
-class Run:
+class Run(TrainingRun):
     """A training run that can stop after any step and continue as if nothing had happened.
 
     Args:
@@ -170,6 +171,8 @@ class Run:
         history: For each validation during training: the step, the mean of `losses`, and the loss on the validation text.
         seconds: Total duration of all steps.
     """
+
+    unit = "step"
 
     def __init__(self, setting: Setting, text: str) -> None:
         self.setting, self.text = setting, Text(text, setting.context)
@@ -194,10 +197,17 @@ class Run:
         """Total number of steps."""
         return self.setting.steps
 
-    @property
-    def done(self) -> bool:
-        """Whether all steps are finished."""
-        return self.step >= self.total
+    def positions(self) -> list[int]:
+        """The steps after which the run was validated."""
+        return [step for step, _, _ in self.history]
+
+    def curves(self) -> dict[str, list[float]]:
+        """See `TrainingRun.curves`."""
+        return {"loss": [loss for _, loss, _ in self.history], "valid_loss": [valid for _, _, valid in self.history]}
+
+    def time_spent(self) -> float:
+        """See `TrainingRun.time_spent`."""
+        return self.seconds
 
     def command(self) -> str:
         """The command line that repeats the run."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import minitorch
 from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.training_run import TrainingRun
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TensorSetting(Setting):
     compile: bool = option(False, COMPILE_HELP)
 
 
-class Trainer:
+class Trainer(TrainingRun):
     """Gradient descent on one data set. Programs run it to the end; pages run it for a short time per update.
 
     A subclass defines in `train_step` the size of a step and the input of the network.
@@ -65,11 +66,9 @@ class Trainer:
         loss: The loss of the current epoch so far.
         right: The number of correctly classified points in the current epoch so far.
         compiling: Seconds of compilation before the first epoch; 0 if nothing is compiled.
-        changed: Whether the learning rate was changed during the run, so that the setting does not repeat it.
     """
 
     compiling = 0.0
-    changed = False
 
     def __init__(self, setting: Setting, make_network: Callable[[int], Any]) -> None:
         self.setting = setting
@@ -92,10 +91,6 @@ class Trainer:
         """Train the smallest unit, add to `loss` and `right`, and return whether that ended the epoch."""
         raise NotImplementedError(f"{type(self).__name__} has no train_step; define train_step(self) in the class")
 
-    def gain(self) -> str:
-        """A sentence on what compilation gained; "" for none."""
-        return ""
-
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """Return the probability of label 1 at each point."""
         raise NotImplementedError(f"{type(self).__name__} has no probabilities; define probabilities(self, points) in the class")
@@ -107,36 +102,9 @@ class Trainer:
         """Number of finished epochs."""
         return len(self.losses)
 
-    @property
-    def finished(self) -> int:
-        """Number of finished epochs, of `total`, for the training loop."""
-        return self.epoch
-
-    @property
-    def total(self) -> int:
-        """Total number of epochs."""
-        return self.setting.epochs
-
-    @property
-    def done(self) -> bool:
-        """Whether all epochs are finished."""
-        return self.epoch >= self.total
-
-    def run_epoch(self) -> None:
-        """Train to the end of the current epoch; do nothing if all are done."""
-        target = min(self.epoch + 1, self.setting.epochs)
-        while self.epoch < target:
-            self.advance()
-
-    def run_for(self, seconds: float) -> None:
-        """Train until the time is up or all epochs are done; the next call continues from there.
-
-        Args:
-            seconds: The time; a step in progress is finished.
-        """
-        end = time.perf_counter() + seconds
-        while not self.done and time.perf_counter() < end:
-            self.advance()
+    def curves(self) -> dict[str, list[Any]]:
+        """See `TrainingRun.curves`."""
+        return {"loss": self.losses, "accuracy": [right / self.graph.N for right in self.correct]}
 
     def grid(self, n: int) -> list[list[float]]:
         """Return the probability of label 1 at the centers of n × n cells of the unit square.
