@@ -23,7 +23,7 @@ MAX_DIMS = 32
 """The largest number of dimensions of a tensor."""
 
 LARGE = 4096
-"""Number of elements from which on a storage is aligned for vector instructions."""
+"""Smallest number of elements of a storage that is aligned for vector instructions."""
 
 Storage = np.ndarray
 Index = Sequence[int] | np.ndarray

@@ -23,7 +23,7 @@ class Unseen:
     """Tensors whose numbers are still those of the recorded call.
 
     Args:
-        arguments: The arguments.
+        arguments: The arguments of the call.
         others: The tensors that the function refers to.
     """
 
@@ -48,7 +48,7 @@ class Unseen:
         return found
 
     def remove(self, changed: Iterable[Any]) -> None:
-        """They have been compared."""
+        """Stop tracking values that have been compared."""
         for each in changed:
             if isinstance(each, int):
                 self._arguments.pop(each, None)

@@ -18,15 +18,15 @@ def kind_of(x: Any) -> Any:
 
 
 class Place(int):
-    """Where a new tensor stands in a result."""
+    """The index of a new tensor, in place of that tensor in a result."""
 
 
 class ArgumentPlace(int):
-    """Where an argument stands in a result."""
+    """The index of an argument, in place of that argument in a result."""
 
 
 def fill_places(structure: Any, tensors: Sequence[Any], arguments: Sequence[Any] = ()) -> Any:
-    """A structure with tensors and arguments at their places."""
+    """A structure with its places filled by tensors and arguments."""
     if isinstance(structure, ArgumentPlace):
         return arguments[structure]
     if isinstance(structure, Place):

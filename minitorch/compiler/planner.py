@@ -63,7 +63,7 @@ class Plan:
         for buffer, position in self.positions.items():
             array = arrays[buffer] = block[position : position + buffer.array.nbytes].view(buffer.array.dtype)
             if array.dtype.kind in "iub":
-                array[...] = 0  # an index that nobody wrote must not lead out of an array
+                array[...] = 0  # an index that was never written must not be out of bounds
         return block, arrays
 
 

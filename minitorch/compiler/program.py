@@ -33,7 +33,7 @@ def bind_args(args: tuple[Any, ...], arrays: Mapping[Buffer, np.ndarray]) -> tup
     """Arguments with arrays in place of Slices, in tuples within them as well; all others stay what they are.
 
     Args:
-        args: The arguments.
+        args: Arguments of a launch.
         arrays: The arrays of planned buffers. The array of a Slice is its part of the buffer's array, and shares its memory.
     """
     return map_leaves(args, lambda arg: arg.of(arrays.get(arg.buffer, arg.buffer.array)) if isinstance(arg, Slice) else arg)
@@ -43,8 +43,8 @@ def map_leaves(args: tuple[Any, ...], fn: Callable[[Any], Any]) -> tuple[Any, ..
     """Arguments with fn of each in its place; in a tuple among them, of each of its parts, and so on.
 
     Args:
-        args: The arguments. A tuple among them stays a tuple, and a named tuple one of its class; lists are no tuples.
-        fn: Called with whatever is no tuple, in order.
+        args: A tuple among them stays a tuple, and a named tuple keeps its class; lists are not tuples.
+        fn: Called with whatever is not a tuple, in order.
     """
     made = []
     for arg in args:

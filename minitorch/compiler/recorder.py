@@ -33,7 +33,7 @@ class Recorder:
         nodes: The operations so far.
         buffers: The buffers so far, by the identity of their array.
         refused: Why the program cannot be replayed, even if the function caught the error that said so; "" if it can.
-        owned: Objects that belong to Python which a replay runs again, such as an optimizer's state, by identity.
+        owned: Objects used by Python code that a replay runs again, such as an optimizer's state, by identity.
     """
 
     def __init__(self) -> None:

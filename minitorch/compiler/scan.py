@@ -111,7 +111,7 @@ class Scan:
         elif isinstance(value, types.ModuleType):
             if not is_library_module(value.__name__):
                 self._scan_dict(vars(value), path, depth, ".{}", self._names)
-        elif is_compiled(value):  # a compiled function: what it keeps is its own affair
+        elif is_compiled(value):  # a compiled function guards what it refers to itself
             self._scan(getattr(value, "fn", None), path, depth)
         elif is_optimizer(value):
             self._scan_optimizer(value, path or "optimizer", depth)

@@ -42,18 +42,18 @@ class TensorOps:
 
     @staticmethod
     def require() -> None:
-        """That this machine can run the operations; raises RuntimeError with the remedy if not."""
+        """Check that this machine can run the operations; raises RuntimeError with the remedy if not."""
 
     @staticmethod
     def zeros(shape: tuple[int, ...], dtype: Any = None) -> TensorData:
-        """Where a new tensor of zeros lies; the shape is not checked."""
+        """New data filled with zeros, in the memory of the backend; the shape is not checked."""
         data = TensorData.empty(shape, as_dtype(dtype))
         call(fill, data._storage, 0)
         return data
 
     @staticmethod
     def place(data: TensorData) -> TensorData:
-        """The same numbers where these operations can reach them: themselves, or a copy if they lie on the other side."""
+        """The data in the memory of the backend: data itself, or a copy if it is in the memory of another device."""
         return data.to_host()
 
     @staticmethod
@@ -276,7 +276,7 @@ def make_product(ops: type[TensorOps]) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def unwritten(a: Tensor, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """A new tensor on the backend of a, whose every element an operation will write: its zeros are not recorded."""
+    """A new tensor on the backend of a for an operation that writes every element, so that filling it with zeros is not recorded."""
     if active.recorder is None:
         return a.zeros(shape, dtype)
     with active.recorder.paused():
@@ -290,11 +290,11 @@ def offered_kernel(operation: Any) -> Any:
 
 
 DEVICES: dict[str, Callable[[], TensorBackend]] = {}
-"""What `x.to("cpu")` and its like lead to; the module of a backend enters it here."""
+"""The backend of each device name, as in `x.to("cpu")`; a backend's module adds its own."""
 
 
 def resolve_backend(place: Any) -> TensorBackend | None:
-    """The backend that a device's name leads to ("cuda:0" is "cuda"), or the backend itself; None for anything else.
+    """The backend of a device name ("cuda:0" is "cuda"), or the backend itself; None for anything else.
 
     Raises:
         ValueError: If it names a second device of a kind.

@@ -28,7 +28,7 @@ int8 = np.dtype(np.int8)
 uint8 = np.dtype(np.uint8)
 
 NARROW_DTYPES = (float16, int16, int8, uint8)
-"""Dtypes beyond the course; bfloat16 is one more, which `load_bfloat16` imports when it is first used."""
+"""Dtypes beyond the course. `load_bfloat16` adds bfloat16 when it is first used."""
 
 HALF_DTYPES = {float16}
 """The half-precision dtypes in use: float16, and bfloat16 once it is loaded."""

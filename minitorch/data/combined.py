@@ -26,9 +26,6 @@ class TensorDataset(ArrayDataset):
     Args:
         tensors: One or more tensors of equal length. CPU tensors are not copied; gradients do not flow back to them.
 
-    Attributes:
-        tensors: The arguments.
-
     Raises:
         TypeError: If an argument is not a Tensor.
         ValueError: If there are no tensors, or their lengths differ.

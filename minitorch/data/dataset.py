@@ -132,9 +132,6 @@ class ImageDataset(ArrayDataset):
         images: Shape (N, channels, H, W), values from 0 to 1.
         labels: Shape (N,), indices into `classes`.
         classes: Class names.
-
-    Attributes:
-        images, labels, classes: The arguments.
     """
 
     def __init__(self, images: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> None:
@@ -159,9 +156,6 @@ class TextDataset(Dataset):
         sentences: Words and punctuation, separated by spaces.
         labels: Shape (N,), indices into `classes`.
         classes: Class names.
-
-    Attributes:
-        sentences, labels, classes: The arguments.
 
     Raises:
         ValueError: If there are not as many labels as sentences.

@@ -74,7 +74,6 @@ class GloVe:
         vectors: Shape (words, dim), float32.
 
     Attributes:
-        words, vectors: The arguments.
         dim: Length of a vector.
 
     Source: J. Pennington, R. Socher, C. Manning, 2014, https://nlp.stanford.edu/projects/glove

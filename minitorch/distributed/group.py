@@ -23,16 +23,16 @@ LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
 """Variables that the launchers of MPICH, Open MPI and Slurm set for every process of a job."""
 
 YIELDING = 0.01
-"""Seconds of a wait in which a process only yields the processor; after them it sleeps between two looks."""
+"""Seconds for which a waiting process only yields the processor; after that, it sleeps between checks."""
 
-NAP = 0.0001
-"""Seconds of one such sleep: short beside the network of a cluster, long enough to leave the processor to a process that shares it."""
+POLL_INTERVAL = 0.0001
+"""Seconds of one such sleep: short compared with the latency of a network, long enough for another process to use the processor."""
 
-LAST_WORDS = 2.0
-"""Seconds that a failing process leaves the others to print their own errors before it ends the job."""
+GRACE_PERIOD = 2.0
+"""Seconds for which a failing process lets the others print their own errors before it ends the job."""
 
 DELIVERY = 0.2
-"""Seconds that mpiexec gets to read what the processes have printed: it discards the rest when one of them ends the job."""
+"""Seconds for mpiexec to read what the processes have printed; it discards the rest when one of them ends the job."""
 
 DESCRIPTION = 256
 """Bytes in which a process describes its call where the processes disagree."""
@@ -89,7 +89,7 @@ class ProcessGroup:
                     f"{op} on rank {self.rank} expected all {self.size} processes to take part within {self.timeout:g} s, but some did "
                     "not; one may have ended or stopped early, so look at its output, or pass a longer timeout to init_process_group"
                 )
-            time.sleep(0 if waited < YIELDING else NAP)
+            time.sleep(0 if waited < YIELDING else POLL_INTERVAL)
 
     def check_same(self, op: str, call: str) -> None:
         """Check that every process makes the same call, with one reduction of 16 bytes.
@@ -250,7 +250,7 @@ def _print_and_abort(kind: type[BaseException], error: BaseException, traceback:
     abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
 
-def abort(status: int, patience: float = LAST_WORDS) -> None:
+def abort(status: int, patience: float = GRACE_PERIOD) -> None:
     """End all processes of the job, as soon as all fail or after a moment in which others that fail too print their errors.
 
     Args:
@@ -264,6 +264,6 @@ def abort(status: int, patience: float = LAST_WORDS) -> None:
     world = _mpi().COMM_WORLD
     failed, start = world.Ibarrier(), time.monotonic()  # complete if every process fails; nothing else uses the world's communicator
     while not failed.Test() and time.monotonic() - start < patience:
-        time.sleep(NAP)
+        time.sleep(POLL_INTERVAL)
     time.sleep(DELIVERY)
     world.Abort(status)

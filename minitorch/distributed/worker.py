@@ -99,7 +99,7 @@ def main(script: str, *arguments: str) -> int:
         stream.finish()
     group = sys.modules.get("minitorch.distributed.group")
     if status and group is not None:
-        group.abort(status, INTERRUPTED if status == 130 else group.LAST_WORDS)
+        group.abort(status, INTERRUPTED if status == 130 else group.GRACE_PERIOD)
     return status
 
 

@@ -104,10 +104,5 @@ def train(steps: int = 20, seed: int = 0) -> list[float]:
     return losses
 
 
-def main() -> None:
-    """Train for longer."""
-    train(steps=100)
-
-
 if __name__ == "__main__":
-    main()
+    train(steps=100)

@@ -81,10 +81,5 @@ def train(steps: int = 20, seed: int = 0) -> list[float]:
     return losses
 
 
-def main() -> None:
-    """Train for longer."""
-    train(steps=200)
-
-
 if __name__ == "__main__":
-    main()
+    train(steps=200)

@@ -192,8 +192,7 @@ def handout_files(
         style: GUIDED, where stubs keep their docstrings, or BARE, where a list says what each has to do.
         staff: Include the released bodies of all tasks up to this stage.
         variant: The variant of the student who receives the handout.
-        search: Whether solutions that it gives away are searched for, which takes most of the time. Who already has an own solution needs
-            no search.
+        search: Whether to search it for solutions that it gives away, which takes most of the time.
 
     Raises:
         RequestError: If a stage does not exist.

@@ -129,7 +129,7 @@ def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], obje
 
     Args:
         function: The function; it is called in threads.
-        items: The arguments.
+        items: What the function is called with.
         done: Called after each.
     """
     executor = ThreadPoolExecutor(os.cpu_count())
