@@ -13,6 +13,7 @@ from minitorch.cuda.expressions import Expressions, Frame, describe
 from minitorch.cuda.lanes import WARP, Mask, binary, cast, compare, is_float, is_lanes, is_number, select, spread
 from minitorch.cuda.memory import Memory
 from minitorch.cuda.races import ATOMIC
+from minitorch.cuda_limits import check_memory
 
 
 class LaneRange:
@@ -137,18 +138,23 @@ def _fence(machine: Expressions, node: ast.AST, frame: Frame, mask: Mask) -> Non
 
 def _array(space: str) -> Callable[..., Memory]:
     def array(machine: Expressions, node: ast.AST, frame: Frame, mask: Mask, shape: Any, dtype: Any) -> Memory:
-        if node in frame.arrays:
-            return frame.arrays[node]
+        arrays = machine.shared if space == "shared" else frame.arrays
+        if node in arrays:
+            return arrays[node]
         sizes = shape if isinstance(shape, tuple) else (shape,)
-        element = dtype_of(dtype)
+        element = np.dtype(dtype) if isinstance(dtype, str) else dtype_of(dtype)
         if element is None or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
             raise machine.error(
                 frame, node, f"cuda.{space}.array expected constant sizes of at least 1 and a dtype, got {ast.unparse(node)!r}"
             )
         memory = Memory(machine.target, space, sizes, element, machine.threads if space == "local" else 1)
-        frame.arrays[node] = memory
+        arrays[node] = memory
         if space == "shared":
             machine.recorder.add_shared(memory)
+        try:
+            check_memory(space, machine.recorder.shared if space == "shared" else memory.nbytes)
+        except ValueError as error:
+            raise machine.error(frame, node, str(error)) from None
         return memory
 
     return array

@@ -42,7 +42,7 @@ class Frame:
     Attributes:
         living: The threads that have not returned from it.
         result: What it returns; None before a return statement.
-        arrays: The local and shared arrays that it has allocated, by the node of the call.
+        arrays: The local arrays that it has allocated, by the node of the call.
         loops: The loops around the current statement, innermost last.
         numbers: Numbers of the recorder's lines, by line number.
         assigned: For variables that only some threads have assigned, which these are.
@@ -70,6 +70,7 @@ class Expressions:
         x, y, _ = recorder.block_shape
         self.thread_index = {"x": lanes % x, "y": lanes // x % y, "z": lanes // (x * y)}
         self.block_index: dict[str, int] = {}
+        self.shared: dict[ast.AST, Memory] = {}  # the block's shared arrays, by the node of the call: all calls of a function have the same
         self.target = ""  # of the current assignment: the name of an array that it allocates
         self.alive = np.ones(self.threads, np.bool_)
         self._handlers: dict[type, Callable[..., Any]] = {}

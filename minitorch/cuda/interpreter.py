@@ -61,7 +61,7 @@ class Interpreter(Expressions):
         """
         self.block_index = dict(zip("xyz", block, strict=True))
         self.alive = np.ones(self.threads, np.bool_)
-        self.steps = 0
+        self.steps, self.shared = 0, {}
         everyone = Mask(self.alive.copy())
         frame = Frame(self.function, everyone, dict(arguments))
         with np.errstate(all="ignore"):

@@ -72,7 +72,8 @@ class Occupancy:
         blocks: Resident blocks.
         warps: Resident warps.
         max_warps: Resident warps that the card allows.
-        limits: Resident blocks that each resource allows alone: "warps", "blocks", "registers" and "shared memory".
+        limits: Resident blocks that each resource allows alone: "warps", "blocks", "registers" and, unless a block takes
+            none of it, "shared memory".
     """
 
     blocks: int
@@ -127,8 +128,9 @@ def occupancy(threads: int, registers: int, shared_bytes: int, card: str = "8.0"
         "warps": limits.warps // warps,
         "blocks": limits.blocks,
         "registers": warps_by_registers // warps,
-        "shared memory": limits.shared // shared if shared else limits.blocks,
     }
+    if shared:
+        allowed["shared memory"] = limits.shared // shared
     blocks = min(allowed.values())
     return Occupancy(blocks, blocks * warps, limits.warps, allowed)
 

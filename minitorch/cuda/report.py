@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.cuda.findings import DivergentBarrier, Finding, OutOfBounds, Position, Race, Uninitialized
+from minitorch.cuda.findings import DivergentBarrier, Finding, KernelError, OutOfBounds, Position, Race, Uninitialized
 from minitorch.cuda.interpreter import Interpreter, blocks
 from minitorch.cuda.lanes import WARP
 from minitorch.cuda.memory import SECTOR, AccessCount, Memory
 from minitorch.cuda.recorder import LineCount, Recorder, Step
 from minitorch.cuda.source import function as find_function
 from minitorch.cuda.table import format_report
-
-MAX_THREADS = 1024
-"""Threads that a block may have."""
+from minitorch.cuda_limits import check_arrays, check_launch
 
 Number = bool | int | float | np.generic
 """What a kernel takes as a number."""
@@ -190,7 +188,8 @@ def inspect_kernel(
         The report. `report.arrays` has the results.
 
     Raises:
-        KernelError: If the kernel uses what the interpreter does not support, has no source, or does not end.
+        KernelError: If the kernel uses what the interpreter or the compiler for a GPU does not support, needs more memory than a block
+            has, has no source, or does not end.
         TypeError: If kernel is no function, or an argument is of another type or of another number than the kernel's parameters.
         ValueError: If the grid or the block has a size that no GPU accepts, trace is not in the grid, or names are too few, too many
             or alike.
@@ -199,11 +198,11 @@ def inspect_kernel(
     if function is None:
         raise TypeError(f"inspect_kernel expected a kernel, a Python function or what cuda.jit makes of one; got {kernel!r}")
     whole_grid, whole_block = _size("grid", grid), _size("block", block)
-    threads = whole_block[0] * whole_block[1] * whole_block[2]
-    if threads > MAX_THREADS or whole_block[2] > 64:
-        raise ValueError(
-            f"block expected at most {MAX_THREADS} threads and 64 along z, got {whole_block}: {threads} threads; use more blocks"
-        )
+    check_launch(whole_grid, whole_block)
+    try:
+        check_arrays(function.python)
+    except ValueError as error:
+        raise KernelError(str(error)) from None
     traced = None if trace is None else _traced(trace, whole_grid)
     parameters = _parameters(function, args)
     labels = parameters if names is None else list(names)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from course.manifest import course
 from course.staff.probes import PUBLISHED, Outcome, plain_launcher, run_probes
-from course.staff.probes.own_package import SUPPORT, use_own_package
+from course.staff.probes.own_package import LIMITS, SUPPORT, use_own_package
 
 
 def outcomes(folder: Path, task: str) -> list[Outcome]:
     """The outcomes of a task's probes in the package of a hand-in."""
-    shutil.copyfile(SUPPORT, folder / SUPPORT.name)
+    for module in (SUPPORT, LIMITS):
+        shutil.copyfile(module, folder / module.name)
     launch, of_gpu = plain_launcher(folder), {"NUMBA_ENABLE_CUDASIM": "1"} if course().task(task).gpu else {}
 
     def launch_child(environment: Mapping[str, str]):

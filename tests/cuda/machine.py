@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from minitorch.cuda_limits import check_memory
 from minitorch.kernels.cuda.device import SIMULATED, cuda, launch
 
 GUARDS = 64
@@ -264,10 +265,13 @@ def in_turns():
         if place not in allocated:
             values = nothing(shape, as_numpy(dtype))
             allocated[place] = Shared(values, np.arange(values.size).reshape(values.shape), values.shape, {})
+            check_memory("shared", sum(one.values.nbytes for one in allocated.values()))
         return allocated[place]
 
     def local_array(self, shape, dtype):
-        return nothing(shape, as_numpy(dtype))
+        values = nothing(shape, as_numpy(dtype))
+        check_memory("local", values.nbytes)
+        return values
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel.BlockManager, "run", run_block)

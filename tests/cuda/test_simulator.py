@@ -105,3 +105,32 @@ def test_a_sum_may_start_from_the_literal_0():
 
 def test_a_function_may_take_the_result_of_another():
     assert run(apply_both(number_function(operators.add), number_function(operators.relu)), 4, NUMBERS) == [1, 0.5, 0.5, 0.5]
+
+
+# The limits of a GPU and its compiler
+
+
+def shared_of_the_size_of_the_block(out):
+    cuda.shared.array(cuda.blockDim.x, numba.float64)
+
+
+def too_much_shared_memory(out):
+    cuda.shared.array(6145, numba.float64)
+
+
+def too_much_local_memory(out):
+    cuda.local.array(65537, numba.float64)
+
+
+@pytest.mark.skipif(not SIMULATED, reason="NOT RUN: on a GPU, the compiler and the driver have their own messages")
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (shared_of_the_size_of_the_block, "cuda.shared.array expected a size that is known when the kernel is compiled"),
+        (too_much_shared_memory, "the shared arrays of a block expected at most 49152 bytes, got 49160"),
+        (too_much_local_memory, "a local array expected at most 524288 bytes, got 524296"),
+    ],
+)
+def test_a_kernel_that_a_gpu_would_refuse_is_an_error(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        run(kernel, 1)

@@ -366,7 +366,7 @@ def raises(message, *args, line=None):
     return register
 
 
-@raises("a kernel expected numbers, arrays and tuples, got '[1, 2]'; write it", line=2)
+@raises("a kernel expected no list, got 'out[0] = sum([1, 2])'; use cuda.local.array(size, dtype)", line=2)
 def a_comprehension(out):
     out[0] = sum([1, 2])
 

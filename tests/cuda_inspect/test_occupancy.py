@@ -22,6 +22,8 @@ from tests.cuda_inspect import kernels
         (256, 41, 0, "8.0", 5, 40, ("registers",)),
         # One warp per block: 32 blocks are allowed, half of the warps.
         (32, 16, 0, "8.0", 32, 32, ("blocks",)),
+        # The same without shared memory, of which 7.5 reserves none: it limits nothing.
+        (32, 16, 0, "7.5", 16, 16, ("blocks",)),
         # 33 threads are two warps.
         (33, 16, 0, "8.0", 32, 64, ("warps", "blocks")),
         # 48 KiB and 1 KiB reserved: 164 / 49 = 3 blocks on 8.0, 228 / 49 = 4 on 9.0, 100 / 49 = 2 on 8.6; 64 / 48 = 1 on 7.5.

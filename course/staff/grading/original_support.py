@@ -1,5 +1,7 @@
 """Runs in the sandbox beside a hand-in of the original MiniTorch course: does with that course's package what probes ask of this one's.
 
+Beside it is this course's `cuda_limits.py`: the simulator refuses kernels that a GPU, or the compiler for it, refuses.
+
 It knows no expected value. Arguments arrive as plain numbers, lists and tuples; kernels of the original course take shapes and strides
 as arrays, functions take dimensions as tensors or as numbers, and tensors are made with a backend. Modules of the package are imported
 when they are used, because a hand-in of Module 0 has only the first ones.
@@ -90,6 +92,7 @@ sys.meta_path.append(_Finder())  # after all others: an installed package is fou
 sys.path.append(f"{sys.path[0]}/project")  # programs may import files beside them by their bare names
 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     vars(importlib.import_module("numba.cuda"))["__getattr__"] = _missing_in_simulator
+    importlib.import_module("cuda_limits").watch_simulator()
 package = importlib.import_module("minitorch")
 
 

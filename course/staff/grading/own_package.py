@@ -19,7 +19,7 @@ from course.staff.grading.reading import decode_source
 from course.staff.grading.results import HiddenProbe
 from course.staff.probes import Probe
 from course.staff.probes.compare import Check, check_equal
-from course.staff.probes.own_package import SUPPORT, support, use_own_package
+from course.staff.probes.own_package import LIMITS, SUPPORT, support, use_own_package
 from course.staff.probes.program import Program
 from course.workspace import function_source
 
@@ -76,7 +76,7 @@ def run_in_own_package(env: GradingEnv, task: Task, files: Mapping[str, bytes], 
     """
     with tempfile.TemporaryDirectory(prefix="course-staff-", ignore_cleanup_errors=True) as name, use_own_package():
         folder = Path(name) / "original"
-        write_tree(folder, {**files, SUPPORT.name: SUPPORT.read_bytes()})
+        write_tree(folder, {**files, **{path.name: path.read_bytes() for path in (SUPPORT, LIMITS)}})
         outcomes = env.probes(folder, {}, task, more=[_probe_of(test) for test in own_tests], more_environment=UNOPTIMIZED)
     return [HiddenProbe(outcome.says, outcome.weight, outcome.passed, outcome.reason) for outcome in outcomes]
 

@@ -1,7 +1,7 @@
 """Stage 3 - Access to numba.cuda: detect a GPU, compile functions for it, and launch kernels.
 
 No other module imports numba.cuda. With NUMBA_ENABLE_CUDASIM=1 in the environment before Python starts, numba runs every
-GPU thread as a Python thread: slow, but without a GPU.
+GPU thread as a Python thread: slow, but without a GPU. `cuda_limits` adds the limits of a GPU and its compiler.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from minitorch.cuda_limits import watch_simulator
 from minitorch.tensor_ops import ieee
 
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 calls it, NumPy 2.5 no longer has it
@@ -83,6 +84,8 @@ def _load() -> None:
     global cuda, _problem
     try:
         getattr(cuda, "jit", None)
+        if SIMULATED:
+            watch_simulator()
     except Exception as error:
         cuda, _problem = None, error
 

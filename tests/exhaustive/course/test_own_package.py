@@ -38,6 +38,33 @@ def test_a_mistake_costs_something_in_its_task(task: str, tmp_path: Path) -> Non
     assert list(lost(write_style("plain", tmp_path, MISTAKES[task]), task)) == [task]
 
 
+SHARED = "the shared arrays of a block expected at most 49152 bytes"
+CONSTANT = "expected a size that is known when the kernel is compiled"
+
+
+@pytest.mark.parametrize(
+    ("task", "before", "after", "message"),
+    [
+        ("3.3", "cache = cuda.shared.array(BLOCK_DIM, ", "cache = cuda.shared.array(cuda.blockDim.x, ", CONSTANT),
+        ("3.4", "a_tile = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), ", "a_tile = cuda.shared.array((size, size), ", CONSTANT),
+        (
+            "3.4",
+            "a_tile = cuda.shared.array((BLOCK_DIM, BLOCK_DIM), ",
+            "a_tile = cuda.shared.array((BLOCK_DIM, 256), ",
+            "the shared arrays of a block expected at most 49152 bytes",
+        ),
+    ],
+    ids=["the size of a block", "an argument", "too much memory"],
+)
+def test_a_kernel_that_no_gpu_runs_costs_something_and_says_why(task: str, before: str, after: str, message: str, tmp_path: Path) -> None:
+    text = (write_style("plain", tmp_path / "right") / "minitorch/cuda_ops.py").read_text()
+    hand_in = write_style("plain", tmp_path / "wrong")
+    (hand_in / "minitorch/cuda_ops.py").write_text(text.replace(before, after, 1))
+    assert text.replace(before, after, 1) != text
+    (reasons,) = lost(hand_in, task).values()
+    assert any(message in reason for reason in reasons)
+
+
 # A teacher's first day
 
 RIGHT = ["plain", "reduce_list", "functional", "chain_rule_by_hand", "layer_names", "numpy"]
