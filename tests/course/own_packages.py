@@ -26,5 +26,5 @@ def outcomes(folder: Path, task: str) -> list[Outcome]:
 
 def lost(folder: Path, *tasks: str) -> dict[str, list[str]]:
     """The failed requirements of tasks, with their reasons; only tasks that lose something."""
-    failed = {task: [f"{one.says}: {one.reason}" for one in outcomes(folder, task) if not one.passed] for task in tasks}
+    failed = {task: [f"{one.says}: {one.reason}" for one in outcomes(folder, task) if not one.passed and one.weight] for task in tasks}
     return {task: reasons for task, reasons in failed.items() if reasons}

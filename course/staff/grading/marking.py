@@ -79,7 +79,7 @@ class Attempt:
         """The share of the task's points, from 0 to 1."""
         whole = sum(probe.weight for probe in self.probes)
         earned = sum(probe.weight for probe in self.probes if probe.passed)
-        return 1.0 if all(probe.passed for probe in self.probes) else earned / whole
+        return earned / whole if any(probe.costs for probe in self.probes) else 1.0
 
     @property
     def outcomes(self) -> tuple:
@@ -203,7 +203,7 @@ class _TaskRun:
         """The outcome when nothing can be run, for this reason."""
         visible = tuple(VisibleTest(id, "failed", why) for id in self.prepared.ids)
         weights = weights_of(self.task.id, self.env.profile) | {probe.says: probe.weight for probe in self.prepared.probes({})}
-        probes = [HiddenProbe(says, weight, False, why) for says, weight in weights.items()]
+        probes = [HiddenProbe(says, weight, False, why) for says, weight in weights.items() if weight > 0]
         names = [test.name.partition(":")[2] for test in self.own_tests]
         return Attempt(visible, (*probes, *grade_own_tests(self.own_tests, names, {}, lambda files, ids: {})))
 
@@ -290,7 +290,7 @@ def _task_result(
     disagrees = bool(notes)
     if flaky:
         notes.append("a second run had a different outcome")
-    failed = lost + [probe.says for probe in worse.probes if not probe.passed]
+    failed = lost + [probe.says for probe in worse.probes if probe.costs]
     return replace(
         result,
         verdict=verdict if passed else PART if worse.share else FAIL,
@@ -324,8 +324,8 @@ def _reason(grafted: Graft, attempt: Attempt) -> str:
         parts.append(f"not written: {_list_names(grafted.unwritten)}")
     if attempt.note:
         parts.append(attempt.note)
-    lost = [probe.says for probe in attempt.probes if not probe.passed]
-    if len(lost) < len(attempt.probes) or not parts:
+    lost = [probe.says for probe in attempt.probes if probe.costs]
+    if len(lost) < sum(probe.weight > 0 for probe in attempt.probes) or not parts:
         parts.append(f"these requirements are not met: {_list_names([says.rstrip('.') for says in lost])}")
     if grafted.remarks:
         parts.append(f"note: {_list_names(grafted.remarks)}")

@@ -46,7 +46,7 @@ class HiddenProbe:
 
     Attributes:
         says: What it requires, as a sentence that students may read.
-        weight: Its share of the task's mark, relative to the other probes.
+        weight: Its share of the task's mark, relative to the other probes; 0 if students are only told that they fail it.
         passed: Whether the answer was correct.
         reason: Why it failed; empty if it passed.
     """
@@ -55,6 +55,16 @@ class HiddenProbe:
     weight: float
     passed: bool
     reason: str = ""
+
+    @property
+    def costs(self) -> bool:
+        """Whether its failure costs points."""
+        return not self.passed and self.weight > 0
+
+    @property
+    def is_told(self) -> bool:
+        """Whether students are told of its failure, which costs no points."""
+        return not self.passed and self.weight == 0
 
 
 SHOWN = 0.8

@@ -75,8 +75,8 @@ def public_reason(task: TaskResult) -> str:
 
 
 def failed_requirements(task: TaskResult) -> list[str]:
-    """The requirements of the failed hidden probes, without duplicates."""
-    return list(dict.fromkeys(line(probe.says) for probe in task.probes if not probe.passed))
+    """The requirements of the hidden probes whose failure costs points, without duplicates."""
+    return list(dict.fromkeys(line(probe.says) for probe in task.probes if probe.costs))
 
 
 def messages(task: TaskResult) -> list[str]:
@@ -100,6 +100,7 @@ def messages(task: TaskResult) -> list[str]:
             paragraphs.append(f"The same error ends {alike} of these tests. Fix it first: {line(failure.cause)}")
     if demands := [demand for demand in failed_requirements(task) if demand not in line(reason)]:
         paragraphs.append(f"{REQUIREMENTS}\n" + "\n".join(f"- {demand}" for demand in demands))
+    paragraphs += [f"This costs no points: {line(probe.says)}" for probe in task.probes if probe.is_told]
     if task.nearest is not None and task.nearest.is_shown:
         paragraphs.append(f"A known mistake that fails in the same way: {line(task.nearest.mistake)}")
     if task.flaky:

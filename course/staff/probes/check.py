@@ -38,7 +38,7 @@ class Probe:
     Attributes:
         task: The task's id.
         says: The requirement, in a sentence.
-        weight: Weight relative to the other probes of the task's main behavior.
+        weight: Weight relative to the other probes of the task's main behavior; 0 if its failure is only told, and `says` says of what.
         check: Called with a program, which records steps, and an input.
         inputs: Strategies for the inputs, by name.
         examples: Inputs that are always checked first.
@@ -47,7 +47,7 @@ class Probe:
         edge: The edge case that it checks, in a sentence; empty for the main behavior.
         labels: Edge cases that its check reports separately from the main behavior, through `Wrong.edges`.
         chosen: Predicate that selects its inputs; None for all.
-        published: Whether the original course requires it too, or on which inputs.
+        published: Whether the original course requires it too, or on which inputs; or "only" there.
         required: Whether the original course requires it although it is an edge case here.
         own_package: Whether it also applies to a hand-in of the original course in its own package, or on which inputs; or "only" there.
     """
@@ -63,7 +63,7 @@ class Probe:
     edge: str = ""
     labels: tuple[str, ...] = ()
     chosen: Callable[..., bool] | None = None
-    published: bool | Callable[..., bool] = True
+    published: bool | Callable[..., bool] | Literal["only"] = True
     required: bool = False
     own_package: bool | Callable[..., bool] | Literal["only"] = True
 
@@ -99,7 +99,7 @@ def probe(
     edge: bool = False,
     edges: Mapping[str, Callable[..., bool]] | None = None,
     labels: Sequence[str] = (),
-    published: bool | Callable[..., bool] = True,
+    published: bool | Callable[..., bool] | Literal["only"] = True,
     required: bool = False,
     own_package: bool | Callable[..., bool] | Literal["only"] = True,
     **inputs: SearchStrategy[Any],
@@ -133,7 +133,7 @@ def probes_of(task: str, profile: str = FULL) -> list[Probe]:
     """The probes of a task, by its id; an empty list if it has none. The original course grades no edge cases."""
     probes = [probe for probe in _probes.get(task, ()) if (probe.own_package if in_own_package() else probe.own_package != "only")]
     if profile == FULL:
-        return probes
+        return [probe for probe in probes if probe.published != "only"]
     published = [replace(probe, labels=(), edge="") for probe in probes if probe.published and (probe.required or not probe.edge)]
     restricted = [_restrict(probe, probe.published) for probe in published]
     return [_restrict(probe, probe.own_package) for probe in restricted] if in_own_package() else restricted

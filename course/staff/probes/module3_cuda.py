@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from course.staff.probes.check import probe
-from course.staff.probes.compare import Check, check_all_equal, check_equal, is_published
+from course.staff.probes.compare import Check, Wrong, check_all_equal, check_equal, is_published
 from course.staff.probes.module2 import UNTOUCHED, rng
 from course.staff.probes.module3 import NONCONTIGUOUS, expand, random_output
 from course.staff.probes.own_package import in_own_package
+from course.staff.probes.plain import Raised
 from course.staff.probes.program import Program, Value
 from course.staff.probes.tensors import EXACT, StridedArray, broadcastable_shape, numbers, random_strided, seeds, tensor
 
@@ -114,6 +115,12 @@ elementwise_probe("tensor_map", "neg", 1, np.negative)
 elementwise_probe("tensor_zip", "relu_back", 2, lambda x, y: np.where(x > 0, y, 0))
 
 
+def launch_sum_practice(p: Program, size: int, out: DeviceArray, a: DeviceArray) -> None:
+    """Launch sum_practice as both courses do: with one extra block if the numbers fill all blocks."""
+    kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find("minitorch.cuda_ops:_sum_practice"))
+    p.find("minitorch.kernels.cuda.device:launch")(kernel, size // 32 + 1, 32, out.array, a.array, size)
+
+
 @probe(
     "3.3",
     "sum_practice sums each block of 32 numbers, and writes nothing else",
@@ -122,14 +129,33 @@ elementwise_probe("tensor_zip", "relu_back", 2, lambda x, y: np.where(x > 0, y, 
     seconds=SIMULATOR_SECONDS,
 )
 def sum_practice(p: Program, size: int, seed: int) -> Check:
-    """If the numbers fill all blocks, one extra block is launched, which has no element in out."""
+    """The extra block has no element in out."""
     values = numbers((size,), rng(seed))
     cells, past_end = -(-size // 32), 32 if is_published() else 0
     out, a = DeviceArray(p, np.full(cells, float(UNTOUCHED)), past_end), DeviceArray(p, values, past_end)
-    kernel = p.find("minitorch.kernels.cuda.device:jit")(p.find("minitorch.cuda_ops:_sum_practice"))
-    p.find("minitorch.kernels.cuda.device:launch")(kernel, size // 32 + 1, 32, out.array, a.array, size)
+    launch_sum_practice(p, size, out, a)
     (got,) = yield [out.copy_to_host()]
     check_equal(got, with_guards(np.array([values[32 * n : 32 * n + 32].sum() for n in range(cells)]))[: out.size], EXACT)
+
+
+UNGUARDED = (
+    "a thread of sum_practice accesses an element past the end of its arrays. For 33 numbers the last block has threads without a number; "
+    "for 64 numbers an extra block has only such threads. They need a guard such as if i < size. The tests of the original course do not "
+    "show it, but with other sizes the kernel changes other arrays of the GPU, adds what happens to be there, or ends with an error"
+)
+"""What students are told who forget a guard."""
+
+
+@probe("3.3", UNGUARDED, weight=0, examples=[(33, 3), (64, 4)], seconds=SIMULATOR_SECONDS, published="only")
+def sum_practice_stays_inside(p: Program, size: int, seed: int) -> Check:
+    """Told, because no published test shows it. What else is wrong with the kernel is the matter of the other probe."""
+    out, a = DeviceArray(p, np.full(-(-size // 32), float(UNTOUCHED))), DeviceArray(p, numbers((size,), rng(seed)))
+    launch_sum_practice(p, size, out, a)
+    try:
+        yield [out.copy_to_host()]
+    except Raised as error:
+        if "IndexError" in error.kinds:
+            raise Wrong(str(error)) from None
 
 
 REDUCTIONS: list[tuple[str, float, Callable[[np.ndarray], np.ndarray]]] = [

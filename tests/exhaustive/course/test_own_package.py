@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.course.original_styles import MISTAKES, Change, write_style
-from tests.course.own_packages import lost
+from tests.course.own_packages import lost, outcomes
 from tests.course.staff_commands import command_in_folder
 
 COMPILED = {
@@ -39,6 +39,28 @@ def test_a_mistake_costs_something_in_its_task(task: str, tmp_path: Path) -> Non
 
 
 SHARED = "the shared arrays of a block expected at most 49152 bytes"
+
+
+WRITES = Change("minitorch/cuda_ops.py", "    if pos == 0 and i < size:\n", "    if pos == 0:\n")
+READS = Change("minitorch/cuda_ops.py", "cache[pos] = a[i] if i < size else 0.0", "cache[pos] = a[i]")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ([], []),
+        ([WRITES], ["index 2 is out of bounds for axis 0 with size 2"]),
+        ([READS], ["is out of bounds for axis 0 with size"]),
+        ([MISTAKES["3.3"]], []),
+    ],
+    ids=["guarded", "writes without a guard", "reads without a guard", "wrong in another way"],
+)
+def test_a_missing_guard_of_sum_practice_is_told(change: list[Change], told: list[str], tmp_path: Path) -> None:
+    found = [one.reason for one in outcomes(write_style("plain", tmp_path, *change), "3.3") if not one.weight and not one.passed]
+    assert len(found) == len(told)
+    assert all(part in reason for part, reason in zip(told, found, strict=True))
+
+
 CONSTANT = "expected a size that is known when the kernel is compiled"
 
 
