@@ -50,6 +50,8 @@ class Probe:
         published: Whether the original course requires it too, or on which inputs; or "only" there.
         required: Whether the original course requires it although it is an edge case here.
         own_package: Whether it also applies to a hand-in of the original course in its own package, or on which inputs; or "only" there.
+        source: What requires it in the original course, separated by semicolons: tests by name, and texts, such as "docstring of map" or
+            "Task 3.1: the main loop is parallel"; empty if nothing does.
     """
 
     task: str
@@ -66,6 +68,7 @@ class Probe:
     published: bool | Callable[..., bool] | Literal["only"] = True
     required: bool = False
     own_package: bool | Callable[..., bool] | Literal["only"] = True
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,12 +105,13 @@ def probe(
     published: bool | Callable[..., bool] | Literal["only"] = True,
     required: bool = False,
     own_package: bool | Callable[..., bool] | Literal["only"] = True,
+    source: str = "",
     **inputs: SearchStrategy[Any],
 ) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
     """Register a function as a probe of a task; see `Probe`. Without inputs it runs once, or once for each example.
 
     Args:
-        task, says, weight, examples, count, seconds, labels, published, required, own_package, inputs: See `Probe`.
+        task, says, weight, examples, count, seconds, labels, published, required, own_package, source, inputs: See `Probe`.
         edge: Whether the whole probe is an edge case.
         edges: Requirements of edge cases, each with a predicate that selects its inputs; each becomes a separate probe.
     """
@@ -119,7 +123,7 @@ def probe(
     def register(check: Callable[..., Check]) -> Callable[..., Check]:
         name = says if edge else ""
         whole = Probe(
-            task, says, weight, check, inputs, examples, count, seconds, name, tuple(labels), None, published, required, own_package
+            task, says, weight, check, inputs, examples, count, seconds, name, tuple(labels), None, published, required, own_package, source
         )
         parts = [replace(whole, edge=kind, labels=(), chosen=lambda *case, kind=kind: kind_of(*case) == kind) for kind in kinds]
         main = replace(whole, chosen=lambda *case: not kind_of(*case)) if kinds else whole

@@ -26,6 +26,11 @@ def write(p: Program, module: Value, values: dict[str, np.ndarray], backend: Val
         named[name].update(tensor(p, array, backend))
 
 
+def source_of(task: str, program: str) -> str:
+    """The source of the probes of a network: the text of the task, which asks to train it."""
+    return f"Task {task}: the network of {program.partition(':')[0].replace('.', '/')}.py"
+
+
 def linear_layer_probe(task: str, program: str, backends: Sequence[str] = (), takes_backend: bool = True) -> None:
     """Register the probe of a Linear layer of tensors.
 
@@ -53,7 +58,9 @@ def linear_layer_probe(task: str, program: str, backends: Sequence[str] = (), ta
     inputs: Any = {"n": integers(1, 4), "m": integers(1, 4), "points": integers(1, 4), "seed": seeds}
     says = f"Linear of {program} computes x @ weights + bias, and propagates gradients"
     examples = [(2, 3, 4, 0), (1, 1, 1, 1), (3, 2, 2, 2), (3, 3, 3, 3)]
-    probe(task, says, weight=3, examples=examples, count=8, seconds=120, own_package=False, **inputs)(check)
+    probe(task, says, weight=3, examples=examples, count=8, seconds=120, own_package=False, source=source_of(task, program), **inputs)(
+        check
+    )
 
 
 def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> None:
@@ -83,10 +90,22 @@ def network_probes(task: str, program: str, backends: Sequence[str] = ()) -> Non
         check_equal(got, known(points), 1e-6)
 
     says = "Network has three layers, 2 → H → H → 1, under their expected names"
-    probe(task, says, labels=[INITIAL_VALUES], examples=[(1,), (2,), (5,)], seconds=120, own_package=False)(layers)
+    probe(
+        task, says, labels=[INITIAL_VALUES], examples=[(1,), (2,), (5,)], seconds=120, own_package=False, source=source_of(task, program)
+    )(layers)
     says = "Network returns the probability of each point"
     inputs: Any = {"hidden": integers(1, 4), "seed": seeds}
-    probe(task, says, weight=3, examples=[(2, 0), (4, 1), (1, 1), (1, 2)], count=6, seconds=120, own_package=False, **inputs)(forward)
+    probe(
+        task,
+        says,
+        weight=3,
+        examples=[(2, 0), (4, 1), (1, 1), (1, 2)],
+        count=6,
+        seconds=120,
+        own_package=False,
+        source=source_of(task, program),
+        **inputs,
+    )(forward)
 
 
 def pick_backend(p: Program, backends: Sequence[str], seed: int) -> Value | None:

@@ -43,6 +43,7 @@ def operator_probe(
     examples: list[tuple[float, ...]] | None = None,
     edges: dict[str, Callable[..., bool]] | None = None,
     published: bool | Callable[..., bool] = True,
+    source: str,
 ) -> None:
     """Register the probe of a function of floats.
 
@@ -53,7 +54,7 @@ def operator_probe(
         strategies: Strategies for its arguments.
         close: Tolerance.
         examples: Arguments that are always checked.
-        edges, published: See `probe`.
+        edges, published, source: See `probe`.
     """
 
     def check(p: Program, *arguments: float) -> Check:
@@ -61,7 +62,7 @@ def operator_probe(
         check_equal(got, expected(*arguments), close)
 
     inputs = dict(zip("xy", strategies, strict=False))
-    probe("0.1", says, count=20, examples=examples or [], edges=edges, published=published, **inputs)(check)
+    probe("0.1", says, count=20, examples=examples or [], edges=edges, published=published, source=source, **inputs)(check)
 
 
 WITH_NAN: dict[str, Callable[..., bool]] = {"lt and eq return 0.0 if an argument is NaN": lambda x, y: math.isnan(x) or math.isnan(y)}
@@ -73,10 +74,12 @@ def stable_sigmoid(x: float) -> float:
     return (1.0 if x >= 0 else exponential) / (1.0 + exponential)
 
 
-operator_probe("mul", "mul(x, y) is x · y", lambda x, y: x * y, finite, finite, examples=[(0.0, 1.0), (2.0, 3.0)])
-operator_probe("id", "id(x) is x", lambda x: x, finite, examples=[(0.5,), (-2.0,)])
-operator_probe("add", "add(x, y) is x + y", lambda x, y: x + y, finite, finite, examples=[(2.0, 3.0)])
-operator_probe("neg", "neg(x) is -x", lambda x: -x, finite, examples=[(2.0,), (-2.0,)])
+operator_probe(
+    "mul", "mul(x, y) is x · y", lambda x, y: x * y, finite, finite, examples=[(0.0, 1.0), (2.0, 3.0)], source="test_same_as_python"
+)
+operator_probe("id", "id(x) is x", lambda x: x, finite, examples=[(0.5,), (-2.0,)], source="test_id")
+operator_probe("add", "add(x, y) is x + y", lambda x, y: x + y, finite, finite, examples=[(2.0, 3.0)], source="test_same_as_python")
+operator_probe("neg", "neg(x) is -x", lambda x: -x, finite, examples=[(2.0,), (-2.0,)], source="test_same_as_python")
 operator_probe(
     "lt",
     "lt(x, y) is 1.0 if x < y, else 0.0",
@@ -85,6 +88,7 @@ operator_probe(
     finite,
     examples=[(1.0, 2.0), (2.0, 1.0), (3.0, 3.0), (math.nan, 1.0), (-2.0, -1.0)],
     edges=WITH_NAN,
+    source="test_lt",
 )
 operator_probe(
     "eq",
@@ -94,6 +98,7 @@ operator_probe(
     finite,
     examples=[(2.0, 2.0), (2.0, -2.0), (1.0, 1.0 + 1e-12), (math.nan, math.nan), (0.0, 1e-300)],
     edges=WITH_NAN,
+    source="test_eq",
 )
 operator_probe(
     "max",
@@ -102,6 +107,7 @@ operator_probe(
     finite,
     finite,
     examples=[(-3.0, -2.0), (-3.0, 2.0), (2.0, 2.0), (0.0, -5.0)],
+    source="test_max",
 )
 operator_probe(
     "sigmoid",
@@ -110,8 +116,16 @@ operator_probe(
     finite,
     close=EXACT,
     examples=[(0.0,), (2.0,), (-2.0,)],
+    source="docstring of sigmoid",
 )
-operator_probe("relu", "relu(x) is x if x > 0, else 0.0", lambda x: max(x, 0.0), finite, examples=[(-1.0,), (0.0,), (1e-300,), (2.0,)])
+operator_probe(
+    "relu",
+    "relu(x) is x if x > 0, else 0.0",
+    lambda x: max(x, 0.0),
+    finite,
+    examples=[(-1.0,), (0.0,), (1e-300,), (2.0,)],
+    source="test_relu",
+)
 operator_probe(
     "log",
     "log(x) is ln(x + 1e-6)",
@@ -120,8 +134,11 @@ operator_probe(
     close=EXACT,
     examples=[(0.0,), (SHIFT,), (1.0,), (SHIFT / 2,)],
     published=lambda x: x >= PUBLISHED_DOMAIN,
+    source="docstring of log",
 )
-operator_probe("exp", "exp(x) is e^x", math.exp, finite, close=EXACT, examples=[(0.0,), (1.0,), (-100.0,), (100.0,)])
+operator_probe(
+    "exp", "exp(x) is e^x", math.exp, finite, close=EXACT, examples=[(0.0,), (1.0,), (-100.0,), (100.0,)], source="docstring of exp"
+)
 operator_probe(
     "log_back",
     "log_back(x, d) is d / (x + 1e-6)",
@@ -131,6 +148,7 @@ operator_probe(
     close=EXACT,
     examples=[(0.0, 1.0), (SHIFT, 1.0), (2.0, -3.0)],
     published=lambda x, d: x >= PUBLISHED_DOMAIN,
+    source="docstring of log_back; test_backs",
 )
 operator_probe(
     "inv",
@@ -140,6 +158,7 @@ operator_probe(
     close=EXACT,
     examples=[(-2.0,), (1e-300,), (4.0,)],
     published=lambda x: abs(x) >= PUBLISHED_DOMAIN,
+    source="test_same_as_python",
 )
 operator_probe(
     "inv_back",
@@ -149,6 +168,7 @@ operator_probe(
     finite,
     close=EXACT,
     examples=[(2.0, 1.0), (-2.0, 1.0), (2.0, -4.0)],
+    source="docstring of inv_back; test_backs",
 )
 operator_probe(
     "relu_back",
@@ -158,6 +178,7 @@ operator_probe(
     finite,
     examples=[(0.0, 5.0), (-1.0, 5.0), (1.0, -5.0), (1e-300, 2.0)],
     published=lambda x, d: abs(x) >= PUBLISHED_DOMAIN,
+    source="test_relu_back",
 )
 
 
@@ -169,6 +190,7 @@ operator_probe(
     edges={"is_close is false for numbers that differ by exactly 1e-2": lambda x, gap: abs(gap) == 1e-2},
     x=floats(-64, 64),
     gap=floats(-0.1, 0.1),
+    source="docstring of is_close",
 )
 def is_close(p: Program, x: float, gap: float) -> Check:
     """The two numbers are x and x + gap."""
@@ -251,7 +273,13 @@ CALLS: list[Callable[..., Value]] = [
 """Ways to call a higher-order function; the last ones have no start."""
 
 
-@probe("0.3", "map(f) applies f to every element of a list, on every call, and does not change the list", examples=[([],)], ls=numbers)
+@probe(
+    "0.3",
+    "map(f) applies f to every element of a list, on every call, and does not change the list",
+    examples=[([],)],
+    ls=numbers,
+    source="docstring of map",
+)
 def map_lists(p: Program, ls: list[float]) -> Check:
     """Two calls of the function that map returns."""
 
@@ -279,6 +307,7 @@ def map_iterator(p: Program, ls: list[float]) -> Check:
     examples=[([], []), ([1.0], []), ([1.0, 2.0], [5.0]), ([5.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 4.0])],
     a=numbers,
     b=numbers,
+    source="docstring of zipWith",
 )
 def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
     """With a function that is not commutative."""
@@ -293,6 +322,7 @@ def zip_lists(p: Program, a: list[float], b: list[float]) -> Check:
     published=lambda ls, start: bool(ls),
     ls=numbers,
     start=floats(-10, 10),
+    source="docstring of reduce",
 )
 def reduce_lists(p: Program, ls: list[float], start: float) -> Check:
     """Two calls, with a function that is not commutative; in the original course, a start is not needed."""
@@ -310,7 +340,7 @@ def reduce_lists(p: Program, ls: list[float], start: float) -> Check:
     check_equal((number(first), number(second), left), (expected, expected, ls), EXACT)
 
 
-@probe("0.3", "negList returns every element negated, in order", examples=[([],), ([1.0, 2.0],)], ls=numbers)
+@probe("0.3", "negList returns every element negated, in order", examples=[([],), ([1.0, 2.0],)], ls=numbers, source="test_negList")
 def neg_list(p: Program, ls: list[float]) -> Check:
     """In the order of the list."""
     (got,) = yield [p.find("builtins:list")(p.find(f"{OPERATORS}:negList")(ls))]
@@ -322,6 +352,7 @@ def neg_list(p: Program, ls: list[float]) -> Check:
     "addLists adds two lists element by element",
     examples=[([(1.0, 3.0), (2.0, 4.0)],)],
     pairs=lists(tuples(finite, finite), max_size=5),
+    source="test_zip_with",
 )
 def add_lists(p: Program, pairs: list[tuple[float, float]]) -> Check:
     """Lists of the same length."""
@@ -336,6 +367,7 @@ def add_lists(p: Program, pairs: list[tuple[float, float]]) -> Check:
     examples=[([],), ([2.0, 2.0, 2.0],), ([1.0, -4.0],)],
     published=bool,
     ls=numbers,
+    source="test_sum",
 )
 def sum_list(p: Program, ls: list[float]) -> Check:
     """Repeated elements count every time."""
@@ -349,6 +381,7 @@ def sum_list(p: Program, ls: list[float]) -> Check:
     examples=[([],), ([2.0, 2.0, 2.0],), ([3.0, -4.0],)],
     published=bool,
     ls=numbers,
+    source="test_prod",
 )
 def prod_list(p: Program, ls: list[float]) -> Check:
     """From the left."""

@@ -67,6 +67,7 @@ class Tree:
     entries=tree_entries,
     at=integers(0, 9),
     before=integers(0, 255),
+    source="docstring of Module.train; docstring of Module.eval; test_module",
 )
 def modes(p: Program, entries: list[tuple[int, str, bool]], at: int, before: int) -> Check:
     """Starting from arbitrary modes, encoded in the bits of a number."""
@@ -92,6 +93,7 @@ def modes(p: Program, entries: list[tuple[int, str, bool]], at: int, before: int
     examples=[(DEEP,)],
     labels=[IN_ORDER],
     entries=tree_entries,
+    source="test_module; test_stacked_module",
 )
 def named_parameters(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
     """Each name maps to the same Parameter object, also on a second call."""
@@ -143,7 +145,13 @@ def named_again(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
 
 
 @probe(
-    "0.4", "parameters() returns every parameter of the module tree", weight=2, examples=[(DEEP,)], labels=[IN_ORDER], entries=tree_entries
+    "0.4",
+    "parameters() returns every parameter of the module tree",
+    weight=2,
+    examples=[(DEEP,)],
+    labels=[IN_ORDER],
+    entries=tree_entries,
+    source="test_module",
 )
 def parameters(p: Program, entries: list[tuple[int, str, bool]]) -> Check:
     """The Parameter objects, including those with the value 0."""

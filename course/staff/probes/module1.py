@@ -39,6 +39,7 @@ def cubic(x: Any, y: Any, z: Any) -> Any:
     z=small,
     arg=integers(0, 2),
     epsilon=floats(0.01, 1.0),
+    source="test_central_diff",
 )
 def central_difference(p: Program, x: float, y: float, z: float, arg: int, epsilon: float) -> Check:
     """The step is so large that any other difference quotient is far off. f must be called at the two points, and may be at others."""
@@ -56,7 +57,7 @@ def central_difference(p: Program, x: float, y: float, z: float, arg: int, epsil
             raise Wrong(f"expected a call of f at {tuple(point)}, got calls at {calls}")
 
 
-@probe("1.1", "central_difference uses a step of 1e-6 by default", x=small, count=5)
+@probe("1.1", "central_difference uses a step of 1e-6 by default", x=small, count=5, source="docstring of central_difference")
 def default_step(p: Program, x: float) -> Check:
     """The derivative of a cube."""
     (got,) = yield [p.find("minitorch.autodiff:central_difference")(p.function(1, lambda _, x: x * x * x), x)]
@@ -103,7 +104,15 @@ def forward_probe(name: str, expected: Callable[..., float], cases: list[tuple[f
 
     inputs: Any = {name: small if len(cases[0]) == 2 else small.filter(lambda x: abs(x) > 0.01) for name in "xy"[: len(cases[0])]}
     edges = LARGE_INPUTS if name == "Sigmoid" else {}
-    probe("1.2", f"{name}.forward returns its value as a float", examples=cases, count=10, edges=edges, **inputs)(check)
+    probe(
+        "1.2",
+        f"{name}.forward returns its value as a float",
+        examples=cases,
+        count=10,
+        edges=edges,
+        source="test_one_args" if len(cases[0]) == 1 else "test_two_args",
+        **inputs,
+    )(check)
 
 
 for _name, _expected, _cases in FORWARDS:
@@ -145,7 +154,15 @@ def scalar_operator_probe(sign: str, name: str, expected: Callable[..., float]) 
         check_equal([id in graph for id in ids], [True, True], of="operands are in the graph of the result")
 
     examples = [(2.0, 3.0), (3.0, 3.0), (3.0, 2.0), (-2.0, 2.0)]
-    probe("1.2", f"{sign} of two Scalars returns a Scalar whose history holds both", examples=examples, count=10, x=small, y=small)(check)
+    probe(
+        "1.2",
+        f"{sign} of two Scalars returns a Scalar whose history holds both",
+        examples=examples,
+        count=10,
+        x=small,
+        y=small,
+        source="test_one_args; test_two_args",
+    )(check)
 
 
 for _row in OPERATORS:
@@ -171,7 +188,14 @@ def scalar_method_probe(name: str, expected: Callable[[float], float]) -> None:
         check_equal(id in graph, True, of="the input is in the graph of the result")
 
     inputs = floats(0.01, 4) if name == "log" else small
-    probe("1.2", f"Scalar.{name} returns a Scalar whose history holds its input", examples=[(2.0,)], count=10, x=inputs)(check)
+    probe(
+        "1.2",
+        f"Scalar.{name} returns a Scalar whose history holds its input",
+        examples=[(2.0,)],
+        count=10,
+        x=inputs,
+        source="test_one_args",
+    )(check)
 
 
 for _method, _value in METHODS:
@@ -209,6 +233,7 @@ FUNCTIONS_WITH_DERIVATIVES: list[tuple[str, int, Callable[..., Sequence[float]]]
     x=floats(0.1, 4),
     y=floats(0.1, 4),
     d=small,
+    source="test_chain_rule1; test_chain_rule2; test_chain_rule3; test_chain_rule4",
 )
 def chain_rule(p: Program, row: tuple[str, int, Any], kind: str, x: float, y: float, d: float) -> Check:
     """The inputs are leaves, a leaf and a constant, one leaf twice, or computed scalars."""

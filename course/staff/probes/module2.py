@@ -42,6 +42,7 @@ def rng(seed: int) -> np.random.Generator:
     index=lists(integers(0, 5), min_size=3, max_size=3).map(tuple),
     strides=lists(integers(0, 20), min_size=0, max_size=3).map(tuple),
     extra=sampled_from([0, 0, 9]),
+    source="docstring of index_to_position; test_layout",
 )
 def index_to_position(p: Program, index: tuple[int, ...], strides: tuple[int, ...], extra: int) -> Check:
     """The index buffer may be longer than the shape, and must not change."""
@@ -62,6 +63,7 @@ def index_to_position(p: Program, index: tuple[int, ...], strides: tuple[int, ..
     edges={ZERO_DIM: lambda shape, longer: not shape, LONG_BUFFERS: lambda shape, longer: longer > 0},
     shape=shapes,
     longer=sampled_from([0, 0, 1, 2]),
+    source="docstring of to_index",
 )
 def to_index(p: Program, shape: tuple[int, ...], longer: int) -> Check:
     """Every ordinal of a shape, in a buffer that may be longer than the shape."""
@@ -95,6 +97,7 @@ def index_functions_compile(p: Program) -> Check:
     labels=[OFFSET, VERSION],
     shape=shapes,
     seed=seeds,
+    source="test_permute",
 )
 def permute(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """For a tensor in any layout; applied twice, since the second call depends on the strides of the first."""
@@ -150,6 +153,7 @@ sizes = lists(sampled_from([0, 1, 1, 2, 3, 3]), max_size=4).map(tuple)
     edges={EMPTY: lambda a, b: 0 in (*a, *b), ZERO_DIM: lambda a, b: not (a and b)},
     a=sizes,
     b=sizes,
+    source="test_shape_broadcast",
 )
 def shape_broadcast(p: Program, a: tuple[int, ...], b: tuple[int, ...]) -> Check:
     """In both orders; the arguments are lists, which must not change."""
@@ -190,6 +194,7 @@ ALIGNED = [
     count=40,
     pair=broadcasts,
     longer=sampled_from([0, 1, 2]),
+    source="docstring of broadcast_index; test_two_grad_broadcast",
 )
 def broadcast_index(p: Program, pair: tuple[tuple[int, ...], tuple[int, ...]], longer: int) -> Check:
     """At every index of the larger shape; both buffers may be longer than the shapes, and the larger index must not change."""

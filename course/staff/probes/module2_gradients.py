@@ -44,7 +44,16 @@ def gradient_probe(name: str, child_fn: Callable[[Value], Value], derivative: Ca
         check_equal(got, derivative(x.array) * w, EXACT)
 
     examples, edges = [((2, 3), 1), ((), 2), ((3,), 4)], {ZERO_DIM: lambda shape, seed: not shape}
-    probe("2.4", f"the gradient of {name} is correct", count=15, examples=examples, edges=edges, shape=shapes, seed=seeds)(check)
+    probe(
+        "2.4",
+        f"the gradient of {name} is correct",
+        count=15,
+        examples=examples,
+        edges=edges,
+        shape=shapes,
+        seed=seeds,
+        source="test_one_derivative",
+    )(check)
 
 
 for _name, _pair in DERIVATIVES.items():
@@ -69,6 +78,7 @@ def log_close_to_zero(p: Program, x: float) -> Check:
     shape=shapes,
     seed=seeds,
     swap=booleans(),
+    source="test_two_grad; test_two_grad_broadcast",
 )
 def gradient_of_mul(p: Program, shape: tuple[int, ...], seed: int, swap: bool) -> Check:
     """Either factor may be broadcast; both factors may be the same tensor."""
@@ -95,6 +105,7 @@ def gradient_of_mul(p: Program, shape: tuple[int, ...], seed: int, swap: bool) -
     name=sampled_from(["lt", "eq"]),
     seed=seeds,
     count=6,
+    source="test_two_grad",
 )
 def gradient_of_comparisons(p: Program, name: str, seed: int) -> Check:
     """For both inputs, and from backward itself."""
@@ -124,6 +135,7 @@ def gradient_of_comparisons(p: Program, name: str, seed: int) -> Check:
     seed=seeds,
     dim=integers(0, 2),
     count=12,
+    source="test_grad_reduce",
 )
 def gradient_of_sum(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> Check:
     """With a gradient that differs between outputs."""
@@ -140,6 +152,7 @@ def gradient_of_sum(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> 
     "Permute propagates its gradient with the dimensions in their original order",
     weight=2,
     examples=[(order, 1) for order in itertools.permutations(range(3))] + [((3, 0, 1, 2), 2)],
+    source="test_permute",
 )
 def gradient_of_permute(p: Program, order: tuple[int, ...], seed: int) -> Check:
     """Every order of three dimensions, and one of four."""
@@ -151,7 +164,7 @@ def gradient_of_permute(p: Program, order: tuple[int, ...], seed: int) -> Check:
     check_equal(got, w.transpose(np.argsort(order)), EXACT)
 
 
-@probe("2.4", "gradients of a formula with many functions agree with finite differences", seed=seeds, count=6)
+@probe("2.4", "gradients of a formula with many functions agree with finite differences", seed=seeds, count=6, source="test_one_derivative")
 def formula(p: Program, seed: int) -> Check:
     """Σ sigmoid(xᵀ · y) · log(x² + 1) + relu(x - y), where each part is used twice."""
     x, y = numbers((3, 3), rng(seed)), numbers((1, 3), rng(seed + 1))

@@ -33,6 +33,8 @@ BOOL_RESULTS = "comparisons and all return bool tensors"
 
 SCALARS = [((), 0), ((1,), 1)]
 
+REDUCE_TESTS = "test_reduce_forward_one_dim; test_reduce_forward_one_dim_2; test_reduce_forward_all_dims"
+
 
 def is_zero_dim(shape: tuple[int, ...], *seeds: int) -> bool:
     """Whether a shape, or the broadcastable shape from one of these seeds, has no dimensions."""
@@ -53,6 +55,7 @@ def output(shape: tuple[int, ...], seed: int) -> StridedArray:
     labels=[ONE_CALL],
     shape=shapes,
     seed=seeds,
+    source="docstring of tensor_map; test_one_args",
 )
 def map_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """Out and input have different layouts, and the input may be broadcast."""
@@ -71,6 +74,7 @@ def map_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     edges={EMPTY: lambda shape, seed: 0 in shape, ZERO_DIM: lambda shape, seed: is_zero_dim(shape, seed + 1, seed + 3)},
     shape=shapes,
     seed=seeds,
+    source="docstring of tensor_zip; test_two_args",
 )
 def zip_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """Either input may be broadcast; f is x - 2 y, which is not commutative."""
@@ -91,6 +95,7 @@ def zip_kernel(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     shape=shapes,
     seed=seeds,
     dim=integers(0, 2),
+    source=f"docstring of tensor_reduce; {REDUCE_TESTS}",
 )
 def reduce_kernel(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> Check:
     """With the function x - 2 · accumulator, which is not commutative."""
@@ -163,7 +168,7 @@ def unary_probe(name: str, child_fn: Callable[[Value], Value], numpy_fn: Callabl
     examples, edges = [((2, 3), 1), ((), 2)], {ZERO_DIM: lambda shape, seed: not shape}
     says = f"{name} is correct for a tensor in any layout"
     for task in tasks_of(name):
-        probe(task, says, count=10, examples=examples, edges=edges, shape=shapes, seed=seeds)(check)
+        probe(task, says, count=10, examples=examples, edges=edges, shape=shapes, seed=seeds, source="test_one_args")(check)
 
 
 @probe("2.3", "sigmoid does not overflow at -1000 and 1000", edge=True)
@@ -207,6 +212,7 @@ def binary_probe(name: str, child_fn: Callable[[Any, Any], Value], numpy_fn: Cal
             shape=shapes,
             seed=seeds,
             swap=booleans(),
+            source="assert_close_tensor" if name == "is_close" else "test_one_args; test_two_args; test_two_grad_broadcast",
         )(check)
 
 
@@ -226,7 +232,7 @@ def number_on_the_left(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     check_equal(product, x.array * -2.0)
 
 
-def reduction_probe(name: str, numpy_fn: Callable[..., Any]) -> None:
+def reduction_probe(name: str, numpy_fn: Callable[..., Any], source: str) -> None:
     """Register the probe of a reduction."""
 
     def check(p: Program, shape: tuple[int, ...], seed: int, dim: int) -> Check:
@@ -235,9 +241,8 @@ def reduction_probe(name: str, numpy_fn: Callable[..., Any]) -> None:
             x.array[...] = np.where(rng(seed).random(shape) < 0.2, 0.0, 1.0 if is_published() else x.array)
         made = tensor(p, x, grad=name != "all")
         reduce = getattr(made, name)
-        whole = (
-            getattr(tensor(p, np.array(x.array)), name) if name == "all" and is_published() else reduce
-        )  # its `all` requires a contiguous tensor
+        contiguous_all = name == "all" and is_published()  # there it requires a contiguous tensor
+        whole = getattr(tensor(p, np.array(x.array)), name) if contiguous_all else reduce
         got = yield [whole(), reduce(dim)]
         for one, right in zip(got, [np.array(numpy_fn(x.array)).reshape(1), numpy_fn(x.array, dim, keepdims=True)], strict=True):
             check_equal(one, np.asarray(right), EXACT)
@@ -250,13 +255,12 @@ def reduction_probe(name: str, numpy_fn: Callable[..., Any]) -> None:
     says = f"{name} is correct along a dimension and over all elements"
     labels = [BOOL_RESULTS] if name == "all" else []
     for task in tasks_of(name):
-        probe(task, says, count=12, examples=examples, labels=labels, shape=shapes, seed=seeds, dim=integers(0, 2))(check)
+        probe(task, says, count=12, examples=examples, labels=labels, shape=shapes, seed=seeds, dim=integers(0, 2), source=source)(check)
 
 
-REDUCTIONS: dict[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean, "all": np.all}
-
-for _name, _here in REDUCTIONS.items():
-    reduction_probe(_name, _here)
+reduction_probe("sum", np.sum, REDUCE_TESTS)
+reduction_probe("mean", np.mean, "test_grad_reduce")
+reduction_probe("all", np.all, "assert_close_tensor")
 
 
 @probe(
@@ -270,8 +274,8 @@ def reduction_arguments(p: Program, name: str, shape: tuple[int, ...], seed: int
     x = np.round(numbers(shape, rng(seed)) / 4)
     reduce = getattr(tensor(p, x), name)
     from_the_end, dropped = yield [reduce(dim - len(shape)), reduce(dim, keepdim=False)]
-    check_equal(from_the_end, REDUCTIONS[name](x, dim, keepdims=True), EXACT)
-    check_equal(dropped, REDUCTIONS[name](x, dim), EXACT)
+    check_equal(from_the_end, getattr(np, name)(x, dim, keepdims=True), EXACT)
+    check_equal(dropped, getattr(np, name)(x, dim), EXACT)
 
 
 @probe(
@@ -282,6 +286,7 @@ def reduction_arguments(p: Program, name: str, shape: tuple[int, ...], seed: int
     shape=shapes,
     seed=seeds,
     count=10,
+    source="test_permute",
 )
 def permute_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """Checks elements, strides and storage."""
@@ -306,6 +311,7 @@ def permute_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     shape=shapes,
     seed=seeds,
     count=10,
+    source="test_view",
 )
 def view_tensor(p: Program, shape: tuple[int, ...], seed: int) -> Check:
     """Sizes are passed as separate arguments."""
@@ -346,15 +352,9 @@ def wrong_views(p: Program, seed: int) -> Check:
 
 
 FORWARDS: dict[str, Callable[..., np.ndarray]] = {
-    "Mul": np.multiply,
-    "LT": np.less,
-    "EQ": np.equal,
-    "IsClose": close,
-    "Sigmoid": sigmoid,
-    "ReLU": lambda x: np.maximum(x, 0),
-    "Exp": np.exp,
-    "Log": lambda x: np.log(x + 1e-6),
-}
+    "Mul": np.multiply, "LT": np.less, "EQ": np.equal, "IsClose": close, "Sigmoid": sigmoid, "ReLU": lambda x: np.maximum(x, 0),
+    "Exp": np.exp, "Log": lambda x: np.log(x + 1e-6),
+}  # fmt: skip
 
 
 @probe(
@@ -365,6 +365,7 @@ FORWARDS: dict[str, Callable[..., np.ndarray]] = {
     name=sampled_from(sorted(FORWARDS)),
     seed=seeds,
     count=16,
+    source="test_one_args; test_two_args; test_one_derivative",
 )
 def forwards(p: Program, name: str, seed: int) -> Check:
     """Called directly, without recording a history."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from course.staff.probes.check import probe
 from course.staff.probes.compare import Check, Wrong, check_equal, number
-from course.staff.probes.layers import linear_layer_probe, network_probes, write
+from course.staff.probes.layers import linear_layer_probe, network_probes, source_of, write
 from course.staff.probes.module2 import rng
 from course.staff.probes.networks import Perceptron, labelled_points
 from course.staff.probes.program import Program
@@ -20,6 +20,7 @@ network_probes("2.5", "project.run_tensor")
     seconds=60,
     examples=[("Xor", 3, 1), ("Diag", 2, 2)],
     own_package=False,
+    source=source_of("2.5", "project.run_tensor"),
 )
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Eight epochs on 20 points, compared with gradient descent in NumPy."""

@@ -14,7 +14,7 @@ from hypothesis.strategies import integers
 
 from course.staff.probes.check import probe
 from course.staff.probes.compare import Check, check_all_equal, check_equal, is_published, number
-from course.staff.probes.layers import linear_layer_probe, network_probes, write
+from course.staff.probes.layers import linear_layer_probe, network_probes, source_of, write
 from course.staff.probes.module2 import ZERO_DIM, rng
 from course.staff.probes.networks import Perceptron, labelled_points
 from course.staff.probes.own_package import in_own_package
@@ -106,6 +106,7 @@ def expand(small: StridedArray, shape: Sequence[int]) -> StridedArray:
     seconds=COMPILE_SECONDS,
     labels=[NONCONTIGUOUS],
     seed=seeds,
+    source="docstring of tensor_map; test_one_args",
 )
 def compiled_map(p: Program, seed: int) -> Check:
     """Inputs with the layout of the output and others, and inputs that broadcast."""
@@ -136,6 +137,7 @@ def compiled_map(p: Program, seed: int) -> Check:
     seconds=COMPILE_SECONDS,
     labels=[NONCONTIGUOUS],
     seed=seeds,
+    source="docstring of tensor_zip; test_two_args",
 )
 def compiled_zip(p: Program, seed: int) -> Check:
     """With relu_back, which is not commutative."""
@@ -187,6 +189,7 @@ def compiled_zero_dim(p: Program, seed: int) -> Check:
     labels=[NONCONTIGUOUS],
     seconds=COMPILE_SECONDS,
     seed=seeds,
+    source="docstring of tensor_reduce; test_reduce",
 )
 def compiled_reduce(p: Program, seed: int) -> Check:
     """With inv_back, -d / x², which is not commutative; with sums from 0 for the original course, which specifies neither."""
@@ -208,7 +211,14 @@ def compiled_reduce(p: Program, seed: int) -> Check:
     check_all_equal((yield outs), expected, 1e-6)
 
 
-@probe("3.1", "tensors on the compiled backend give the same results as those of Module 2", count=1, seconds=COMPILE_SECONDS, seed=seeds)
+@probe(
+    "3.1",
+    "tensors on the compiled backend give the same results as those of Module 2",
+    count=1,
+    seconds=COMPILE_SECONDS,
+    seed=seeds,
+    source="test_two_grad; test_two_grad_broadcast; test_permute",
+)
 def compiled_tensors(p: Program, seed: int) -> Check:
     """A product that broadcasts, and its sums."""
     x, y = random_strided((3, 4), rng(seed)), random_strided((4,), rng(seed + 1))
@@ -238,7 +248,13 @@ def check_sums(got: Sequence[Any], arrays: Sequence[np.ndarray]) -> None:
         check_equal(list(got[2 * n : 2 * n + 2]), [float(flat.sum()), float(flat @ (np.arange(flat.size) % 17))], of="sums of the output")
 
 
-@probe("3.1", "map, zip and reduce have no race conditions between threads", weight=2, seconds=COMPILE_SECONDS)
+@probe(
+    "3.1",
+    "map, zip and reduce have no race conditions between threads",
+    weight=2,
+    seconds=COMPILE_SECONDS,
+    source="Task 3.1: the main loop is parallel",
+)
 def kernel_races(p: Program) -> Check:
     """Half a million elements whose layout differs from the output, three times."""
     (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
@@ -280,6 +296,7 @@ PRODUCTS = [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 5, 2), (5, 1, 3), (2
     seconds=COMPILE_SECONDS,
     labels=[NONCONTIGUOUS],
     seed=seeds,
+    source="docstring of _tensor_matrix_multiply; test_mm2; test_bmm",
 )
 def compiled_product(p: Program, seed: int) -> Check:
     """A batch of one broadcasts over the other; the initial values of out must not matter."""
@@ -297,7 +314,12 @@ def compiled_product(p: Program, seed: int) -> Check:
     check_all_equal((yield outs), expected, EXACT)
 
 
-@probe("3.2", "the matrix product has no race conditions between threads", seconds=COMPILE_SECONDS)
+@probe(
+    "3.2",
+    "the matrix product has no race conditions between threads",
+    seconds=COMPILE_SECONDS,
+    source="Task 3.2: the outer loop is parallel",
+)
 def product_races(p: Program) -> Check:
     """With matrices of about a hundred rows and columns, three times."""
     (off,) = yield [p.find("minitorch.kernels.jit:compiler_is_off")()]
@@ -316,7 +338,15 @@ def product_races(p: Program) -> Check:
     check_sums(got, [left.reshape(batch, rows, inner).astype(float) @ right.reshape(batch, inner, columns)] * 3)
 
 
-@probe("3.2", "x @ y and its gradients are correct on the compiled backend", weight=2, count=1, seconds=COMPILE_SECONDS, seed=seeds)
+@probe(
+    "3.2",
+    "x @ y and its gradients are correct on the compiled backend",
+    weight=2,
+    count=1,
+    seconds=COMPILE_SECONDS,
+    seed=seeds,
+    source="test_mm2; test_bmm",
+)
 def product_of_tensors(p: Program, seed: int) -> Check:
     """The gradients are matrix products with the transposes."""
     x, y, w = random_strided((3, 4), rng(seed)), random_strided((4, 2), rng(seed + 1)), numbers((3, 2), rng(seed + 2))
@@ -348,6 +378,7 @@ network_probes("3.5", "project.run_fast_tensor", BACKENDS)
     seed=seeds,
     count=1,
     own_package=False,
+    source=source_of("3.5", "project.run_fast_tensor"),
 )
 def training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Ten epochs of one batch of ten points, compared with gradient descent in NumPy."""

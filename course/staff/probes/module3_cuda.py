@@ -108,7 +108,16 @@ def elementwise_probe(maker: str, name: str, arity: int, numpy_fn: Callable[...,
         check_all_equal((yield backs), expected, EXACT)
 
     says = f"the CUDA {maker.removeprefix('tensor_')} writes f of every element, and nothing outside the output"
-    probe("3.3", says, weight=2, count=1, seconds=SIMULATOR_SECONDS, labels=[NONCONTIGUOUS], seed=seeds)(check)
+    probe(
+        "3.3",
+        says,
+        weight=2,
+        count=1,
+        seconds=SIMULATOR_SECONDS,
+        labels=[NONCONTIGUOUS],
+        seed=seeds,
+        source=f"docstring of {maker}; {'test_one_args' if arity == 1 else 'test_two_args'}",
+    )(check)
 
 
 elementwise_probe("tensor_map", "neg", 1, np.negative)
@@ -127,6 +136,7 @@ def launch_sum_practice(p: Program, size: int, out: DeviceArray, a: DeviceArray)
     weight=2,
     examples=[(1, 0), (31, 1), (32, 2), (33, 3), (100, 4)],
     seconds=SIMULATOR_SECONDS,
+    source="docstring of _sum_practice; test_sum_practice",
 )
 def sum_practice(p: Program, size: int, seed: int) -> Check:
     """The extra block has no element in out."""
@@ -177,6 +187,7 @@ REDUCTIONS: list[tuple[str, float, Callable[[np.ndarray], np.ndarray]]] = [
     edges={NONCONTIGUOUS: lambda reduction, length, noncontiguous, seed: noncontiguous},
     seconds=SIMULATOR_SECONDS,
     own_package=lambda reduction, length, noncontiguous, seed: length == 16 and reduction[0] != "mul",  # its blocks have 1024 threads
+    source="docstring of tensor_reduce; test_reduce",
 )
 def gpu_reduce(p: Program, reduction: Any, length: int, noncontiguous: bool, seed: int) -> Check:
     """One block per row. The numbers are negative, so that a thread without an element must not contribute a 0."""
@@ -201,6 +212,7 @@ def gpu_reduce(p: Program, reduction: Any, length: int, noncontiguous: bool, see
     seed=seeds,
     count=1,
     seconds=SIMULATOR_SECONDS,
+    source="test_two_grad_broadcast; test_reduce",
 )
 def gpu_tensors(p: Program, seed: int) -> Check:
     """Reductions of rows of 1, 17, 33 and 100 numbers in any layout and of columns, products, and broadcasting."""
@@ -233,6 +245,7 @@ def gpu_tensors(p: Program, seed: int) -> Check:
     weight=2,
     examples=[(1, 0), (2, 1), (3, 2), (5, 3), (32, 4)],
     seconds=SIMULATOR_SECONDS,
+    source="docstring of _mm_practice; test_mul_practice1",
 )
 def mm_practice(p: Program, size: int, seed: int) -> Check:
     """With one block of 32 · 32 threads."""
@@ -258,6 +271,7 @@ TILES = [(1, 1, 1), (2, 3, 4), (4, 4, 4), (5, 4, 3), (3, 5, 6), (4, 9, 2), (6, 2
     edges={NONCONTIGUOUS: lambda size, batch, seed: seed % 3 == 2},
     seconds=SIMULATOR_SECONDS,
     own_package=False,
+    source="docstring of _tensor_matrix_multiply; test_bmm",
 )
 @probe(
     "3.4",
@@ -266,6 +280,7 @@ TILES = [(1, 1, 1), (2, 3, 4), (4, 4, 4), (5, 4, 3), (3, 5, 6), (4, 9, 2), (6, 2
     examples=[((5, 4, 3), (1, 1), 0), ((3, 5, 6), (2, 1), 1), ((33, 40, 34), (1, 2), 3)],
     seconds=SIMULATOR_SECONDS,
     own_package="only",
+    source="docstring of _tensor_matrix_multiply; test_bmm",
 )
 def gpu_product(p: Program, size: tuple[int, int, int], batch: tuple[int, int], seed: int) -> Check:
     """A batch of one has stride 0, the storages have gaps, and the initial values of out must not matter."""

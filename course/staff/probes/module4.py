@@ -79,11 +79,25 @@ def conv_kernel(task: str, dims: int) -> None:
         a, b = ((np.arange(math.prod(shape), dtype=float) % cycle).reshape(shape) for shape, cycle in zip(shapes[1:], (13, 7), strict=True))
         check_sums(got, [convolve(a, b)] * 5)
 
+    tests = (
+        "test_conv1d_simple; test_conv1d; test_conv1d_channel" if dims == 1 else "test_conv; test_conv_batch; test_conv_channel; test_conv2"
+    )
     says = "the compiled convolution is correct for inputs and kernels of any size and layout, in both directions"
-    probe(task, says, weight=4, count=1, seconds=COMPILE_SECONDS, labels=[NONCONTIGUOUS], seed=seeds)(kernel)
+    probe(
+        task,
+        says,
+        weight=4,
+        count=1,
+        seconds=COMPILE_SECONDS,
+        labels=[NONCONTIGUOUS],
+        seed=seeds,
+        source=f"docstring of _tensor_conv{dims}d; {tests}",
+    )(kernel)
     says = "the convolution has no race conditions between threads"
-    probe(task, says, weight=2, seconds=COMPILE_SECONDS)(races)
-    probe(task, f"conv{dims}d of tensors and its gradients are correct", weight=2, count=1, seconds=COMPILE_SECONDS, seed=seeds)(gradients)
+    probe(task, says, weight=2, seconds=COMPILE_SECONDS, source=f"Task {task}: the outer loop is parallel")(races)
+    probe(
+        task, f"conv{dims}d of tensors and its gradients are correct", weight=2, count=1, seconds=COMPILE_SECONDS, seed=seeds, source=tests
+    )(gradients)
 
 
 conv_kernel("4.1", 1)

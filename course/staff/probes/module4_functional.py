@@ -69,6 +69,7 @@ def make_images(p: Program, shape: Sequence[int], seed: int, alike: bool = False
     count=6,
     seconds=COMPILE_SECONDS,
     own_package=False,  # its arguments differ between editions, and no test calls it
+    source="docstring of tile",
 )
 def tile(p: Program, pool: Any, seed: int) -> Check:
     """With the gradient, which returns to the original positions."""
@@ -99,6 +100,7 @@ def tile(p: Program, pool: Any, seed: int) -> Check:
     seed=seeds,
     count=6,
     seconds=COMPILE_SECONDS,
+    source="test_avg",
 )
 def avgpool2d(p: Program, pool: Any, seed: int) -> Check:
     """Returns a 4D tensor."""
@@ -148,6 +150,7 @@ MASK = "argmax returns a bool mask"
     dim=sampled_from([0, 0, 1, 2, None]),
     count=15,
     seconds=COMPILE_SECONDS,
+    source="Task 4.4: the test test_max, which students write",
 )
 def max_probe(p: Program, shape: tuple[int, ...], seed: int, dim: int | None) -> Check:
     """Some elements are equal; all may be negative, and of large magnitude."""
@@ -178,7 +181,12 @@ def max_probe(p: Program, shape: tuple[int, ...], seed: int, dim: int | None) ->
             raise Wrong("", {MASK: f"expected a bool tensor, got {mask.array.dtype}"})
 
 
-@probe("4.4", "Max.forward and Max.backward are correct on their own", examples=[(0, 1), (1, 2)])
+@probe(
+    "4.4",
+    "Max.forward and Max.backward are correct on their own",
+    examples=[(0, 1), (1, 2)],
+    source="docstring of Max.forward; docstring of Max.backward",
+)
 def max_function(p: Program, dim: int, seed: int) -> Check:
     """Called through Max.apply along a dimension."""
     x = distinct_numbers((3, 4), seed) if is_published() else np.round(numbers((3, 4), rng(seed)) / 4)
@@ -200,6 +208,7 @@ def max_function(p: Program, dim: int, seed: int) -> Check:
     seed=seeds,
     count=6,
     seconds=COMPILE_SECONDS,
+    source="test_max_pool",
 )
 def maxpool2d(p: Program, pool: Any, seed: int) -> Check:
     """Also if all numbers are negative."""
@@ -275,6 +284,7 @@ def softmax_probes(name: str, numpy_fn: Callable[..., np.ndarray], gradient_fn: 
         examples=examples,
         count=10,
         seconds=COMPILE_SECONDS,
+        source="test_softmax" if name == "softmax" else "test_log_softmax",
         **inputs,
     )(check)
     says = f"{name} does not overflow for large inputs, even if rows differ widely"
@@ -294,6 +304,7 @@ softmax_probes("logsoftmax", logsoftmax, logsoftmax_gradient, -1000.0)
     seed=seeds,
     count=3,
     seconds=COMPILE_SECONDS,
+    source="docstring of dropout",
 )
 def dropout(p: Program, rate: float, seed: int) -> Check:
     """Independently, as determined by manual_seed; the gradient passes through the kept elements."""
@@ -327,6 +338,7 @@ def dropout(p: Program, rate: float, seed: int) -> Check:
     edge=True,
     required=True,
     seconds=COMPILE_SECONDS,
+    source="test_drop",
 )
 def dropout_ends(p: Program) -> Check:
     """With `ignore=True`, the state of the random generator must not change."""

@@ -11,7 +11,7 @@ import numpy as np
 from course.staff.probes.check import probe
 from course.staff.probes.compare import Check, Wrong, check_equal, printable
 from course.staff.probes.convolutions import convolution_gradients, convolve, windows
-from course.staff.probes.layers import linear_layer_probe, write
+from course.staff.probes.layers import linear_layer_probe, source_of, write
 from course.staff.probes.module2 import rng
 from course.staff.probes.module3 import COMPILE_SECONDS
 from course.staff.probes.module4_functional import SHIFTED, logsoftmax
@@ -100,7 +100,7 @@ def conv_layer_probe(program: str, dims: int) -> None:
 
     examples = [(1, 2, 1), (2, 3, 2), (3, 2, 4), (2, 4, 3)]
     says = f"Conv{dims}d adds a bias to each output channel, and propagates gradients"
-    probe("4.5", says, weight=2, examples=examples, seconds=COMPILE_SECONDS, own_package=False)(check)
+    probe("4.5", says, weight=2, examples=examples, seconds=COMPILE_SECONDS, own_package=False, source=source_of("4.5", program))(check)
 
 
 conv_layer_probe(IMAGES, 2)
@@ -124,6 +124,7 @@ def check_layers(p: Program, network: Value, shapes: dict[str, tuple[int, ...]])
     weight=2,
     examples=[(28, 4), (8, 2), (6, 3)],
     own_package=False,
+    source=source_of("4.5", IMAGES),
 )
 def image_layers(p: Program, side: int, pool: int) -> Check:
     """Checked through the names and shapes of the parameters."""
@@ -136,6 +137,7 @@ def image_layers(p: Program, side: int, pool: int) -> Check:
     weight=2,
     examples=[(20, 50, (3, 4, 5)), (4, 3, (1, 2, 2)), (3, 5, (2, 2, 2))],
     own_package=False,
+    source=source_of("4.5", WORDS),
 )
 def word_layers(p: Program, maps: int, embedding: int, widths: tuple[int, int, int]) -> Check:
     """Checked through the names and shapes of the parameters."""
@@ -152,6 +154,7 @@ def word_layers(p: Program, maps: int, embedding: int, widths: tuple[int, int, i
     examples=[(6, 2, 1), (4, 4, 2), (6, 3, 3)],
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", IMAGES),
 )
 def image_forward(p: Program, side: int, pool: int, seed: int) -> Check:
     """In evaluation mode; the network may use max or average pooling."""
@@ -176,6 +179,7 @@ def image_forward(p: Program, side: int, pool: int, seed: int) -> Check:
     examples=[(3, 4, (1, 2, 3), 6, 1), (5, 2, (2, 2, 2), 5, 2), (4, 3, (3, 1, 2), 4, 3)],
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", WORDS),
 )
 def word_forward(p: Program, maps: int, embedding: int, widths: tuple[int, int, int], words: int, seed: int) -> Check:
     """In evaluation mode."""
@@ -212,7 +216,13 @@ def check_gradients(grads: Sequence[Any], w: Parameters, losses: Callable[[Param
 
 
 @probe(
-    "4.5", "gradients reach all parameters of the digit network", weight=2, examples=[(4, 2, 1)], seconds=COMPILE_SECONDS, own_package=False
+    "4.5",
+    "gradients reach all parameters of the digit network",
+    weight=2,
+    examples=[(4, 2, 1)],
+    seconds=COMPILE_SECONDS,
+    own_package=False,
+    source=source_of("4.5", IMAGES),
 )
 def image_gradients(p: Program, side: int, pool: int, seed: int) -> Check:
     """For a weighted sum of its outputs, compared with finite differences."""
@@ -233,6 +243,7 @@ def image_gradients(p: Program, side: int, pool: int, seed: int) -> Check:
     examples=[(3, 2, (1, 2, 3), 1)],
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", WORDS),
 )
 def word_gradients(p: Program, maps: int, embedding: int, widths: tuple[int, int, int], seed: int) -> Check:
     """For a weighted sum of its outputs, compared with finite differences."""
@@ -257,6 +268,7 @@ def word_gradients(p: Program, maps: int, embedding: int, widths: tuple[int, int
     count=1,
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", IMAGES),
 )
 def image_dropout(p: Program, seed: int) -> Check:
     """With parameters for which the first output counts the kept features."""
@@ -283,6 +295,7 @@ def image_dropout(p: Program, seed: int) -> Check:
     examples=[(0.25, 1), (0.75, 2)],
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", WORDS),
 )
 def word_dropout(p: Program, rate: float, seed: int) -> Check:
     """A dropped output has the probability 1/2."""
@@ -313,6 +326,7 @@ def word_dropout(p: Program, rate: float, seed: int) -> Check:
     count=1,
     seconds=COMPILE_SECONDS,
     own_package=False,
+    source=source_of("4.5", IMAGES),
 )
 def image_training(p: Program, seed: int) -> Check:
     """Images with bright upper or lower halves; thirty steps of gradient descent."""

@@ -17,6 +17,7 @@ from hypothesis.strategies import integers
 
 from course.staff.probes.check import probe
 from course.staff.probes.compare import Check, Wrong, check_equal, number, printable
+from course.staff.probes.layers import source_of
 from course.staff.probes.module1_backpropagation import parameters
 from course.staff.probes.module2 import rng
 from course.staff.probes.module3 import COMPILE_SECONDS
@@ -142,11 +143,21 @@ def points_probes(task: str, network: str, backend: str = "") -> None:
 
     more: dict[str, Any] = {"own_package": "only", "seconds": COMPILE_SECONDS}
     says = "the network has layers 2 → H → H → 1 and returns the probability of each point"
-    probe(task, says, weight=3, examples=[(3, 0), (5, 1)], count=2, hidden=integers(3, 6), seed=integers(0, 99), **more)(forward)
+    probe(
+        task,
+        says,
+        weight=3,
+        examples=[(3, 0), (5, 1)],
+        count=2,
+        hidden=integers(3, 6),
+        seed=integers(0, 99),
+        source=source_of(task, network),
+        **more,
+    )(forward)
     if backend:
         return
     says = "trained with gradient descent, the network returns the probabilities that NumPy computes"
-    probe(task, says, weight=3, examples=[("Xor", 3, 1), ("Diag", 4, 2)], **more)(training)
+    probe(task, says, weight=3, examples=[("Xor", 3, 1), ("Diag", 4, 2)], source=source_of(task, network), **more)(training)
 
 
 points_probes("2.5", "project.run_tensor:Network")
@@ -196,6 +207,7 @@ def scalar_outputs(p: Program, network: Value, points: np.ndarray) -> list[Value
     weight=3,
     examples=[(3, 0), (4, 1)],
     own_package="only",
+    source=source_of("1.5", "project.run_scalar"),
 )
 def scalar_forward(p: Program, hidden: int, seed: int) -> Check:
     """With given parameters."""
@@ -212,6 +224,7 @@ def scalar_forward(p: Program, hidden: int, seed: int) -> Check:
     seconds=60,
     examples=[("Xor", 3, 1), ("Simple", 4, 2)],
     own_package="only",
+    source=source_of("1.5", "project.run_scalar"),
 )
 def scalar_training(p: Program, dataset: str, hidden: int, seed: int) -> Check:
     """Six epochs on 12 points."""
@@ -242,6 +255,7 @@ DIGITS, SENTENCES = 16, 10
     examples=[(1,)],
     seconds=COMPILE_SECONDS,
     own_package="only",
+    source=source_of("4.5", "project.run_mnist_multiclass"),
 )
 def digits(p: Program, seed: int) -> Check:
     """In evaluation mode; the network may use max or average pooling."""
@@ -263,6 +277,7 @@ def digits(p: Program, seed: int) -> Check:
     examples=[(1,)],
     seconds=COMPILE_SECONDS,
     own_package="only",
+    source=source_of("4.5", "project.run_mnist_multiclass"),
 )
 def dropped_features(p: Program, seed: int) -> Check:
     """With parameters for which the first output counts the kept features."""
@@ -289,6 +304,7 @@ def dropped_features(p: Program, seed: int) -> Check:
     examples=[(5, 4, (1, 2, 3), 6, 1)],
     seconds=COMPILE_SECONDS,
     own_package="only",
+    source=source_of("4.5", "project.run_sentiment"),
 )
 def sentences(p: Program, maps: int, embedding: int, widths: tuple[int, ...], words: int, seed: int) -> Check:
     """In evaluation mode."""
@@ -308,6 +324,7 @@ def sentences(p: Program, maps: int, embedding: int, widths: tuple[int, ...], wo
     examples=[(0.25, 1)],
     seconds=COMPILE_SECONDS,
     own_package="only",
+    source=source_of("4.5", "project.run_sentiment"),
 )
 def dropped_outputs(p: Program, rate: float, seed: int) -> Check:
     """A dropped output has the probability 1/2; with dropout before the last layer nothing is dropped from a bias."""
