@@ -27,13 +27,14 @@ from course.runner.gpu import SIMULATOR
 from course.runner.platforms import kill_tree
 from course.runner.progress import TaskState, cached_states, last_states, launch, limit_of
 from course.runner.report_file import read_report
+from course.runner.time_limit import slowness
 from course.workspace.activity import note_explain
 
 COMPILER_OFF = {"NUMBA_DISABLE_JIT": "1"}
 """Environment in which kernels run as plain Python, so that every call can be recorded."""
 
 SLOWDOWN = 20
-"""A recorded test may take this many times its time limit."""
+"""A recorded test may take this many times its time limit, by the clock; more on a slow machine."""
 
 STYLES = {"Expected": "green", "Yours": "red"}
 
@@ -154,10 +155,11 @@ def explain_failure(root: Path, task: Task, card: Card, time_limit: float) -> Ex
         arguments += [f"--course-limit={time_limit}", card.nodeid]
         around = (COMPILER_OFF if task.stage >= 3 else {}) | (SIMULATOR if task.gpu else {})
         process = launch(arguments, root, os.environ | around)
+        seconds = round(SLOWDOWN * slowness() * time_limit)
         try:
-            output, _ = process.communicate(timeout=SLOWDOWN * time_limit)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            return Explanation(card, None, f"The test did not end within {SLOWDOWN * time_limit:g} seconds while its calls were recorded.")
+            return Explanation(card, None, f"The test did not end within {seconds} seconds while its calls were recorded.")
         finally:
             kill_tree(process)
             process.wait()

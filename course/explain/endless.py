@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from course.runner.messages import shown
 from course.workspace.locate import STUDENTS
@@ -25,7 +25,7 @@ NAMES, CHARACTERS = 6, 60
 
 
 class HangRecorder:
-    """Handles the time limit of a test: it records some more iterations of the innermost student function, then interrupts the test.
+    """When a test has used up its time, records some more iterations of the innermost student function, then interrupts the test.
 
     Args:
         root: The workspace.
@@ -36,12 +36,6 @@ class HangRecorder:
         self.frame: FrameType | None = None
         self.line = 0  # an iteration is recorded when execution reaches this line
         self.iterations: list[dict[str, str]] = []
-
-    def install(self) -> None:
-        """Handle the signals of the interval timers; a system without such timers (Windows) has no time limit."""
-        if hasattr(signal, "setitimer"):
-            for number in (signal.SIGVTALRM, signal.SIGALRM):
-                signal.signal(number, self._on_time_limit)
 
     def stop(self) -> None:
         """Stop the timer that ends the recording."""
@@ -61,17 +55,22 @@ class HangRecorder:
             "iterations": self.iterations,
         }
 
-    def _on_time_limit(self, number: int, frame: FrameType | None) -> None:
-        """Start recording the innermost student function, or interrupt the test if recording has taken too long."""
+    def record(self, frame: FrameType | None) -> None:
+        """Start recording the innermost student function; without one, interrupt the test."""
         innermost = self._innermost(frame)
-        if innermost is None or self.frame is not None:
-            sys.settrace(None)
-            raise KeyboardInterrupt
+        if innermost is None:
+            self._interrupt()
         self.frame, self.line = innermost, innermost.f_lineno
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGALRM, self._interrupt)
         signal.setitimer(signal.ITIMER_REAL, WAIT)
         innermost.f_trace = self._trace
         sys.settrace(lambda *call: None)
+
+    def _interrupt(self, *_: object) -> NoReturn:
+        """Interrupt the test, when nothing is left to record or recording has taken too long."""
+        sys.settrace(None)
+        raise KeyboardInterrupt
 
     def _innermost(self, frame: FrameType | None) -> FrameType | None:
         while frame is not None:
@@ -88,8 +87,7 @@ class HangRecorder:
                 self.line = frame.f_lineno
             if frame.f_lineno == self.line:
                 if len(self.iterations) == ITERATIONS:
-                    sys.settrace(None)
-                    raise KeyboardInterrupt
+                    self._interrupt()
                 self.iterations.append(variables(frame))
         return self._trace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -61,6 +62,10 @@ class TimeLimit:
         seconds: Processor seconds on a machine of usual speed; None for no limit, as on a system without timers (Windows).
         root: The workspace.
         folders: The folders in it whose loops are watched.
+
+    Attributes:
+        expired: Called with the current frame when a test has used up its time, instead of interrupting it.
+        reason: Why a test was interrupted.
     """
 
     def __init__(self, seconds: float | None, root: Path, folders: tuple[str, ...]) -> None:
@@ -71,7 +76,8 @@ class TimeLimit:
         self.began_at = 0.0
         self.slowness = 0.0  # measured when the limit expires; 0 before
         self.watch: LoopWatch | None = None
-        self.reason = ""  # why a test was interrupted
+        self.reason = ""
+        self.expired: Callable[[FrameType | None], object] | None = None
 
     def install(self) -> None:
         """Handle the signals of the timers."""
@@ -98,6 +104,9 @@ class TimeLimit:
             if more > WATCHED * self.allowed:
                 signal.setitimer(signal.ITIMER_VIRTUAL, more)
                 return
+        if self.expired is not None:
+            self.expired(frame)
+            return
         if self.watch is None:
             self.watch = LoopWatch(frame, self.root, self.folders)
             signal.setitimer(signal.ITIMER_VIRTUAL, WATCHED * self.allowed)
@@ -105,11 +114,13 @@ class TimeLimit:
         self.watch.stop()
         self._interrupt(self._explain(self.watch))
 
-    def _on_wall_clock(self, *_: object) -> None:
+    def _on_wall_clock(self, _: int, frame: FrameType | None) -> None:
         """Interrupt a test that waits; one that computes has its other limit."""
         passed, computed = time.monotonic() - self.began_at, time.process_time() - self.began
         if computed >= WAITING * passed:
             signal.setitimer(signal.ITIMER_REAL, WALL_CLOCK_FACTOR * self.allowed)
+        elif self.expired is not None:
+            self.expired(frame)
         else:
             self._interrupt(f"after {_seconds(passed)} in which it only waited; remove what it waits for, such as time.sleep or input")
 

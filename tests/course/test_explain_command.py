@@ -82,6 +82,26 @@ def test_explain_says_why_the_rerun_of_a_test_has_no_result(monkeypatch, program
     assert found.reason.startswith(expected)
 
 
+def test_a_rerun_may_take_longer_on_a_slow_machine(monkeypatch) -> None:
+    limits = []
+
+    class Endless:
+        def communicate(self, timeout):
+            limits.append(timeout)
+            raise subprocess.TimeoutExpired("", timeout)
+
+        def wait(self):
+            pass
+
+    monkeypatch.setattr(command, "launch", lambda *_: Endless())
+    monkeypatch.setattr(command, "kill_tree", lambda process: None)
+    for slowness, seconds in ((1.0, 100), (3.0, 300)):
+        monkeypatch.setattr(command, "slowness", lambda slowness=slowness: slowness)
+        found = command.explain_failure(ROOT, course().task("0.1"), CARD, 5)
+        assert found.reason == f"The test did not end within {seconds} seconds while its calls were recorded."
+    assert limits == [100, 300]
+
+
 def test_after_a_change_only_the_test_that_failed_last_runs_again(workspace, monkeypatch, forked_processes):
     workspace.write("minitorch/sums.py", "def add(x, y):\n    return x * y\n")
     workspace.write("tests/test_sums.py", TWO_TESTS)

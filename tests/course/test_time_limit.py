@@ -1,5 +1,6 @@
 """The time limit of a test: what it allows on a slow or a busy machine, and what it says about a test that does not end in time."""
 
+import contextlib
 import re
 import signal
 import sys
@@ -7,6 +8,7 @@ import time
 
 import pytest
 
+from course.explain.endless import HangRecorder
 from course.manifest import ROOT
 from course.runner import time_limit
 from course.runner.time_limit import TimeLimit, limit_of
@@ -147,6 +149,42 @@ def test_a_slow_machine_allows_more(limit, monkeypatch):
         pass
     limit.start(0)
     assert limit.reason == ""
+
+
+def loop_of(limit, seconds):
+    """A student's function that computes for so long."""
+    path = limit.root / "minitorch" / "code.py"
+    path.parent.mkdir()
+    path.write_text(
+        f"import time\n\ndef f():\n    end = time.process_time() + {seconds}\n    while time.process_time() < end:\n        x = 1\n"
+    )
+    names = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return names["f"]
+
+
+@pytest.mark.parametrize(("slowness", "records"), [(1.0, True), (30.0, False)])
+def test_explain_records_a_loop_only_when_this_machine_would_have_finished(limit, slowness, records, monkeypatch):
+    monkeypatch.setattr(time_limit, "slowness", lambda: slowness)
+    recorder = HangRecorder(limit.root)
+    limit.expired = recorder.record
+    function = loop_of(limit, 5 * SECONDS)
+    limit.start()
+    with pytest.raises(KeyboardInterrupt) if records else contextlib.nullcontext():
+        function()
+    found = recorder.result()
+    assert (found is not None, limit.reason) == (records, "")
+    if found is not None:
+        assert (found["file"], found["line"], len(found["iterations"])) == ("minitorch/code.py", 5, 3)
+
+
+def test_explain_records_a_test_that_only_waits(limit):
+    called = []
+    limit.expired = called.append
+    limit.seconds = 0.02
+    limit.start()
+    time.sleep(4 * 0.02 + 0.2)
+    assert len(called) == 1
 
 
 def test_the_message_counts_in_seconds_of_this_machine(limit, monkeypatch):
