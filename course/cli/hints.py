@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,9 +70,7 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     record, last = read_record(root), len(task.hints)
     opened = record.hints.get(task.id, [])
     closed = [number for number in range(1, last + 1) if number not in opened]
-    following = next(
-        (number for number in closed if _is_about(task.hints[number - 1], _failing_functions(root, task))), min(closed, default=last)
-    )
+    following = choose(task, _failing_functions(root, task), closed) if closed else last
     wanted = following if level is None else level
     if not 1 <= wanted <= last:
         raise ValueError(
@@ -92,6 +91,18 @@ def open_hint(root: Path, task: Task, level: int | None = None) -> Hint:
     return Hint(task.id, wanted, last, task.hints[wanted - 1], min(closed, default=0))
 
 
+def choose(task: Task, functions: Sequence[str], numbers: Sequence[int] = ()) -> int:
+    """The number of a hint: the first about one of the functions that fail, else the first.
+
+    Args:
+        task: The task.
+        functions: Qualified names, such as "Exp.backward".
+        numbers: The hints to choose from; without them, all.
+    """
+    numbers = numbers or range(1, len(task.hints) + 1)
+    return next((number for number in numbers if _is_about(task.hints[number - 1], functions)), numbers[0])
+
+
 def _failing_functions(root: Path, task: Task) -> list[str]:
     """The functions that the card of the task's last failure names."""
     card = last_states(root)[task.id].card
@@ -103,7 +114,7 @@ WORDS = {"sub": "subtraction", "gt": "greater-than|a > b"}
 """Words for a method whose name no hint uses."""
 
 
-def _is_about(hint: str, functions: list[str]) -> bool:
+def _is_about(hint: str, functions: Sequence[str]) -> bool:
     """Whether a hint names one of these functions: "reduce" is a name of tensor_reduce._reduce, "Exp" one of Exp.backward."""
     for function in functions:
         owner, _, name = function.rpartition(".")

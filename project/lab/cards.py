@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from course.cli.hints import is_open
+from course.cli.hints import choose, is_open
 from course.explain import endless
 from course.manifest import ROOT, ManifestError, course
 from course.runner.messages import unwritten_files, unwritten_task
@@ -135,12 +135,14 @@ def _unwritten(id: str, error: Exception) -> Card:
     except ManifestError:
         return Card(True, f"Task {id} is not written yet", "")
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
-    raised_in = _relative(frame.f_code.co_filename)
+    raised_in, functions = _relative(frame.f_code.co_filename), list[str]()
     if raised_in in task.files:
-        where = f"{raised_in}, line {line}"
+        where, functions = f"{raised_in}, line {line}", [frame.f_code.co_qualname.replace("<locals>.", "")]
     else:
         where = " and ".join(unwritten_files(task, ROOT) or task.files[:1])
-    hint, more = (f"{plain(task.hints[0])}\n\n", f" · More hints with `course hint {id}`") if is_open(ROOT, task) else ("", "")
+    hint, more = "", ""
+    if is_open(ROOT, task):
+        hint, more = f"{plain(task.hints[choose(task, functions) - 1])}\n\n", f" · More hints with `course hint {id}`"
     body = f"{hint}Book: `{task.page}` · Test it with `course test {id}`{more}"
     return Card(True, f"Task {id} is not written yet: open {where}", body)
 
