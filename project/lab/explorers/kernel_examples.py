@@ -9,6 +9,7 @@ import numba
 from minitorch.kernels.cuda.device import cuda
 
 WARP = 32
+TWO_WARPS = 2 * WARP
 BINS = 8
 
 
@@ -60,7 +61,7 @@ def signs(out: Any) -> None:
 
 def reverse_without_barrier(out: Any, a: Any) -> None:
     """Threads read what others may not have written yet."""
-    numbers = cuda.shared.array(2 * WARP, numba.float32)
+    numbers = cuda.shared.array(TWO_WARPS, numba.float32)
     thread = cuda.threadIdx.x
     numbers[thread] = a[thread]
     out[thread] = numbers[2 * WARP - 1 - thread]
