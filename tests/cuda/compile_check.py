@@ -54,7 +54,7 @@ def kernels() -> Iterator[Kernel]:
     """
     from numba import boolean, float32, float64, int32, int64, types
 
-    from minitorch import cuda_conv, cuda_ops, operators
+    from minitorch import cuda_conv, cuda_kernels, cuda_ops, operators
     from minitorch.kernels.cuda import array_interface, elementwise, matmul
     from minitorch.kernels.cuda import conv as conv_kernels
     from minitorch.kernels.cuda.device import number_function
@@ -111,6 +111,9 @@ def kernels() -> Iterator[Kernel]:
         yield Kernel(f"sum_practice, {dtype}", cuda_ops._sum_practice, (storage(dtype), storage(dtype), int64), cuda_ops.PRACTICE_BLOCK)
         args = (*[storage(dtype)] * 3, int64)
         yield Kernel(f"mm_practice, {dtype}", cuda_ops._mm_practice, args, cuda_ops.PRACTICE_BLOCK**2)
+        args = (storage(dtype), storage(dtype), int64, int64)
+        yield Kernel(f"transpose, {dtype}", cuda_kernels.transpose_kernel, args, cuda_kernels.TILE**2)
+        yield Kernel(f"sum, {dtype}", cuda_kernels.sum_kernel, args[:3], cuda_kernels.SUM_THREADS)
     for dtype in (float32, float64):
         for dims in (1, 3):
             out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2
