@@ -6,13 +6,19 @@ of the same name in `kernels/`, `@prefer_optimized` calls it instead.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from minitorch.autodiff import Context
 from minitorch.core.kernel import prefer_optimized
 from minitorch.core.math_functions import ExactLog, MaskedSelect, mask_select
 from minitorch.core.reductions import reduce_extreme
 from minitorch.core.windows import check_windows
-from minitorch.tensor import Tensor, rand
+from minitorch.tensor import rand
 from minitorch.tensor_functions import Function
+
+if TYPE_CHECKING:
+    from minitorch.tensor import Tensor
+
 
 # Pooling
 
@@ -52,7 +58,7 @@ def avgpool2d(input: Tensor, kernel: tuple[int, int]) -> Tensor:
         ValueError: See `tile`.
     """
     tiles, rows, columns = tile(input, kernel)
-    return Tensor.mean(tiles, 4).view(input.shape[0], input.shape[1], rows, columns)
+    return tiles.mean(4).view(input.shape[0], input.shape[1], rows, columns)
 
 
 # The maximum
@@ -92,7 +98,7 @@ def max(input: Tensor, dim: int | None = None) -> Tensor:
         ValueError: If there are no elements along it.
     """
     if dim is None:
-        return Max.apply(input.contiguous().view(input.numel()), 0)
+        return Max.apply(input.contiguous().view(input.size), 0)
     return Max.apply(input, input._normalize_dim(dim))
 
 
@@ -154,7 +160,7 @@ def softmax(input: Tensor, dim: int) -> Tensor:
         ValueError: If there are no elements along it.
     """
     powers = (input - max(input, dim)).exp()
-    return powers / Tensor.sum(powers, dim)
+    return powers / powers.sum(dim, keepdim=True)
 
 
 @prefer_optimized
@@ -175,7 +181,7 @@ def logsoftmax(input: Tensor, dim: int) -> Tensor:
         ValueError: If there are no elements along it.
     """
     shifted = input - max(input, dim)
-    return shifted - ExactLog.apply(Tensor.sum(shifted.exp(), dim))
+    return shifted - ExactLog.apply(shifted.exp().sum(dim, keepdim=True))
 
 
 # Dropout
