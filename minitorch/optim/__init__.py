@@ -14,7 +14,8 @@ with _lazy_imports(globals()):
     from minitorch.optim.adamw import AdamW
     from minitorch.optim.rmsprop import RMSprop
     from minitorch.optim.grad_scaler import GradScaler
-    from minitorch.optim.schedules import CosineAnnealingLR, LambdaLR, LinearLR, Schedule, SequentialLR, StepLR
+    from minitorch.optim import lr_scheduler as lr_scheduler
+    from minitorch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, LRScheduler, SequentialLR, StepLR
     from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
     from minitorch.optim.adadelta import Adadelta, Adagrad
     from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
@@ -31,6 +32,7 @@ __all__ = [
     "Adamax",
     "CosineAnnealingLR",
     "GradScaler",
+    "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "NAdam",
@@ -38,9 +40,9 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
-    "Schedule",
     "SequentialLR",
     "StepLR",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "lr_scheduler",
 ]

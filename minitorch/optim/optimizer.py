@@ -12,7 +12,7 @@ from minitorch.core.recording import call_python
 from minitorch.module import Parameter
 from minitorch.optim.arithmetic import is_tensor, state_dtype, zero_state
 
-SCHEDULE_SETTINGS = ("initial_lr",)
+SCHEDULE_SETTINGS = ("initial_lr", "swa_lr")
 """Entries that learning rate schedules add to a group."""
 
 

@@ -19,7 +19,7 @@ import minitorch
 from minitorch import nn, optim
 from minitorch.compiler import NotRecordable
 from minitorch.core.recording import active
-from minitorch.optim.schedules import StepLR
+from minitorch.optim.lr_scheduler import StepLR
 
 from .programs import changes, linear, outcome_of_both, refuses, tensor
 
