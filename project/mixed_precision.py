@@ -67,10 +67,11 @@ def losses(dtype: str, steps: int, hidden: int, lr: float, seed: int, scaler: Gr
     optimizer = SGD(network.parameters(), lr=lr, momentum=0.9)
     for _, (images, labels) in zip(range(steps), batches(seed), strict=False):
         loss, scale = cross_entropy(network(images), labels), scaler.get_scale()
+        optimizer.zero_grad()
         scaler.scale(loss).backward()
-        taken = scaler.step(optimizer)
+        scaler.step(optimizer)
         scaler.update()
-        yield loss.item(), scale, taken
+        yield loss.item(), scale, scaler.get_scale() >= scale
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,7 +98,7 @@ def command(
             dtypes.as_dtype("bfloat16")
         except ImportError as error:
             raise command_line.UsageError(str(error)) from None
-    scaler = GradScaler(scale, growth_interval=growth)
+    scaler = GradScaler(init_scale=scale, growth_interval=growth)
     given = steps, hidden, lr, seed
     plain, mixed, skipped = [], [], 0
     print(f"{'step':>5} {'float32':>9} {dtype:>9} {'scale':>10}")

@@ -286,7 +286,7 @@ ELSEWHERE = {
     "optim/test_further_optimizers_against_torch.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
     "torch_face/test_optim.py::test_a_schedule_has_pytorch_s_rates": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
     "torch_face/test_optim.py::test_schedules_combine_as_pytorch_s": "optim.SequentialLR",
-    "optim/test_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_",
+    "optim/test_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_ optim.get_total_norm",
     "test_names_against_torch.py::test_gradient_clipping_agrees_with_pytorch": "optim.clip_grad_value_",
     "data/test_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
     "data/test_combined.py::test_lengths_are_pytorchs": "data.random_split",
@@ -300,7 +300,7 @@ ELSEWHERE = {
 """Comparisons in other files, and the names that they compare."""
 
 NOT_COMPARED = {
-    "what others derive from, or hold": "Tensor nn.Module nn.Parameter optim.Optimizer data.Dataset data.Sampler Tensor.__init__",
+    "what others derive from, or hold": "Tensor nn.Module nn.Parameter optim.Optimizer optim.LRScheduler optim.lr_scheduler data.Dataset data.Sampler Tensor.__init__",
     "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
         "rand randn manual_seed dropout nn.dropout nn.Dropout"
     ),

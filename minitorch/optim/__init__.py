@@ -16,7 +16,7 @@ with _lazy_imports(globals()):
     from minitorch.optim.grad_scaler import GradScaler
     from minitorch.optim import lr_scheduler as lr_scheduler
     from minitorch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, LRScheduler, SequentialLR, StepLR
-    from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_
+    from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_, get_total_norm
     from minitorch.optim.adadelta import Adadelta, Adagrad
     from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
     from minitorch.optim.signs_and_averages import ASGD, Rprop
@@ -44,5 +44,6 @@ __all__ = [
     "StepLR",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "get_total_norm",
     "lr_scheduler",
 ]

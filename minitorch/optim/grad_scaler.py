@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import compute_dtype, is_half
-from minitorch.optim.optimizer import Optimizer
+from minitorch.optim.optimizer import Optimizer, value_of
 from minitorch.tensor import Tensor
 
 SMALLEST = 2.0**-126
@@ -31,6 +31,7 @@ class GradScaler:
         scaler.update()
 
     Args:
+        device: No effect: it works on every device.
         init_scale: Initial scale.
         growth_factor: Factor of the scale after growth_interval consecutive steps without overflow.
         backoff_factor: Factor of the scale after an overflow.
@@ -38,6 +39,7 @@ class GradScaler:
         enabled: If False, the scale is 1 and every step is taken.
 
     Raises:
+        TypeError: If device is a number.
         ValueError: If init_scale is not above 0, growth_factor not above 1, backoff_factor not between 0 and 1, or growth_interval below 1.
 
     Source: Micikevicius et al. 2018, arXiv:1710.03740, section 3.2.
@@ -45,12 +47,15 @@ class GradScaler:
 
     def __init__(
         self,
+        device: Any = "cuda",
         init_scale: float = 2.0**16,
         growth_factor: float = 2.0,
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        if isinstance(device, (int, float)):
+            raise TypeError(f'GradScaler expected a device such as "cuda" first, got {device}; pass init_scale={device}')
         self._enabled, self._tracker = enabled, 0
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), float(growth_factor), float(backoff_factor)
         self._growth_interval = growth_interval
@@ -74,12 +79,14 @@ class GradScaler:
         """The scale; 1 if disabled."""
         return self._scale if self._enabled else 1.0
 
-    def scale(self, outputs: Tensor) -> Tensor:
-        """Multiply a loss, or losses of any shape, by the scale; half precision becomes float32.
+    def scale(self, outputs: Any) -> Any:
+        """Multiply a loss, losses of any shape, or a list of them by the scale; half precision becomes float32.
 
         Raises:
-            TypeError: If outputs is not a Tensor.
+            TypeError: If one is not a Tensor.
         """
+        if isinstance(outputs, (list, tuple)):
+            return type(outputs)(map(self.scale, outputs))
         if not isinstance(outputs, Tensor):
             raise TypeError(f"scale expected a Tensor, got {type(outputs).__name__}; scale the loss before backward")
         return outputs.to(compute_dtype(outputs.dtype)) * self._scale if self._enabled else outputs
@@ -108,32 +115,25 @@ class GradScaler:
             overflowed = overflowed or not np.isfinite(gradient.to_numpy()).all()
         self._overflowed[optimizer] = overflowed
 
-    def step(self, optimizer: Optimizer) -> bool:
-        """Unscale the gradients if `unscale_` has not, then take a step; if a gradient is infinite or NaN, only clear the gradients.
+    def step(self, optimizer: Optimizer) -> Any:
+        """Unscale the gradients if `unscale_` has not, then take a step, unless a gradient is infinite or NaN.
+
+        The gradients of a skipped step stay until `zero_grad`.
 
         Returns:
-            Whether the step was taken.
+            What the optimizer's step returns; None if it was skipped. Then `update` makes the scale smaller.
 
         Raises:
             RuntimeError: If it has been called for this optimizer since the last update.
         """
         if not self._enabled:
-            optimizer.step()
-            return True
+            return optimizer.step()
         if optimizer in self._stepped:
             raise RuntimeError("step expected one call for an optimizer between two updates, got a second one; call update() before")
         if optimizer not in self._overflowed:
             self.unscale_(optimizer)
         self._stepped.add(optimizer)
-        if self._overflowed[optimizer]:
-            self._skip(optimizer)
-            return False
-        optimizer.step()
-        return True
-
-    def _skip(self, optimizer: Optimizer) -> None:
-        """Clear gradients that overflowed."""
-        optimizer.zero_grad()
+        return None if self._overflowed[optimizer] else optimizer.step()
 
     def update(self) -> None:
         """Adapt the scale: smaller after an overflow, larger after growth_interval steps without.
@@ -183,16 +183,12 @@ class GradScaler:
                 f"GradScaler.load_state_dict expected the state of an enabled GradScaler, got one with {', '.join(mismatches)}"
             )
         scale, *factors, interval, tracker = [state_dict[name] for name in own]
-        loaded = GradScaler(scale, *factors, growth_interval=int(interval))
+        loaded = GradScaler("cuda", scale, *factors, growth_interval=int(interval))
         self.__dict__.update({**vars(loaded), "_tracker": int(tracker)})
 
     def _gradients(self, optimizer: Optimizer) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield (value, gradient) of every parameter that has a gradient."""
         for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
-            value = self._value_of(parameter)
+            value = value_of(parameter)
             if getattr(value, "grad", None) is not None:
                 yield value, value.grad
-
-    def _value_of(self, parameter: Any) -> Any:
-        """The tensor of a parameter."""
-        return parameter.value

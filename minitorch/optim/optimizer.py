@@ -56,6 +56,11 @@ class Setting(NamedTuple):
         return tuple(numbers) if self.kind is tuple else numbers[0]
 
 
+def value_of(parameter: Any) -> Any:
+    """The Scalar or Tensor of a parameter; a Tensor that is optimized as it is, is its own."""
+    return parameter.value if isinstance(parameter, Parameter) else parameter
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, Real) and not isinstance(x, bool)
 

@@ -7,6 +7,7 @@ import pytest
 
 from minitorch import SGD, GradScaler, Parameter, tensor
 from minitorch.core.dtypes import float16
+from minitorch.torch import amp as torch_amp
 from tests.errors import raises
 from tests.nn.checks import refuses
 
@@ -35,7 +36,7 @@ def scales(scaler, gradients):
 
 def test_a_gradient_too_small_for_float16_arrives_when_the_loss_is_scaled():
     found = []
-    for scaler in (GradScaler(enabled=False), GradScaler(2.0**16)):
+    for scaler in (GradScaler(enabled=False), GradScaler(init_scale=2.0**16)):
         weight, optimizer, _ = one_weight()
         loss = (weight.value.half() * 2.0**-10).float() * 2.0**-20  # the gradient of the product is 2^-20, that of the half 2^-30
         scaler.scale(loss.sum()).backward()
@@ -46,12 +47,12 @@ def test_a_gradient_too_small_for_float16_arrives_when_the_loss_is_scaled():
 
 def test_the_scale_multiplies_a_loss_and_its_gradients():
     weight, optimizer, _ = one_weight(3.0)
-    scaler = GradScaler(8.0)
+    scaler = GradScaler(init_scale=8.0)
     loss = scaler.scale((weight.value * weight.value).sum())
     assert (loss.dtype, loss.tolist()) == ("float32", [72.0])
     loss.backward()
     assert weight.value.grad.tolist() == [48.0]
-    assert scaler.step(optimizer) is True
+    scaler.step(optimizer)
     assert weight.value.tolist() == [3.0 - 6.0]
     assert scaler.scale(tensor([60000.0], dtype=float16)).dtype == "float32"
 
@@ -59,26 +60,27 @@ def test_the_scale_multiplies_a_loss_and_its_gradients():
 @pytest.mark.parametrize("wrong", [math.inf, -math.inf, math.nan])
 def test_a_step_with_a_gradient_that_is_no_number_is_left_out(wrong):
     weight, optimizer, got = one_weight(3.0)
-    scaler = GradScaler(8.0)
+    scaler = GradScaler(init_scale=8.0)
     got(wrong)
-    assert scaler.step(optimizer) is False
+    scaler.step(optimizer)
     scaler.update()
-    assert (weight.value.tolist(), weight.value.grad, scaler.get_scale()) == ([3.0], None, 4.0)
+    assert (weight.value.tolist(), scaler.get_scale()) == ([3.0], 4.0)
+    np.testing.assert_array_equal(weight.value.grad.to_numpy(), [wrong])
     got(8.0)
-    assert scaler.step(optimizer) is True
+    scaler.step(optimizer)
     assert weight.value.tolist() == [1.0]
 
 
 def test_the_scale_grows_after_some_steps_without_an_overflow_and_stays_a_number():
-    scaler = GradScaler(4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    scaler = GradScaler(init_scale=4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
     assert scales(scaler, [1.0, 1.0, 1.0, math.inf, 1.0, 1.0]) == [4.0, 12.0, 12.0, 3.0, 3.0, 9.0]
-    assert scales(GradScaler(2.0**127, growth_interval=1), [1.0]) == [2.0**127]
-    assert scales(GradScaler(2.0**-125), [math.nan] * 3) == [2.0**-126] * 3
+    assert scales(GradScaler(init_scale=2.0**127, growth_interval=1), [1.0]) == [2.0**127]
+    assert scales(GradScaler(init_scale=2.0**-125), [math.nan] * 3) == [2.0**-126] * 3
 
 
 def test_gradients_can_be_clipped_between_unscale_and_step():
     weight, optimizer, got = one_weight(3.0)
-    scaler = GradScaler(8.0)
+    scaler = GradScaler(init_scale=8.0)
     got(16.0)
     scaler.unscale_(optimizer)
     assert weight.value.grad.tolist() == [2.0]
@@ -89,10 +91,10 @@ def test_gradients_can_be_clipped_between_unscale_and_step():
 
 def test_an_overflow_of_one_optimizer_leaves_the_steps_of_another():
     (first, one, got_one), (second, other, got_other) = one_weight(), one_weight()
-    scaler = GradScaler(2.0)
+    scaler = GradScaler(init_scale=2.0)
     got_one(math.inf)
     got_other(2.0)
-    assert (scaler.step(one), scaler.step(other)) == (False, True)
+    scaler.step(one), scaler.step(other)
     scaler.update()
     assert (first.value.tolist(), second.value.tolist(), scaler.get_scale()) == ([1.0], [0.0], 1.0)
 
@@ -124,14 +126,14 @@ def test_a_scaler_that_is_off_does_nothing():
     assert scaler.scale(loss) is loss
     got(math.inf)
     scaler.unscale_(optimizer)
-    assert scaler.step(optimizer) is True
+    scaler.step(optimizer)
     scaler.update()
     scaler.load_state_dict({})
     assert (weight.value.tolist(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == ([-math.inf], 1.0, False, {})
 
 
 def test_a_state_goes_on_where_it_was_saved():
-    scaler, again = GradScaler(4.0, 3.0, 0.25, growth_interval=2), GradScaler()
+    scaler, again = GradScaler("cpu", 4.0, 3.0, 0.25, growth_interval=2), GradScaler()
     assert scales(scaler, [1.0]) == [4.0]
     again.load_state_dict(scaler.state_dict())
     assert scales(again, [1.0]) == [12.0]
@@ -159,6 +161,15 @@ def test_a_state_goes_on_where_it_was_saved():
 def test_settings_out_of_range_are_refused(options, message):
     with raises(ValueError, f"GradScaler expected {message}"):
         GradScaler(**options)
+
+
+def test_a_scale_in_the_place_of_the_device_is_refused():
+    with raises(TypeError, 'GradScaler expected a device such as "cuda" first, got 8.0; pass init_scale=8.0'):
+        GradScaler(8.0)
+
+
+def test_pytorchs_is_the_same_class():
+    assert torch_amp.GradScaler is GradScaler
 
 
 def test_calls_out_of_order_are_refused():
