@@ -21,6 +21,7 @@ from minitorch.data.samplers import (
     RandomSampler,
     SequentialSampler,
     check_integer,
+    check_repeatable,
     describe_sampler,
     sampler_length,
     set_sampler_epoch,
@@ -123,6 +124,7 @@ class DataLoader(CourseLoader):
 
     def _settings(self) -> dict[str, Any]:
         """The settings on which the batches depend."""
+        check_repeatable(self._own_order)
         return super()._settings() | ({} if self._own_order is None else {"sampler": describe_sampler(self._own_order)})
 
     def _prepared(self, epoch: int, first: int, left: threading.Event) -> Generator[Any, None, None]:

@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from minitorch.distributed.group import current_group
+from minitorch.tensor import Tensor
+from minitorch.tensor import generator as default_generator
 
 
-def check_integer(value: Any, name: str, least: int) -> int:
+def check_integer(value: Any, name: str, least: int, error: type[Exception] = TypeError) -> int:
     """Validate an integer with a lower bound.
 
     Args:
         value: The value to check.
         name: Beginning of the message, such as "RandomSampler expected seed".
         least: Minimum.
+        error: Class of the error if the value is not an integer.
 
     Raises:
-        TypeError: If the value is not an integer.
+        TypeError: If the value is not an integer, or the error that is given.
         ValueError: If it is less than the minimum.
     """
     try:
@@ -30,17 +33,20 @@ def check_integer(value: Any, name: str, least: int) -> int:
     except TypeError:
         found = None
     if found is None or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} as a whole number, got {value!r}; leave it out, or give one of at least {least}")
+        raise error(f"{name} as a whole number, got {value!r}; leave it out, or give one of at least {least}")
     if found < least:
         raise ValueError(f"{name} >= {least}, got {found}; give a larger one")
     return found
 
 
 class Sampler:
-    """Yields indices of examples in the order in which to read them. A subclass defines `__iter__` and `__len__`.
+    """Yields indices of examples in the order in which to read them. A subclass defines `__iter__`, and `__len__` if it has a length.
 
-    The order depends only on the sampler's settings and the epoch: iterating twice gives the same order until `set_epoch` changes the
-    epoch. A DataLoader calls it at the beginning of each epoch.
+    A random order comes from a generator, and is another one in every iteration. With a seed it depends only on the seed and the epoch:
+    iterating twice gives the same order until `set_epoch` changes the epoch, as a DataLoader does at the beginning of each epoch.
+
+    Args:
+        data_source: Not used.
 
     Attributes:
         epoch: Epoch of the next iteration; 0 at first.
@@ -48,11 +54,17 @@ class Sampler:
 
     epoch = 0
 
+    def __init__(self, data_source: Any = None) -> None:
+        pass
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls  # Sampler[int], as in PyTorch
+
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} gives no numbers; define __iter__(self) in the subclass")
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
+        raise TypeError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
@@ -92,35 +104,49 @@ class SequentialSampler(Sampler):
         return {"examples": len(self.data_source)}
 
 
-class _SeededSampler(Sampler):
-    """Base of samplers with a random order."""
+class _RandomSampler(Sampler):
+    """Base of samplers with a random order, from a generator or a seed."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = check_integer(seed, f"{type(self).__name__} expected seed", 0)
+    def __init__(self, generator: Any, seed: int | None) -> None:
+        name = type(self).__name__
+        if generator is not None and seed is not None:
+            raise ValueError(f"{name} expected generator or seed, got both; a seed makes a generator for every epoch")
+        if isinstance(generator, (int, np.integer)):
+            raise TypeError(f"{name} expected a Generator, got {generator!r}; pass seed={generator}")
+        self.generator, self.seed = generator, None if seed is None else check_integer(seed, f"{name} expected seed", 0)
 
-    def _generator(self) -> np.random.Generator:
-        """The random generator of the epoch."""
-        return np.random.default_rng([self.seed, self.epoch])
+    def _stream(self) -> np.random.Generator:
+        """NumPy's generator of the next iteration."""
+        return random_stream(self.generator) if self.seed is None else np.random.default_rng([self.seed, self.epoch])
 
 
-class RandomSampler(_SeededSampler):
+class RandomSampler(_RandomSampler):
     """Yields examples in random order.
 
     Args:
         data_source: Anything with a length, such as a data set.
         replacement: Whether to sample with replacement.
         num_samples: Number of samples; by default the number of examples. Without replacement, more samples are further permutations.
-        seed: Seed of the order.
+        generator: Source of the order; the one that `manual_seed` seeds by default.
+        seed: In place of a generator: the order depends only on it and the epoch.
 
     Raises:
-        TypeError: If num_samples or seed is not an integer.
-        ValueError: If num_samples is less than 1, or seed less than 0.
+        TypeError: If seed is not an integer, or generator is one.
+        ValueError: If num_samples is not a positive integer, seed is negative, or generator and seed are given.
     """
 
-    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, seed: int = 0) -> None:
-        super().__init__(seed)
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(generator, seed)
         self.data_source, self.replacement = data_source, replacement
-        self._samples = None if num_samples is None else check_integer(num_samples, "RandomSampler expected num_samples", 1)
+        self._samples = None if num_samples is None else check_integer(num_samples, "RandomSampler expected num_samples", 1, ValueError)
 
     @property
     def num_samples(self) -> int:
@@ -128,13 +154,13 @@ class RandomSampler(_SeededSampler):
         return len(self.data_source) if self._samples is None else self._samples
 
     def __iter__(self) -> Iterator[int]:
-        count, wanted, generator = len(self.data_source), self.num_samples, self._generator()
+        count, wanted, stream = len(self.data_source), self.num_samples, self._stream()
         if count == 0 and wanted > 0:
             raise ValueError(f"RandomSampler expected examples to draw {wanted} from, got none; give it a data set that is not empty")
         if self.replacement:
-            return iter(generator.integers(0, count, wanted).tolist() if wanted else [])
+            return iter(stream.integers(0, count, wanted).tolist() if wanted else [])
         rounds = -(-wanted // count) if count else 0
-        return itertools.islice(itertools.chain.from_iterable(generator.permutation(count).tolist() for _ in range(rounds)), wanted)
+        return itertools.islice(itertools.chain.from_iterable(stream.permutation(count).tolist() for _ in range(rounds)), wanted)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -145,26 +171,27 @@ class RandomSampler(_SeededSampler):
         return {"examples": len(self.data_source)} | arguments | {"seed": self.seed}
 
 
-class SubsetRandomSampler(_SeededSampler):
+class SubsetRandomSampler(_RandomSampler):
     """Yields given indices in random order, without replacement.
 
     Args:
         indices: Indices of the examples.
-        seed: Seed of the order.
+        generator: Source of the order; the one that `manual_seed` seeds by default.
+        seed: In place of a generator: the order depends only on it and the epoch.
 
     Raises:
-        TypeError: If an index or the seed is not an integer.
-        ValueError: If seed is negative.
+        TypeError: If an index or the seed is not an integer, or generator is one.
+        ValueError: If seed is negative, or generator and seed are given.
     """
 
-    def __init__(self, indices: Sequence[int] | np.ndarray, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.indices = np.asarray(indices)
+    def __init__(self, indices: Sequence[int] | np.ndarray, generator: Any = None, *, seed: int | None = None) -> None:
+        super().__init__(generator, seed)
+        self.indices = _as_array(indices)
         if self.indices.ndim != 1 or (self.indices.dtype.kind not in "iu" and self.indices.size):
             raise TypeError(f"SubsetRandomSampler expected a list of integers, got {indices!r}; for a mask, pass np.flatnonzero(mask)")
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._generator().permutation(self.indices).tolist())
+        return iter(self._stream().permutation(self.indices).tolist())
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -174,26 +201,28 @@ class SubsetRandomSampler(_SeededSampler):
         return {"examples": len(self), "checksum": _checksum(self.indices), "seed": self.seed}
 
 
-class WeightedRandomSampler(_SeededSampler):
+class WeightedRandomSampler(_RandomSampler):
     """Yields random examples with given probabilities, for example to balance classes.
 
     Args:
         weights: Shape (N,), not negative: unnormalized probabilities.
         num_samples: Number of samples.
         replacement: Whether to sample with replacement.
-        seed: Seed of the order.
+        generator: Source of the order; the one that `manual_seed` seeds by default.
+        seed: In place of a generator: the order depends only on it and the epoch.
 
     Raises:
-        TypeError: If num_samples or seed is not an integer.
-        ValueError: If a weight is negative or not finite, or too few weights are positive.
+        TypeError: If seed is not an integer, or generator is one.
+        ValueError: If a weight is negative or not finite, too few weights are positive, num_samples is not a positive integer, seed is
+            negative, or generator and seed are given.
 
     Source: sampling without replacement: P. Efraimidis, P. Spirakis 2006, Weighted random sampling with a reservoir, algorithm A.
     """
 
-    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.weights, self.replacement = np.asarray(weights, np.float64), replacement
-        self.num_samples = check_integer(num_samples, "WeightedRandomSampler expected num_samples", 1)
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None, *, seed: int | None = None) -> None:
+        super().__init__(generator, seed)
+        self.weights, self.replacement = _as_array(weights).astype(np.float64), replacement
+        self.num_samples = check_integer(num_samples, "WeightedRandomSampler expected num_samples", 1, ValueError)
         if self.weights.ndim != 1:
             raise ValueError(
                 f"WeightedRandomSampler expected a weight for each example, shape (N,), got {self.weights.shape}; flatten them"
@@ -210,12 +239,12 @@ class WeightedRandomSampler(_SeededSampler):
             )
 
     def __iter__(self) -> Iterator[int]:
-        generator = self._generator()
+        stream = self._stream()
         if self.replacement:
             shares = self.weights / self.weights.max()  # avoids overflow in the sum
-            return iter(generator.choice(len(shares), self.num_samples, p=shares / shares.sum()).tolist())
+            return iter(stream.choice(len(shares), self.num_samples, p=shares / shares.sum()).tolist())
         with np.errstate(divide="ignore"):
-            waiting = np.log(generator.exponential(size=len(self.weights))) - np.log(self.weights)  # infinite for weight 0
+            waiting = np.log(stream.exponential(size=len(self.weights))) - np.log(self.weights)  # infinite for weight 0
         return iter(np.argsort(waiting)[: self.num_samples].tolist())
 
     def __len__(self) -> int:
@@ -227,7 +256,7 @@ class WeightedRandomSampler(_SeededSampler):
         return {"examples": len(self.weights), "checksum": _checksum(self.weights)} | arguments
 
 
-class DistributedSampler(_SeededSampler):
+class DistributedSampler(_RandomSampler):
     """Yields the examples of one process in data-parallel training.
 
     All processes use the same order, and each takes every num_replicas-th example. If the examples cannot be divided evenly, the first
@@ -256,7 +285,7 @@ class DistributedSampler(_SeededSampler):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        super().__init__(seed)
+        super().__init__(None, seed)
         self.dataset, self.shuffle, self.drop_last = dataset, shuffle, drop_last
         num_replicas = current_group("DistributedSampler").size if num_replicas is None else num_replicas
         rank = current_group("DistributedSampler").rank if rank is None else rank
@@ -269,7 +298,7 @@ class DistributedSampler(_SeededSampler):
 
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)
-        order = self._generator().permutation(count) if self.shuffle else np.arange(count)
+        order = self._stream().permutation(count) if self.shuffle else np.arange(count)
         return iter(np.resize(order, len(self) * self.num_replicas)[self.rank :: self.num_replicas].tolist())  # resize repeats the order
 
     def __len__(self) -> int:
@@ -291,13 +320,12 @@ class BatchSampler(Sampler):
         drop_last: Whether to drop the last list if it is not full.
 
     Raises:
-        TypeError: If batch_size is not an integer.
-        ValueError: If it is less than 1.
+        ValueError: If batch_size is not a positive integer.
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         self.sampler, self.drop_last = sampler, drop_last
-        self.batch_size = check_integer(batch_size, "BatchSampler expected batch_size", 1)
+        self.batch_size = check_integer(batch_size, "BatchSampler expected batch_size", 1, ValueError)
 
     def __iter__(self) -> Iterator[list[int]]:
         numbers = iter(self.sampler)
@@ -317,6 +345,22 @@ class BatchSampler(Sampler):
         """Set the epoch of the next iteration, also of the wrapped sampler."""
         super().set_epoch(epoch)
         set_sampler_epoch(self.sampler, self.epoch)
+
+
+def random_stream(generator: Any) -> np.random.Generator:
+    """NumPy's generator of a Generator; the one that `manual_seed` seeds if there is none."""
+    return default_generator if generator is None else generator.numpy
+
+
+def check_repeatable(sampler: Any) -> None:
+    """Check that a sampler repeats its order in a resumed run.
+
+    Raises:
+        ValueError: If it draws from a generator.
+    """
+    inner = sampler.sampler if isinstance(sampler, BatchSampler) else sampler
+    if isinstance(inner, _RandomSampler) and inner.seed is None:
+        raise ValueError(f"the state of a DataLoader expected an order with a seed, got a {type(inner).__name__} without one; pass seed=0")
 
 
 def set_sampler_epoch(sampler: Any, epoch: int) -> None:
@@ -343,6 +387,11 @@ def describe_sampler(sampler: Any) -> str:
     if isinstance(sampler, (list, tuple, range, np.ndarray)):
         return f"{type(sampler).__name__}(length={len(sampler)}, checksum={_checksum(sampler)})"
     return type(sampler).__name__
+
+
+def _as_array(numbers: Any) -> np.ndarray:
+    """The numbers of a tensor or a sequence."""
+    return numbers.to_numpy() if isinstance(numbers, Tensor) else np.asarray(numbers)
 
 
 def _checksum(numbers: Any) -> int:

@@ -192,6 +192,12 @@ def test_a_state_is_refused_where_the_order_is_another():
     refuses(ValueError, f"restore expected what DataLoader.state() returns, got {state!r}", DataLoader(NUMBERS).restore, state)
 
 
+@pytest.mark.parametrize("order", [{"sampler": RandomSampler(NUMBERS)}, {"batch_sampler": BatchSampler(RandomSampler(NUMBERS), 2, False)}])
+def test_an_order_without_a_seed_has_no_state(order):
+    message = "the state of a DataLoader expected an order with a seed, got a RandomSampler without one; pass seed=0"
+    refuses(ValueError, message, DataLoader(NUMBERS, **order).state)
+
+
 # What is given wrongly
 
 

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import minitorch
+import minitorch.torch as torch
 from minitorch.data import (
     BatchSampler,
     DistributedSampler,
@@ -78,7 +80,7 @@ def test_without_replacement_no_example_comes_again_before_all_have_come(count, 
 
 
 def test_with_replacement_every_example_is_as_likely_at_every_place():
-    numbers = list(RandomSampler(range(4), replacement=True, num_samples=4000))
+    numbers = list(RandomSampler(range(4), replacement=True, num_samples=4000, seed=0))
     assert np.bincount(numbers).tolist() == pytest.approx([1000] * 4, abs=110)  # four standard deviations
     assert numbers[:100] != numbers[100:200]
 
@@ -88,11 +90,40 @@ def test_a_subset_comes_whole_and_keeps_to_itself():
     assert list(SubsetRandomSampler([])) == []
 
 
+def test_without_a_seed_the_order_comes_from_a_generator():
+    def orders():
+        generator = torch.Generator().manual_seed(3)
+        made = (RandomSampler(range(20), generator=generator), SubsetRandomSampler(torch.arange(30, 50), generator))
+        made += (WeightedRandomSampler(torch.arange(20), 15, generator=generator),)
+        return [list(sampler) for sampler in made for _ in range(2)]
+
+    first = orders()
+    assert first == orders()
+    assert all(one != other for one, other in zip(first[::2], first[1::2], strict=True))
+    minitorch.manual_seed(1)
+    order = list(RandomSampler(range(20)))
+    minitorch.manual_seed(1)
+    assert order == list(RandomSampler(range(20))) != list(RandomSampler(range(20)))
+
+
+def test_a_sampler_without_a_length_can_be_listed():
+    class Three(Sampler[int]):
+        def __iter__(self):
+            return iter(range(3))
+
+    assert list(Three(None)) == [0, 1, 2]
+
+
+def test_the_samplers_of_both_packages_are_the_same():
+    for name in ("Sampler", "SequentialSampler", "RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler"):
+        assert getattr(torch.utils.data, name) is getattr(torch.utils.data.sampler, name) is globals()[name]
+
+
 # Weights
 
 
 def test_examples_come_in_proportion_to_their_weights():
-    counts = np.bincount(list(WeightedRandomSampler([1, 0, 3, 6], 5000)), minlength=4)
+    counts = np.bincount(list(WeightedRandomSampler([1, 0, 3, 6], 5000, seed=0)), minlength=4)
     assert counts[1] == 0
     assert counts[[0, 2, 3]].tolist() == pytest.approx([500, 1500, 3000], abs=130)
 
@@ -100,7 +131,7 @@ def test_examples_come_in_proportion_to_their_weights():
 def test_without_replacement_the_first_comes_in_proportion_and_the_second_in_that_of_the_rest():
     """Of weights 1, 2, 5 the pair (2, 1) has the probability 5/8 · 2/3, and so on."""
     weights = [1, 2, 5, 0]
-    sampler = WeightedRandomSampler(weights, 2, replacement=False)
+    sampler = WeightedRandomSampler(weights, 2, replacement=False, seed=0)
     pairs = [tuple(pair) for pair in epochs(sampler, 2000)]
     expected = {(a, b): weights[a] / 8 * weights[b] / (8 - weights[a]) for a in range(3) for b in range(3) if a != b}
     assert set(pairs) == set(expected)
@@ -149,11 +180,11 @@ def test_the_processes_take_turns_in_one_order():
 
 
 def test_the_processes_share_as_those_of_pytorch_do():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for count, replicas, drop in [(12, 4, 0), (13, 4, 0), (13, 4, 1), (15, 4, 1), (2, 5, 0), (2, 5, 1), (3, 10, 0)]:
         for rank in range(replicas):
             arguments = (range(count), replicas, rank, False, 0, bool(drop))
-            theirs = torch.utils.data.DistributedSampler(*arguments)
+            theirs = pytorch.utils.data.DistributedSampler(*arguments)
             assert list(DistributedSampler(*arguments)) == list(theirs)
             assert len(DistributedSampler(*arguments)) == len(theirs)
 
@@ -194,7 +225,7 @@ def test_any_numbers_can_be_put_into_batches():
     [
         (lambda value: RandomSampler("ab", num_samples=value), "RandomSampler expected num_samples", 1),
         (lambda value: RandomSampler("ab", seed=value), "RandomSampler expected seed", 0),
-        (lambda value: SubsetRandomSampler([1], value), "SubsetRandomSampler expected seed", 0),
+        (lambda value: SubsetRandomSampler([1], seed=value), "SubsetRandomSampler expected seed", 0),
         (lambda value: WeightedRandomSampler([1], value), "WeightedRandomSampler expected num_samples", 1),
         (lambda value: DistributedSampler("ab", value, 0), "DistributedSampler expected num_replicas", 1),
         (lambda value: DistributedSampler("ab", 2, value), "DistributedSampler expected rank", 0),
@@ -205,8 +236,9 @@ def test_any_numbers_can_be_put_into_batches():
 def test_numbers_that_are_none_or_too_small_are_refused(make, name, least):
     make(least)
     refuses(ValueError, f"{name} >= {least}, got {least - 1}; give a larger one", make, least - 1)
+    kind = ValueError if name.endswith(("num_samples", "batch_size")) else TypeError  # PyTorch's
     for value in (1.0, "1", True):
-        refuses(TypeError, f"{name} as a whole number, got {value!r}; leave it out, or give one of at least {least}", make, value)
+        refuses(kind, f"{name} as a whole number, got {value!r}; leave it out, or give one of at least {least}", make, value)
 
 
 NO_NUMBERS = "SubsetRandomSampler expected a list of integers, got {!r}; for a mask, pass np.flatnonzero(mask)"
@@ -214,6 +246,7 @@ WEIGHT = "WeightedRandomSampler expected weights >= 0, got {} at 1; an example t
 TABLE = "WeightedRandomSampler expected a weight for each example, shape (N,), got (1, 2); flatten them"
 RANK = "DistributedSampler expected a rank from 0 to 2, got {}; ranks count from 0"
 EMPTY = "{} expected examples to {}, got none; give it a data set that is not empty"
+BOTH = "RandomSampler expected generator or seed, got both; a seed makes a generator for every epoch"
 WEIGHTS = "WeightedRandomSampler expected at least {} weights > 0, got {}; draw with replacement=True, or fewer with num_samples"
 
 
@@ -230,10 +263,12 @@ WEIGHTS = "WeightedRandomSampler expected at least {} weights > 0, got {}; draw 
         (ValueError, lambda: WeightedRandomSampler([1, 2, 0], 3, False), WEIGHTS.format(3, 2)),
         (ValueError, lambda: WeightedRandomSampler([[1, 2]], 1), TABLE),
         *[(ValueError, lambda rank=rank: DistributedSampler(range(9), 3, rank), RANK.format(rank)) for rank in (3, 4)],
+        (ValueError, lambda: RandomSampler("ab", generator=torch.Generator(), seed=0), BOTH),
+        (TypeError, lambda: SubsetRandomSampler([1], 3), "SubsetRandomSampler expected a Generator, got 3; pass seed=3"),
         (ValueError, lambda: DistributedSampler([], 2, 0), EMPTY.format("DistributedSampler", "share out")),
         (ValueError, lambda: list(RandomSampler([], num_samples=3)), EMPTY.format("RandomSampler", "draw 3 from")),
         (NotImplementedError, lambda: iter(Sampler()), "Sampler gives no numbers; define __iter__(self) in the subclass"),
-        (NotImplementedError, lambda: len(Sampler()), "Sampler has no length; define __len__(self) in the subclass"),
+        (TypeError, lambda: len(Sampler()), "Sampler has no length; define __len__(self) in the subclass"),
     ],
 )
 def test_what_cannot_be_drawn_from_is_refused(error, make, message):

@@ -10,16 +10,12 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch.utils.data import (
-    BatchSampler,
     ConcatDataset,
     DataLoader,
     Dataset,
     IterableDataset,
-    RandomSampler,
     Subset,
-    SubsetRandomSampler,
     TensorDataset,
-    WeightedRandomSampler,
     default_collate,
     random_split,
 )
@@ -126,7 +122,7 @@ def test_an_error_of_a_worker_is_raised_in_the_loop() -> None:
     [
         ({"shuffle": True, "sampler": [0]}, "DataLoader expected a sampler or shuffle, got both"),
         ({"batch_size": 2, "batch_sampler": [[0]]}, "DataLoader expected batch_sampler alone, got batch_size"),
-        ({"batch_size": 0}, "BatchSampler expected batch_size, an integer of at least 1, got 0"),
+        ({"batch_size": 0}, "BatchSampler expected batch_size >= 1, got 0"),
         ({"num_workers": -1}, "DataLoader expected num_workers of at least 0, got -1"),
         ({"prefetch_factor": 2}, "DataLoader expected num_workers above 0 for a prefetch_factor, got 0"),
     ],
@@ -150,14 +146,3 @@ def test_data_sets_are_joined_and_divided() -> None:
         random_split(NUMBERS, [1, 2])
     with pytest.raises(ValueError, match="TensorDataset expected tensors of equal length, got 2, 3"):
         TensorDataset(torch.ones(2), torch.ones(3))
-
-
-def test_samplers_draw_as_they_say() -> None:
-    source = torch.Generator().manual_seed(0)
-    assert sorted(RandomSampler(range(6), generator=source)) == list(range(6))
-    assert len(list(RandomSampler(range(3), replacement=True, num_samples=20))) == 20
-    assert sorted(SubsetRandomSampler([4, 7, 9], generator=source)) == [4, 7, 9]
-    drawn = list(WeightedRandomSampler([0.0, 1.0, 3.0], 400, generator=source))
-    assert set(drawn) == {1, 2}
-    assert 260 < drawn.count(2) < 340
-    assert list(BatchSampler(range(5), 2, drop_last=True)) == [[0, 1], [2, 3]]

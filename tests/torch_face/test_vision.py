@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minitorch
 import minitorch.torch as torch
 from minitorch.data import cifar
+from minitorch.torch.tensor import as_torch
 from minitorch.torch.utils.data import DataLoader
 from minitorch.torch.vision import datasets, models, transforms
 from minitorch.torch.vision.transforms import functional as F
@@ -205,6 +207,12 @@ def test_channels_are_normalized() -> None:
         F.normalize(x, [0], [1, 0, 1])
     with raises(ValueError, "normalize expected mean and std of 1 or 3 numbers, one for each channel, got [0, 1] and [1]"):
         F.normalize(x, [0, 1], [1])
+
+
+def test_a_tensor_of_another_backend_stays_there() -> None:
+    x = as_torch(minitorch.tensor([[[1.0, 2.0]]], backend=minitorch.SimpleBackend))
+    assert F.normalize(x, [1.0], [2.0]).tolist() == [[[0.0, 0.5]]]
+    assert F.normalize(x, [1.0], [2.0], inplace=True).backend is minitorch.SimpleBackend
 
 
 # Geometry

@@ -212,7 +212,7 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         raise ValueError(f"normalize expected mean and std of 1 or {channels} numbers, one for each channel, got {mean} and {std}")
     if not numbers[1].all():
         raise ValueError(f"normalize expected standard deviations other than 0, got {std}")
-    shift, scale = (as_torch(creation.tensor(each.reshape(-1, 1, 1), dtype=tensor.dtype)).to(tensor.device) for each in numbers)
+    shift, scale = (creation.tensor(each.reshape(-1, 1, 1), dtype=tensor.dtype).to(tensor.backend) for each in numbers)
     return tensor.sub_(shift).div_(scale) if inplace else (tensor - shift) / scale
 
 
