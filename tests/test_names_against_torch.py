@@ -60,6 +60,7 @@ TENSORS = [
     ("Tensor.tolist", lambda lib: lib.tensor(ARRAY).tolist()),
     ("Tensor.item", lambda lib: lib.tensor([[2.5]]).item()),
     ("Tensor.shape", lambda lib: tuple(lib.tensor(ARRAY).shape)),
+    ("Tensor.numel", lambda lib: lib.tensor(ARRAY)[:, :1].numel()),
     ("Tensor.stride", lambda lib: lib.tensor(ARRAY).stride()),
     ("Tensor.stride", lambda lib: lib.tensor(ARRAY).permute(2, 0, 1)[1:, :, ::2].stride()),
     ("Tensor.stride", lambda lib: lib.tensor(ARRAY)[:, :1].expand(2, 5, 4).stride()),
@@ -293,7 +294,9 @@ ELSEWHERE = {
     "core/test_number_formats.py::test_finfo_and_iinfo_are_those_of_torch": "finfo iinfo",
     "optim/test_grad_scaler.py::test_it_follows_torch": "GradScaler",
     "autograd/test_against_torch.py::test_the_gradients_of_a_penalty_on_the_gradients_of_a_network": "autograd.grad autograd.checkpoint",
-    "autograd/test_against_torch.py::test_products_with_the_jacobian_from_both_sides": "autograd.vjp autograd.jvp",
+    "autograd/test_against_torch.py::test_products_with_the_jacobian_from_both_sides": (
+        "autograd.vjp autograd.jvp autograd.hvp autograd.vhp"
+    ),
     "autograd/test_against_torch.py::test_the_jacobian_and_the_hessian": "autograd.jacobian autograd.hessian",
     "core/test_conversion.py::test_dlpack_to_torch_and_back_shares_memory": "from_dlpack Tensor.__dlpack__ Tensor.__dlpack_device__",
 }

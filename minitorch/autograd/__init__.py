@@ -12,7 +12,7 @@ with _lazy_imports(globals()):
     from minitorch.autograd import in_place as in_place
     from minitorch.autograd import double_backward as double_backward
     from minitorch.autograd.engine import grad
-    from minitorch.autograd.functional import hessian, jacobian, jvp, vjp
+    from minitorch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
     from minitorch.autograd.checkpoints import checkpoint
     from minitorch.autograd import observer as observer
     from minitorch.autograd.profiler import profile
@@ -23,9 +23,11 @@ __all__ = [
     "checkpoint",
     "grad",
     "hessian",
+    "hvp",
     "jacobian",
     "jvp",
     "ledger",
     "profile",
+    "vhp",
     "vjp",
 ]

@@ -43,7 +43,9 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Gradients of outputs with respect to inputs; no leaf's `grad` changes.
 
@@ -54,16 +56,21 @@ def grad(
         retain_graph: Whether to keep the graph for another backward pass; defaults to create_graph.
         create_graph: Whether the gradients can be differentiated again.
         allow_unused: Whether an input that no output depends on gets None instead of an error.
+        is_grads_batched: False.
+        materialize_grads: Whether such an input gets zeros.
 
     Returns:
         One gradient per input, of its shape and dtype.
 
     Raises:
+        NotImplementedError: If is_grads_batched is set.
         TypeError: If an output or input is not a Tensor.
         ValueError: If the number of grad_outputs or the shape of one does not match the outputs.
         RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
             used, or the graph has been freed by an earlier backward pass.
     """
+    if is_grads_batched:
+        raise NotImplementedError("grad supports is_grads_batched=False only; call it once for each gradient")
     ends, starts = as_tensor_list(outputs, "grad expected tensors as outputs"), as_tensor_list(inputs, "grad expected tensors as inputs")
     for name, tensors in (("outputs", ends), ("inputs", starts)):
         for i, x in enumerate(tensors):
@@ -76,7 +83,7 @@ def grad(
         raise ValueError(f"grad expected one of grad_outputs for each of {len(ends)} outputs, got {len(given)}")
     seeds = [_seed(y, seed, create_graph) for y, seed in zip(ends, given, strict=True)]
     found = run_backward(ends, seeds, starts, create_graph if retain_graph is None else retain_graph, create_graph)
-    gradients = [found.get(x) for x in starts]
+    gradients = [found.get(x) if x in found or not materialize_grads else x.detach().zeros() for x in starts]
     for i, gradient in enumerate(gradients):
         if gradient is None and not allow_unused:
             raise RuntimeError(f"grad found that no output depends on input {i}; leave it out, or pass allow_unused=True for None")

@@ -1,4 +1,4 @@
-"""Stage 6 - Derivatives of functions: vector-Jacobian and Jacobian-vector products, Jacobian, and Hessian.
+"""Stage 6 - Derivatives of functions of one or several tensors: vector-Jacobian and Jacobian-vector products, Jacobian, and Hessian.
 
 The Jacobian J of f at x holds the derivative of every element of f(x) with respect to every element of x. Backpropagation
 computes vᵀJ for a vector v. This is linear in v, so the gradient of (vᵀJ)·t with respect to v is Jt: two backward passes
@@ -10,151 +10,223 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from minitorch.autograd.double_backward import Alias
 from minitorch.autograd.engine import as_tensor_list, grad
+from minitorch.core.creation import stack
 from minitorch.core.dtypes import promote_to_float
 from minitorch.tensor import Tensor
-from minitorch.tensor_data import TensorData
-
-Pull = Callable[[Tensor], tuple[Tensor, ...]]
-"""Maps a gradient of the result to the gradients of the arguments."""
 
 
-def vjp(f: Callable[..., Tensor], *xs: Tensor) -> tuple[Tensor, Pull]:
-    """The value of a function, and the products of vectors with its Jacobian (reverse mode).
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = ""
+) -> Any:
+    """The derivative of every element of func(*inputs) with respect to every element of the inputs.
 
     Args:
-        f: Function of len(xs) tensors that returns one.
-        xs: The point. Where one of them records gradients, so do the value and the products.
+        func: Function of tensors; returns one or a tuple of them.
+        inputs: The point, one tensor or a tuple.
+        create_graph: Whether the result can be differentiated.
+        strict: False.
+        vectorize: No effect: there is one backward pass for each element of the value.
+        strategy: No effect.
 
     Returns:
-        f(*xs), and a function pull(v) that gives for each of xs the gradient of the sum of v · f(*xs), zeros for an unused one;
-        v has the shape of the value. pull may be called any number of times.
+        Shape (*output.shape, *input.shape); a tuple for a tuple of inputs, and a tuple of them for a tuple of outputs.
 
     Raises:
-        TypeError: If one of xs is not floating-point, or f does not return a Tensor.
+        NotImplementedError: If strict is set.
+        TypeError: If an input does not hold floating-point numbers, or func returns something else.
     """
-    leaves, recorded = _leaves("vjp", xs)
-    out = _value("vjp", f, leaves)
-
-    def pull(v: Tensor) -> tuple[Tensor, ...]:
-        """The gradients of the arguments.
-
-        Raises:
-            TypeError: If v is not a Tensor.
-            ValueError: If its shape is not that of the value.
-        """
-        as_tensor_list(v, "vjp expected a vector that is a Tensor")
-        if v.shape != out.shape:
-            raise ValueError(f"vjp expected a vector of shape {out.shape}, that of the value, got {v.shape}")
-        found = [None] * len(leaves)
-        if out.history is not None:
-            found = grad(out, leaves, v, retain_graph=True, create_graph=recorded or v.requires_grad, allow_unused=True)
-        return tuple([x.zeros() if g is None else g for x, g in zip(leaves, found, strict=True)])
-
-    return out if recorded else out.detach(), pull
+    leaves, outputs = _apply("jacobian", func, inputs, create_graph, strict)
+    blocks = [tuple([result(x, create_graph) for x in _rows(y, leaves, create_graph)]) for y in as_tuple(outputs)]
+    blocks = blocks if isinstance(inputs, tuple) else [rows[0] for rows in blocks]
+    return tuple(blocks) if isinstance(outputs, tuple) else blocks[0]
 
 
-def jvp(f: Callable[..., Tensor], xs: Tensor | Sequence[Tensor], tangents: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """The value of a function, and the product of its Jacobian with a vector (forward mode): how the value changes in a direction.
-
-    Args:
-        f: Function of len(xs) tensors that returns one. Every function in it must be one whose gradient can be differentiated.
-        xs: The point, one tensor or several. Where one of them records gradients, so do the results.
-        tangents: The direction: for each of xs a tensor of its shape.
-
-    Returns:
-        f(*xs), and the sum over i of ∂f/∂x_i · tangents_i, in the same shape. For Scalars see `minitorch.jvp`.
-
-    Raises:
-        TypeError: If one of xs is not floating-point, a tangent is no Tensor, or f returns none.
-        ValueError: If point and direction differ in number or shape.
-        RuntimeError: If a gradient in f cannot be differentiated.
-    """
-    xs, tangents = as_tensor_list(xs, "jvp expected tensors as the point"), as_tensor_list(tangents, "jvp expected tensors as tangents")
-    shapes, others = [x.shape for x in xs], [t.shape for t in tangents]
-    if shapes != others:
-        raise ValueError(f"jvp expected tangents of the shapes of the point, {shapes}, got {others}")
-    leaves, recorded = _leaves("jvp", xs)
-    recorded = recorded or any(t.requires_grad for t in tangents)
-    out = _value("jvp", f, leaves)
-    v = (out.detach().zeros(dtype=promote_to_float(out.dtype)) + 1.0).requires_grad_()
-    found = [None] * len(leaves)
-    if out.history is not None:
-        found = grad(out, leaves, v, create_graph=True, allow_unused=True)
-    parts: list[Tensor] = [(g * t).sum() for g, t in zip(found, tangents, strict=True) if g is not None and g.requires_grad]
-    (tangent,) = grad(sum(parts[1:], parts[0]), v, create_graph=recorded, allow_unused=True) if parts else [None]
-    return out if recorded else out.detach(), v.detach() * 0.0 if tangent is None else tangent
+def _rows(y: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
+    """For each leaf the Jacobian of y, shape (*y.shape, *leaf.shape)."""
+    columns: list[list[Any]] = [[] for _ in leaves]
+    for number in range(y.numel()):
+        seed = y.detach().zeros(dtype=promote_to_float(y.dtype))
+        seed.view(seed.numel())[number] = 1.0
+        for column, g in zip(columns, pulled_back(y, leaves, seed, True, create_graph), strict=True):
+            column.append(g)
+    shapes = [(*y.shape, *x.shape) for x in leaves]
+    return [
+        stack(column).view(*shape) if column else leaf.detach().zeros(shape)
+        for column, shape, leaf in zip(columns, shapes, leaves, strict=True)
+    ]
 
 
-def jacobian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """The derivative of every element of f(x) with respect to every element of x, by one backward pass per element of f(x).
-
-    Args:
-        f: Function of one tensor that returns one.
-        x: The point.
-
-    Returns:
-        Shape (*f(x).shape, *x.shape).
-
-    Raises:
-        TypeError: If x is not floating-point, or f does not return a Tensor.
-    """
-    out, pull = vjp(f, x)
-    jac = np.zeros((out.numel(), x.numel()), x.dtype)
-    for i in range(out.numel()):
-        v = np.zeros(out.numel(), promote_to_float(out.dtype))
-        v[i] = 1
-        (row,) = pull(out._like(TensorData(v, out.shape)))
-        jac[i] = row.to_numpy().reshape(-1)
-    return x._like(TensorData(jac.reshape(-1), (*out.shape, *x.shape)))
-
-
-def hessian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def hessian(func: Callable[..., Tensor], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False) -> Any:
     """The second derivatives of a function with one number as its value: the Jacobian of its gradient.
 
     Args:
-        f: Function of one tensor that returns one of one element. Every function in it must be one whose gradient can be differentiated.
-        x: The point.
+        func: Function of tensors; returns one of one element. Every function in it must be one whose gradient can be differentiated.
+        inputs: The point, one tensor or a tuple.
+        create_graph: Whether the result can be differentiated.
+        strict: False.
+        vectorize: No effect.
 
     Returns:
-        Shape (*x.shape, *x.shape).
+        Shape (*input.shape, *input.shape); a tuple of tuples for a tuple of inputs.
 
     Raises:
-        TypeError: If x is not floating-point, or f does not return a Tensor.
-        ValueError: If f returns several elements.
-        RuntimeError: If a gradient in f cannot be differentiated.
+        NotImplementedError: If strict is set.
+        TypeError: If an input does not hold floating-point numbers, or func returns something else.
+        RuntimeError: If the value has several elements, or a gradient in func cannot be differentiated.
     """
 
-    def gradient(x: Tensor) -> Tensor:
-        out = _value("hessian", f, [x])
-        if out.numel() != 1:
-            raise ValueError(f"hessian expected a function with one number as its value, got shape {out.shape}; sum it")
-        (g,) = grad(out, x, create_graph=True, allow_unused=True) if out.history is not None else (None,)
-        return x.zeros() if g is None else g
+    def gradient(*xs: Tensor) -> Any:
+        out = _value("hessian", func, xs)
+        if not isinstance(out, Tensor) or out.numel() != 1:
+            got = f"shape {tuple(out.shape)}" if isinstance(out, Tensor) else f"{len(out)} results"
+            raise RuntimeError(f"hessian expected a function with one number as its value, got {got}; sum it")
+        found = tuple(pulled_back(out, xs, None, True, True))
+        return found if isinstance(inputs, tuple) else found[0]
 
-    return jacobian(gradient, x)
+    return jacobian(gradient, inputs, create_graph, strict)
 
 
-def _leaves(op: str, xs: Sequence[Any]) -> tuple[list[Tensor], bool]:
-    """The point as tensors whose gradients can be asked for; and whether one of them recorded gradients before.
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The value of a function, and the product of a vector with its Jacobian (reverse mode).
+
+    Args:
+        func: Function of tensors; returns one or a tuple of them.
+        inputs: The point, one tensor or a tuple.
+        v: The vector, in the shape of the value; 1 by default for one element.
+        create_graph: Whether the results can be differentiated.
+        strict: False.
+
+    Returns:
+        func(*inputs), and for each input the gradient of the sum of v · func(*inputs), zeros for an unused one.
+
+    Raises:
+        NotImplementedError: If strict is set.
+        TypeError: If an input does not hold floating-point numbers, or func returns something else.
+        ValueError: If v has another shape.
+    """
+    leaves, outputs = _apply("vjp", func, inputs, create_graph, strict)
+    products = tuple([result(x, create_graph) for x in pulled_back(outputs, leaves, v, None, create_graph)])
+    return result(outputs, create_graph), products if isinstance(inputs, tuple) else products[0]
+
+
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The value of a function, and the product of its Jacobian with a vector (forward mode): how the value changes in a direction.
+
+    Args:
+        func: Function of tensors; returns one or a tuple of them. Every function in it must be one whose gradient can be differentiated.
+        inputs: The point, one tensor or a tuple.
+        v: The direction, in the shapes of the point; 1 by default.
+        create_graph: Whether the results can be differentiated.
+        strict: False.
+
+    Returns:
+        func(*inputs), and the sum over i of ∂func/∂x_i · v_i, in the same shape. For Scalars see `minitorch.jvp`.
+
+    Raises:
+        NotImplementedError: If strict is set.
+        TypeError: If an input does not hold floating-point numbers, v is no tensor, or func returns something else.
+        ValueError: If point and direction differ in number or shape.
+        RuntimeError: If a gradient in func cannot be differentiated.
+    """
+    leaves, outputs = _apply("jvp", func, inputs, create_graph, strict)
+    given = [x.detach().zeros() + 1.0 for x in leaves] if v is None else as_tensor_list(v, "jvp expected tensors as a direction")
+    shapes, others = ([tuple(x.shape) for x in xs] for xs in (leaves, given))
+    if shapes != others:
+        raise ValueError(f"jvp expected a direction of the shapes of the point, {shapes}, got {others}")
+    tangents = [_tangent(y, leaves, given, create_graph) for y in as_tuple(outputs)]
+    return result(outputs, create_graph), tuple(tangents) if isinstance(outputs, tuple) else tangents[0]
+
+
+def _tangent(y: Tensor, leaves: Sequence[Tensor], direction: Sequence[Tensor], create_graph: bool) -> Tensor:
+    """How one result changes in a direction."""
+    probe = (y.detach().zeros(dtype=promote_to_float(y.dtype)) + 1.0).requires_grad_()
+    parts = []
+    if y.history is not None:
+        found = grad(y, leaves, probe, retain_graph=True, create_graph=True, allow_unused=True)
+        parts = [(g * t).sum() for g, t in zip(found, direction, strict=True) if g is not None and g.requires_grad]
+    (tangent,) = grad(sum(parts[1:], parts[0]), probe, create_graph=create_graph, allow_unused=True) if parts else [None]
+    return probe.detach() * 0.0 if tangent is None else result(tangent, create_graph)
+
+
+def hvp(func: Callable[..., Tensor], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The value of a function with one number as its value, and the product of its Hessian with a vector; see `vjp`."""
+    leaves, out = _apply("hvp", func, inputs, create_graph, strict)
+    gradients = pulled_back(out, leaves, None, True, True)
+    products = tuple([result(x, create_graph) for x in pulled_back(gradients, leaves, v, None, create_graph)])
+    return result(out, create_graph), products if isinstance(inputs, tuple) else products[0]
+
+
+vhp = hvp  # the Hessian is symmetric
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """One or several values as a tuple."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def point(op: str, inputs: Any, create_graph: bool) -> list[Tensor]:
+    """The point as tensors whose gradients can be asked for; with create_graph, those that record gradients lead back to the inputs.
 
     Raises:
         TypeError: If one is no tensor of floats.
     """
-    xs = as_tensor_list(xs, f"{op} expected tensors as the point")
-    return [Alias.apply(x) if x.requires_grad else x.detach().requires_grad_() for x in xs], any(x.requires_grad for x in xs)
+    xs = as_tensor_list(inputs, f"{op} expected tensors as the point")
+    return [Alias.apply(x) if create_graph and x.history is not None else x.detach().requires_grad_() for x in xs]
 
 
-def _value(op: str, f: Callable[..., Tensor], xs: Sequence[Tensor]) -> Tensor:
-    """f(*xs).
+def pulled_back(outputs: Any, leaves: Sequence[Tensor], v: Any, retain_graph: bool | None, create_graph: bool) -> list[Tensor]:
+    """The gradients of the leaves, zeros for those that no output depends on."""
+    recorded = [(y, seed) for y, seed in zip(as_tuple(outputs), _seeds(outputs, v), strict=True) if y.history is not None]
+    if not recorded:
+        return [x.detach().zeros() for x in leaves]
+    ends, seeds = map(list, zip(*recorded, strict=True))
+    return list(grad(ends, leaves, seeds, retain_graph, create_graph, materialize_grads=True))  # type: ignore[arg-type]
+
+
+def _seeds(outputs: Any, v: Any) -> Sequence[Any]:
+    """The gradient of each output.
 
     Raises:
-        TypeError: If it is no Tensor.
+        TypeError: If one is no tensor.
+        ValueError: If there are more or fewer than outputs.
     """
-    out: Any = f(*xs)
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{op} expected a function that returns a Tensor, got {type(out).__name__}")
+    count = len(as_tuple(outputs))
+    seeds = [None] * count if v is None else as_tensor_list(v, "a product with the Jacobian expected a vector that is a Tensor", True)
+    if len(seeds) != count:
+        raise ValueError(f"a product with the Jacobian expected a vector for each of {count} results, got {len(seeds)}")
+    return seeds
+
+
+def result(x: Any, create_graph: bool) -> Any:
+    """Results without their history, unless create_graph."""
+    if isinstance(x, tuple):
+        return tuple([result(each, create_graph) for each in x])
+    return x if create_graph else x.detach()
+
+
+def _apply(op: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> tuple[list[Tensor], Any]:
+    """The point, and the value there.
+
+    Raises:
+        NotImplementedError: If strict is set.
+        TypeError: See `point` and `_value`.
+    """
+    if strict:
+        raise NotImplementedError(f"{op} supports strict=False only: derivatives that do not exist are 0")
+    leaves = point(op, inputs, create_graph)
+    return leaves, _value(op, func, leaves)
+
+
+def _value(op: str, func: Callable[..., Any], xs: Sequence[Tensor]) -> Any:
+    """func(*xs).
+
+    Raises:
+        TypeError: If it is neither a tensor nor a tuple of them.
+    """
+    out = func(*xs)
+    for y in as_tuple(out):
+        if not isinstance(y, Tensor):
+            raise TypeError(f"{op} expected a function that returns a Tensor, got {type(y).__name__}")
     return out

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from minitorch.autograd import functional
+from minitorch.autograd.engine import grad as gradients
+from minitorch.autograd.functional import as_tuple
 from minitorch.tensor import generator
 from minitorch.torch import shapes
 from minitorch.torch.absent import defined, refuse_absent
-from minitorch.torch.autograd import functional
-from minitorch.torch.autograd.gradients import as_tuple
-from minitorch.torch.autograd.gradients import grad as gradients
 from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.tensor import Tensor, lift
 
@@ -50,7 +50,7 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
         raise TypeError(f"expected Tensors to differentiate with respect to, got {type(value).__name__}; see argnums")
 
 
-def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
+def _filled(value: Any, tensors: Iterator[Any]) -> Any:
     """The same structure with other Tensors, in order."""
     if isinstance(value, Tensor):
         return next(tensors)
@@ -73,13 +73,13 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         numbers, chosen = _split(args, argnums)
         tensors = list(_tensors_in(chosen))
         recorded = any(x.history is not None for x in tensors)
-        leaves = functional._leaves(tuple(tensors), True)
+        leaves = functional.point("grad", tensors, True)
         out = func(*_with(args, numbers, _filled(chosen, iter(leaves))), **kwargs)
         value, aux = out if has_aux else (out, None)
         computed = gradients(value, leaves, create_graph=True, materialize_grads=True)
-        found = _filled(chosen, (functional._constants(g, recorded) for g in computed))
+        found = _filled(chosen, (functional.result(g, recorded) for g in computed))
         result = found[0] if isinstance(argnums, int) else found
-        value = functional._constants(value, recorded)
+        value = functional.result(value, recorded)
         return (result, (value, aux)) if has_aux else (result, value)
 
     return gradient_and_value
@@ -104,14 +104,14 @@ def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., 
         func: Function of Tensors; returns one or several.
         primals: The point.
     """
-    leaves = functional._leaves(primals, True)
+    leaves = functional.point("vjp", primals, True)
     outputs = func(*leaves)
 
     def pull(*cotangents: Any) -> tuple[Tensor, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         return tuple(gradients(outputs, leaves, given, retain_graph=True, create_graph=True, materialize_grads=True))  # type: ignore
 
-    return functional._constants(outputs, any(x.history is not None for x in primals)), pull
+    return functional.result(outputs, any(x.history is not None for x in primals)), pull
 
 
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> tuple[Any, Any]:

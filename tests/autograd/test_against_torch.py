@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, nn, tensor
-from minitorch.autograd import checkpoint, grad, hessian, jacobian, jvp, vjp
+from minitorch.autograd import checkpoint, grad, hessian, hvp, jacobian, jvp, vhp, vjp
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -53,10 +53,15 @@ def test_the_gradients_of_a_penalty_on_the_gradients_of_a_network(run):
 def test_products_with_the_jacobian_from_both_sides():
     x, direction, v = tensor(X, FastBackend), tensor(numbers(X.shape, 7), FastBackend), numbers((2, 3, 2, 2), 8)
     rest, others = [tensor(a, FastBackend) for a in (CONV, BIAS, DENSE)], [torch.tensor(a) for a in (CONV, BIAS, DENSE)]
-    out, pull = vjp(lambda x: ours(x, *rest)[1], x)
     products = torch.autograd.functional  # torch.func would compile something that is deprecated
-    assert_close([out, *pull(tensor(v, FastBackend))], products.vjp(lambda x: theirs(x, *others)[1], torch.tensor(X), torch.tensor(v)))
-    found = jvp(lambda x: ours(x, *rest)[1], [x], [direction])
+    assert_close(
+        vjp(lambda x: ours(x, *rest)[1], x, tensor(v, FastBackend)),
+        products.vjp(lambda x: theirs(x, *others)[1], torch.tensor(X), torch.tensor(v)),
+    )
+    found = jvp(lambda x: ours(x, *rest)[1], x, direction)
+    expected = products.hvp(lambda x: theirs(x, *others)[1].sum(), torch.tensor(X), torch.tensor(direction.to_numpy()))
+    for product in (hvp, vhp):
+        assert_close(product(lambda x: ours(x, *rest)[1].sum(), x, direction), expected)
     assert_close(found, products.jvp(lambda x: theirs(x, *others)[1], torch.tensor(X), torch.tensor(direction.to_numpy())))
 
 

@@ -2,7 +2,7 @@
 
 # Stage 6 - PyTorch's interface
 from minitorch.torch.autograd import function as function
-from minitorch.torch.autograd import functional as functional
+from minitorch.autograd import functional as functional
 from minitorch.torch.autograd.function import Function
 from minitorch.torch.autograd.gradients import Variable, backward, grad, gradcheck
 from minitorch.torch.modes import enable_grad, inference_mode, no_grad, set_grad_enabled

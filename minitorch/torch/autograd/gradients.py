@@ -7,51 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.autograd.engine import grad as engine_grad
+from minitorch.autograd.engine import grad as grad
+from minitorch.autograd.functional import as_tuple
 from minitorch.core.context import no_grad
 from minitorch.core.dtypes import float64
 from minitorch.torch.tensor import Tensor, as_torch
-
-
-def as_tuple(x: Any) -> tuple[Any, ...]:
-    """One or several values as a tuple."""
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
-
-
-def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
-    """Gradients of outputs with respect to inputs; no leaf's `grad` changes.
-
-    Args:
-        outputs: Tensors to differentiate; several are summed.
-        inputs: Tensors to differentiate with respect to.
-        grad_outputs: For each output a gradient of its shape; None means 1, for an output of one element.
-        retain_graph: Whether to keep the graph for another backward pass; create_graph by default.
-        create_graph: Whether the gradients can be differentiated again.
-        allow_unused: Whether an input that no output depends on gets None instead of an error.
-        is_grads_batched: False.
-        materialize_grads: Whether an unused input gets zeros instead.
-
-    Raises:
-        NotImplementedError: If is_grads_batched is set.
-        RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
-            used, or the graph has been freed.
-    """
-    if is_grads_batched:
-        raise NotImplementedError("grad supports is_grads_batched=False only; call it once for each gradient")
-    ends, starts = list(as_tuple(outputs)), list(as_tuple(inputs))
-    given = None if grad_outputs is None else list(as_tuple(grad_outputs))
-    unused = materialize_grads if allow_unused is None else allow_unused
-    found = engine_grad(ends, starts, given, retain_graph, create_graph, unused or materialize_grads)
-    return tuple([as_torch(x.zeros() if g is None and materialize_grads else g) for g, x in zip(found, starts, strict=True)])
 
 
 def backward(
@@ -155,7 +115,7 @@ def _jacobian(y: Tensor, x: Tensor) -> np.ndarray:
     for number in range(y.numel()):
         seed = y.zeros()
         seed.reshape(-1)[number] = 1.0
-        (found,) = engine_grad(y, x, seed, True, False, True)
+        (found,) = grad(y, x, seed, True, False, True)
         columns.append(np.zeros(x.numel()) if found is None else found.to_numpy().reshape(-1))
     return np.array(columns).T
 
