@@ -303,8 +303,9 @@ ELSEWHERE = {
 """Comparisons in other files, and the names that they compare."""
 
 NOT_COMPARED = {
-    "what others derive from, or hold": "Tensor nn.Module nn.Parameter optim.Optimizer optim.LRScheduler optim.lr_scheduler "
-    "data.Dataset data.Sampler Tensor.__init__",
+    "what others derive from, or hold": (
+        "Tensor nn.Module nn.Parameter optim.Optimizer optim.LRScheduler optim.lr_scheduler data.Dataset data.Sampler Tensor.__init__"
+    ),
     "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
         "rand randn manual_seed dropout nn.dropout nn.Dropout"
     ),

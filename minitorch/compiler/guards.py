@@ -247,7 +247,7 @@ class Guards:
 
 def states_of(optimizer: Any) -> dict[Any, dict[str, Any]]:
     """The state of each parameter, with the engine's tensors in it."""
-    return {parameter: getattr(state, "engine", state) for parameter, state in optimizer.state.items()}
+    return dict(optimizer.state)
 
 
 def name_of(parameter: Any) -> str:

@@ -14,7 +14,6 @@ from minitorch.core.kernel import register_kernel
 from minitorch.kernels.loop import Loop, loop
 from minitorch.kernels.loop import accepts as accepts_fused
 from minitorch.optim.adam import Adam, begin_step, ensure_averages
-from minitorch.optim.adamw import AdamW
 from minitorch.optim.rmsprop import RMSprop, ensure_state
 from minitorch.optim.sgd import SGD
 from minitorch.tensor_data import Storage
@@ -121,32 +120,19 @@ def adam_loop() -> Loop:
     return loop(adam, halvings=2)
 
 
-def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any], decoupled: bool = False) -> bool:
-    """`Adam.update` of a tensor. Returns whether the arguments were accepted.
-
-    Args:
-        value: The parameter.
-        gradient: Its gradient.
-        state: Its state.
-        group: Its group's settings.
-        decoupled: Whether weight decay is applied to the value instead of the gradient, as in AdamW.
-    """
-    if not accepts(value, gradient, state):
+def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
+    """`Adam.update` of a tensor, also of AdamW's. Returns whether the arguments were accepted."""
+    if group.get("amsgrad") or not accepts(value, gradient, state):
         return False
     ensure_averages(state, value)
     operands = tuple([storage(x) for x in (gradient, state["exp_avg"], state["exp_avg_sq"])])
 
     def factors() -> tuple[float, ...]:
-        step, decay = begin_step(state, value, group), group["weight_decay"]
+        step, decay, decoupled = begin_step(state, value, group), group["weight_decay"], group.get("decoupled_weight_decay")
         return (*group["betas"], *step, *((0.0, 1 - group["lr"] * decay) if decoupled else (decay, 1.0)))
 
     run(adam_loop(), value, operands, factors)
     return True
-
-
-def adamw(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
-    """`AdamW.update` of a tensor. Returns whether the arguments were accepted."""
-    return adam(value, gradient, state, group, decoupled=True)
 
 
 @cache
@@ -187,11 +173,12 @@ def rmsprop(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[
     others = (storage(state["grad_avg"]) if centered else square, storage(state["momentum_buffer"]) if momentum else square)
 
     def factors() -> tuple[float, ...]:
+        state["step"] = state.get("step", 0) + 1
         return tuple([group[name] for name in ("lr", "weight_decay", "alpha", "eps", "momentum")])
 
     run(rmsprop_loop(centered, momentum), value, (storage(gradient), square, others), factors)
     return True
 
 
-for rule, kernel in ((SGD, sgd), (Adam, adam), (AdamW, adamw), (RMSprop, rmsprop)):
+for rule, kernel in ((SGD, sgd), (Adam, adam), (RMSprop, rmsprop)):
     register_kernel(rule.update, "fast", kernel)

@@ -3,7 +3,7 @@
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 
 # Stage 1 - Scalar autodiff
-from minitorch.optim import arithmetic as arithmetic
+from minitorch.optim import arithmetic as arithmetic, saving as saving
 from minitorch.optim.optimizer import Optimizer
 from minitorch.optim.sgd import SGD
 from minitorch.optim.adam import Adam
@@ -19,10 +19,12 @@ with _lazy_imports(globals()):
     from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_, get_total_norm
     from minitorch.optim.adadelta import Adadelta, Adagrad
     from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
+    from minitorch.optim.lbfgs import LBFGS
     from minitorch.optim.signs_and_averages import ASGD, Rprop
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "AMSGrad",
     "Adadelta",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
 from minitorch.optim.arithmetic import (
     apply_elementwise,
     apply_weight_decay,
@@ -33,11 +32,15 @@ class Adadelta(Optimizer):
     Both mean squares are exponential moving averages, starting at 0.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Factor of every step; not negative.
         rho: Decay rate of the moving averages, from 0 to below 1.
         eps: Added to both mean squares; positive.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        foreach: No effect.
+        capturable: False.
+        maximize: Whether to ascend.
+        differentiable: False.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -56,13 +59,20 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
+        own = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
+        how: dict[str, Any] = {"foreach": foreach, "capturable": capturable, "maximize": maximize, "differentiable": differentiable}
+        super().__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
@@ -81,12 +91,16 @@ class Adagrad(Optimizer):
     """Adagrad: value - lr · gradient / (√(sum of squared gradients) + eps).
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative. It is divided by 1 + lr_decay · (number of earlier steps).
         lr_decay: See lr; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         initial_accumulator_value: Initial value of the sums; not negative.
         eps: Added to the denominator; positive.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        differentiable: False.
+        fused: No effect.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -106,15 +120,27 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        decays = {"lr_decay": lr_decay, "weight_decay": weight_decay}
-        super().__init__(parameters, {"lr": lr, **decays, "initial_accumulator_value": initial_accumulator_value, "eps": eps})
+        own = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "eps": eps,
+        }
+        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""

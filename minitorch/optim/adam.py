@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
 from minitorch.optim.arithmetic import (
     apply_elementwise,
     apply_weight_decay,
@@ -27,11 +26,18 @@ class Adam(Optimizer):
     corrected for that bias: divided by 1 - beta ** step.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate, about the largest change of an element in one step; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
         eps: Added to the denominator to avoid division by zero; positive.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        amsgrad: Whether to divide by the largest mean square so far (Reddi et al. 2018, arXiv:1904.09237, algorithm 2).
+        foreach: No effect.
+        maximize: Whether to ascend.
+        capturable: False.
+        differentiable: False.
+        fused: No effect.
+        decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -46,21 +52,57 @@ class Adam(Optimizer):
         "eps": Setting("eps > 0", "try 1e-8", low=math.ulp(0.0)),
         "weight_decay": WEIGHT_DECAY,
     }
-    state_names = ("step", "exp_avg", "exp_avg_sq")
+    state_names: tuple[str, ...] = ("step", "exp_avg", "exp_avg_sq")
+    optional_state_names = ("max_exp_avg_sq",)
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        how: dict[str, Any] = {
+            "foreach": foreach,
+            "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
-        return adam_update(value, apply_weight_decay(gradient, value, group["weight_decay"]), state, group)
+        value, gradient = decay(value, gradient, group)
+        factors, (beta1, beta2) = begin_step(state, value, group), group["betas"]
+        mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
+        square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
+        state["exp_avg_sq"] = square
+        if group.get("amsgrad"):
+            largest = state.setdefault("max_exp_avg_sq", zero_state(value))
+            square = state["max_exp_avg_sq"] = apply_elementwise(operators.maximum, largest, square, out=largest)
+        denominator = apply_elementwise(sqrt_plus, square, factors.eps)
+        step = apply_elementwise(divide, mean, denominator, out=denominator)
+        step = apply_elementwise(operators.mul, step, factors.step_size, out=step)
+        return apply_elementwise(operators.add, value, step, out=value)
+
+
+def decay(value: Any, gradient: Any, group: dict[str, Any]) -> tuple[Any, Any]:
+    """The value and its gradient with the weight decay of a group, which changes one of them."""
+    if group.get("decoupled_weight_decay") and group["weight_decay"]:
+        return apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value), gradient
+    return value, apply_weight_decay(gradient, value, group["weight_decay"])
 
 
 class StepFactors(NamedTuple):
@@ -90,15 +132,3 @@ def begin_step(state: dict[str, Any], value: Any, group: dict[str, Any]) -> Step
     beta1, beta2 = group["betas"]
     root_correction = math.sqrt(1 - beta2 ** state["step"])
     return StepFactors(-group["lr"] * root_correction / (1 - beta1 ** state["step"]), group["eps"] * root_correction)
-
-
-def adam_update(value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-    """A step of Adam without weight decay."""
-    factors, (beta1, beta2) = begin_step(state, value, group), group["betas"]
-    mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
-    square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
-    state["exp_avg_sq"] = square
-    denominator = apply_elementwise(sqrt_plus, square, factors.eps)
-    step = apply_elementwise(divide, mean, denominator, out=denominator)
-    step = apply_elementwise(operators.mul, step, factors.step_size, out=step)
-    return apply_elementwise(operators.add, value, step, out=value)

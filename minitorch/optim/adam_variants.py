@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
-from minitorch.optim.adam import Adam, begin_step, ensure_averages
+from minitorch.optim.adam import Adam, decay, ensure_averages
 from minitorch.optim.arithmetic import (
     apply_elementwise,
     apply_weight_decay,
@@ -37,42 +36,25 @@ def update_averages(gradient: Any, state: dict[str, Any], group: dict[str, Any])
 
 
 class AMSGrad(Adam):
-    """Adam that divides by the largest mean square so far; for the arguments see `Adam`.
+    """`Adam` with amsgrad=True: it divides by the largest mean square so far."""
 
-    Source: Reddi et al. 2018, arXiv:1904.09237, algorithm 2, with the corrections of Adam.
-    """
-
-    state_names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-
-    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
-        return amsgrad_update(value, apply_weight_decay(gradient, value, group["weight_decay"]), state, group)
-
-
-def amsgrad_update(value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-    """A step of AMSGrad without weight decay."""
-    factors = begin_step(state, value, group)
-    mean, square = update_averages(gradient, state, group)
-    before = state.get("max_exp_avg_sq")
-    before = zero_state(value) if before is None else before
-    largest = state["max_exp_avg_sq"] = apply_elementwise(operators.maximum, before, square, out=before)
-    return add_step(value, mean, apply_elementwise(sqrt_plus, largest, factors.eps), factors.step_size)
-
-
-class AMSGradW(AMSGrad):
-    """AMSGrad with decoupled weight decay, as in `AdamW`."""
-
-    def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            value = apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value)
-        return amsgrad_update(value, gradient, state, group)
+    def __init__(self, params: Any, *args: Any, **options: Any) -> None:
+        super().__init__(params, *args, **{"amsgrad": True, **options})
 
 
 class Adamax(Adam):
     """Adam with the maximum norm: value - lr · mean' / largest, where largest = max(beta2 · largest, |gradient| + eps).
 
-    Args: see `Adam`.
+    Args:
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        lr: Learning rate; not negative.
+        betas: Decay rates of the moving average of the gradient and of the maximum, each from 0 to below 1.
+        eps: Added to the size of the gradient; positive.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        differentiable: False.
+        capturable: False.
 
     Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 2.
     """
@@ -81,13 +63,20 @@ class Adamax(Adam):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
-        super().__init__(parameters, lr, betas, eps, weight_decay)
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable}
+        super(Adam, self).__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
@@ -106,12 +95,17 @@ class NAdam(Adam):
     """Adam with Nesterov momentum.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
         eps: Added to the denominator; positive.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         momentum_decay: How fast the momentum approaches its final value; not negative.
+        decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        capturable: False.
+        differentiable: False.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -125,20 +119,33 @@ class NAdam(Adam):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay}
-        super(Adam, self).__init__(parameters, defaults)
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay}
+        how: dict[str, Any] = {
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super(Adam, self).__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
         ensure_averages(state, value)
-        gradient = apply_weight_decay(gradient, value, group["weight_decay"])
+        value, gradient = decay(value, gradient, group)
         state["step"] += 1
         beta1, beta2 = group["betas"]
         now, following = (beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])) for step in (state["step"], state["step"] + 1))
@@ -151,15 +158,51 @@ class NAdam(Adam):
 
 
 class RAdam(Adam):
-    """Adam whose steps are rectified while the mean square is uncertain; for the arguments see `Adam`.
+    """Adam whose steps are rectified while the mean square is uncertain.
+
+    Args:
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        lr: Learning rate; not negative.
+        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
+        eps: Added to the denominator; positive.
+        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        capturable: False.
+        differentiable: False.
 
     Source: Liu et al. 2020, arXiv:1908.03265, algorithm 2.
     """
 
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        how: dict[str, Any] = {
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super(Adam, self).__init__(params, own | how)
+
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
         ensure_averages(state, value)
-        gradient = apply_weight_decay(gradient, value, group["weight_decay"])
+        value, gradient = decay(value, gradient, group)
         state["step"] += 1
         step, (beta1, beta2) = state["step"], group["betas"]
         mean, square = update_averages(gradient, state, group)

@@ -10,10 +10,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from minitorch.module import Parameter
+
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is a Tensor and not a number or Scalar; this stage comes before the class."""
     return hasattr(value, "f")
+
+
+def value_of(parameter: Any) -> Any:
+    """The Scalar or Tensor of a parameter; a Tensor that is optimized as it is, is its own."""
+    return parameter.value if isinstance(parameter, Parameter) else parameter
 
 
 def apply_elementwise(fn: Callable[[float, float], float], a: Any, b: Any, out: Any = None) -> Any:

@@ -12,8 +12,8 @@ import minitorch.operators as operators
 from minitorch.core.dtypes import is_half
 from minitorch.core.recording import call
 from minitorch.module import Parameter
-from minitorch.optim.arithmetic import apply_elementwise, is_tensor, state_dtype
-from minitorch.optim.optimizer import Setting, value_of
+from minitorch.optim.arithmetic import apply_elementwise, is_tensor, state_dtype, value_of
+from minitorch.optim.optimizer import Setting
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import TensorData
 

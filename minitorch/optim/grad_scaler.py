@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import compute_dtype, is_half
-from minitorch.optim.optimizer import Optimizer, value_of
+from minitorch.optim.arithmetic import value_of
+from minitorch.optim.optimizer import Optimizer
 from minitorch.tensor import Tensor
 
 SMALLEST = 2.0**-126

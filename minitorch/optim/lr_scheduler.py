@@ -31,7 +31,7 @@ def validate_integer(value: Any, what: str, minimum: int, name: str) -> int:
 
 def validate_optimizer(optimizer: Any, name: str) -> None:
     """Raise TypeError unless it is an optimizer."""
-    if not hasattr(optimizer, "param_groups"):
+    if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{name} expected an optimizer, got {type(optimizer).__name__}; pass the one whose rate it sets")
 
 

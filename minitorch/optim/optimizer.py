@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from minitorch.core.kernel import find_kernel
 from minitorch.core.recording import call_python
 from minitorch.module import Parameter
-from minitorch.optim.arithmetic import is_tensor, state_dtype, zero_state
-
-SCHEDULE_SETTINGS = ("initial_lr", "swa_lr")
-"""Entries that learning rate schedules add to a group."""
+from minitorch.optim.arithmetic import is_tensor, state_dtype, value_of
+from minitorch.optim.saving import load_groups, load_states, to_saved
 
 
 class Setting(NamedTuple):
@@ -56,11 +55,6 @@ class Setting(NamedTuple):
         return tuple(numbers) if self.kind is tuple else numbers[0]
 
 
-def value_of(parameter: Any) -> Any:
-    """The Scalar or Tensor of a parameter; a Tensor that is optimized as it is, is its own."""
-    return parameter.value if isinstance(parameter, Parameter) else parameter
-
-
 def _is_number(x: Any) -> bool:
     return isinstance(x, Real) and not isinstance(x, bool)
 
@@ -76,36 +70,40 @@ WEIGHT_DECAY = Setting("weight_decay >= 0", "0 leaves it out")
 class Optimizer:
     """Base class of optimizers.
 
-    A step overwrites a tensor in place: it stays the same leaf, its gradient is cleared, and a graph that saved the old values
-    can no longer be differentiated. A Scalar is replaced by a new one.
+    A step overwrites a tensor in place: it stays the same leaf, and a graph that saved the old values can no longer be
+    differentiated. A Scalar is replaced by a new one. The gradient of a Parameter's value is cleared; a Tensor that is optimized
+    as it is, such as a parameter of `minitorch.torch.nn`, keeps its gradient until `zero_grad`.
 
     Args:
-        parameters: The parameters to update, as from `module.parameters()`; or groups of them: dictionaries with "params" and
+        params: Parameters or Tensors to update, as from `module.parameters()`; or groups of them: dictionaries with "params" and
             the settings that differ from the defaults.
         defaults: Settings of groups that do not set them.
 
     Attributes:
         param_groups: One dictionary per group: "params", a list, and every setting. They may be changed between steps.
         state: State of each parameter that has been updated: numbers and tensors owned by the optimizer, at least float32.
-        settings: Type and range of each setting of a subclass, by name.
+        settings: Type and range of settings of a subclass, by name; others are not checked.
         state_names: Names in the state of every parameter that has been updated.
         optional_state_names: Names that exist only with some settings.
 
     Raises:
         TypeError: If one is not a Parameter, or a setting has the wrong type.
-        ValueError: If there are no parameters, one occurs twice, or a setting is unknown or out of range.
+        ValueError: If there are no parameters, one occurs twice or was computed from others, or a setting is out of range.
+        NotImplementedError: If capturable or differentiable is set.
     """
 
     settings: ClassVar[Mapping[str, Setting]] = {}
     state_names: tuple[str, ...] = ()
     optional_state_names: tuple[str, ...] = ()
 
-    def __init__(self, parameters: Iterable[Parameter] | Iterable[dict[str, Any]], defaults: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, params: Any, defaults: Mapping[str, Any] | None = None) -> None:
         self.defaults = dict(defaults or {})
         self.param_groups: list[dict[str, Any]] = []
-        self.state: dict[Parameter, dict[str, Any]] = {}
-        listed = _as_list(parameters)
-        for group in listed if listed and isinstance(listed[0], dict) else [{"params": listed}]:
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        listed = _as_list(params)
+        if not listed:
+            raise ValueError("an optimizer expected at least one parameter, got none; pass module.parameters()")
+        for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -120,30 +118,30 @@ class Optimizer:
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise TypeError(f'an optimizer expected a group such as {{"params": module.parameters(), "lr": 0.1}}, got {param_group!r}')
-        params = param_group["params"]
-        params = [params] if isinstance(params, Parameter) else _as_list(params)
-        if not params:
-            raise ValueError("an optimizer expected at least one parameter, got none; pass module.parameters()")
+        given = param_group["params"]
+        params = [given] if _is_parameter(given) else [x[1] if isinstance(x, tuple) else x for x in _as_list(given)]
         known = set(map(id, self.parameters))
         for parameter in params:
-            if not isinstance(parameter, Parameter):
+            if not _is_parameter(parameter):
                 raise TypeError(f"an optimizer expected Parameters, got {type(parameter).__name__}; pass module.parameters()")
+            if is_tensor(parameter) and parameter.parents:
+                raise ValueError("an optimizer expected leaves, got a Tensor that was computed; make it with x.detach().requires_grad_()")
             if id(parameter) in known:
                 raise ValueError(
-                    f"an optimizer expected every parameter once, got {parameter.name or 'one'} twice; "
+                    f"an optimizer expected every parameter once, got {getattr(parameter, 'name', None) or 'one'} twice; "
                     "list(dict.fromkeys(module.parameters())) has each once"
                 )
             known.add(id(parameter))
-        self.param_groups.append({"params": params, **self._validate_settings({**self.defaults, **param_group})})
+        self.param_groups.append({"params": params, **self._validate_settings({**self.defaults, **param_group, "params": params})})
 
     def _validate_settings(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the validated settings of a group."""
+        """Return the settings of a group, validated."""
         name = type(self).__name__
-        unknown = [key for key in group if key not in ("params", *self.settings)]
-        if unknown:
-            known, others = ", ".join(self.settings) or "none", ", ".join(map(str, unknown))
-            raise ValueError(f"{name} expected the settings {known}, got {others} as well")
-        settings = {key: setting.validate(group[key], name) for key, setting in self.settings.items()}
+        settings = {key: value.item() if is_tensor(value) else value for key, value in group.items() if key != "params"}
+        for key in ("capturable", "differentiable"):
+            if settings.get(key):
+                raise NotImplementedError(f"{name} supports {key}=False only, got {settings[key]!r}; leave it out")
+        settings |= {key: setting.validate(settings[key], name) for key, setting in self.settings.items()}
         self.check(settings)
         return settings
 
@@ -151,7 +149,7 @@ class Optimizer:
         """Raise ValueError if valid settings contradict each other."""
 
     @property
-    def parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[Any]:
         """The parameters of all groups, in order."""
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
@@ -175,28 +173,40 @@ class Optimizer:
 
     # Steps
 
-    def zero_grad(self) -> None:
-        """Clear the gradients of all parameters."""
-        for parameter in self.parameters:
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of all parameters to None; those of tensors to zeros if set_to_none is False."""
+        for value in map(value_of, self.parameters):
             for attribute in ("derivative", "grad"):  # of a Scalar, of a Tensor
-                if hasattr(parameter.value, attribute):
-                    setattr(parameter.value, attribute, None)
+                gradient = getattr(value, attribute, None)
+                if gradient is not None:
+                    setattr(value, attribute, None if set_to_none or not is_tensor(gradient) else gradient.zeros())
 
-    def step(self) -> None:
-        """Update every parameter that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: Computes the loss and its gradients first.
+
+        Returns:
+            The closure's loss, or None.
+        """
+        loss = None if closure is None else closure()
         for group in self.param_groups:
             for parameter in group["params"]:
-                value = parameter.value
+                value = value_of(parameter)
                 if getattr(value, "derivative", None) is not None:  # a Scalar
-                    state = self._state_of(parameter)
-                    parameter.update(type(value)(self.update(value.data, value.derivative, state, group)))
+                    gradient = -value.derivative if group.get("maximize") else value.derivative
+                    parameter.update(type(value)(self.update(value.data, gradient, self._state_of(parameter), group)))
                 elif getattr(value, "grad", None) is not None:  # a Tensor
                     value = _writable_tensor(parameter)
+                    gradient = value.f.neg_map(value.grad) if group.get("maximize") else value.grad
                     state = self._state_of(parameter)
                     kernel = find_kernel(type(self).update, value.backend.ops)
-                    if kernel is None or not kernel(value, value.grad, state, group):
-                        call_python(self.update, (value.detach(), value.grad), state, group)
-                    value.grad = None
+                    if kernel is None or not kernel(value, gradient, state, group):
+                        call_python(self.update, (value.detach(), gradient), state, group)
+                    if value is not parameter:
+                        value.grad = None
+        return loss
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """Compute the new value of a parameter. A tensor is overwritten with it.
@@ -216,10 +226,7 @@ class Optimizer:
 
     def _state_of(self, parameter: Parameter) -> dict[str, Any]:
         """The state of a parameter, on its backend and in `state_dtype`; an empty dictionary at first."""
-        state = self.state.get(parameter)
-        if state is None:
-            state = self.state[parameter] = {}
-        value = parameter.value
+        state, value = self.state[parameter], value_of(parameter)
         for name, entry in state.items():
             if not is_tensor(entry):
                 continue
@@ -237,53 +244,69 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """Return the state to save: "optimizer", the class's name; "state" and "param_groups" as in PyTorch.
 
-        "state" holds each updated parameter's state under the parameter's number, with copies of tensors as NumPy arrays. Each of
-        "param_groups" holds the settings, and the numbers of its parameters as "params". JSON can hold all but the arrays.
+        "state" holds each updated parameter's state under the parameter's number: of tensors copies, and the number of steps as
+        a tensor, too. Each of "param_groups" holds the settings, and the numbers of its parameters as "params".
         """
-        numbers = {parameter: number for number, parameter in enumerate(self.parameters)}
-        state = {numbers[p]: {name: _to_plain(entry) for name, entry in entries.items()} for p, entries in self.state.items() if entries}
-        groups = [{**group, "params": [numbers[p] for p in group["params"]]} for group in self.param_groups]
+        numbers = {id(parameter): number for number, parameter in enumerate(self.parameters)}
+        state = {
+            numbers[id(p)]: {name: to_saved(name, entry, value_of(p)) for name, entry in entries.items()}
+            for p, entries in self.state.items()
+            if entries and id(p) in numbers
+        }
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         return {"optimizer": type(self).__name__, "state": dict(sorted(state.items())), "param_groups": groups}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load the `state_dict` of an optimizer of the same class over parameters of the same shapes. After an error, nothing has changed.
 
         Args:
-            state: As returned by `state_dict`, or as read from JSON. Arrays are copied to the parameter's backend and `state_dtype`.
+            state_dict: As returned by `state_dict`, here or in PyTorch, or as read from a file. Tensors and arrays are copied to the
+                parameter's backend and `state_dtype`.
 
         Raises:
             ValueError: If the state belongs to another class, or does not fit; every mismatch is listed.
         """
-        name = type(self).__name__
-        if not isinstance(state, Mapping) or not {"optimizer", "state", "param_groups"} <= state.keys():
+        name, state = type(self).__name__, state_dict
+        if not isinstance(state, Mapping) or not {"state", "param_groups"} <= state.keys():
             got = f"one with {', '.join(map(str, state)) or 'nothing'}" if isinstance(state, Mapping) else type(state).__name__
-            raise ValueError(
-                f"{name}.load_state_dict expected a state with optimizer, state and param_groups, got {got}; pass a state_dict()"
-            )
-        if state["optimizer"] != name:
+            raise ValueError(f"{name}.load_state_dict expected a state with state and param_groups, got {got}; pass a state_dict()")
+        if state.get("optimizer", name) != name:
             raise ValueError(f"{name}.load_state_dict expected the state of {name}, got that of {state['optimizer']}; build that optimizer")
         mismatches: list[str] = []
-        groups = list(_load_groups(self, state["param_groups"], mismatches))
-        states = dict(_load_states(self, state["state"], mismatches))
+        groups, parameters = load_groups(self, state["param_groups"], mismatches)
+        states = dict(load_states(self, state["state"], parameters, mismatches))
         if mismatches:
             listed = "".join(f"\n  {line}" for line in mismatches)
             raise ValueError(
                 f"{name}.load_state_dict expected its own param_groups and state, got {len(mismatches)} differences; "
                 f"build the optimizer over the parameters that it was saved with:{listed}"
             )
-        self.state, self.param_groups = states, groups
+        self.state, self.param_groups = defaultdict(dict, states), groups
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _is_parameter(x: Any) -> bool:
+    return isinstance(x, Parameter) or is_tensor(x)
 
 
 def _as_list(parameters: Any) -> list[Any]:
     """Parameters, or groups, as a list."""
-    if isinstance(parameters, (set, frozenset, Mapping)) or not isinstance(parameters, (Iterable, Iterator)):
+    if isinstance(parameters, (set, frozenset, Mapping)) or _is_parameter(parameters) or not isinstance(parameters, Iterable):
         raise TypeError(f"an optimizer expected a list of Parameters, got {type(parameters).__name__}; pass module.parameters()")
     return list(parameters)
 
 
-def _writable_tensor(parameter: Parameter) -> Any:
+def _writable_tensor(parameter: Any) -> Any:
     """The tensor of a parameter, first copied if it is read-only or several of its elements share a place in memory."""
-    value: Any = parameter.value
+    value: Any = value_of(parameter)
+    if value is parameter:
+        return value
     data = value._tensor
     writable = getattr(getattr(data._storage, "flags", None), "writeable", True)
     if writable and (data.is_contiguous() or _has_distinct_elements(data.shape, data.strides)):
@@ -303,84 +326,3 @@ def _has_distinct_elements(shape: tuple[int, ...], strides: tuple[int, ...]) -> 
                 return False
             last += stride * (size - 1)
     return True
-
-
-def _to_plain(entry: Any) -> Any:
-    """An entry of a parameter's state as it is saved: a tensor as a NumPy array."""
-    return entry.to_numpy() if is_tensor(entry) else entry
-
-
-def _load_groups(optimizer: Optimizer, saved_groups: Any, mismatches: list[str]) -> Iterable[dict[str, Any]]:
-    """The optimizer's groups with the settings of a saved state; what does not fit is added to mismatches."""
-    groups, first = optimizer.param_groups, 0
-    if not isinstance(saved_groups, (list, tuple)) or len(saved_groups) != len(groups):
-        got = len(saved_groups) if isinstance(saved_groups, (list, tuple)) else repr(saved_groups)
-        mismatches.append(f"param_groups: expected {len(groups)}, got {got}")
-        return
-    for i, (saved, group) in enumerate(zip(saved_groups, groups, strict=True)):
-        numbers, first = list(range(first, first + len(group["params"]))), first + len(group["params"])
-        if not isinstance(saved, Mapping):
-            mismatches.append(f"param_groups[{i}]: expected a dictionary, got {saved!r}")
-            continue
-        mismatches += [f"param_groups[{i}]: missing {key}" for key in ("params", *optimizer.settings) if key not in saved]
-        known = ("params", *optimizer.settings, *SCHEDULE_SETTINGS)
-        mismatches += [f"param_groups[{i}]: unexpected {key}" for key in saved if key not in known]
-        if "params" in saved and saved["params"] != numbers:
-            mismatches.append(f"param_groups[{i}]: expected params {numbers}, got {saved['params']}")
-        loaded = {"params": group["params"]}
-        for key in (*optimizer.settings, *SCHEDULE_SETTINGS):
-            if key in saved:
-                setting = optimizer.settings["lr" if key in SCHEDULE_SETTINGS else key]
-                try:
-                    loaded[key] = setting.validate(saved[key], f"param_groups[{i}]:")
-                except (TypeError, ValueError) as error:
-                    mismatches.append(str(error))
-        yield loaded
-
-
-def _load_states(optimizer: Optimizer, saved_states: Any, mismatches: list[str]) -> Iterable[tuple[Parameter, dict[str, Any]]]:
-    """Each parameter with its saved state as `step` needs it; what does not fit is added to mismatches."""
-    parameters = optimizer.parameters
-    if not isinstance(saved_states, Mapping):
-        mismatches.append(f"state: expected a dictionary, got {saved_states!r}")
-        return
-    for number, saved in saved_states.items():
-        digits = str(number)  # JSON turns integer keys into strings
-        if not digits.isdecimal() or int(digits) >= len(parameters):
-            mismatches.append(f"state[{number!r}]: expected the number of a parameter, 0 to {len(parameters) - 1}")
-            continue
-        if not isinstance(saved, Mapping):
-            mismatches.append(f"state[{digits}]: expected a dictionary, got {saved!r}")
-            continue
-        mismatches += [f"state[{digits}]: missing {name}" for name in optimizer.state_names if name not in saved]
-        parameter, loaded = parameters[int(digits)], {}
-        for name, entry in saved.items():
-            if name not in (*optimizer.state_names, *optimizer.optional_state_names):
-                mismatches.append(f"state[{digits}]: unexpected {name}")
-            elif mismatch := _describe_mismatch(name, entry, parameter.value):
-                mismatches.append(f"state[{digits}]: {mismatch}")
-            else:
-                loaded[name] = _load_entry(name, entry, parameter.value)
-        yield parameter, loaded
-
-
-def _describe_mismatch(name: str, entry: Any, value: Any) -> str:
-    """Why a saved entry does not fit a parameter's value; empty if it does."""
-    if name == "step":
-        valid = isinstance(entry, int) and not isinstance(entry, bool) and entry > 0
-        return "" if valid else f"expected step to be a whole number above 0, got {entry!r}"
-    if not is_tensor(value):
-        return "" if isinstance(entry, (int, float)) else f"expected {name} to be a number, got {type(entry).__name__}"
-    shape = getattr(entry, "shape", None)
-    if shape != value.shape:
-        return f"expected {name} of shape {value.shape}, got {type(entry).__name__ if shape is None else shape}"
-    return "" if entry.dtype.kind not in "iubcOSU" else f"expected {name} of {value.dtype.name}, got {entry.dtype.name}"
-
-
-def _load_entry(name: str, entry: Any, value: Any) -> Any:
-    """A saved entry as `step` needs it: of a tensor a copy, on the backend of the parameter's value and in `state_dtype`."""
-    if name == "step" or not is_tensor(value):
-        return entry
-    loaded = zero_state(value)
-    loaded[...] = entry.to_numpy() if is_tensor(entry) else entry
-    return loaded

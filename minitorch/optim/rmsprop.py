@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
 from minitorch.optim.arithmetic import (
     add_scaled,
     apply_elementwise,
@@ -29,13 +28,17 @@ class RMSprop(Optimizer):
     moving average is subtracted from it, which estimates the variance. With momentum, the quotient is accumulated in a velocity.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         alpha: Decay rate of the moving averages, from 0 to below 1.
         eps: Added to the denominator to avoid division by zero; positive.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         momentum: Decay rate of the velocity, from 0 to below 1.
         centered: Whether to divide by the estimated standard deviation.
+        capturable: False.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        differentiable: False.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -53,24 +56,30 @@ class RMSprop(Optimizer):
         "centered": Setting("centered=True or False", "try False", kind=bool),
     }
     state_names = ("square_avg",)
-    optional_state_names = ("momentum_buffer", "grad_avg")
+    optional_state_names = ("step", "momentum_buffer", "grad_avg")
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
-        super().__init__(parameters, defaults)
+        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
+        how: dict[str, Any] = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        super().__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
         ensure_state(state, value, group)
+        state["step"] = state.get("step", 0) + 1
         alpha, gradient = group["alpha"], apply_weight_decay(gradient, value, group["weight_decay"])
         square = apply_elementwise(running_mean_square(alpha), state["square_avg"], gradient, out=state["square_avg"])
         state["square_avg"] = square

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
 from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
@@ -19,12 +18,16 @@ class SGD(Optimizer):
     Each step updates velocity = momentum · velocity + (1 - dampening) · gradient. The first velocity is the gradient.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         momentum: Decay rate of the velocity, from 0 to below 1.
         dampening: Reduction of the gradient's weight in the velocity, from 0 to below 1.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         nesterov: Whether to use Nesterov momentum: the step follows gradient + momentum · velocity.
+        maximize: Whether to ascend.
+        foreach: No effect.
+        differentiable: False.
+        fused: No effect.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -44,15 +47,21 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1.0,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(parameters, defaults)
+        own = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
+        how: dict[str, Any] = {"maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, own | how)
 
     def check(self, settings: dict[str, Any]) -> None:
         """See `Optimizer.check`."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.module import Parameter
 from minitorch.optim.arithmetic import apply_elementwise, apply_weight_decay, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
@@ -40,10 +39,14 @@ class Rprop(Optimizer):
     An element whose gradient has just changed its sign makes no step. For gradients of the whole data set, not of batches.
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Initial step size; not negative.
         etas: Factors of the step size after a change of sign and without one: below 1 and above 1.
         step_sizes: Smallest and largest step size; not negative.
+        capturable: False.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        differentiable: False.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -61,12 +64,19 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1e-2,
         etas: tuple[float, float] = (1 / 2, 6 / 5),
         step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "etas": etas, "step_sizes": step_sizes})
+        own = {"lr": lr, "etas": etas, "step_sizes": step_sizes}
+        how: dict[str, Any] = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        super().__init__(params, own | how)
         if not etas[0] < 1 < etas[1]:
             raise ValueError(f"Rprop expected etas below and above 1, got {etas}; try (0.5, 1.2)")
 
@@ -87,12 +97,16 @@ class ASGD(Optimizer):
     """Averaged stochastic gradient descent: value · (1 - lambd · eta) - eta · gradient, and the mean of the values in the state "ax".
 
     Args:
-        parameters: The parameters to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative. In step t, eta is lr / (1 + lambd · lr · t)^alpha.
         lambd: Decay of the values; not negative.
         alpha: Exponent of eta; not negative.
         t0: Number of steps before averaging starts; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        foreach: No effect.
+        maximize: Whether to ascend.
+        differentiable: False.
+        capturable: False.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -112,14 +126,20 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Parameter] | Iterable[dict[str, Any]],
+        params: Any,
         lr: float = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 3 / 4,
         t0: float = 1e6,
         weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay})
+        own = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
+        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable}
+        super().__init__(params, own | how)
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""

@@ -98,7 +98,7 @@ MISUSES = [
     (lambda: vjp(abs, X, 3.0), TypeError, "a product with the Jacobian expected a vector that is a Tensor, got float"),
     (lambda: vjp(abs, X, tensor([1.0])), ValueError, "grad expected grad_outputs of shape (2,), that of the output, got (1,)"),
     (lambda: vjp(abs, X, (X, X)), ValueError, "a product with the Jacobian expected a vector for each of 1 results, got 2"),
-    (lambda: jacobian(abs, X, strict=True), NotImplementedError, 
+    (lambda: jacobian(abs, X, strict=True), NotImplementedError,
      "jacobian supports strict=False only: derivatives that do not exist are 0"),
     (lambda: jvp(lambda a: a, (3.0,), (1.0,)), TypeError, "jvp expected tensors as the point, got float"),
     (lambda: jvp(lambda a: a, X, 1), TypeError, "jvp expected tensors as a direction, got int"),

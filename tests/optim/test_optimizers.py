@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from minitorch import SGD, Adam, Module, Optimizer, Parameter, Scalar, float32, tensor
+import minitorch.torch as torch_names
+from minitorch import SGD, Adam, Module, Optimizer, Parameter, Scalar, float32, optim, tensor
 from minitorch.optim import AdamW, RMSprop
+from minitorch.torch import optim as torch_optim
 from tests.errors import raises
 from tests.optim.test_state_dict import stepped, weights
 
@@ -144,6 +146,57 @@ def test_descent_on_a_parabola_halves_the_distance(start, values):
         optimizer.step()
         found.append(model.x.value.data if isinstance(loss, Scalar) else model.x.value.tolist())
     assert found == values
+
+
+# Options of PyTorch
+
+
+@pytest.mark.parametrize("name", [name for name in torch_optim.__all__ if name[0].isupper()])
+def test_pytorchs_optimizers_are_these(name):
+    assert getattr(torch_optim, name) is getattr(optim, name)
+
+
+def test_maximize_ascends_and_a_closure_computes_the_loss():
+    p, q = parameter(3.0, derivative=4.0), weights([3.0])
+
+    def closure():
+        q.value.grad = tensor([4.0])
+        return "loss"
+
+    assert SGD([p, q], lr=0.5, maximize=True).step(closure) == "loss"
+    assert (p.value.data, q.value.tolist()) == (5.0, [5.0])
+
+
+def test_a_tensor_that_is_optimized_as_it_is_keeps_its_gradient():
+    x, y = torch_names.tensor([3.0], requires_grad=True), torch_names.nn.Parameter(torch_names.tensor([3.0]))
+    plain = tensor([3.0], requires_grad=True)
+    optimizer = SGD([x, ("y", y), plain], lr=0.5)
+    for each in (x, y, plain):
+        each.sum().backward()
+    optimizer.step()
+    assert [(each.tolist(), each.grad.tolist()) for each in (x, y, plain)] == [([2.5], [1.0])] * 3
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad.tolist() == [0.0]
+    optimizer.zero_grad()
+    assert (x.grad, y.grad, plain.grad) == (None, None, None)
+    with raises(ValueError, "an optimizer expected leaves, got a Tensor that was computed; make it with x.detach().requires_grad_()"):
+        SGD([x * 2])
+
+
+def test_the_state_of_a_tensor_is_of_its_class():
+    x = torch_names.tensor([3.0], requires_grad=True)
+    optimizer = Adam([x], amsgrad=True)
+    x.sum().backward()
+    optimizer.step()
+    saved = optimizer.state_dict()["state"][0]
+    assert {type(each) for each in (*saved.values(), optimizer.state[x]["max_exp_avg_sq"])} == {torch_names.Tensor}
+    assert (saved["step"].item(), saved["step"].shape, saved["step"].dtype) == (1, (), torch_names.float32)
+
+
+def test_no_option_of_a_graph_is_supported():
+    for option in ("capturable", "differentiable"):
+        with raises(NotImplementedError, f"Adam supports {option}=False only, got True; leave it out"):
+            Adam([parameter(1.0)], **{option: True})
 
 
 # Momentum, decay, Adam: against the papers' formulas, written out for one number

@@ -334,5 +334,5 @@ def test_what_averages_do_not_support_is_refused() -> None:
         utils.SWALR(optimizer, [0.1])
     with pytest.raises(ValueError, match="got 'sin' and 10"):
         utils.SWALR(optimizer, 0.1, anneal_strategy="sin")
-    with pytest.raises(ValueError, match=r"Rprop expected etas between 0 and 1 and above 1, got \(1.0, 2.0\)"):
+    with pytest.raises(ValueError, match=r"Rprop expected etas below and above 1, got \(1.0, 2.0\)"):
         optim.Rprop([ours.zeros(1, requires_grad=True)], etas=(1.0, 2.0))

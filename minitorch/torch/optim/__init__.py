@@ -3,10 +3,8 @@
 # Stage 6 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.optim import lr_scheduler as lr_scheduler
-from minitorch.torch.optim.lbfgs import LBFGS
 from minitorch.torch.optim.optimizer import Optimizer
-from minitorch.torch.optim.rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
-from minitorch.torch.optim.further_rules import ASGD, Rprop
+from minitorch.optim import ASGD, LBFGS, SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop, Rprop
 from minitorch.torch.optim import swa_utils as swa_utils
 
 __all__ = [

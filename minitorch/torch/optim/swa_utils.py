@@ -13,6 +13,7 @@ from typing import Any
 from minitorch.core.context import no_grad
 from minitorch.nn.normalization import _BatchNorm
 from minitorch.optim.lr_scheduler import LRScheduler
+from minitorch.optim.optimizer import Optimizer
 from minitorch.torch import creation
 from minitorch.torch.nn.module import Module
 from minitorch.torch.tensor import Tensor, as_torch
@@ -134,7 +135,7 @@ class SWALR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Any, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1
+        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1
     ) -> None:
         if anneal_strategy not in ("cos", "linear") or anneal_epochs < 0:
             given = f"{anneal_strategy!r} and {anneal_epochs}"

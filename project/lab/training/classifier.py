@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 import minitorch
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
@@ -207,8 +205,8 @@ class ClassifierTrainer(TrainingRun):
         kept = self.optimizer.state_dict()
         memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
         for number, memory in memories.items():
-            for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
-                arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
+            for name in [name for name, value in memory.items() if isinstance(value, minitorch.Tensor)]:
+                arrays[f"optimizer.{number}.{name}"] = memory.pop(name).to_numpy()
         about = {
             "program": self.setting.program,
             "setting": asdict(self.setting),

@@ -274,8 +274,8 @@ class Run(TrainingRun):
         kept = self.optimizer.state_dict()
         memories = {str(number): dict(memory) for number, memory in kept["state"].items()}
         for number, memory in memories.items():
-            for name in [name for name, value in memory.items() if isinstance(value, np.ndarray)]:
-                arrays[f"optimizer.{number}.{name}"] = memory.pop(name)
+            for name in [name for name, value in memory.items() if isinstance(value, minitorch.Tensor)]:
+                arrays[f"optimizer.{number}.{name}"] = memory.pop(name).to_numpy()
         about = {
             "program": self.setting.program,
             "setting": asdict(self.setting),

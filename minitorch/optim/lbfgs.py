@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.context import no_grad
-from minitorch.torch.optim.optimizer import Optimizer
+from minitorch.optim.optimizer import Optimizer
 
 Function = Callable[[float], tuple[float, np.ndarray]]
 """The loss and its gradient at a distance along the direction."""
@@ -70,7 +70,7 @@ class LBFGS(Optimizer):
         if closure is None:
             raise TypeError("LBFGS.step expected a closure that computes the loss again; pass step(closure)")
         group, state = self.param_groups[0], self.state[self._params[0]]
-        first = self.evaluate(closure)
+        first = closure()
         loss, gradient, evaluations = float(first), self._gradient(), 1
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -92,7 +92,7 @@ class LBFGS(Optimizer):
             else:
                 self._assign(start + gradient.dtype.type(length) * direction)
                 if iteration + 1 < group["max_iter"]:
-                    loss, gradient = float(self.evaluate(closure)), self._gradient()
+                    loss, gradient = float(closure()), self._gradient()
                     evaluations += 1
             state["t"], state["d"] = length, direction
             change = max(np.abs(length * direction).max(initial=0), 0.0)
@@ -127,7 +127,7 @@ class LBFGS(Optimizer):
 
         def along(length: float) -> tuple[float, np.ndarray]:
             self._assign(start + direction.dtype.type(length) * direction)
-            return float(self.evaluate(closure)), self._gradient()
+            return float(closure()), self._gradient()
 
         return along
 
