@@ -18,7 +18,7 @@ from minitorch.optim.arithmetic import (
 )
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
-EPS = Setting("eps > 0", "try 1e-8", low=math.ulp(0.0))
+EPS = Setting("eps >= 0", "try 1e-8")
 
 
 def root(value: Any, eps: float) -> Any:
@@ -34,8 +34,8 @@ class Adadelta(Optimizer):
     Args:
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Factor of every step; not negative.
-        rho: Decay rate of the moving averages, from 0 to below 1.
-        eps: Added to both mean squares; positive.
+        rho: Decay rate of the moving averages, from 0 to 1.
+        eps: Added to both mean squares; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         foreach: No effect.
         capturable: False.
@@ -51,7 +51,7 @@ class Adadelta(Optimizer):
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "lr": learning_rate(1.0),
-        "rho": Setting("rho from 0 to below 1", "try 0.9", below=1.0),
+        "rho": Setting("rho from 0 to 1", "try 0.9", below=math.nextafter(1.0, 2.0)),
         "eps": EPS,
         "weight_decay": WEIGHT_DECAY,
     }
@@ -96,7 +96,7 @@ class Adagrad(Optimizer):
         lr_decay: See lr; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         initial_accumulator_value: Initial value of the sums; not negative.
-        eps: Added to the denominator; positive.
+        eps: Added to the denominator; not negative.
         foreach: No effect.
         maximize: Whether to ascend.
         differentiable: False.

@@ -29,7 +29,7 @@ class Adam(Optimizer):
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate, about the largest change of an element in one step; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator to avoid division by zero; positive.
+        eps: Added to the denominator to avoid division by zero; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         amsgrad: Whether to divide by the largest mean square so far (Reddi et al. 2018, arXiv:1904.09237, algorithm 2).
         foreach: No effect.
@@ -49,7 +49,7 @@ class Adam(Optimizer):
     settings: ClassVar[Mapping[str, Setting]] = {
         "lr": learning_rate(0.001),
         "betas": Setting("two betas from 0 to below 1", "try (0.9, 0.999)", below=1.0, kind=tuple),
-        "eps": Setting("eps > 0", "try 1e-8", low=math.ulp(0.0)),
+        "eps": Setting("eps >= 0", "try 1e-8"),
         "weight_decay": WEIGHT_DECAY,
     }
     state_names: tuple[str, ...] = ("step", "exp_avg", "exp_avg_sq")

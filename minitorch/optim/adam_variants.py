@@ -49,7 +49,7 @@ class Adamax(Adam):
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         betas: Decay rates of the moving average of the gradient and of the maximum, each from 0 to below 1.
-        eps: Added to the size of the gradient; positive.
+        eps: Added to the size of the gradient; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         foreach: No effect.
         maximize: Whether to ascend.
@@ -98,7 +98,7 @@ class NAdam(Adam):
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator; positive.
+        eps: Added to the denominator; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         momentum_decay: How fast the momentum approaches its final value; not negative.
         decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
@@ -164,7 +164,7 @@ class RAdam(Adam):
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator; positive.
+        eps: Added to the denominator; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
         foreach: No effect.

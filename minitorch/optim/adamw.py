@@ -14,7 +14,7 @@ class AdamW(Adam):
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate, about the largest change of an element in one step; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator to avoid division by zero; positive.
+        eps: Added to the denominator to avoid division by zero; not negative.
         weight_decay: Weight decay coefficient; not negative.
         amsgrad: Whether to divide by the largest mean square so far.
         maximize: Whether to ascend.

@@ -167,7 +167,7 @@ class Optimizer:
 
     @lr.setter
     def lr(self, lr: float) -> None:
-        lr = self.settings["lr"].validate(lr, type(self).__name__)
+        lr = self.settings.get("lr", learning_rate(0.1)).validate(lr, type(self).__name__)
         for group in self.param_groups:
             group["lr"] = lr
 

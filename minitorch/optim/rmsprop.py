@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -30,10 +29,10 @@ class RMSprop(Optimizer):
     Args:
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
-        alpha: Decay rate of the moving averages, from 0 to below 1.
-        eps: Added to the denominator to avoid division by zero; positive.
+        alpha: Decay rate of the moving averages; not negative, and below 1 for a mean.
+        eps: Added to the denominator to avoid division by zero; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
-        momentum: Decay rate of the velocity, from 0 to below 1.
+        momentum: Decay rate of the velocity; not negative, and below 1 to converge.
         centered: Whether to divide by the estimated standard deviation.
         capturable: False.
         foreach: No effect.
@@ -49,8 +48,8 @@ class RMSprop(Optimizer):
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "lr": learning_rate(0.01),
-        "alpha": Setting("alpha from 0 to below 1", "try 0.99", below=1.0),
-        "eps": Setting("eps > 0", "try 1e-8", low=math.ulp(0.0)),
+        "alpha": Setting("alpha >= 0", "try 0.99"),
+        "eps": Setting("eps >= 0", "try 1e-8"),
         "weight_decay": WEIGHT_DECAY,
         "momentum": MOMENTUM,
         "centered": Setting("centered=True or False", "try False", kind=bool),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,10 +13,10 @@ NUMBERS = ("step", "mu_product", "eta", "mu")
 
 
 def to_saved(name: str, entry: Any, value: Any) -> Any:
-    """An entry of a parameter's state as it is saved: numbers of a tensor as tensors without dimensions, as in PyTorch."""
+    """An entry of a parameter's state as it is saved: `NUMBERS` of a tensor as tensors without dimensions, as in PyTorch."""
     if is_tensor(entry):
         return entry.detach().clone()
-    is_number = isinstance(entry, (int, float)) and is_tensor(value)
+    is_number = name in NUMBERS and isinstance(entry, (int, float)) and is_tensor(value)
     return value.zeros((), dtype="float32" if name == "step" else "float64") + entry if is_number else entry
 
 
@@ -66,20 +67,31 @@ def load_states(
         for name, entry in saved.items():
             if entry is None:
                 continue
-            if not known:  # a user's own optimizer
-                loaded[name] = _load_entry(entry, value) if getattr(entry, "shape", None) == value.shape else entry
-            elif name not in known:
+            if known and name not in known:
                 mismatches.append(f"state[{number}]: unexpected {name}")
-            elif getattr(entry, "shape", None) == () != getattr(value, "shape", None) or name in NUMBERS:
-                loaded[name] = entry.item() if hasattr(entry, "item") else entry
-                if name == "step" and (isinstance(loaded[name], (bool, str)) or loaded[name] < 1 or loaded[name] % 1):
-                    mismatches.append(f"state[{number}]: expected step to be a whole number above 0, got {entry!r}")
-                loaded[name] = int(loaded[name]) if name == "step" else loaded[name]
+            elif name in NUMBERS:
+                saved_number = _to_number(entry)
+                if math.isnan(saved_number) or (name == "step" and (saved_number < bool(known) or saved_number % 1)):
+                    kind = "whole number above 0" if name == "step" else "number"
+                    mismatches.append(f"state[{number}]: expected {name} to be a {kind}, got {entry!r}")
+                else:
+                    loaded[name] = int(saved_number) if name == "step" else saved_number
+            elif not known:  # a user's own optimizer
+                fits = is_tensor(value) and hasattr(entry, "shape") and tuple(entry.shape) == tuple(value.shape)
+                loaded[name] = _load_entry(entry, value) if fits else entry
             elif mismatch := _describe_mismatch(name, entry, value):
                 mismatches.append(f"state[{number}]: {mismatch}")
             else:
                 loaded[name] = _load_entry(entry, value)
         yield parameters[str(number)], loaded
+
+
+def _to_number(entry: Any) -> float:
+    """A number, which a tensor or an array of one element may hold; NaN for anything else."""
+    try:
+        return math.nan if isinstance(entry, (bool, str)) else float(entry)
+    except (TypeError, ValueError, RuntimeError):
+        return math.nan
 
 
 def _describe_mismatch(name: str, entry: Any, value: Any) -> str:

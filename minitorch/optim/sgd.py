@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import minitorch.operators as operators
 from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
-MOMENTUM = Setting("momentum from 0 to below 1", "try 0.9", below=1.0)
+MOMENTUM = Setting("momentum >= 0", "try 0.9")
 
 
 class SGD(Optimizer):
@@ -20,8 +21,8 @@ class SGD(Optimizer):
     Args:
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
         lr: Learning rate; not negative.
-        momentum: Decay rate of the velocity, from 0 to below 1.
-        dampening: Reduction of the gradient's weight in the velocity, from 0 to below 1.
+        momentum: Decay rate of the velocity; not negative, and below 1 to converge.
+        dampening: Reduction of the gradient's weight in the velocity.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         nesterov: Whether to use Nesterov momentum: the step follows gradient + momentum · velocity.
         maximize: Whether to ascend.
@@ -39,7 +40,7 @@ class SGD(Optimizer):
     settings: ClassVar[Mapping[str, Setting]] = {
         "lr": learning_rate(0.5),
         "momentum": MOMENTUM,
-        "dampening": Setting("dampening from 0 to below 1", "0 leaves it out", below=1.0),
+        "dampening": Setting("dampening as a finite number", "0 leaves it out", low=-math.inf),
         "weight_decay": WEIGHT_DECAY,
         "nesterov": Setting("nesterov=True or False", "True needs momentum", kind=bool),
     }

@@ -18,6 +18,11 @@ def row(name, **settings):
 
 OPTIMIZERS = [
     *[row(rule.__name__, **settings) for rule, _, settings in RULES],
+    row("SGD", lr=0.05, momentum=0.9, nesterov=True, maximize=True),
+    row("Adam", lr=0.1, amsgrad=True, weight_decay=0.1, maximize=True),
+    row("AdamW", lr=0.1, amsgrad=True, weight_decay=0.2),
+    row("NAdam", lr=0.1, weight_decay=0.2, decoupled_weight_decay=True),
+    row("RAdam", lr=0.1, weight_decay=0.2, decoupled_weight_decay=True),
     row("Adadelta"),
     row("Adadelta", lr=0.3, rho=0.6, eps=1e-3, weight_decay=0.1),
     row("Adagrad"),

@@ -331,13 +331,13 @@ def test_a_parameter_that_sits_steps_out_goes_on_where_it_was(rule, by_hand, set
 RATE = "{} expected a learning rate lr >= 0, got {!r}; try {}"
 BETAS = "{} expected two betas from 0 to below 1, got {}; try (0.9, 0.999)"
 NESTEROV = "SGD expected momentum above 0 and dampening 0 beside nesterov, got {} and {}; try momentum=0.9"
-EPS = "{} expected eps > 0, got {}; try 1e-8"
+EPS = "{} expected eps >= 0, got {}; try 1e-8"
 OUT_OF_RANGE = [
     *[(SGD, {"lr": lr}, RATE.format("SGD", lr, 0.5)) for lr in (-0.1, math.inf, math.nan)],
     *[
-        (rule, {"momentum": momentum}, f"{rule.__name__} expected momentum from 0 to below 1, got {momentum}; try 0.9")
+        (rule, {"momentum": momentum}, f"{rule.__name__} expected momentum >= 0, got {momentum}; try 0.9")
         for rule in (SGD, RMSprop)
-        for momentum in (-0.1, 1.0, math.nan)
+        for momentum in (-0.1, math.inf, math.nan)
     ],
     *[
         (rule, {"weight_decay": decay}, f"{rule.__name__} expected weight_decay >= 0, got {decay}; 0 leaves it out")
@@ -350,18 +350,18 @@ OUT_OF_RANGE = [
         for rule in (Adam, AdamW)
         for betas in [(1.0, 0.9), (0.9, 1.0), (-0.1, 0.9), (0.9, math.nan), (0.9,), (0.9, 0.9, 0.9)]
     ],
-    *[(rule, {"eps": eps}, EPS.format(rule.__name__, eps)) for rule in (Adam, AdamW) for eps in (0.0, -1e-8, math.inf, math.nan)],
-    *[(RMSprop, {"alpha": alpha}, f"RMSprop expected alpha from 0 to below 1, got {alpha}; try 0.99") for alpha in (-0.1, 1.0, math.nan)],
+    *[(rule, {"eps": eps}, EPS.format(rule.__name__, eps)) for rule in (Adam, AdamW) for eps in (-1e-8, math.inf, math.nan)],
+    *[(RMSprop, {"alpha": alpha}, f"RMSprop expected alpha >= 0, got {alpha}; try 0.99") for alpha in (-0.1, math.inf, math.nan)],
     (SGD, {"nesterov": True}, NESTEROV.format(0.0, 0.0)),
     (SGD, {"nesterov": True, "momentum": 0.9, "dampening": 0.5}, NESTEROV.format(0.9, 0.5)),
-    (SGD, {"momentum": 0.9, "dampening": 1.0}, "SGD expected dampening from 0 to below 1, got 1.0; 0 leaves it out"),
+    (SGD, {"momentum": 0.9, "dampening": math.nan}, "SGD expected dampening as a finite number, got nan; 0 leaves it out"),
 ]
 OF_ANOTHER_KIND = [
     *[(SGD, {"lr": lr}, RATE.format("SGD", lr, 0.5)) for lr in ("a", None, True)],
     (SGD, {"nesterov": 1}, "SGD expected nesterov=True or False, got 1; True needs momentum"),
     (RMSprop, {"centered": "yes"}, "RMSprop expected centered=True or False, got 'yes'; try False"),
     *[(Adam, {"betas": betas}, BETAS.format("Adam", shown)) for betas, shown in ((0.9, "0.9"), ((0.9, "b"), "(0.9, 'b')"), ("ab", "'ab'"))],
-    (Adam, {"eps": [1e-8]}, "Adam expected eps > 0, got [1e-08]; try 1e-8"),
+    (Adam, {"eps": [1e-8]}, "Adam expected eps >= 0, got [1e-08]; try 1e-8"),
 ]
 
 

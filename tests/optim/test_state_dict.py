@@ -300,6 +300,15 @@ def test_a_state_of_another_form_is_refused(part, line):
     assert refusal(optimizer, optimizer.state_dict() | part) == [line]
 
 
+@pytest.mark.parametrize("step", [0, 1.5, True, "3", [3], np.zeros(2)])
+def test_a_count_of_steps_that_is_none_is_refused(step):
+    optimizer = Adam([weights([1.0], [1.0])])
+    optimizer.step()
+    state = optimizer.state_dict()
+    state["state"][0]["step"] = step
+    assert refusal(optimizer, state) == [f"state[0]: expected step to be a whole number above 0, got {step!r}"]
+
+
 def test_the_memory_of_a_scalar_is_a_number():
     optimizer = SGD([Parameter(Scalar(1.0))])
     state = optimizer.state_dict() | {"state": {0: {"momentum_buffer": np.zeros(1)}}}
