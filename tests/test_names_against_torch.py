@@ -287,6 +287,7 @@ ELSEWHERE = {
     "optim/test_further_optimizers_against_torch.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",
     "torch_face/test_optim.py::test_a_schedule_has_pytorch_s_rates": "optim.StepLR optim.LinearLR optim.CosineAnnealingLR optim.LambdaLR",
     "torch_face/test_optim.py::test_schedules_combine_as_pytorch_s": "optim.SequentialLR",
+    "torch_face/test_optim.py::test_steps_of_lbfgs_are_those_of_pytorch": "optim.LBFGS",
     "optim/test_clipping.py::test_gradients_become_pytorchs": "optim.clip_grad_norm_ optim.get_total_norm",
     "test_names_against_torch.py::test_gradient_clipping_agrees_with_pytorch": "optim.clip_grad_value_",
     "data/test_samplers.py::test_the_processes_share_as_those_of_pytorch_do": "data.DistributedSampler",
