@@ -5,7 +5,7 @@
 # Stage 4 - Real data
 from minitorch.data.files import data_home
 from minitorch.data import idx as idx
-from minitorch.data.dataset import ArrayDataset, Dataset, ImageDataset, TextDataset
+from minitorch.data.dataset import ArrayDataset, ConcatDataset, Dataset, ImageDataset, Subset, TextDataset
 from minitorch.data.loader import DataLoader
 from minitorch.data.transforms import Compose, Normalize, Shift
 from minitorch.data.digits import Digits
@@ -16,6 +16,7 @@ from minitorch.data.sentiment import SST2
 
 # Stage 6 - After the course
 from minitorch.data import prefetch as prefetch
+from minitorch.data import random_streams as random_streams
 from minitorch.data.samplers import (
     BatchSampler,
     DistributedSampler,
@@ -25,10 +26,11 @@ from minitorch.data.samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from minitorch.data.combined import ConcatDataset, Subset, TensorDataset, random_split
+from minitorch.data.combined import ChainDataset, IterableDataset, TensorDataset, random_split
 from minitorch.data.augment import RandomCrop, RandomHorizontalFlip, Reshape, ToTensor
 from minitorch.data.fashion import FashionMNIST
 from minitorch.data.cifar import CIFAR10
+from minitorch.data.collate import default_collate, default_convert
 from minitorch.data.dataloader import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "SST2",
     "ArrayDataset",
     "BatchSampler",
+    "ChainDataset",
     "Compose",
     "ConcatDataset",
     "DataLoader",
@@ -46,6 +49,7 @@ __all__ = [
     "FashionMNIST",
     "GloVe",
     "ImageDataset",
+    "IterableDataset",
     "Normalize",
     "RandomCrop",
     "RandomHorizontalFlip",
@@ -63,5 +67,7 @@ __all__ = [
     "Vocabulary",
     "WeightedRandomSampler",
     "data_home",
+    "default_collate",
+    "default_convert",
     "random_split",
 ]

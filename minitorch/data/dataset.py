@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,16 @@ class Dataset:
     """A fixed number of examples: a subclass defines `__len__` and `__getitem__(index)`, which returns a tuple such as (image, label)."""
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
+        raise TypeError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no examples; define __getitem__(self, index) in the subclass")
+
+    def __add__(self, other: Dataset) -> Dataset:
+        return ConcatDataset([self, other])
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls  # Dataset[tuple[Tensor, Tensor]], as in PyTorch
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> Dataset:
         """Return the examples with these indices, in this order.
@@ -66,16 +74,16 @@ class Dataset:
 
 
 class Subset(Dataset):
-    """Some examples of another data set. A slice is a Subset as well.
+    """Some examples of another data set. A slice is a Subset as well; a list of indices is passed on to the other data set.
 
     Args:
-        dataset: The other data set.
+        dataset: The other data set, or anything with `__len__` and `__getitem__`.
         indices: Indices of the examples in it.
     """
 
-    def __init__(self, dataset: Dataset, indices: Sequence[int] | np.ndarray) -> None:
+    def __init__(self, dataset: Any, indices: Sequence[int] | np.ndarray) -> None:
         self.dataset = dataset
-        self.indices = dataset._check_indices(indices)
+        self.indices = Dataset._check_indices(dataset, indices)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -83,7 +91,40 @@ class Subset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.subset(np.arange(len(self))[index])
+        if isinstance(index, list):
+            return self.dataset[self.indices[self._check_indices(index)].tolist()]
         return self.dataset[int(self.indices[self._check_index(index)])]
+
+
+class ConcatDataset(Dataset):
+    """Concatenates data sets; `a + b` does so for two. A slice is a Subset.
+
+    Args:
+        datasets: One or more data sets.
+
+    Attributes:
+        datasets: The argument, as a list.
+        cumulative_sizes: Cumulative number of examples.
+
+    Raises:
+        ValueError: If there are no data sets.
+    """
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset expected data sets to put together, got none; give it a list of at least one")
+        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.subset(np.arange(len(self))[index])
+        index, ends = self._check_index(index), self.cumulative_sizes
+        number = bisect.bisect_right(ends, index)
+        return self.datasets[number][index - ends[number - 1] if number else index]
 
 
 class ArrayDataset(Dataset):

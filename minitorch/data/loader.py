@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,11 +107,7 @@ class DataLoader:
         """The parts of the examples with these indices, as new arrays with one row per example."""
         if isinstance(self.dataset, ArrayDataset):
             return [array[chosen] for array in self.dataset.arrays]
-        examples = [self.dataset[int(index)] for index in chosen]
-        rows = [example if isinstance(example, tuple) else (example,) for example in examples]
-        if len({len(row) for row in rows}) != 1:
-            raise ValueError(f"DataLoader expected examples with the same number of parts, got {sorted({len(row) for row in rows})}")
-        return [_stack(column) for column in zip(*rows, strict=True)]
+        return stack_examples([self.dataset[int(index)] for index in chosen])
 
     def _cast(self, array: np.ndarray) -> np.ndarray:
         """Cast a floating-point array to the dtype of the tensors."""
@@ -127,6 +123,14 @@ def _check_integer(value: Any, name: str, least: int) -> int:
     if found < least:
         raise ValueError(f"DataLoader expected {name} >= {least}, got {value}")
     return found
+
+
+def stack_examples(examples: Sequence[Any]) -> list[np.ndarray]:
+    """The parts of examples, as arrays with one row per example."""
+    rows = [example if isinstance(example, tuple) else (example,) for example in examples]
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError(f"DataLoader expected examples with the same number of parts, got {sorted({len(row) for row in rows})}")
+    return [_stack(column) for column in zip(*rows, strict=True)]
 
 
 def _stack(values: tuple[Any, ...]) -> np.ndarray:

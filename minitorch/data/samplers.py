@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import zlib
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
 
+from minitorch.data.random_streams import check_integer, check_seed, random_stream
 from minitorch.distributed.group import current_group
 from minitorch.tensor import Tensor
-from minitorch.tensor import generator as default_generator
-
-
-def check_integer(value: Any, name: str, least: int, error: type[Exception] = TypeError) -> int:
-    """Validate an integer with a lower bound.
-
-    Args:
-        value: The value to check.
-        name: Beginning of the message, such as "RandomSampler expected seed".
-        least: Minimum.
-        error: Class of the error if the value is not an integer.
-
-    Raises:
-        TypeError: If the value is not an integer, or the error that is given.
-        ValueError: If it is less than the minimum.
-    """
-    try:
-        found = operator.index(value)
-    except TypeError:
-        found = None
-    if found is None or isinstance(value, (bool, np.bool_)):
-        raise error(f"{name} as a whole number, got {value!r}; leave it out, or give one of at least {least}")
-    if found < least:
-        raise ValueError(f"{name} >= {least}, got {found}; give a larger one")
-    return found
 
 
 class Sampler:
@@ -44,9 +19,6 @@ class Sampler:
 
     A random order comes from a generator, and is another one in every iteration. With a seed it depends only on the seed and the epoch:
     iterating twice gives the same order until `set_epoch` changes the epoch, as a DataLoader does at the beginning of each epoch.
-
-    Args:
-        data_source: Not used.
 
     Attributes:
         epoch: Epoch of the next iteration; 0 at first.
@@ -108,16 +80,11 @@ class _RandomSampler(Sampler):
     """Base of samplers with a random order, from a generator or a seed."""
 
     def __init__(self, generator: Any, seed: int | None) -> None:
-        name = type(self).__name__
-        if generator is not None and seed is not None:
-            raise ValueError(f"{name} expected generator or seed, got both; a seed makes a generator for every epoch")
-        if isinstance(generator, (int, np.integer)):
-            raise TypeError(f"{name} expected a Generator, got {generator!r}; pass seed={generator}")
-        self.generator, self.seed = generator, None if seed is None else check_integer(seed, f"{name} expected seed", 0)
+        self.generator, self.seed = generator, check_seed(generator, seed, type(self).__name__)
 
     def _stream(self) -> np.random.Generator:
         """NumPy's generator of the next iteration."""
-        return random_stream(self.generator) if self.seed is None else np.random.default_rng([self.seed, self.epoch])
+        return random_stream(self.generator, None if self.seed is None else [self.seed, self.epoch])
 
 
 class RandomSampler(_RandomSampler):
@@ -345,11 +312,6 @@ class BatchSampler(Sampler):
         """Set the epoch of the next iteration, also of the wrapped sampler."""
         super().set_epoch(epoch)
         set_sampler_epoch(self.sampler, self.epoch)
-
-
-def random_stream(generator: Any) -> np.random.Generator:
-    """NumPy's generator of a Generator; the one that `manual_seed` seeds if there is none."""
-    return default_generator if generator is None else generator.numpy
 
 
 def check_repeatable(sampler: Any) -> None:

@@ -165,7 +165,7 @@ def test_a_loader_does_all_of_them_and_alike_in_every_run():
     steps = [ToTensor(), RandomCrop(6, 1), RandomHorizontalFlip(), Normalize([0.5] * 3, [0.25] * 3), Reshape(-1)]
 
     def epochs(**options):
-        loader = DataLoader(data, 16, transform=Compose(steps), dtype="float32", **options)
+        loader = DataLoader(data, 16, transform=Compose(steps), dtype="float32", seed=0, **options)
         return [[(x.to_numpy().tolist(), y.to_numpy().tolist()) for x, y in loader] for _ in range(2)]
 
     first, second = epochs()

@@ -1,4 +1,4 @@
-"""Data sets of tensors, several as one, and one in parts."""
+"""Data sets of tensors, several as one, streams, and one in parts."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch.data import ConcatDataset, DataLoader, Dataset, Digits, ImageDataset, Subset, TensorDataset, random_split
+import minitorch.torch as torch
+from minitorch.data import (
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    Digits,
+    ImageDataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from tests.errors import raises
 from tests.nn.checks import refuses
 
@@ -37,10 +49,14 @@ def test_an_example_of_tensors_is_a_tuple_of_tensors(backend):
     assert (row.to_numpy().tolist(), label, type(label), row.backend) == ([3, 4], 8, int, backend)
     assert data[-1][1] == 9
     assert data.tensors[0] is x
-    part = data[::2]
-    assert isinstance(part, TensorDataset)
-    assert part.tensors[0].to_numpy().tolist() == [[1, 2], [5, 6]]
-    assert part.tensors[0].backend is backend
+    rows, labels = data[::2]
+    assert (rows.to_numpy().tolist(), labels.to_numpy().tolist(), rows.backend) == ([[1, 2], [5, 6]], [7, 9], backend)
+
+
+def test_examples_of_pytorch_s_tensors_are_its_tensors():
+    row, label = TensorDataset(torch.ones(2, 3), torch.arange(2))[1]
+    assert isinstance(label, torch.Tensor)
+    assert (row.shape, label.shape, label.item()) == ((3,), (), 1)
 
 
 def test_tensors_are_dealt_in_batches():
@@ -62,11 +78,13 @@ def test_tensors_of_narrow_numbers_are_dealt_too(dtype):
         assert (x.dtype.name, x.item()) == (dtype, 1.5)
 
 
-def test_gradients_do_not_reach_the_tensors_of_a_batch():
+def test_gradients_reach_the_tensors_of_a_batch_unless_it_is_cast():
     x = minitorch.tensor([[1.0], [2.0]], requires_grad=True)
     ((batch,),) = DataLoader(TensorDataset(x), batch_size=2)
+    batch.sum().backward()
+    assert x.grad.to_numpy().tolist() == [[1], [1]]
+    ((batch,),) = DataLoader(TensorDataset(x), batch_size=2, dtype="float64")
     assert not batch.requires_grad
-    assert TensorDataset(x)[0][0].requires_grad, "an example by itself is indexed as one does by hand"
 
 
 # Several as one
@@ -84,6 +102,44 @@ def test_the_examples_of_one_set_follow_those_of_another():
         data[5]
 
 
+def test_anything_with_a_length_is_joined_and_divided():
+    both = ConcatDataset([[5, 6], range(3)])
+    assert list(both) == [5, 6, 0, 1, 2]
+    assert list(Squares(0, 2) + both) == [(0, 0), (1, 1), 5, 6, 0, 1, 2]
+    assert list(Subset("abc", [2, -3])) == ["c", "a"]
+    parts = random_split(range(10), [0.7, 0.3], generator=torch.Generator().manual_seed(0))
+    assert [len(part) for part in parts] == [7, 3]
+    assert sorted(x for part in parts for x in part) == list(range(10))
+    again = random_split(range(10), [7, 3], torch.Generator().manual_seed(0))
+    assert [list(part) for part in again] == [list(part) for part in parts]
+
+
+def test_a_list_of_indices_is_passed_on_by_a_subset():
+    (x,) = Subset(TensorDataset(torch.arange(5)), [4, 2, 0])[[2, 0]]
+    assert x.tolist() == [0, 4]
+
+
+class Count(IterableDataset):
+    """A stream of 0 to 2."""
+
+    def __iter__(self):
+        return iter(range(3))
+
+
+def test_streams_follow_one_another():
+    assert list(Count() + Count()) == list(ChainDataset([Count(), Count()])) == [0, 1, 2, 0, 1, 2]
+    assert len(ChainDataset([[1], [2, 3]])) == 3
+    with raises(TypeError, "Count has no length; define __len__(self) in the subclass"):
+        len(Count() + Count())
+    with raises(NotImplementedError, "IterableDataset has no examples; define __iter__(self) in the subclass"):
+        iter(IterableDataset())
+
+
+def test_the_data_sets_of_both_packages_are_the_same():
+    for name in ("Dataset", "TensorDataset", "Subset", "ConcatDataset", "IterableDataset", "ChainDataset", "random_split"):
+        assert getattr(torch.utils.data, name) is getattr(torch.utils.data.dataset, name) is getattr(minitorch.data, name)
+
+
 # Parts
 
 
@@ -94,15 +150,15 @@ def test_the_examples_of_one_set_follow_those_of_another():
 @example(sizes=[1, 0], seed=0)
 def test_parts_of_given_lengths_have_every_example_once(sizes, seed):
     data = Squares(0, sum(sizes))
-    parts = random_split(data, sizes, seed)
+    parts = random_split(data, sizes, seed=seed)
     assert [len(part) for part in parts] == sizes
     assert sorted(part[index] for part in parts for index in range(len(part))) == [(i, i * i) for i in range(sum(sizes))]
-    again = random_split(data, sizes, seed)
+    again = random_split(data, sizes, seed=seed)
     assert [[part[i] for i in range(len(part))] for part in parts] == [[part[i] for i in range(len(part))] for part in again]
 
 
 def test_parts_are_drawn_by_chance():
-    first, second = ([part[i][0] for i in range(30)] for seed in (0, 1) for part in random_split(Squares(0, 30), [30], seed))
+    first, second = ([part[i][0] for i in range(30)] for seed in (0, 1) for part in random_split(Squares(0, 30), [30], seed=seed))
     assert first != second
     assert list(range(30)) not in (first, second)
 
@@ -143,12 +199,13 @@ def test_lengths_that_do_not_add_up_are_refused(lengths):
 
 def test_what_is_no_data_set_is_refused():
     refuses(TypeError, "… expected tensors, got ndarray; of arrays make an ArrayDataset", TensorDataset, np.zeros(2))
-    message = "ArrayDataset expected arrays of equal length, one row per example, got shapes (2,), (3,)"
-    refuses(ValueError, message, TensorDataset, minitorch.zeros((2,)), minitorch.zeros((3,)))
+    for tensors, shapes in [([2, 3], "(2,), (3,)"), ([], "none")]:
+        refuses(ValueError, f"… expected tensors of equal length, got shapes {shapes}", TensorDataset, *map(torch.ones, tensors))
+    refuses(ValueError, "… expected tensors of equal length, got shapes ()", TensorDataset, torch.ones(()))
     refuses(ValueError, "… expected data sets to put together, got none; give it a list of at least one", ConcatDataset, [])
-    refuses(TypeError, "… expected a Dataset, got list; of arrays make an ArrayDataset", ConcatDataset, [Squares(0, 1), [1, 2]])
-    refuses(TypeError, "… expected a Dataset, got list; of arrays make an ArrayDataset", random_split, [1, 2], [1, 1])
     refuses(ValueError, "… expected seed >= 0, got -1; give a larger one", random_split, Squares(0, 1), [1], seed=-1)
+    refuses(TypeError, "… expected a Generator, got 3; pass seed=3", random_split, Squares(0, 1), [1], 3)
+    refuses(ValueError, "… expected generator or seed, got both; leave one out", random_split, [0], [1], torch.Generator(), seed=0)
 
 
 def test_parts_of_images_are_images_and_a_subset_can_be_made_by_name():
@@ -162,8 +219,8 @@ def test_parts_of_images_are_images_and_a_subset_can_be_made_by_name():
 
 @pytest.mark.filterwarnings("ignore:random_split leaves", "ignore:Length of split")
 def test_lengths_are_pytorchs():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    pytorch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for count in (7, 10, 101):
         for fractions in ([0.5, 0.5], [0.7, 0.2, 0.1], [0.26, 0.24, 0.5]):
             ours = [len(part) for part in random_split(Squares(0, count), fractions)]
-            assert ours == [len(part) for part in torch.utils.data.random_split(range(count), fractions)]
+            assert ours == [len(part) for part in pytorch.utils.data.random_split(range(count), fractions)]

@@ -103,7 +103,7 @@ LABELS = "TextDataset expected a label for each of 2 sentences, got shape (1,)"
         (ValueError, lambda: ArrayDataset(np.float64(1)), LENGTHS.format("()")),
         (ValueError, lambda: ArrayDataset(), LENGTHS.format("none")),
         *[(TypeError, lambda x=x: ArrayDataset(np.zeros(2, x)), DTYPE.format(x)) for x in ("complex128", "<U2", "object")],
-        (NotImplementedError, lambda: len(Dataset()), "Dataset has no length; define __len__(self) in the subclass"),
+        (TypeError, lambda: len(Dataset()), "Dataset has no length; define __len__(self) in the subclass"),
         (NotImplementedError, lambda: Dataset()[0], "Dataset has no examples; define __getitem__(self, index) in the subclass"),
         (ValueError, lambda: TextDataset(["good", "bad"], [1], ["negative", "positive"]), LABELS),
     ],

@@ -246,7 +246,7 @@ WEIGHT = "WeightedRandomSampler expected weights >= 0, got {} at 1; an example t
 TABLE = "WeightedRandomSampler expected a weight for each example, shape (N,), got (1, 2); flatten them"
 RANK = "DistributedSampler expected a rank from 0 to 2, got {}; ranks count from 0"
 EMPTY = "{} expected examples to {}, got none; give it a data set that is not empty"
-BOTH = "RandomSampler expected generator or seed, got both; a seed makes a generator for every epoch"
+BOTH = "RandomSampler expected generator or seed, got both; leave one out"
 WEIGHTS = "WeightedRandomSampler expected at least {} weights > 0, got {}; draw with replacement=True, or fewer with num_samples"
 
 

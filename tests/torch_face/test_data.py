@@ -10,14 +10,11 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch.utils.data import (
-    ConcatDataset,
     DataLoader,
     Dataset,
     IterableDataset,
-    Subset,
     TensorDataset,
     default_collate,
-    random_split,
 )
 
 NUMBERS = TensorDataset(torch.arange(10).float(), torch.arange(10) * 2)
@@ -115,34 +112,3 @@ def test_an_error_of_a_worker_is_raised_in_the_loop() -> None:
 
     with pytest.raises(LookupError, match="no example 0"):
         list(DataLoader(Broken(), num_workers=2))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"shuffle": True, "sampler": [0]}, "DataLoader expected a sampler or shuffle, got both"),
-        ({"batch_size": 2, "batch_sampler": [[0]]}, "DataLoader expected batch_sampler alone, got batch_size"),
-        ({"batch_size": 0}, "BatchSampler expected batch_size >= 1, got 0"),
-        ({"num_workers": -1}, "DataLoader expected num_workers of at least 0, got -1"),
-        ({"prefetch_factor": 2}, "DataLoader expected num_workers above 0 for a prefetch_factor, got 0"),
-    ],
-)
-def test_arguments_that_exclude_each_other_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DataLoader(NUMBERS, **options)
-
-
-def test_data_sets_are_joined_and_divided() -> None:
-    both = ConcatDataset([NUMBERS, Subset(NUMBERS, [3, 1])])
-    assert len(both) == 12
-    assert both[10][0].item() == 3
-    assert both[-1][1].item() == 2
-    assert len(NUMBERS + NUMBERS) == 20
-    parts = random_split(range(10), [0.7, 0.3], generator=torch.Generator().manual_seed(0))
-    assert [len(part) for part in parts] == [7, 3]
-    assert sorted(x for part in parts for x in part) == list(range(10))
-    assert [len(part) for part in random_split(NUMBERS, [4, 6])] == [4, 6]
-    with pytest.raises(ValueError, match="random_split expected lengths that add up to"):
-        random_split(NUMBERS, [1, 2])
-    with pytest.raises(ValueError, match="TensorDataset expected tensors of equal length, got 2, 3"):
-        TensorDataset(torch.ones(2), torch.ones(3))

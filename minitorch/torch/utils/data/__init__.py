@@ -10,7 +10,7 @@ from minitorch.torch.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from minitorch.torch.utils.data.dataloader import DataLoader, default_collate
+from minitorch.torch.utils.data.dataloader import DataLoader, default_collate, default_convert
 
 __all__ = [
     "BatchSampler",
@@ -27,5 +27,6 @@ __all__ = [
     "TensorDataset",
     "WeightedRandomSampler",
     "default_collate",
+    "default_convert",
     "random_split",
 ]
