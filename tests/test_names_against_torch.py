@@ -200,6 +200,13 @@ def pairs(lib, d):
     return d.TensorDataset(lib.tensor(ARRAY.reshape(6, 4)), lib.arange(6))
 
 
+def stream(d):
+    """A stream of 0 to 4."""
+    return type("Count", (d.IterableDataset,), {"__iter__": lambda self: iter(range(5))})()
+
+
+NESTED = [({"a": 1.5, "b": np.ones(2)}, "x"), ({"a": 2.5, "b": np.zeros(2)}, "y")]
+
 DATA = [
     ("data.SequentialSampler", lambda lib, d: list(d.SequentialSampler(range(4)))),
     ("data.BatchSampler", lambda lib, d: [list(d.BatchSampler(d.SequentialSampler(range(7)), 3, drop)) for drop in (False, True)]),
@@ -210,6 +217,11 @@ DATA = [
     ("data.ConcatDataset", lambda lib, d: d.ConcatDataset([pairs(lib, d)] * 2)[-5]),
     ("data.DataLoader", lambda lib, d: [list(batch) for batch in d.DataLoader(pairs(lib, d), batch_size=4)]),
     ("data.DataLoader", lambda lib, d: [list(batch) for batch in d.DataLoader(pairs(lib, d), batch_size=4, drop_last=True)]),
+    ("data.IterableDataset", lambda lib, d: list(d.DataLoader(stream(d), batch_size=2))),
+    ("data.ChainDataset", lambda lib, d: list(stream(d) + stream(d))),
+    ("data.ChainDataset", lambda lib, d: list(d.DataLoader(d.ChainDataset([stream(d), stream(d)]), batch_size=3, drop_last=True))),
+    ("data.default_collate", lambda lib, d: [(list(made), *made.values(), words) for made, words in [d.default_collate(NESTED)]]),
+    ("data.default_convert", lambda lib, d: [(list(made), *made.values(), word) for made, word in d.default_convert(NESTED)]),
     ("data.RandomSampler", lambda lib, d: sorted(d.RandomSampler(range(9)))),
     ("data.SubsetRandomSampler", lambda lib, d: sorted(d.SubsetRandomSampler([5, 2, 9]))),
     ("data.WeightedRandomSampler", lambda lib, d: set(d.WeightedRandomSampler([0.0, 1.0, 0.0, 3.0], 60))),
