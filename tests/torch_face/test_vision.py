@@ -209,10 +209,11 @@ def test_channels_are_normalized() -> None:
         F.normalize(x, [0, 1], [1])
 
 
-def test_a_tensor_of_another_backend_stays_there() -> None:
-    x = as_torch(minitorch.tensor([[[1.0, 2.0]]], backend=minitorch.SimpleBackend))
+@pytest.mark.parametrize("backend", [minitorch.SimpleBackend, minitorch.FastBackend], ids=["simple", "fast"])
+def test_a_tensor_is_normalized_on_its_backend(backend: minitorch.TensorBackend) -> None:
+    x = as_torch(minitorch.tensor([[[1.0, 2.0]]], backend=backend))
     assert F.normalize(x, [1.0], [2.0]).tolist() == [[[0.0, 0.5]]]
-    assert F.normalize(x, [1.0], [2.0], inplace=True).backend is minitorch.SimpleBackend
+    assert F.normalize(x, [1.0], [2.0], inplace=True).backend is backend
 
 
 # Geometry
