@@ -17,6 +17,11 @@ class Dataset:
     """A fixed number of examples: a subclass defines `__len__` and `__getitem__(index)`, which returns a tuple such as (image, label)."""
 
     def __len__(self) -> int:
+        """The number of examples.
+
+        Raises:
+            TypeError: If the subclass does not define it.
+        """
         raise TypeError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
 
     def __getitem__(self, index: Any) -> Any:

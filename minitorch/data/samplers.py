@@ -36,6 +36,11 @@ class Sampler:
         raise NotImplementedError(f"{type(self).__name__} gives no numbers; define __iter__(self) in the subclass")
 
     def __len__(self) -> int:
+        """The number of indices.
+
+        Raises:
+            TypeError: If the subclass does not define it.
+        """
         raise TypeError(f"{type(self).__name__} has no length; define __len__(self) in the subclass")
 
     def __repr__(self) -> str:

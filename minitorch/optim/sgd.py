@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, zero_state
+from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, value_of, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
 
 MOMENTUM = Setting("momentum >= 0", "try 0.9")
@@ -20,7 +20,7 @@ class SGD(Optimizer):
 
     Args:
         params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
-        lr: Learning rate; not negative.
+        lr: Learning rate; not negative. Left out: 1.0 for Parameters that hold a value, as published, and 1e-3 for Tensors, as in PyTorch.
         momentum: Decay rate of the velocity; not negative, and below 1 to converge.
         dampening: Reduction of the gradient's weight in the velocity.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
@@ -49,7 +49,7 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Any,
-        lr: float = 1.0,
+        lr: float | None = None,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
@@ -63,6 +63,11 @@ class SGD(Optimizer):
         own = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
         how: dict[str, Any] = {"maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused}
         super().__init__(params, own | how)
+
+    def _validate_settings(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        if group["lr"] is None:
+            self.defaults["lr"] = 1.0 if any(value_of(x) is not x for x in group["params"]) else 1e-3
+        return super()._validate_settings({**group, "lr": self.defaults["lr"]} if group["lr"] is None else group)
 
     def check(self, settings: dict[str, Any]) -> None:
         """See `Optimizer.check`."""

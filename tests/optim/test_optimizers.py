@@ -36,6 +36,13 @@ def test_a_step_goes_against_the_derivative(settings, steps, value):
     assert p.value.data == value
 
 
+def test_the_rate_that_is_left_out_is_the_published_one_or_pytorchs():
+    held, itself = Parameter(tensor([1.0])), torch_names.nn.Parameter(torch_names.ones(1))
+    assert [SGD([p]).lr for p in (held, itself)] == [1.0, 1e-3]
+    assert torch_optim.SGD([itself]).defaults["lr"] == 1e-3
+    assert [SGD([p], lr=0.5).lr for p in (held, itself)] == [0.5, 0.5]
+
+
 def test_a_parameter_without_a_derivative_stays():
     p, q = parameter(3.0), parameter(3.0, derivative=0.0)
     before = p.value
