@@ -306,7 +306,8 @@ class Upsample(Module):
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
         super().__init__()
-        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, align_corners
+        factor = tuple(map(float, scale_factor)) if isinstance(scale_factor, (tuple, list)) else scale_factor and float(scale_factor)
+        self.size, self.scale_factor, self.mode, self.align_corners = size, factor, mode, align_corners
 
     def extra_repr(self) -> str:
         """The size or the factor, and the mode."""

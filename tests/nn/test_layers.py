@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, IndexingError, float32, get_default_dtype, manual_seed, tensor
-from minitorch.nn import AdaptiveAvgPool2d, AvgPool2d, Conv1d, Conv2d, Dropout, Embedding, Flatten, Linear, MaxPool2d, ReLU, Sequential
+from minitorch.nn import (
+    AdaptiveAvgPool2d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    Linear,
+    MaxPool2d,
+    ReLU,
+    Sequential,
+    Upsample,
+)
 from tests.nn.checks import refuses
 
 
@@ -156,3 +169,9 @@ def test_layers_refuse_invalid_settings_at_construction():
     refuses(TypeError, "linear expected a Tensor as input, got list; make one with tensor(...)", Linear(2, 1), [1.0, 2.0])
     message = "conv2d expected a Tensor as input, got ndarray; make one with tensor(...)"
     refuses(TypeError, message, Conv2d(1, 1, 1), np.zeros((1, 1, 2, 2)))
+
+
+def test_upsample_shows_its_factors_as_floats():
+    assert repr(Upsample(scale_factor=2)) == "Upsample(scale_factor=2.0, mode='nearest')"
+    assert repr(Upsample(scale_factor=(2, 3), mode="bilinear")) == "Upsample(scale_factor=(2.0, 3.0), mode='bilinear')"
+    assert repr(Upsample(5)) == "Upsample(size=5, mode='nearest')"

@@ -237,19 +237,7 @@ class ConvTranspose2d(_ConvTranspose, adapt(engine.ConvTranspose2d)):
     dims = 2
 
 
-class Upsample(adapt(engine.Upsample)):
-    """Resize sequences or images; see `functional.interpolate`.
-
-    Args:
-        size: Size of the output.
-        scale_factor: Factor of the size instead.
-        mode: "nearest", "linear", "bilinear", "bicubic" or "area".
-        align_corners: Whether the outermost elements keep their place.
-    """
-
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
-        factor = tuple(map(float, scale_factor)) if isinstance(scale_factor, (tuple, list)) else scale_factor and float(scale_factor)
-        super().__init__(size, factor, mode, align_corners)
+Upsample = adapt(engine.Upsample)
 
 
 class UpsamplingNearest2d(Upsample):
