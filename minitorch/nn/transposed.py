@@ -67,7 +67,7 @@ def conv_transpose2d(
     """Transposed convolution of images: every element of input adds the kernel, times itself, to the output.
 
     Args:
-        input: Images, shape (B, C, H, W).
+        input: Images, shape (B, C, H, W), or a single one, shape (C, H, W).
         weight: Shape (C, O / groups, KH, KW).
         bias: Shape (O,).
         stride: Step between the kernels in the output; an int, or a pair for rows and columns.
@@ -96,7 +96,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Transposed convolution of sequences (B, C, W) with weight (C, O / groups, K); see `conv_transpose2d`.
+    """Transposed convolution of sequences (B, C, W), or of one (C, W), with weight (C, O / groups, K); see `conv_transpose2d`.
 
     Raises:
         TypeError: If input is not a floating-point Tensor, or an option is not an integer.
@@ -118,8 +118,10 @@ def _transposed(
     dilation: Any,
 ) -> Tensor:
     """Check the arguments and apply the transposed convolution."""
+    if check_float_tensor(op, input).dims == dims + 1:
+        return _transposed(op, dims, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
     axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
-    if check_float_tensor(op, input).dims != dims + 2 or weight.dims != dims + 2 or input.shape[1] != weight.shape[0]:
+    if input.dims != dims + 2 or weight.dims != dims + 2 or input.shape[1] != weight.shape[0]:
         raise ValueError(
             f"{op} expected an input of shape (B, C, {axes}) and a weight of shape (C, O / groups, {kernel}), "
             f"got {input.shape} and {weight.shape}"

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from minitorch import FastBackend, SimpleOps, TensorBackend, from_numpy, zeros
+from minitorch import FastBackend, SimpleOps, TensorBackend, from_numpy, tensor, zeros
 from minitorch.core import kernel
 from minitorch.fast_conv import Conv1dFun, Conv2dFun
 from minitorch.kernels import conv_matmul as conv_products
 from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
-from minitorch.nn.transposed import conv_transpose1d
+from minitorch.nn.transposed import conv_transpose1d, conv_transpose2d
 from tests.errors import raises
 from tests.marks import needs_compiler
 
@@ -319,3 +319,10 @@ STRIDE = 'a stride of 1 with padding="same", got (2, 2); give padding as a numbe
 def test_invalid_settings_are_named(settings, error, message):
     with raises(error, f"conv2d expected {message}"):
         conv2d(zeros((1, 2, 5, 5)), zeros((3, 2, 3, 3)), **settings)
+
+
+def test_a_transposed_convolution_takes_a_single_input_without_a_batch():
+    x, w = tensor([[1.0, 2.0]]), tensor([[[1.0, 10.0, 100.0]]])
+    assert conv_transpose1d(x, w, stride=2).tolist() == [[1, 10, 102, 20, 200]]
+    image = conv_transpose2d(x.view(1, 1, 2), w.view(1, 1, 1, 3), stride=2)
+    assert image.tolist() == [[[1, 10, 102, 20, 200]]]

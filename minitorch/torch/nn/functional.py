@@ -234,7 +234,7 @@ def _batched(fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Engine
 
 
 conv1d, conv2d = lift(_batched(engine.conv1d, 3)), lift(_batched(engine.conv2d, 4))
-conv_transpose1d, conv_transpose2d = lift(_batched(engine.conv_transpose1d, 3)), lift(_batched(engine.conv_transpose2d, 4))
+conv_transpose1d, conv_transpose2d = lift(engine.conv_transpose1d), lift(engine.conv_transpose2d)
 unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
 pixel_shuffle, pixel_unshuffle, channel_shuffle = map(lift, (engine.pixel_shuffle, engine.pixel_unshuffle, engine.channel_shuffle))
 
