@@ -130,7 +130,7 @@ def class_results(submission: Path, tmp_path_factory: pytest.TempPathFactory) ->
     for name, (task, answer) in CHANGED.items():
         change(submission, submissions / f"{name}.zip", task, answer)
     done = staff("grade", str(submissions), "--out", str(folder / "out"), "--task", "0", "--task", "1", "--seed", "1")
-    assert (done.returncode, done.stdout.count("refused: eve") + done.stderr.count("refused: eve")) == (1, 1), done.stderr  # a refusal is loud
+    assert (done.returncode, (done.stdout + done.stderr).count("refused: eve")) == (1, 1), done.stderr  # a refusal is loud
     found = [read_result(path) for path in sorted((folder / "out" / "results").glob("*.json"))]
     return folder / "out", {result.submission: result for result in found}
 
