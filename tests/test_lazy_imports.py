@@ -89,10 +89,10 @@ PROGRAMS = {
         assert "bfloat16" not in dir(minitorch), "help(minitorch) would fail where ml_dtypes is missing"
     """,
     "the name of a module and an object is the object after any import": """
-        import minitorch.tensor, minitorch.datasets, minitorch.nn, minitorch.nn.linear, minitorch.data
+        import minitorch.tensor, minitorch.datasets, minitorch.nn, minitorch.nn.linears, minitorch.data
         assert minitorch.tensor([1.0]).item() == 1.0
         assert "Simple" in minitorch.datasets
-        assert minitorch.nn.linear.__module__ == "minitorch.nn.linear"
+        assert minitorch.nn.linear.__module__ == "minitorch.nn.linears"
     """,
     "gradients of gradients need no other import": """
         import minitorch

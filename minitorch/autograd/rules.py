@@ -35,8 +35,8 @@ from minitorch.core.creation import cat, stack
 from minitorch.core.dtypes import promote_to_float
 from minitorch.core.math_functions import ExactLog, MaskedSelect
 from minitorch.nn.convolution import Convolution, input_gradient, weight_gradient
-from minitorch.nn.embedding import Lookup
-from minitorch.nn.linear import BiasReLU
+from minitorch.nn.embeddings import Lookup
+from minitorch.nn.linears import BiasReLU
 from minitorch.nn.padding import ConstantPad
 from minitorch.nn.resizing import Fold2d, Unfold2d
 from minitorch.operators import EPS

@@ -14,16 +14,14 @@ from minitorch.nn.containers import Sequential
 from minitorch.nn.convolution import Conv2d
 from minitorch.nn.init import constant_, kaiming_normal_
 from minitorch.nn.layers import Flatten
-from minitorch.nn.linear import Linear
+from minitorch.nn.linears import Linear
 from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import BatchNorm2d
 from minitorch.nn.pooling import AdaptiveAvgPool2d, MaxPool2d
-from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -96,7 +94,7 @@ class ResNet(Module):
         layers: Number of blocks in each of the four layers.
         num_classes: Size of the output.
         in_channels: Channels of the images.
-        backend: Backend of the weights.
+        device: Where the weights are stored.
         dtype: Dtype of the weights; None for the default dtype.
 
     Source: He et al. 2015, arXiv:1512.03385, table 1.
@@ -108,11 +106,11 @@ class ResNet(Module):
         layers: Sequence[int],
         num_classes: int = 1000,
         in_channels: int = 3,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        on = {"backend": backend, "dtype": dtype}
+        on = {"device": device, "dtype": dtype}
         self.conv1 = Conv2d(in_channels, 64, 7, 2, 3, bias=False, **on)
         self.bn1 = BatchNorm2d(64, **on)
         self.relu = ReLU()

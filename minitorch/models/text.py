@@ -11,21 +11,19 @@ from minitorch.core.context import no_grad
 from minitorch.core.creation import arange, cat
 from minitorch.nn.containers import ModuleList
 from minitorch.nn.convolution import Conv1d
-from minitorch.nn.embedding import Embedding
+from minitorch.nn.dropouts import Dropout
+from minitorch.nn.embeddings import Embedding
 from minitorch.nn.init import normal_, zeros_
-from minitorch.nn.layers import Dropout
-from minitorch.nn.linear import Linear
+from minitorch.nn.linears import Linear
 from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import LayerNorm
-from minitorch.nn.sizes import positive_ints
 from minitorch.nn.transformer import TransformerBlock
+from minitorch.ops.checks import positive_ints
 from minitorch.tensor import generator, tensor
-from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -40,7 +38,7 @@ class SentimentCNN(Module):
         dropout: Probability of dropping a feature in training.
         num_classes: Size of the output.
         padding_idx: Number of the padding word.
-        backend: Backend of the weights.
+        device: Where the weights are stored.
         dtype: Dtype of the weights; None for the default dtype.
 
     Source: Kim 2014, arXiv:1408.5882.
@@ -55,11 +53,11 @@ class SentimentCNN(Module):
         dropout: float = 0.5,
         num_classes: int = 2,
         padding_idx: int | None = 0,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        on = {"backend": backend, "dtype": dtype}
+        on = {"device": device, "dtype": dtype}
         self.embedding = Embedding(num_embeddings, embedding_dim, padding_idx, **on)
         self.convolutions = ModuleList([Conv1d(embedding_dim, maps, width, padding=width // 2, **on) for width in widths])
         self.dropout = Dropout(dropout)
@@ -85,7 +83,7 @@ class GPT(Module):
         heads: Number of attention heads in each block.
         width: Size of a token embedding.
         dropout: Dropout probability.
-        backend: Backend of the weights.
+        device: Where the weights are stored.
         dtype: Dtype of the weights; None for the default dtype.
 
     Raises:
@@ -102,12 +100,12 @@ class GPT(Module):
         heads: int = 4,
         width: int = 64,
         dropout: float = 0.0,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         positive_ints((vocabulary, context, layers, heads, width), "GPT", "vocabulary, context, layers, heads and width")
-        on = {"backend": backend, "dtype": dtype}
+        on = {"device": device, "dtype": dtype}
         self.context = context
         self.tokens, self.positions = Embedding(vocabulary, width, **on), Embedding(context, width, **on)
         self.dropout = Dropout(dropout)
@@ -158,7 +156,7 @@ class GPT(Module):
             raise ValueError(f"generate expected a prompt and a temperature >= 0, got {len(tokens)} tokens and {temperature}")
         if count < 0:
             raise ValueError(f"generate expected count >= 0, got {count}")
-        text, training, backend = list(tokens), self.training, self.head.weight.value.backend
+        text, training, backend = list(tokens), self.training, self.head.weight.backend
         self.eval()
         try:
             with no_grad():

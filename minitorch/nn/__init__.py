@@ -6,33 +6,35 @@
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 6 - After the course
-from minitorch.nn.module import Module, Parameter
+from minitorch.nn.module import Module
+from minitorch.nn.parameter import Parameter
 from minitorch.nn import init as init
-from minitorch.nn import sizes as sizes
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy
 from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
 from minitorch.nn.losses import l1_loss, mse_loss, nll_loss, smooth_l1_loss
-from minitorch.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
-from minitorch.nn.activations import gelu, leaky_relu, relu, sigmoid, silu, tanh
+from minitorch.nn.activations import (
+    CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish, PReLU, ReLU, ReLU6,
+    RReLU, Sigmoid, SiLU, Softmax, Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
+)  # fmt: skip
+from minitorch.nn.activations import (
+    celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, prelu, relu, relu6, rrelu, selu,
+    sigmoid, silu, softmin, softplus, softshrink, softsign, tanh, tanhshrink, threshold,
+)  # fmt: skip
 from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from minitorch.nn.pooling import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from minitorch.nn.embedding import Embedding, embedding
-from minitorch.nn.linear import Linear, bias_relu, linear
+from minitorch.nn.embeddings import Embedding, EmbeddingBag, embedding
+from minitorch.nn.linears import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
-from minitorch.nn.layers import Dropout, Flatten
+from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from minitorch.nn.layers import Flatten, Identity, Unflatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
-from minitorch.nn.hard_activations import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, ReLU6, Softshrink, Threshold
-from minitorch.nn.hard_activations import hardshrink, hardsigmoid, hardswish, hardtanh, relu6, softshrink, threshold
-from minitorch.nn.smooth_activations import CELU, ELU, SELU, LogSigmoid, Mish, Softplus, Softsign, Tanhshrink
-from minitorch.nn.smooth_activations import celu, elu, logsigmoid, mish, selu, softplus, softsign, tanhshrink
-from minitorch.nn.further_activations import GLU, PReLU, RReLU, Softmin, glu, prelu, rrelu, softmin
 from minitorch.nn.distances import Bilinear, CosineSimilarity, PairwiseDistance
 from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairwise_distance
 from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss
@@ -57,9 +59,8 @@ from minitorch.nn import parallel as parallel
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
-from minitorch.nn.channels import Dropout1d, Dropout2d, Identity, InstanceNorm1d, InstanceNorm2d, Unflatten
-from minitorch.nn.channels import AlphaDropout, ChannelShuffle, LocalResponseNorm
-from minitorch.nn.channels import alpha_dropout, channel_shuffle, feature_dropout, instance_norm, local_response_norm
+from minitorch.nn.channels import ChannelShuffle, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm
+from minitorch.nn.channels import channel_shuffle, instance_norm, local_response_norm
 from minitorch.nn.encoder import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
@@ -176,7 +177,6 @@ __all__ = [
     "ZeroPad2d",
     "adaptive_avg_pool2d",
     "adaptive_max_pool2d",
-    "alpha_dropout",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",
@@ -199,7 +199,6 @@ __all__ = [
     "dropout",
     "elu",
     "embedding",
-    "feature_dropout",
     "fold",
     "gaussian_nll_loss",
     "gelu",

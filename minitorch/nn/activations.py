@@ -1,377 +1,130 @@
-"""Stage 6 - Activation functions, as functions and as layers."""
+"""Stage 6 - Activation layers, and the functions along a dimension: softmax, log_softmax and softmin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
 
-from minitorch.core.dtypes import float32, promote_to_float
-from minitorch.core.math_functions import MaskedSelect
-from minitorch.kernels import activations as kernels
-from minitorch.kernels.loop import accepts, flat
-from minitorch.nn.functional import logsoftmax, softmax
+from minitorch.core.creation import full
+from minitorch.core.dtypes import as_dtype
+from minitorch.nn.functional import logsoftmax
+from minitorch.nn.functional import softmax as softmax_along
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_float_tensor
-from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
-from minitorch.tensor_functions import Sigmoid as CourseSigmoid
+from minitorch.nn.options import layer, with_inplace
+from minitorch.nn.parameter import Parameter
+from minitorch.ops import activations, hard_activations, smooth_activations
+from minitorch.ops.activations import gelu, glu, prelu, sigmoid, tanh
+from minitorch.ops.checks import positive_ints
+from minitorch.ops.hard_activations import hardshrink, softshrink
+from minitorch.ops.smooth_activations import logsigmoid, softplus, softsign, tanhshrink
+from minitorch.tensor import Tensor
+from minitorch.torch.placement import placement
 
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
+REQUIRED: Any = inspect.Parameter.empty
 
 # Functions
 
-
-class ElementwiseActivation(Function):
-    """Base class of element-wise activations whose gradient is computed from the input in one pass.
-
-    Attributes:
-        fn: The scalar function.
-        derivative: Maps x and grad_output to the gradient with respect to x.
-    """
-
-    fn: ClassVar[kernels.Activation]
-    derivative: ClassVar[kernels.Derivative]
-
-    @classmethod
-    def forward(cls, ctx: Any, a: Tensor) -> Tensor:
-        ctx.save_for_backward(a)
-        return a.f.map(cls.fn, promote_to_float)(a)
-
-    @classmethod
-    def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
-        (a,) = ctx.saved_values
-        return a.f.zip(cls.derivative)(a, grad_output)
+relu, leaky_relu, silu = map(with_inplace, (activations.relu, activations.leaky_relu, activations.silu))
+rrelu = with_inplace(activations.rrelu)
+hardtanh, relu6, hardsigmoid = map(with_inplace, (hard_activations.hardtanh, hard_activations.relu6, hard_activations.hardsigmoid))
+hardswish, threshold = with_inplace(hard_activations.hardswish), with_inplace(hard_activations.threshold)
+elu, selu, celu = map(with_inplace, (smooth_activations.elu, smooth_activations.selu, smooth_activations.celu))
+mish = with_inplace(smooth_activations.mish)
 
 
-class Relu(ElementwiseActivation):
-    """max(x, 0); NaN stays NaN."""
-
-    fn, derivative = kernels.relu, kernels.relu_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return MaskedSelect.apply(a, ~(a.detach() <= 0))
+def _implicit_dim(op: str, dims: int) -> int:
+    """The dimension that softmax takes when none is given, with PyTorch's warning."""
+    warnings.warn(f"{op} without dim chooses one by the number of dimensions; name it: dim=-1", stacklevel=4)
+    return 0 if dims in (0, 1, 3) else 1
 
 
-class Silu(ElementwiseActivation):
-    """x · sigmoid(x)."""
-
-    fn, derivative = kernels.silu, kernels.silu_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * a.sigmoid()
+def _along(fn: Callable[..., Any], op: str, x: Tensor, dim: int | None, dtype: Any) -> Tensor:
+    """A function along a dimension; of a tensor without dimensions as of one with a single element."""
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    dim = _implicit_dim(op, x.dims) if dim is None else dim
+    return fn(x, dim) if x.dims else fn(x.reshape(1), dim).reshape(())
 
 
-class Gelu(ElementwiseActivation):
-    """x · Φ(x), where Φ is the standard normal cumulative distribution function."""
-
-    fn, derivative = kernels.gelu, kernels.gelu_back
-
-    @classmethod
-    def forward(cls, ctx: Any, a: Tensor) -> Tensor:
-        if not cls._fusible(a):
-            return super().forward(ctx, a)
-        ctx.save_for_backward(a)
-        return cls._run(0, a)
-
-    @classmethod
-    def backward(cls, ctx: Any, grad_output: Tensor) -> Tensor:
-        (a,) = ctx.saved_values
-        return cls._run(1, a, grad_output) if cls._fusible(a) else super().backward(ctx, grad_output)
-
-    @staticmethod
-    def _fusible(a: Tensor) -> bool:
-        """Return whether the compiled float32 kernels apply."""
-        return accepts(a) and a.dtype is float32 and a.numel() > 0
-
-    @staticmethod
-    def _run(kernel_index: int, a: Tensor, *others: Tensor) -> Tensor:
-        """Run the forward (0) or the backward (1) kernel."""
-        out = TensorData.empty(a.shape, float32)
-        operands = tuple([flat(x) for x in (a, *others)])
-        kernels.gelu_loops()[kernel_index].run(out._storage, operands, (a.numel(),), -(-a.numel() // kernels.BLOCK))
-        return a._like(out)
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * NormalCdf.apply(a)
-
-
-class NormalCdf(Function):
-    """Φ(x), the standard normal cumulative distribution function."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
-        ctx.save_for_backward(a)
-        return a.f.map(kernels.normal_cdf, promote_to_float)(a)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (a,) = ctx.saved_values
-        return grad_output * (a * a * -0.5).exp() * kernels.NORMAL_PDF_AT_0
-
-
-class GeluTanh(ElementwiseActivation):
-    """x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2."""
-
-    fn, derivative = kernels.gelu_tanh, kernels.gelu_tanh_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * ((a + a * a * a * kernels.GELU_CUBIC) * kernels.GELU_SCALE).sigmoid()
-
-
-class LeakyRelu(Function):
-    """x for positive x, else negative_slope · x."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, negative_slope: float) -> Tensor:
-        ctx.save_for_backward(a, negative_slope)
-        return a.f.map(kernels.leaky_relu_functions(negative_slope)[0], promote_to_float)(a)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
-        a, negative_slope = ctx.saved_values
-        return a.f.zip(kernels.leaky_relu_functions(negative_slope)[1])(a, grad_output), None
-
-    @staticmethod
-    def composed(a: Tensor, negative_slope: float) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.where(a > 0, a * negative_slope)
-
-
-class FusedSigmoid(CourseSigmoid):
-    """1 / (1 + e^-x), like `Tensor.sigmoid`, with a fused gradient."""
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return y.f.zip(kernels.sigmoid_back)(y, grad_output)
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.sigmoid()
-
-
-class FusedTanh(Function):
-    """Hyperbolic tangent, like `Tensor.tanh`, with a fused gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
-        y = a.tanh()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return y.f.zip(kernels.tanh_back)(y, grad_output)
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.tanh()
-
-
-def relu(input: Tensor) -> Tensor:
-    """Rectified linear unit max(x, 0), element-wise; its derivative at 0 is 0. NaN stays NaN (`Tensor.relu`, the course's, returns 0).
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Softmax along a dimension, in another dtype if one is given.
 
     Args:
         input: Any shape.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+        dim: The dimension; if it is left out, one is chosen with a warning, as in PyTorch.
+        _stacklevel: Has no effect.
+        dtype: The dtype of the result.
     """
-    return Relu.apply(check_float_tensor("relu", input))
+    return _along(softmax_along, "softmax", input, dim, dtype)
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x for positive x, else negative_slope · x, element-wise; the derivative at 0 is negative_slope.
-
-    Args:
-        input: Any shape.
-        negative_slope: Slope for negative inputs.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-
-    Source: Maas et al. 2013, ICML workshop on deep learning for audio, speech and language processing.
-    """
-    return LeakyRelu.apply(check_float_tensor("leaky_relu", input), float(negative_slope))
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Logarithm of softmax along a dimension, in another dtype if one is given; for the arguments see `softmax`."""
+    return _along(logsoftmax, "log_softmax", input, dim, dtype)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Gaussian error linear unit x · Φ(x), element-wise, where Φ is the standard normal cumulative distribution function.
-
-    Args:
-        input: Any shape.
-        approximate: "none", or "tanh" for x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2, kernel_index differs by less than 0.0005.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-        ValueError: If approximate is unknown.
-
-    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
-    """
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f'gelu expected approximate "none" or "tanh", got {approximate!r}')
-    return (Gelu if approximate == "none" else GeluTanh).apply(check_float_tensor("gelu", input))
-
-
-def silu(input: Tensor) -> Tensor:
-    """Sigmoid linear unit x · sigmoid(x), element-wise.
-
-    Args:
-        input: Any shape.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-
-    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
-    """
-    return Silu.apply(check_float_tensor("silu", input))
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + e^-x), element-wise; like `Tensor.sigmoid`, with a fused gradient.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
-    return FusedSigmoid.apply(check_float_tensor("sigmoid", input))
-
-
-def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent, element-wise; like `Tensor.tanh`, with a fused gradient.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
-    return FusedTanh.apply(check_float_tensor("tanh", input))
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax(-input) along a dimension, in another dtype if one is given; for the arguments see `softmax`."""
+    return _along(lambda x, dim: softmax_along(-x, dim), "softmin", input, dim, dtype)
 
 
 # Layers
 
 
-class ReLU(Module):
-    """Rectified linear unit; see `relu`."""
+def _check_approximate(approximate: str) -> None:
+    """Raise ValueError for an unknown approximation of gelu."""
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f'GELU expected approximate "none" or "tanh", got {approximate!r}')
+
+
+def _check_limits(min_val: float, max_val: float, inplace: bool) -> None:
+    """Raise ValueError for an empty range of hardtanh."""
+    if not min_val < max_val:
+        raise ValueError(f"Hardtanh expected max_val above min_val, got {min_val} and {max_val}; swap them")
+
+
+ReLU, ReLU6, LeakyReLU = layer("ReLU", relu), layer("ReLU6", relu6), layer("LeakyReLU", leaky_relu)
+SiLU, Sigmoid, Tanh, Mish = layer("SiLU", silu), layer("Sigmoid", sigmoid), layer("Tanh", tanh), layer("Mish", mish)
+GELU, GLU = layer("GELU", gelu, check=_check_approximate), layer("GLU", glu)
+ELU, CELU, SELU = layer("ELU", elu), layer("CELU", celu), layer("SELU", selu)
+Hardtanh, Hardsigmoid = layer("Hardtanh", hardtanh, check=_check_limits), layer("Hardsigmoid", hardsigmoid)
+Hardswish, Threshold = layer("Hardswish", hardswish), layer("Threshold", threshold, threshold=REQUIRED, value=REQUIRED)
+Hardshrink, Softshrink = layer("Hardshrink", hardshrink, shown="{lambd}"), layer("Softshrink", softshrink, shown="{lambd}")
+Softplus, Softsign = layer("Softplus", softplus), layer("Softsign", softsign)
+LogSigmoid, Tanhshrink = layer("LogSigmoid", logsigmoid), layer("Tanhshrink", tanhshrink)
+RReLU = layer("RReLU", rrelu)
+Softmax, LogSoftmax, Softmin = layer("Softmax", softmax, "dim"), layer("LogSoftmax", log_softmax, "dim"), layer("Softmin", softmin, "dim")
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of images (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return relu(input)
+        """Apply it; shape and dtype are kept."""
+        return softmax(input, -3)
 
 
-class LeakyReLU(Module):
-    """Leaky rectified linear unit; see `leaky_relu`."""
-
-    def __init__(self, negative_slope: float = 0.01) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-
-    def extra_repr(self) -> str:
-        """The negative slope."""
-        return f"negative_slope={self.negative_slope}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return leaky_relu(input, self.negative_slope)
-
-
-class GELU(Module):
-    """Gaussian error linear unit; see `gelu`.
+class PReLU(Module):
+    """x for positive x, else weight · x with a learned weight; see `prelu`.
 
     Args:
-        approximate: "none" or "tanh".
-
-    Raises:
-        ValueError: If approximate is unknown.
+        num_parameters: 1, or the number of channels.
+        init: Initial weight.
+        device: Where the weight is stored.
+        dtype: Dtype of the weight; the default dtype if left out.
     """
 
-    def __init__(self, approximate: str = "none") -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        if approximate not in ("none", "tanh"):
-            raise ValueError(f'GELU expected approximate "none" or "tanh", got {approximate!r}')
-        self.approximate = approximate
+        (self.num_parameters,) = positive_ints((num_parameters,), "PReLU", "num_parameters")
+        self.init = init
+        self.weight = Parameter(full((num_parameters,), init, **placement(device, dtype)))
 
     def extra_repr(self) -> str:
-        """The approximation."""
-        return f"approximate={self.approximate!r}"
+        """The number of weights."""
+        return f"num_parameters={self.num_parameters}"
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the activation to every element; shape and dtype are kept."""
-        return gelu(input, self.approximate)
-
-
-class SiLU(Module):
-    """Sigmoid linear unit; see `silu`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return silu(input)
-
-
-class Sigmoid(Module):
-    """Logistic sigmoid 1 / (1 + e^-x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return sigmoid(input)
-
-
-class Tanh(Module):
-    """Hyperbolic tangent."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return tanh(input)
-
-
-class _SoftmaxLayer(Module):
-    """Base class of Softmax and LogSoftmax.
-
-    Args:
-        dim: Dimension to normalize over.
-    """
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def extra_repr(self) -> str:
-        """The dimension."""
-        return f"dim={self.dim}"
-
-
-class Softmax(_SoftmaxLayer):
-    """Softmax along dim; see `softmax`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it along dim; shape and dtype are kept."""
-        return softmax(input, self.dim)
-
-
-class LogSoftmax(_SoftmaxLayer):
-    """Logarithm of softmax along dim; see `logsoftmax`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it along dim; shape and dtype are kept."""
-        return logsoftmax(input, self.dim)
+        return prelu(input, self.weight)

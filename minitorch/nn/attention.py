@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +12,13 @@ from minitorch.kernels.loop import accepts, flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.functional import dropout, softmax
 from minitorch.nn.init import xavier_uniform_
-from minitorch.nn.linear import Linear, linear
+from minitorch.nn.linears import Linear, linear
 from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import check_float_tensor, check_probability, positive_ints
+from minitorch.ops.checks import check_float_tensor, check_probability, positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
+from minitorch.torch.placement import placement
 
 
 def scaled_dot_product_attention(
@@ -195,7 +192,7 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -207,13 +204,13 @@ class MultiheadAttention(Module):
         dropout = check_probability(name, "dropout", dropout, "a weight")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         if (self.kdim, self.vdim) == (embed_dim, embed_dim):
-            self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), backend, dtype=dtype))
+            self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), **placement(device, dtype)))
             xavier_uniform_(self.in_proj_weight)
         else:
             for part, size in zip("qkv", (embed_dim, self.kdim, self.vdim), strict=True):
-                xavier_uniform_(self.add_parameter(f"{part}_proj_weight", zeros((embed_dim, size), backend, dtype=dtype)).value)
-        self.in_proj_bias = Parameter(zeros((3 * embed_dim,), backend, dtype=dtype)) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias, backend, dtype)
+                xavier_uniform_(self.add_parameter(f"{part}_proj_weight", zeros((embed_dim, size), **placement(device, dtype))).value)
+        self.in_proj_bias = Parameter(zeros((3 * embed_dim,), **placement(device, dtype))) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
         xavier_uniform_(self.out_proj.weight)
 
     def extra_repr(self) -> str:

@@ -1,21 +1,19 @@
-"""Stage 6 - Layers that treat whole channels: normalization, dropout and shuffling of channels; and Unflatten and Identity."""
+"""Stage 6 - Layers that treat whole channels: their normalization and shuffling."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitorch.core.creation import cat, ones
-from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.normalization import group_norm
-from minitorch.nn.sizes import check_float_tensor, check_probability, check_tensor, positive_ints
-from minitorch.tensor import rand, zeros
-from minitorch.tensor_ops import SimpleBackend
+from minitorch.nn.options import layer
+from minitorch.ops.checks import check_float_tensor, positive_ints
+from minitorch.tensor import zeros
+from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -37,50 +35,6 @@ def instance_norm(input: Tensor, weight: Tensor | None = None, bias: Tensor | No
     if check_float_tensor("instance_norm", input).dims < 3 or math.prod(input.shape[2:]) < 2:
         raise ValueError(f"instance_norm expected input of shape (N, C, …) with more than one element per channel, got {input.shape}")
     return group_norm(input, input.shape[1], weight, bias, eps)
-
-
-def feature_dropout(input: Tensor, p: float = 0.5) -> Tensor:
-    """Set whole channels to 0 with probability p, and scale the others by 1 / (1 - p).
-
-    Args:
-        input: Shape (N, C, …).
-        p: The probability, from 0 to 1.
-
-    Raises:
-        TypeError: If input is not a Tensor, or p is not a number.
-        ValueError: If input has fewer than two dimensions, or p is outside [0, 1].
-    """
-    p = check_probability("feature_dropout", "p", p, "a channel")
-    if check_tensor("feature_dropout", input, "input").dims < 2:
-        raise ValueError(f"feature_dropout expected input of shape (N, C, …), got {input.shape}")
-    kept = rand((*input.shape[:2], *[1] * (input.dims - 2)), input.backend) >= p
-    out = MaskedSelect.apply(input, kept)
-    return out * (1 / (1 - p)) if p < 1 else out
-
-
-ALPHA = -1.7580993408473766
-"""The limit of selu for small numbers, -scale · alpha."""
-
-
-def alpha_dropout(input: Tensor, p: float = 0.5) -> Tensor:
-    """Set elements to the limit of `selu` with probability p, then scale and shift all, so that mean 0 and variance 1 are kept.
-
-    Args:
-        input: Any shape.
-        p: The probability, from 0 to 1; 1 gives zeros.
-
-    Raises:
-        TypeError: If input is not a Tensor, or p is not a number.
-        ValueError: If p is outside [0, 1].
-
-    Source: Klambauer et al. 2017, arXiv:1706.02515, section 3.
-    """
-    p = check_probability("alpha_dropout", "p", p, "an element")
-    check_tensor("alpha_dropout", input, "input")
-    if p == 1:
-        return input * 0.0
-    scale = ((1 - p) * (1 + p * ALPHA**2)) ** -0.5
-    return input.where(rand(input.shape, input.backend) >= p, ALPHA) * scale - scale * ALPHA * p
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 3 / 4, k: float = 1.0) -> Tensor:
@@ -133,57 +87,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 # Layers
 
 
-class AlphaDropout(Module):
-    """See `alpha_dropout`; active during training.
-
-    Raises:
-        TypeError: If p is not a number.
-        ValueError: If p is outside [0, 1].
-    """
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = check_probability(type(self).__name__, "p", p, "an element")
-
-    def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return input with elements dropped, in training mode."""
-        return alpha_dropout(input, self.p) if self.training and self.p else input
-
-
-class LocalResponseNorm(Module):
-    """See `local_response_norm`."""
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 3 / 4, k: float = 1.0) -> None:
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the normalized input, same shape (N, C, …)."""
-        return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-
-class ChannelShuffle(Module):
-    """See `channel_shuffle`."""
-
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def extra_repr(self) -> str:
-        """The number of groups."""
-        return f"groups={self.groups}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return input with its channels shuffled, same shape (N, C, …)."""
-        return channel_shuffle(input, self.groups)
+LocalResponseNorm = layer(
+    "LocalResponseNorm", local_response_norm, "size", "alpha", "beta", "k", shown="{size}, alpha={alpha}, beta={beta}, k={k}"
+)
+ChannelShuffle = layer("ChannelShuffle", channel_shuffle, "groups")
 
 
 class _InstanceNorm(Module):
@@ -200,14 +107,12 @@ class _InstanceNorm(Module):
 
     dims: ClassVar[int]
 
-    def __init__(
-        self, num_features: int, eps: float = 1e-5, affine: bool = False, backend: TensorBackend = SimpleBackend, dtype: Any = None
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         shape = positive_ints((num_features,), type(self).__name__, "num_features")
         self.num_features, self.eps, self.affine = shape[0], eps, affine
-        self.weight = Parameter(ones(shape, backend, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if affine else None
+        self.weight = Parameter(ones(shape, **placement(device, dtype))) if affine else None
+        self.bias = Parameter(zeros(shape, **placement(device, dtype))) if affine else None
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""
@@ -231,78 +136,3 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of images (N, C, H, W); see `instance_norm`."""
 
     dims = 4
-
-
-class _FeatureDropout(Module):
-    """Base class of Dropout1d and Dropout2d; see `feature_dropout`.
-
-    Raises:
-        TypeError: If p is not a number.
-        ValueError: If p is outside [0, 1].
-    """
-
-    dims: ClassVar[tuple[int, ...]]
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = check_probability(type(self).__name__, "p", p, "a channel")
-
-    def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return input with channels dropped, in training mode."""
-        if input.dims not in self.dims:
-            raise ValueError(f"{type(self).__name__} expected input of {' or '.join(map(str, self.dims))} dimensions, got {input.shape}")
-        if not self.training or not self.p:
-            return input
-        return feature_dropout(input, self.p) if input.dims == self.dims[-1] else feature_dropout(input.unsqueeze(0), self.p).squeeze(0)
-
-
-class Dropout1d(_FeatureDropout):
-    """Dropout of channels of sequences (N, C, L) or (C, L).
-
-    Source: Tompson et al. 2015, arXiv:1411.4280, section 3.2.
-    """
-
-    dims = (2, 3)
-
-
-class Dropout2d(_FeatureDropout):
-    """Dropout of channels of images (N, C, H, W) or (C, H, W); see `Dropout1d`."""
-
-    dims = (3, 4)
-
-
-class Unflatten(Module):
-    """Divide one dimension into several.
-
-    Args:
-        dim: The dimension.
-        unflattened_size: Its sizes; one may be -1.
-    """
-
-    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
-        super().__init__()
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
-
-    def extra_repr(self) -> str:
-        """The dimension and the sizes."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (…, N, …) to (…, *unflattened_size, …)."""
-        dim = input._normalize_dim(self.dim)
-        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
-
-
-class Identity(Module):
-    """Returns its input. Arguments of the constructor are ignored, so that it can replace any layer."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__()
-
-    def forward(self, input: Any) -> Any:
-        """Return input."""
-        return input

@@ -59,6 +59,41 @@ class _IndexedContainer(Module):
         """
         _add_module(self, list(self._modules)[_normalize_index(index, len(self), type(self).__name__)], module)
 
+    def __delitem__(self, index: int | slice) -> None:
+        """Remove the module at an index, or those of a slice; the others are named by their new positions.
+
+        Raises:
+            IndexError: If the index is out of range.
+        """
+        modules = list(self._modules.values())
+        del modules[index if isinstance(index, slice) else _normalize_index(index, len(self), type(self).__name__)]
+        self._replace_all(modules)
+
+    def insert(self, index: int, module: Node) -> Self:
+        """Insert a module before an index; those after it are renamed. Returns this container.
+
+        Raises:
+            TypeError: If module is not a Module.
+        """
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        return self._replace_all(modules)
+
+    def pop(self, key: int = -1) -> Any:
+        """Remove the module at an index and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def _replace_all(self, modules: list[Node]) -> Self:
+        """Put other modules into the place of all."""
+        modules = _check_modules(self, modules)
+        self._modules.clear()
+        return self.extend(modules)
+
+    def __iadd__(self, modules: Iterable[Node]) -> Self:
+        return self.extend(modules)
+
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -92,8 +127,11 @@ class Sequential(_IndexedContainer):
             input = module(input)
         return input
 
-    def _slice(self, index: slice) -> Sequential:
-        return Sequential(dict(list(self._modules.items())[index]))  # keeps their names
+    def _slice(self, index: slice) -> Any:
+        return type(self)(dict(list(self._modules.items())[index]))  # keeps their names
+
+    def __add__(self, other: Iterable[Node]) -> Sequential:
+        return Sequential(*self, *other)
 
 
 class ModuleList(_IndexedContainer):
@@ -107,49 +145,61 @@ class ModuleList(_IndexedContainer):
         IndexError: If an index is out of range.
     """
 
-    def __init__(self, modules: Iterable[Node] = ()) -> None:
+    def __init__(self, modules: Iterable[Node] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend(() if modules is None else modules)
 
-    def insert(self, index: int, module: Node) -> None:
-        """Insert a module before an index.
+    def _slice(self, index: slice) -> Any:
+        return type(self)(list(self)[index])
 
-        Raises:
-            TypeError: If module is not a Module.
-        """
-        modules = list(self)
-        modules.insert(index, module)
-        self._replace_all(modules)
+    def __add__(self, other: Iterable[Node]) -> Any:
+        return type(self)([*self, *other])
 
-    def _slice(self, index: slice) -> ModuleList:
-        return ModuleList(list(self)[index])
-
-    def __delitem__(self, index: int) -> None:
-        position = _normalize_index(index, len(self), "ModuleList")
-        self._replace_all([module for i, module in enumerate(self) if i != position])
-
-    def _replace_all(self, modules: list[Node]) -> None:
-        modules = _check_modules(self, modules)
-        self._modules.clear()
-        self.extend(modules)
+    def __repr__(self) -> str:
+        """Equal modules that follow one another are shown once, with their number."""
+        groups: list[tuple[int, int, str]] = []
+        for number, module in enumerate(self):
+            text = repr(module)
+            if groups and groups[-1][2] == text:
+                groups[-1] = (groups[-1][0], number, text)
+            else:
+                groups.append((number, number, text))
+        if not groups:
+            return f"{self._get_name()}()"
+        lines = [f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in groups]
+        body = "\n".join(lines).replace("\n", "\n  ")
+        return f"{self._get_name()}(\n  {body}\n)"
 
 
 class ModuleDict(Module):
     """A dictionary of modules, to be called in the `forward` of a user-defined module.
+
+    Args:
+        modules: The modules by name, or pairs of name and module.
 
     Raises:
         TypeError: If an element is not a Module.
         ValueError: If a name is empty, contains a dot or is already an attribute.
     """
 
-    def __init__(self, modules: Mapping[str, Node] | None = None) -> None:
+    def __init__(self, modules: Mapping[str, Node] | Iterable[tuple[str, Node]] | None = None) -> None:
         super().__init__()
         self.update(modules or {})
 
-    def update(self, modules: Mapping[str, Node]) -> None:
-        """Add modules, replacing those with the same names."""
-        for name, module in modules.items():
+    def update(self, modules: Mapping[str, Node] | Iterable[tuple[str, Node]]) -> None:
+        """Add modules, given by name or in pairs, replacing those with the same names."""
+        for name, module in dict(modules).items():
             self[name] = module
+
+    def pop(self, key: str) -> Any:
+        """Remove a module and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        self._modules.clear()
 
     def keys(self) -> Iterable[str]:
         """Return the names, in insertion order."""

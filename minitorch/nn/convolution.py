@@ -25,14 +25,13 @@ from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.loop import accepts
 from minitorch.nn.init import kaiming_uniform_
 from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import Sizes, as_pair, check_tensor, positive_ints
+from minitorch.ops.checks import Sizes, as_pair, check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
-from minitorch.tensor_ops import SimpleBackend
+from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -405,7 +404,7 @@ class _Conv(Module):
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -420,9 +419,9 @@ class _Conv(Module):
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
         self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel[2 - self.dims :]
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(zeros(shape, backend, dtype=dtype))
+        self.weight = Parameter(zeros(shape, **placement(device, dtype)))
         kaiming_uniform_(self.weight)
-        self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
+        self.bias = Parameter(zeros(shape[:1], **placement(device, dtype))) if bias else None
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
 
     def extra_repr(self) -> str:

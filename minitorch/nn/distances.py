@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.init import uniform_
-from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import check_float_tensor, positive_ints
+from minitorch.nn.module import Module
+from minitorch.nn.options import layer, refuse_unless
+from minitorch.nn.parameter import Parameter
+from minitorch.ops.checks import check_float_tensor, positive_ints
 from minitorch.tensor import Tensor, zeros
-from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
+from minitorch.torch.placement import placement
 
 
 def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
@@ -42,8 +41,9 @@ def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = Fa
     return MaskedSelect.apply(safe.sqrt() if p == 2 else safe ** (1 / p), positive)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """input divided by its p-norm along a dimension, but at least by eps."""
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
+    """input divided by its p-norm along a dimension, but at least by eps. The argument out is not supported."""
+    refuse_unless("normalize", out=(out, None))
     return input / vector_norm(input, p, dim, True).clip(eps)
 
 
@@ -98,28 +98,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # Layers
 
 
-class CosineSimilarity(Module):
-    """See `cosine_similarity`."""
-
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim, self.eps = dim, eps
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Return the cosines, without the dimension dim."""
-        return cosine_similarity(x1, x2, self.dim, self.eps)
-
-
-class PairwiseDistance(Module):
-    """See `pairwise_distance`."""
-
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__()
-        self.norm, self.eps, self.keepdim = p, eps, keepdim
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Return the distances, without the last dimension."""
-        return pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+CosineSimilarity, PairwiseDistance = layer("CosineSimilarity", cosine_similarity), layer("PairwiseDistance", pairwise_distance)
 
 
 class Bilinear(Module):
@@ -131,6 +110,9 @@ class Bilinear(Module):
         out_features: Number of output features.
         bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √in1_features.
 
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
+
     Raises:
         ValueError: If a size is less than 1.
     """
@@ -141,15 +123,19 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         sizes = positive_ints((out_features, in1_features, in2_features), "Bilinear", "out_features, in1_features and in2_features")
         self.out_features, self.in1_features, self.in2_features = sizes
-        self.weight = Parameter(zeros(sizes, backend, dtype=dtype))
-        self.bias = Parameter(zeros(sizes[:1], backend, dtype=dtype)) if bias else None
-        bound = 1 / math.sqrt(in1_features)
+        self.weight = Parameter(zeros(sizes, **placement(device, dtype)))
+        self.bias = Parameter(zeros(sizes[:1], **placement(device, dtype))) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the parameters."""
+        bound = 1 / math.sqrt(self.in1_features)
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)
 
@@ -160,4 +146,4 @@ class Bilinear(Module):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """Map shapes (…, in1_features) and (…, in2_features) to (…, out_features)."""
-        return bilinear(input1, input2, self.weight.value, value_of(self.bias))
+        return bilinear(input1, input2, self.weight, self.bias)

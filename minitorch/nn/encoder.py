@@ -10,15 +10,13 @@ import numpy as np
 
 from minitorch.nn.attention import MultiheadAttention, additive_mask
 from minitorch.nn.containers import ModuleList
-from minitorch.nn.layers import Dropout
-from minitorch.nn.linear import Linear
+from minitorch.nn.dropouts import Dropout
+from minitorch.nn.linears import Linear
 from minitorch.nn.module import Module
 from minitorch.nn.normalization import LayerNorm
 from minitorch.nn.transformer import ACTIVATIONS, TransformerBlock
-from minitorch.tensor_ops import SimpleBackend
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -58,10 +56,10 @@ class TransformerEncoderLayer(TransformerBlock):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, False, backend, dtype)
+        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias, False, device, dtype)
         self.batch_first = batch_first
 
     def forward(
@@ -103,7 +101,7 @@ class TransformerDecoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -111,14 +109,14 @@ class TransformerDecoderLayer(Module):
             raise ValueError(f"TransformerDecoderLayer expected activation {' or '.join(ACTIVATIONS)}, or a function, got {activation!r}")
         self.batch_first, self.norm_first = batch_first, norm_first
         self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation
-        attention: dict[str, Any] = {"batch_first": batch_first, "backend": backend, "dtype": dtype}
+        attention: dict[str, Any] = {"batch_first": batch_first, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, **attention)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, **attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, backend, dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, device, dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, backend, dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, device, dtype)
         for number in (1, 2, 3):
-            setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, backend=backend, dtype=dtype))
+            setattr(self, f"norm{number}", LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype))
         self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
 
     def forward(

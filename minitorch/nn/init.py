@@ -52,59 +52,59 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 # Basic initializers
 
 
-def uniform_(x: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Fill x, of any shape, with samples of the uniform distribution on [a, b).
+def uniform_(tensor: Tensor | Parameter, a: float = 0.0, b: float = 1.0) -> Tensor:
+    """Fill a tensor, of any shape, with samples of the uniform distribution on [a, b).
 
     Raises:
-        TypeError: If x is not a Tensor.
+        TypeError: If tensor is not a Tensor.
         ValueError: If b is less than a.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if not a <= b:
         raise ValueError(f"uniform_ expected a of at most b, got {a} and {b}")
     return _assign(target, a + (b - a) * generator.random(target.shape))
 
 
-def normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill x, of any shape, with samples of the normal distribution.
+def normal_(tensor: Tensor | Parameter, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Fill a tensor, of any shape, with samples of the normal distribution.
 
     Raises:
-        TypeError: If x is not a Tensor.
+        TypeError: If tensor is not a Tensor.
         ValueError: If std is negative.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if not std >= 0:
         raise ValueError(f"normal_ expected std of at least 0, got {std}")
     return _assign(target, mean + std * generator.standard_normal(target.shape))
 
 
-def constant_(x: Tensor | Parameter, val: float) -> Tensor:
-    """Fill x, of any shape, with a constant.
+def constant_(tensor: Tensor | Parameter, val: float) -> Tensor:
+    """Fill a tensor, of any shape, with a constant.
 
     Raises:
-        TypeError: If x is not a Tensor.
+        TypeError: If tensor is not a Tensor.
     """
-    return _assign(_tensor_of(x), val)
+    return _assign(_tensor_of(tensor), val)
 
 
-def zeros_(x: Tensor | Parameter) -> Tensor:
-    """Fill x, of any shape, with 0."""
-    return constant_(x, 0.0)
+def zeros_(tensor: Tensor | Parameter) -> Tensor:
+    """Fill a tensor, of any shape, with 0."""
+    return constant_(tensor, 0.0)
 
 
-def ones_(x: Tensor | Parameter) -> Tensor:
-    """Fill x, of any shape, with 1."""
-    return constant_(x, 1.0)
+def ones_(tensor: Tensor | Parameter) -> Tensor:
+    """Fill a tensor, of any shape, with 1."""
+    return constant_(tensor, 1.0)
 
 
-def trunc_normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Fill x, of any shape, with samples of the normal distribution that lie from a to b; others are drawn again.
+def trunc_normal_(tensor: Tensor | Parameter, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Fill a tensor, of any shape, with samples of the normal distribution that lie from a to b; others are drawn again.
 
     Raises:
-        TypeError: If x is not a Tensor.
+        TypeError: If tensor is not a Tensor.
         ValueError: If b is not above a, or std is not above 0.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if not a < b or not std > 0:
         raise ValueError(f"trunc_normal_ expected a below b and std above 0, got {a}, {b} and {std}")
     low, high = ((limit - mean) / std for limit in (a, b))
@@ -119,31 +119,31 @@ def trunc_normal_(x: Tensor | Parameter, mean: float = 0.0, std: float = 1.0, a:
     return _assign(target, mean + std * values)
 
 
-def eye_(x: Tensor | Parameter) -> Tensor:
+def eye_(tensor: Tensor | Parameter) -> Tensor:
     """Fill a matrix with the identity.
 
     Raises:
-        TypeError: If x is neither a Tensor nor a Parameter.
-        ValueError: If x does not have two dimensions.
+        TypeError: If tensor is neither a Tensor nor a Parameter.
+        ValueError: If tensor does not have two dimensions.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if target.dims != 2:
         raise ValueError(f"eye_ expected a matrix, got shape {target.shape}")
     return _assign(target, np.eye(*target.shape))  # type: ignore
 
 
-def dirac_(x: Tensor | Parameter, groups: int = 1) -> Tensor:
+def dirac_(tensor: Tensor | Parameter, groups: int = 1) -> Tensor:
     """Fill the weights of a convolution so that it returns its input, as far as there are output channels.
 
     Args:
-        x: Weights, shape (O, C / groups, K) or (O, C / groups, KH, KW).
+        tensor: Weights, shape (O, C / groups, K) or (O, C / groups, KH, KW).
         groups: Number of channel groups.
 
     Raises:
-        TypeError: If x is neither a Tensor nor a Parameter.
-        ValueError: If x has another number of dimensions, or groups does not divide O.
+        TypeError: If tensor is neither a Tensor nor a Parameter.
+        ValueError: If tensor has another number of dimensions, or groups does not divide O.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if target.dims not in (3, 4) or target.shape[0] % groups:
         raise ValueError(f"dirac_ expected weights of shape (O, C, K) or (O, C, KH, KW) with O a multiple of {groups}, got {target.shape}")
     values, out = np.zeros(target.shape), target.shape[0] // groups
@@ -153,16 +153,16 @@ def dirac_(x: Tensor | Parameter, groups: int = 1) -> Tensor:
     return _assign(target, values)
 
 
-def orthogonal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
-    """Fill x, seen as a matrix of shape (out, rest), with orthonormal rows or columns, times gain.
+def orthogonal_(tensor: Tensor | Parameter, gain: float = 1.0) -> Tensor:
+    """Fill a tensor, seen as a matrix of shape (out, rest), with orthonormal rows or columns, times gain.
 
     Raises:
-        TypeError: If x is neither a Tensor nor a Parameter.
-        ValueError: If x has fewer than two dimensions.
+        TypeError: If tensor is neither a Tensor nor a Parameter.
+        ValueError: If tensor has fewer than two dimensions.
 
     Source: Saxe et al. 2014, arXiv:1312.6120.
     """
-    target = _tensor_of(x)
+    target = _tensor_of(tensor)
     if target.dims < 2:
         raise ValueError(f"orthogonal_ expected at least two dimensions, got shape {target.shape}")
     rows, columns = target.shape[0], math.prod(target.shape[1:])
@@ -174,56 +174,69 @@ def orthogonal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
 # Initializers of layer weights
 
 
-def xavier_uniform_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
-    """Fill x uniformly in ±gain · √(6 / (fan_in + fan_out)), which roughly preserves the variance of activations and gradients.
+def xavier_uniform_(tensor: Tensor | Parameter, gain: float = 1.0) -> Tensor:
+    """Fill a tensor uniformly in ±gain · √(6 / (fan_in + fan_out)), which roughly preserves the variance of activations and gradients.
 
     Args:
-        x: Weights, shape (out, in, …).
+        tensor: Weights, shape (out, in, …).
         gain: See `calculate_gain`.
 
     Raises:
-        ValueError: If x has fewer than two dimensions.
+        ValueError: If tensor has fewer than two dimensions.
 
     Source: Glorot and Bengio 2010, Proceedings of Machine Learning Research 9, eq. 16.
     """
-    bound = gain * math.sqrt(6 / sum(fans(_tensor_of(x).shape)))
-    return uniform_(x, -bound, bound)
+    bound = gain * math.sqrt(6 / sum(fans(_tensor_of(tensor).shape)))
+    return uniform_(tensor, -bound, bound)
 
 
-def xavier_normal_(x: Tensor | Parameter, gain: float = 1.0) -> Tensor:
-    """Fill x from a normal distribution with standard deviation gain · √(2 / (fan_in + fan_out)); see `xavier_uniform_`."""
-    return normal_(x, 0.0, gain * math.sqrt(2 / sum(fans(_tensor_of(x).shape))))
+def xavier_normal_(tensor: Tensor | Parameter, gain: float = 1.0) -> Tensor:
+    """Fill a tensor from a normal distribution with standard deviation gain · √(2 / (fan_in + fan_out)); see `xavier_uniform_`."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(_tensor_of(tensor).shape))))
 
 
-def kaiming_uniform_(x: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill x uniformly in ±gain · √(3 / fan).
+def kaiming_uniform_(tensor: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+    """Fill a tensor uniformly in ±gain · √(3 / fan).
 
     Args:
-        x: Weights, shape (out, in, …).
+        tensor: Weights, shape (out, in, …).
         a: Negative slope of the leaky relu after this layer; 0 for relu.
         mode: "fan_in" preserves the variance of activations, "fan_out" that of gradients.
         nonlinearity: See `calculate_gain`.
 
     Raises:
-        ValueError: If mode or nonlinearity is unknown, or x has fewer than two dimensions.
+        ValueError: If mode or nonlinearity is unknown, or tensor has fewer than two dimensions.
 
     Source: He et al. 2015, arXiv:1502.01852, eq. 10 and 14.
     """
-    bound = math.sqrt(3) * _kaiming_std(x, a, mode, nonlinearity)
-    return uniform_(x, -bound, bound)
+    bound = math.sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(x: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill x from a normal distribution with standard deviation gain / √fan; see `kaiming_uniform_`."""
-    return normal_(x, 0.0, _kaiming_std(x, a, mode, nonlinearity))
+def kaiming_normal_(tensor: Tensor | Parameter, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+    """Fill a tensor from a normal distribution with standard deviation gain / √fan; see `kaiming_uniform_`."""
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
 
 
-def _kaiming_std(x: Tensor | Parameter, a: float, mode: str, nonlinearity: str) -> float:
+def _kaiming_std(tensor: Tensor | Parameter, a: float, mode: str, nonlinearity: str) -> float:
     """Return gain / √fan."""
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f'Kaiming weights expected mode "fan_in" or "fan_out", got {mode!r}')
-    fan_in, fan_out = fans(_tensor_of(x).shape)
+    fan_in, fan_out = fans(_tensor_of(tensor).shape)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan_in if mode == "fan_in" else fan_out)
+
+
+def init_uniformly(weight: Tensor, bias: Tensor | None) -> None:
+    """Fill weight and bias uniformly in ±1 / √fan_in, as PyTorch's linear and convolution layers do."""
+    kaiming_uniform_(weight, math.sqrt(5))
+    if bias is not None:
+        bound = 1 / math.sqrt(fans(weight.shape)[0])
+        uniform_(bias, -bound, bound)
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """fan_in and fan_out of weights, under the name that programs know."""
+    return fans(tensor.shape)
 
 
 # Helpers
@@ -233,7 +246,7 @@ def _tensor_of(x: Any) -> Tensor:
     """Return the Tensor to write into.
 
     Raises:
-        TypeError: If x is neither a Tensor nor a Parameter of one.
+        TypeError: If tensor is neither a Tensor nor a Parameter of one.
     """
     x = x.value if isinstance(x, Parameter) else x
     if not isinstance(x, Tensor):

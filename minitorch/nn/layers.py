@@ -1,44 +1,12 @@
-"""Stage 6 - Dropout and Flatten."""
+"""Stage 6 - Layers that only change the shape: Flatten, Unflatten and Identity."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
-from minitorch.nn.functional import dropout
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_probability
-
-if TYPE_CHECKING:
-    from minitorch.tensor import Tensor
-
-
-class Dropout(Module):
-    """During training, set elements to 0 at random and scale the others by 1 / (1 - p) to preserve the mean; identity in evaluation.
-
-    Args:
-        p: Probability of an element to be zeroed, from 0 to 1.
-
-    Raises:
-        TypeError: If p is not a number.
-        ValueError: If p is outside [0, 1].
-
-    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15, section 10 (which scales during evaluation instead).
-    """
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = check_probability("Dropout", "p", p, "an element")
-
-    def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return input with dropout applied, same shape."""
-        if not self.training or not self.p:
-            return input
-        out = dropout(input, self.p)
-        return out * (1 / (1 - self.p)) if self.p < 1 else out
+from minitorch.tensor import Tensor
 
 
 class Flatten(Module):
@@ -55,3 +23,36 @@ class Flatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (B, …) to (B, product of the others) by default."""
         return input.flatten(self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    """Divide one dimension into several.
+
+    Args:
+        dim: The dimension.
+        unflattened_size: Its sizes; one may be -1.
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def extra_repr(self) -> str:
+        """The dimension and the sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map shape (…, N, …) to (…, *unflattened_size, …)."""
+        dim = input._normalize_dim(self.dim)
+        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
+
+
+class Identity(Module):
+    """Returns its input. Arguments of the constructor are ignored, so that it can replace any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """Return input."""
+        return input

@@ -20,7 +20,7 @@ from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.losses import cross_entropy_kernels
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_tensor
+from minitorch.ops.checks import check_tensor
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function

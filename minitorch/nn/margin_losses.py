@@ -10,7 +10,7 @@ from minitorch.core.creation import where
 from minitorch.nn.distances import pairwise_distance
 from minitorch.nn.losses import binary_cross_entropy_with_logits, check_reduction, reduce_losses
 from minitorch.nn.module import Module
-from minitorch.nn.smooth_activations import softplus
+from minitorch.ops.smooth_activations import softplus
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 

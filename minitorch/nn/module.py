@@ -1,20 +1,25 @@
-"""Stage 6 - The complete Module: buffers, state dicts, hooks, and conversion to other dtypes and devices."""
+"""Stage 6 - Module, the base class of networks: parameters, buffers, state dicts, hooks, and conversion to other dtypes and devices."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 import minitorch.module
-from minitorch.core.backend import resolve_backend
-from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
+from minitorch.core.context import grad_mode, no_grad
+from minitorch.core.dtypes import convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
-from minitorch.module import Parameter
-from minitorch.tensor import Tensor, make_tensor
+from minitorch.nn.hooks import BackwardHooks, KeywordsKey
+from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor as CourseTensor
+from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
+from minitorch.torch.placement import targets_of
+from minitorch.torch.tensor import Tensor, as_torch
 
 Node = minitorch.module.Module
 """Any module, including the minimal Module of the course."""
@@ -33,13 +38,14 @@ def join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
-def walk(module: Node, prefix: str, seen: set[int]) -> Iterator[tuple[str, Node]]:
-    """Yield a module and its descendants with their dotted names, each module once."""
-    if id(module) not in seen:
-        seen.add(id(module))
+def walk(module: Node, prefix: str, memo: set[Any], once: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield a module and its descendants with their dotted names: each once, except those in memo; or each for all its names."""
+    if module not in memo:
+        if once:
+            memo.add(module)
         yield prefix, module
         for name, child in module._modules.items():
-            yield from walk(child, join(prefix, name), seen)
+            yield from walk(child, join(prefix, name), memo, once)
 
 
 def postorder(module: Node, seen: set[int]) -> Iterator[Node]:
@@ -49,13 +55,6 @@ def postorder(module: Node, seen: set[int]) -> Iterator[Node]:
         for child in module._modules.values():
             yield from postorder(child, seen)
         yield module
-
-
-def walk_with_duplicates(module: Node, prefix: str) -> Iterator[tuple[str, Node]]:
-    """Like `walk`, but yield a shared module once for every name."""
-    yield prefix, module
-    for name, child in module._modules.items():
-        yield from walk_with_duplicates(child, join(prefix, name))
 
 
 def own_buffers(module: Node) -> Iterator[tuple[str, Any, bool]]:
@@ -69,27 +68,27 @@ def own_buffers(module: Node) -> Iterator[tuple[str, Any, bool]]:
 # Unregistered modules and parameters
 
 
-def warn_about_unregistered(modules: Sequence[Node], parameters: Container[int]) -> None:
+def warn_about_unregistered(root: Module, recurse: bool) -> None:
     """Warn about parameters and modules in plain lists and dictionaries, which no optimizer would find."""
-    registered = set(map(id, modules))
-    for module in modules:
+    registered = list(root.modules()) if recurse else [root]
+    known = {id(each) for module in registered for each in (module, *module._modules.values(), *module._parameters.values())}
+    for module in registered:
         for name, value in vars(module).items():
             if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
                 continue
-            unregistered = next(
-                (each for each in _nested_modules(value) if id(each) not in registered and id(each) not in parameters), None
-            )
+            unregistered = next((each for each in _nested_modules(value) if id(each) not in known), None)
             if unregistered is not None:
                 container = "ModuleDict" if isinstance(value, dict) else "ModuleList"
-                remedy = "use self.add_parameter(name, value)" if isinstance(unregistered, Parameter) else f"put it into a {container}"
+                is_parameter = isinstance(unregistered, minitorch.module.Parameter)
+                remedy = "use self.add_parameter(name, value)" if is_parameter else f"put it into a {container}"
                 where = f"{type(module).__name__}.{name} is a plain {type(value).__name__}"
                 kind = type(unregistered).__name__
-                warnings.warn(f"{where}: the {kind} in it is not registered and not trained; {remedy}", UserWarning, stacklevel=4)
+                warnings.warn(f"{where}: the {kind} in it is not registered and not trained; {remedy}", UserWarning, stacklevel=3)
 
 
-def _nested_modules(value: Any, depth: int = 3) -> Iterator[Parameter | Node]:
+def _nested_modules(value: Any, depth: int = 3) -> Iterator[Any]:
     """Yield the parameters and modules in nested lists, tuples and dictionaries, up to a depth."""
-    if isinstance(value, (Parameter, Node)):
+    if isinstance(value, (minitorch.module.Parameter, Node)):
         yield value
     elif isinstance(value, (list, tuple, dict)) and depth:
         for each in value.values() if isinstance(value, dict) else value:
@@ -102,9 +101,16 @@ class Keys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
 
 class Module(minitorch.module.Module):
-    """Base class of neural networks: the course's `Module` with the methods of PyTorch's.
+    """Base class of networks: the course's `Module` with the methods of PyTorch's.
 
     A subclass calls `super().__init__()` first. Assigning a Parameter or a Module to an attribute registers it under that name. Modules in
     a plain list or dictionary are not registered: use a ModuleList or a ModuleDict.
@@ -116,35 +122,182 @@ class Module(minitorch.module.Module):
         self._pre_hooks: dict[object, Callable[..., Any]] = {}
         self._hooks: dict[object, Callable[..., Any]] = {}
 
+    # Registration
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Assign an attribute, parameter, child module or buffer; a parameter of the course becomes one of this library.
+
+        Raises:
+            TypeError: If the name is that of a parameter, child or buffer, and the value is something else, but not None.
+        """
+        if isinstance(value, minitorch.module.Parameter) and not isinstance(value, Parameter):
+            value = Parameter(value.value, value.value.requires_grad)
+        own = self.__dict__
+        if isinstance(value, (Parameter, Node)):
+            own.get("_buffers", {}).pop(name, None)
+            super().__setattr__(name, value)
+            return
+        if name in own.get("_buffers", ()):
+            self._check(name, value, "buffer", CourseTensor, "torch.Tensor")
+            own[name] = as_torch(value)
+            return
+        for registry, kind, expected in (("_parameters", "parameter", Parameter), ("_modules", "child module", Node)):
+            if name in own.get(registry, ()):
+                self._check(name, value, kind, expected, f"torch.nn.{expected.__name__}")
+                del own[registry][name]
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        # without super().__init__() these are missing, too; the lookup of "training" then raises the error that says so
+        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._buffers.pop(name, None)
+
+    def add_parameter(self, name: str, value: Any) -> Parameter:
+        """Register a tensor as a parameter, for names that are computed at run time (`f"weight_{i}"`); see `register_parameter`."""
+        self.register_parameter(name, Parameter(value))
+        return self._parameters[name]  # type: ignore[return-value]
+
+    def _check(self, name: str, value: Any, kind: str, expected: Any, wanted: str) -> None:
+        """Raise TypeError if a value that is not None cannot replace what is registered."""
+        if value is not None and not isinstance(value, expected):
+            raise TypeError(f"{kind} {name!r} expected {wanted} or None, got {type(value).__name__}")
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Register a tensor that is not a parameter but belongs to the module, such as a running mean.
+
+        Args:
+            name: Attribute name of the buffer; assigning to the attribute replaces the value.
+            tensor: Value of any shape, or None.
+            persistent: Whether the buffer is part of the state dict.
+
+        Raises:
+            TypeError: If tensor is not a Tensor or None.
+            KeyError: If the name contains a dot, is empty or is already in use.
+        """
+        self._check_name(name, name in self._buffers)
+        self._check(name, tensor, "buffer", CourseTensor, "torch.Tensor")
+        self._buffers[name] = persistent
+        self.__dict__[name] = as_torch(tensor)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Register a parameter, or None for one that the module lacks.
+
+        Raises:
+            TypeError: If param is neither a Parameter nor None.
+            KeyError: If the name contains a dot, is empty or is already in use.
+        """
+        self._check_name(name, name in self._parameters)
+        self._check(name, param, "parameter", Parameter, "torch.nn.Parameter")
+        setattr(self, name, param)
+
+    def add_module(self, name: str, module: Node | None) -> None:
+        """Register a child module, or None for one that the module lacks.
+
+        Raises:
+            TypeError: If module is neither a Module nor None.
+            KeyError: If the name contains a dot, is empty or is already in use.
+        """
+        self._check_name(name, name in self._modules)
+        self._check(name, module, "child module", Node, "torch.nn.Module")
+        setattr(self, name, module)
+
+    register_module = add_module
+
+    def _check_name(self, name: str, registered: bool) -> None:
+        """Raise KeyError if a name cannot be registered."""
+        if not name or "." in name:
+            raise KeyError(f"a module expected a name without a dot that is not empty, got {name!r}")
+        if not registered and hasattr(self, name):
+            raise KeyError(f"attribute {name!r} already exists; choose another name")
+
+    def get_submodule(self, target: str) -> Any:
+        """The descendant with a dotted name; the module itself for the empty name.
+
+        Raises:
+            AttributeError: If there is none.
+        """
+        module: Any = self
+        for name in target.split(".") if target else ():
+            module = module._modules.get(name)
+            if module is None:
+                raise AttributeError(f"{type(self).__name__} has no module {target!r}; it has {', '.join(dict(self.named_modules()))}")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter with a dotted name.
+
+        Raises:
+            AttributeError: If there is none.
+        """
+        return _named(self, target, dict(self.named_parameters(remove_duplicate=False)), "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer with a dotted name.
+
+        Raises:
+            AttributeError: If there is none.
+        """
+        return _named(self, target, dict(self.named_buffers(remove_duplicate=False)), "buffer")
+
     # Traversal
 
-    def children(self) -> Sequence[Node]:
-        """Return the direct child modules, in order of assignment."""
-        return list(self._modules.values())
+    def children(self) -> Iterator[Any]:
+        """Yield the direct child modules, each once."""
+        return (module for _, module in self.named_children())
 
-    def named_children(self) -> Sequence[tuple[str, Node]]:
-        """Return the direct child modules with their names."""
-        return list(self._modules.items())
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """Yield the direct child modules with their names, each once."""
+        seen: set[Any] = set()
+        for name, module in self._modules.items():
+            if module not in seen:
+                seen.add(module)
+                yield name, module
 
-    def modules(self) -> Sequence[Node]:
-        """Return this module and all its descendants, each once. (The course's own Module returns its children.)"""
-        return [module for _, module in self.named_modules()]
+    def modules(self) -> Iterator[Any]:  # type: ignore[override]  # an iterator over the whole tree, as in PyTorch
+        """Yield this module and all its descendants, each once. (The course's own Module returns its children.)"""
+        return (module for _, module in self.named_modules())
 
-    def named_modules(self, prefix: str = "") -> Sequence[tuple[str, Node]]:
-        """Return `modules()` with their dotted names; the name of this module is the prefix."""
-        return list(walk(self, prefix, set()))
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+        """Yield `modules()` with their dotted names.
 
-    def named_parameters(self) -> Sequence[tuple[str, Parameter]]:
-        """Return every parameter with its dotted name, each once: the module's own first, then those of its children in order."""
-        modules = self.named_modules()
-        named: dict[int, tuple[str, Parameter]] = {}
-        for prefix, module in modules:
-            for name, parameter in module._parameters.items():
-                named.setdefault(id(parameter), (join(prefix, name), parameter))
-        warn_about_unregistered([module for _, module in modules], named)
-        return list(named.values())
+        Args:
+            memo: Modules to leave out; those that are yielded are added.
+            prefix: Name of this module.
+            remove_duplicate: Whether a module with several names is yielded once.
+        """
+        return walk(self, prefix, set() if memo is None else memo, remove_duplicate)
 
-    def apply(self, fn: Callable[[Node], object]) -> Self:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:  # type: ignore[override]
+        """Yield the parameters, each once. A module in a plain list or dictionary, whose parameters are missing, causes a warning."""
+        warn_about_unregistered(self, recurse)
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:  # type: ignore[override]
+        """Yield the parameters with their dotted names: the module's own first, then those of its children in order."""
+        return self._members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yield the buffers, each once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Yield the buffers with their dotted names."""
+        return self._members(lambda module: ((name, x) for name, x, _ in own_buffers(module)), prefix, recurse, remove_duplicate)
+
+    def _members(self, own: Callable[[Any], Any], prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        """Yield what `own` finds in every module, with dotted names."""
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, member in own(module):
+                if member is not None and not (remove_duplicate and id(member) in seen):
+                    seen.add(id(member))
+                    yield join(path, name), member
+
+    def apply(self, fn: Callable[[Any], object]) -> Self:
         """Apply fn to every module, children before parents, and return this module."""
         for module in postorder(self, set()):
             fn(module)
@@ -174,133 +327,99 @@ class Module(minitorch.module.Module):
         """Set this module and its descendants to evaluation mode and return this module."""
         return self.train(False)
 
-    def requires_grad_(self, flag: bool = True) -> Self:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Enable (or disable) gradients for all parameters and return this module."""
         for parameter in self.parameters():
-            parameter.value.requires_grad_(flag)
+            parameter.value.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self) -> None:
-        """Clear the gradients of all parameters."""
-        for parameter in self.parameters():
-            parameter.value.zero_grad_()
-
-    # Buffers
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is not a parameter but belongs to the module, such as a running mean.
-
-        Args:
-            name: Attribute name of the buffer; assigning to the attribute replaces the value.
-            tensor: Value of any shape, or None.
-            persistent: Whether the buffer is part of the state dict.
-
-        Raises:
-            TypeError: If tensor is not a Tensor or None.
-            ValueError: If the name contains a dot or is already in use.
-        """
-        if "." in name or not name:
-            raise ValueError(f"register_buffer expected a name without a dot, got {name!r}")
-        if name not in self._buffers and hasattr(self, name):
-            raise ValueError(f"register_buffer expected a new name, got {name!r}, which {type(self).__name__} has; choose another")
-        _check_buffer(self, name, tensor)
-        self._buffers[name] = persistent
-        setattr(self, name, tensor)
-
-    def named_buffers(self) -> Sequence[tuple[str, Tensor]]:
-        """Return every buffer with its dotted name."""
-        return [(join(prefix, name), value) for prefix, module in self.named_modules() for name, value, _ in own_buffers(module)]
-
-    def buffers(self) -> Sequence[Tensor]:
-        """Return every buffer."""
-        return [value for _, value in self.named_buffers()]
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of all parameters to None, or to zeros if set_to_none is False."""
+        for _, parameter in self.named_parameters():
+            x = parameter.value
+            if x.grad is not None:
+                x.grad = None if set_to_none else x.grad.zeros()
 
     # State dicts
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return parameters and persistent buffers by dotted name, detached but sharing storage with the module.
-
-        A shared parameter appears under each of its names, as in PyTorch.
-        """
-        return {name: value.detach() for name, value in self._state()}
-
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the entries of the state dict; the parameters of a module come before its buffers."""
-        for prefix, module in walk_with_duplicates(self, ""):
-            for name, parameter in module._parameters.items():
-                yield join(prefix, name), parameter.value
-            for name, value, persistent in own_buffers(module):
-                if persistent:
-                    yield join(prefix, name), value
-
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Keys:
-        """Copy a state dict into this module, converted to the module's dtypes and backend; on an error nothing changes.
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:  # type: ignore[override]
+        """Parameters and persistent buffers by dotted name, detached but sharing storage with the module.
 
         Args:
-            state: Tensors or arrays by name, as returned by `state_dict`, including PyTorch's. One name of a shared parameter is enough.
+            destination: Dictionary to write into; a new one by default.
+            prefix: Beginning of the names, with the dot.
+            keep_vars: Whether to return the parameters themselves.
+        """
+        found = OrderedDict() if destination is None else destination
+        for name, value in self._entries(prefix.removesuffix(".")):
+            found[name] = value if keep_vars else as_torch(value.detach())
+        return found
+
+    def _entries(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield the entries of the state dict; the parameters of a module come before its buffers."""
+        for path, module in self.named_modules(prefix=prefix, remove_duplicate=False):
+            for name, parameter in module._parameters.items():
+                yield join(path, name), parameter.value
+            for name, value, persistent in own_buffers(module):
+                if persistent:
+                    yield join(path, name), value
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Keys:  # type: ignore[override]
+        """Copy a state dict into the parameters and buffers; on an error nothing changes.
+
+        Args:
+            state_dict: Tensors or arrays by name, PyTorch's as well.
             strict: Whether the names must match those of this module exactly.
+            assign: Whether parameters get the entries' dtypes, and share their storage, instead of copying the elements.
 
         Returns:
             The missing and the unexpected names.
 
         Raises:
-            TypeError: If state is not a mapping.
-            ValueError: If names, shapes or dtypes do not match; the message lists all differences.
+            TypeError: If state_dict is not a mapping.
+            RuntimeError: If names or shapes do not match; the message lists all differences.
         """
-        if not isinstance(state, Mapping):
-            kind = type(self).__name__
-            raise TypeError(
-                f"{kind}.load_state_dict expected a mapping of names to tensors, got {type(state).__name__}; pass a state_dict()"
-            )
-        own = dict(self._state())
-        present = {id(value) for name, value in own.items() if name in state}
-        missing = [name for name, value in own.items() if name not in state and id(value) not in present]
-        keys = Keys(missing, [name for name in state if name not in own])
-        mismatches = [f"missing {name}" for name in keys.missing_keys if strict]
-        mismatches += [f"unexpected {name}" for name in keys.unexpected_keys if strict]
-        loaded = {}
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict expected a dictionary, got {type(state_dict).__name__}; pass a state_dict()")
+        own = dict(self._entries())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        problems = []
+        if strict and unexpected:
+            problems.append(f"unexpected {_quoted(unexpected)}")
+        if strict and missing:
+            problems.append(f"missing {_quoted(missing)}")
         for name, value in own.items():
-            try:
-                if name in state:
-                    loaded[name] = _copy_like(value, state[name], name)
-            except (TypeError, ValueError) as error:
-                mismatches.append(str(error))
-        if mismatches:
-            names = "matching names, shapes and dtypes" if strict else "matching shapes and dtypes"
-            listed = "".join(f"\n  {line}" for line in mismatches)
-            raise ValueError(
-                f"{type(self).__name__}.load_state_dict expected {names}, got a state with {len(mismatches)} that differ:{listed}"
-            )
-        for prefix, module in walk_with_duplicates(self, ""):
-            for name, parameter in module._parameters.items():
-                if (full := join(prefix, name)) in loaded:
-                    requires_grad = parameter.value.requires_grad
-                    parameter.update(loaded[full])
-                    parameter.value.requires_grad_(requires_grad)
-            for name, _, _ in list(own_buffers(module)):
-                if (full := join(prefix, name)) in loaded:
-                    setattr(module, name, loaded[full])
-        return keys
+            if name in state_dict and tuple(state_dict[name].shape) != value.shape:
+                problems.append(f"{name}: expected shape {tuple(value.shape)}, got {tuple(state_dict[name].shape)}")
+        if problems:
+            listed = "\n\t".join(problems)
+            raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
+        for name, value in own.items():
+            if name in state_dict:
+                _load_entry(value, state_dict[name], assign, name)
+        return Keys(missing, unexpected)
 
     # Conversion
 
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None) -> Self:
+    def to(self, *targets: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Self:
         """Convert all parameters, their gradients and all buffers, and return this module.
 
         Args:
-            targets: dtypes and devices, as in `Tensor.to`: `to(float32)`, `to("cuda")`, `to("cpu", float32)`.
+            targets: Devices and dtypes, or a tensor that has both.
+            device: "cpu", "cuda" or a device.
             dtype: Floating-point dtype; integer and bool buffers keep theirs.
-            device: "cpu", "cuda", "simple" or a backend.
+            non_blocking: Has no effect: every copy is complete when this returns.
 
         Raises:
             TypeError: If a target is neither a device nor a floating-point dtype; nothing is converted in this case.
         """
-        resolved = [resolve_backend(target) or as_dtype(target) for target in (*targets, device, dtype) if target is not None]
+        resolved = targets_of(*[x for x in targets if not isinstance(x, bool)], device, dtype)
         for target in resolved:
             if isinstance(target, np.dtype) and not is_float(target):
-                raise TypeError(f"{type(self).__name__}.to expected a dtype of floats, got {target.name}; convert single tensors instead")
+                raise TypeError(f"Module.to expected a floating-point dtype, got {target.name}; convert single tensors instead")
 
-        def convert(x: Tensor) -> Tensor:
+        def convert(x: CourseTensor) -> CourseTensor:
             for target in resolved:
                 x = x.to(target) if is_float(x.dtype) or not isinstance(target, np.dtype) else x
             return x
@@ -308,9 +427,13 @@ class Module(minitorch.module.Module):
         for module in self.modules():
             for parameter in module._parameters.values():
                 _convert_parameter(parameter, convert)
-            for name, value, _ in list(own_buffers(module)):
-                setattr(module, name, convert(value))
+            for name, buffer, _ in own_buffers(module):
+                setattr(module, name, convert(buffer))
         return self
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all floating-point values to a dtype and return this module."""
+        return self.to(dst_type)
 
     def half(self) -> Self:
         """Convert all floating-point values to float16."""
@@ -329,47 +452,86 @@ class Module(minitorch.module.Module):
         return self.to("float64")
 
     def cpu(self) -> Self:
-        """Move to the compiled CPU backend."""
+        """Move to the CPU."""
         return self.to("cpu")
 
-    def cuda(self) -> Self:
+    def cuda(self, device: Any = None) -> Self:
         """Move to the GPU."""
-        return self.to("cuda")
+        return self.to("cuda" if device is None else device)
 
-    # Hooks
-
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(module, args) before every `forward`; a return value other than None replaces the arguments.
-
-        Returns:
-            A handle whose `remove()` unregisters the hook.
-
-        Raises:
-            TypeError: If hook is not callable.
-        """
-        return _register_hook(self._pre_hooks, hook)
-
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output.
-
-        Returns:
-            A handle whose `remove()` unregisters the hook.
-
-        Raises:
-            TypeError: If hook is not callable.
-        """
-        return _register_hook(self._hooks, hook)
+    # Calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` between the registered hooks."""
-        for hook in list(self._pre_hooks.values()):
-            result = hook(self, args)
-            args = args if result is None else result if isinstance(result, tuple) else (result,)
-        output = self.forward(*args, **kwargs)
-        for hook in list(self._hooks.values()):
-            result = hook(self, args, output)
+        backward_hooks = self.__dict__.get("_backward_hooks")
+        if not (self._pre_hooks or self._hooks or backward_hooks):
+            return self.forward(*args, **kwargs)
+        for key, hook in list(self._pre_hooks.items()):
+            result = hook(self, args, kwargs) if isinstance(key, KeywordsKey) else hook(self, args)
+            if isinstance(key, KeywordsKey):
+                args, kwargs = (args, kwargs) if result is None else result
+            else:
+                args = args if result is None else result if isinstance(result, tuple) else (result,)
+        observed = BackwardHooks(self, list(backward_hooks.values())) if backward_hooks and grad_mode.enabled else None
+        output = self.forward(*(observed.enter(args) if observed else args), **kwargs)
+        for key, hook in list(self._hooks.items()):
+            result = hook(self, args, kwargs, output) if isinstance(key, KeywordsKey) else hook(self, args, output)
             output = output if result is None else result
-        return output
+        return observed.leave(output) if observed else output
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Hook:
+        """Call hook(module, args) before every `forward`; a return value other than None replaces the arguments.
+
+        Args:
+            hook: The function.
+            prepend: Whether it is called before those that are already registered.
+            with_kwargs: Whether it is called as hook(module, args, kwargs), and returns None or both.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+        """
+        return _register_hook(self._pre_hooks, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> Hook:
+        """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output.
+
+        Args:
+            hook: The function.
+            prepend: Whether it is called before those that are already registered.
+            with_kwargs: Whether it is called as hook(module, args, kwargs, output).
+            always_call: False.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+            NotImplementedError: If always_call is set.
+        """
+        if always_call:
+            raise NotImplementedError("register_forward_hook supports always_call=False only; catch the error where the module is called")
+        return _register_hook(self._hooks, hook, prepend, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Hook:
+        """Call hook(module, grad_input, grad_output) in the backward pass, when the gradients of the inputs are known.
+
+        Args:
+            hook: Takes two tuples of gradients: of the positional arguments, None for those that have none, and of the outputs. What it
+                returns, unless None, replaces grad_input.
+            prepend: Whether it is called before those that are already registered.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+        """
+        return _register_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Number of additions and multiplications in `forward`, excluding child modules; 0 if not implemented."""
@@ -381,49 +543,64 @@ class Module(minitorch.module.Module):
         """The arguments to show in the repr, such as "in_features=2, out_features=3"."""
         return ""
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def __repr__(self) -> str:
-        lines = [f"({name}): {module!r}".replace("\n", "\n  ") for name, module in self._modules.items()]
-        if not lines:
-            return f"{type(self).__name__}({self.extra_repr()})"
-        if self.extra_repr():
-            lines.insert(0, self.extra_repr())
-        return "\n".join([f"{type(self).__name__}(", *(f"  {line}" for line in lines), ")"])
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        if not children:
+            return f"{self._get_name()}({extra})" if len(lines) < 2 else "\n  ".join([f"{self._get_name()}(", *lines]) + "\n)"
+        return "\n  ".join([f"{self._get_name()}(", *lines, *children]) + "\n)"
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Assign an attribute, parameter, child module or buffer.
-
-        Raises:
-            TypeError: If the name is a buffer's and the value is not a Tensor, None, a Parameter or a Module.
-        """
-        if name in self.__dict__.get("_buffers", ()):
-            if isinstance(value, (Parameter, Node)):
-                del self._buffers[name]
-            else:
-                _check_buffer(self, name, value)
-        super().__setattr__(name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        # without super().__init__() these are missing, too; the lookup of "training" then raises the error that says so
-        return super().__getattr__("training" if name in ("_buffers", "_pre_hooks", "_hooks") else name)
-
-    def __delattr__(self, name: str) -> None:
-        super().__delattr__(name)
-        self._buffers.pop(name, None)
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._modules})
 
 
-# Buffers
+def _register_hook(hooks: dict[object, Any], hook: Callable[..., Any], prepend: bool, with_kwargs: bool) -> Hook:
+    """Register a hook.
+
+    Raises:
+        TypeError: If it is not callable.
+    """
+    if not callable(hook):
+        raise TypeError(f"a hook expected a function, got {type(hook).__name__}")
+    key = KeywordsKey() if with_kwargs else object()
+    later = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[key] = hook
+    hooks.update(later)
+    return Hook(hooks, key)
 
 
-def _check_buffer(module: Node, name: str, value: Any) -> None:
-    """Raise TypeError if a value cannot be a buffer."""
-    if value is not None and not isinstance(value, Tensor):
-        raise TypeError(f"{type(module).__name__}.{name} expected a Tensor or None as a buffer, got {type(value).__name__}")
+def _named(module: Module, target: str, members: Mapping[str, Any], kind: str) -> Any:
+    """The member with a dotted name.
+
+    Raises:
+        AttributeError: If there is none.
+    """
+    if target not in members:
+        raise AttributeError(f"{type(module).__name__} has no {kind} {target!r}; it has {', '.join(members) or 'none'}")
+    return members[target]
 
 
-# Loading a state dict
+def _quoted(names: list[str]) -> str:
+    """Names in quotation marks."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
-def _copy_like(own: Tensor, given: Any, name: str) -> Tensor:
+def _load_entry(own: Any, given: Any, assign: bool, name: str) -> None:
+    """Copy an entry of a state dict into a parameter or buffer, or let it share the entry's storage."""
+    if assign and isinstance(given, Tensor):
+        own._take(given.detach().requires_grad_(own.requires_grad))
+        return
+    with no_grad():
+        own[...] = _copy_like(own, given, name)
+
+
+def _copy_like(own: CourseTensor, given: Any, name: str) -> CourseTensor:
     """Copy an entry of a state dict, converted to the dtype and backend of the current value.
 
     Args:
@@ -437,9 +614,9 @@ def _copy_like(own: Tensor, given: Any, name: str) -> Tensor:
     """
     if hasattr(given, "detach"):
         given = given.detach()
-    if hasattr(given, "cpu") and not isinstance(given, Tensor):  # a PyTorch tensor; NumPy has no bfloat16
+    if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
         given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
-    values = to_array(given.to_numpy() if isinstance(given, Tensor) else given, name)
+    values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
     if values.shape != own.shape:
         raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
     if not is_float(own.dtype) and is_float(values.dtype):
@@ -447,22 +624,46 @@ def _copy_like(own: Tensor, given: Any, name: str) -> Tensor:
     return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 
-# Hooks
-
-
-def _register_hook(hooks: dict[object, Callable[..., Any]], hook: Callable[..., Any]) -> Hook:
-    """Append a hook and return its handle."""
-    if not callable(hook):
-        raise TypeError(f"a hook expected a callable, got {type(hook).__name__}; pass it without calling it")
-    key = object()
-    hooks[key] = hook
-    return Hook(hooks, key)
-
-
 # Conversion
 
 
-def _convert_parameter(parameter: Parameter, convert: Callable[[Tensor], Tensor]) -> None:
+def _convert_parameter(parameter: Any, convert: Callable[[CourseTensor], CourseTensor]) -> None:
+    """Convert the value of a parameter and its gradient."""
+    value, old = parameter.value, parameter.value.detach()
+    new = convert(old)
+    if new is old:
+        return
+    grad, requires_grad = value.grad, value.requires_grad
+    parameter.update(new)
+    parameter.value.requires_grad_(requires_grad)
+    parameter.value.grad = None if grad is None else convert(grad)
+
+
+def _copy_like(own: CourseTensor, given: Any, name: str) -> CourseTensor:
+    """Copy an entry of a state dict, converted to the dtype and backend of the current value.
+
+    Args:
+        own: The current value.
+        given: A Tensor, a PyTorch tensor or an array.
+        name: Its name, for the error message.
+
+    Raises:
+        TypeError: If the entry is not numeric.
+        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
+    """
+    if hasattr(given, "detach"):
+        given = given.detach()
+    if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
+        given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
+    values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
+    if values.shape != own.shape:
+        raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
+    if not is_float(own.dtype) and is_float(values.dtype):
+        raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
+    return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
+
+
+def _convert_parameter(parameter: Any, convert: Callable[[CourseTensor], CourseTensor]) -> None:
     """Convert the value of a parameter and its gradient."""
     value, old = parameter.value, parameter.value.detach()
     new = convert(old)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.loop import Loop, accepts, flat
 from minitorch.kernels.norm import column_gradient, column_norm, plane_gradient, plane_norm, row_gradient, row_norm
 from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import positive_ints
+from minitorch.ops.checks import positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
+from minitorch.torch.placement import placement
 
 GRADIENT_CHUNKS = 8
 """Number of partial sums of a gradient over rows; constant, so that results do not depend on the number of threads."""
@@ -455,18 +452,18 @@ class _BatchNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         shape = positive_ints((num_features,), type(self).__name__, "num_features")
         self.num_features, self.eps, self.momentum = shape[0], eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = Parameter(ones(shape, backend, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if affine else None
-        self.register_buffer("running_mean", zeros(shape, backend, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("running_var", ones(shape, backend, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", tensor(np.array(0), backend) if track_running_stats else None)
+        self.weight = Parameter(ones(shape, **placement(device, dtype))) if affine else None
+        self.bias = Parameter(zeros(shape, **placement(device, dtype))) if affine else None
+        self.register_buffer("running_mean", zeros(shape, **placement(device, dtype)) if track_running_stats else None)
+        self.register_buffer("running_var", ones(shape, **placement(device, dtype)) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", tensor(np.array(0), placement(device)["backend"]) if track_running_stats else None)
 
     def extra_repr(self) -> str:
         """The arguments of the layer."""
@@ -532,11 +529,11 @@ class BatchNorm2d(_BatchNorm):
 class _SampleNorm(Module):
     """Base class of GroupNorm, LayerNorm and RMSNorm."""
 
-    def __init__(self, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool, backend: TensorBackend, dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = Parameter(ones(shape, backend, dtype=dtype)) if weight else None
-        self.bias = Parameter(zeros(shape, backend, dtype=dtype)) if bias else None
+        self.weight = Parameter(ones(shape, **placement(device, dtype))) if weight else None
+        self.bias = Parameter(zeros(shape, **placement(device, dtype))) if bias else None
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Per element: two additions into sums, a subtraction, a square and a multiplication, and another multiplication with a weight."""
@@ -568,12 +565,12 @@ class GroupNorm(_SampleNorm):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         shape = positive_ints((num_channels,), "GroupNorm", "num_channels")
         _check_groups("GroupNorm", num_groups, num_channels)
-        super().__init__(shape, eps, affine, affine, backend, dtype)
+        super().__init__(shape, eps, affine, affine, device, dtype)
         self.num_groups, self.num_channels, self.affine = num_groups, num_channels, affine
 
     def extra_repr(self) -> str:
@@ -606,11 +603,11 @@ class LayerNorm(_SampleNorm):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         self.normalized_shape = _shape_of("LayerNorm", normalized_shape)
-        super().__init__(self.normalized_shape, eps, elementwise_affine, elementwise_affine and bias, backend, dtype)
+        super().__init__(self.normalized_shape, eps, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.elementwise_affine = elementwise_affine
 
     def extra_repr(self) -> str:
@@ -641,11 +638,11 @@ class RMSNorm(_SampleNorm):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         self.normalized_shape = _shape_of("RMSNorm", normalized_shape)
-        super().__init__(self.normalized_shape, eps, elementwise_affine, False, backend, dtype)
+        super().__init__(self.normalized_shape, eps, elementwise_affine, False, device, dtype)
         self.elementwise_affine = elementwise_affine
 
     def extra_repr(self) -> str:

@@ -10,7 +10,7 @@ from minitorch.autodiff import Context
 from minitorch.core.indexing import basic_view
 from minitorch.core.recording import call, fill
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_tensor
+from minitorch.ops.checks import check_tensor
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:

@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from minitorch.nn.module import Module, Parameter
+import minitorch.module
+from minitorch.nn.module import Module
+from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor
 
 
 class ParameterList(Module):
-    """A list of parameters, named "0", "1", …
+    """A list of parameters, named "0", "1", …; a Tensor becomes a Parameter.
 
     Raises:
-        TypeError: If an element is not a Parameter.
+        TypeError: If an element is neither a Tensor nor a Parameter.
     """
 
-    def __init__(self, values: Iterable[Parameter] = ()) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
-        self.extend(values)
+        self.extend(() if values is None else values)
 
-    def append(self, value: Parameter) -> Self:
+    def append(self, value: Any) -> Self:
         """Append a parameter and return this list.
 
         Raises:
-            TypeError: If it is not a Parameter.
+            TypeError: If it is neither a Tensor nor a Parameter.
         """
-        setattr(self, str(len(self)), _checked(value, type(self).__name__))
+        setattr(self, str(len(self)), _as_parameter(value, type(self).__name__))
         return self
 
-    def extend(self, values: Iterable[Parameter]) -> Self:
+    def extend(self, values: Iterable[Any]) -> Self:
         """Append several parameters and return this list."""
         for value in values:
             self.append(value)
@@ -42,14 +45,14 @@ class ParameterList(Module):
         """
         return self._parameters[self._name(index)]
 
-    def __setitem__(self, index: int, value: Parameter) -> None:
+    def __setitem__(self, index: int, value: Any) -> None:
         """Replace the parameter at an index.
 
         Raises:
             IndexError: If the index is out of range.
-            TypeError: If the value is not a Parameter.
+            TypeError: If the value is neither a Tensor nor a Parameter.
         """
-        setattr(self, self._name(index), _checked(value, type(self).__name__))
+        setattr(self, self._name(index), _as_parameter(value, type(self).__name__))
 
     def _name(self, index: int) -> str:
         """The name of the parameter at an index.
@@ -69,17 +72,17 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters.
+    """A dictionary of parameters; a Tensor becomes a Parameter.
 
     Raises:
-        TypeError: If a value is not a Parameter.
+        TypeError: If a value is neither a Tensor nor a Parameter.
     """
 
-    def __init__(self, parameters: Mapping[str, Parameter] | None = None) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.update(parameters or {})
 
-    def update(self, parameters: Mapping[str, Parameter]) -> None:
+    def update(self, parameters: Mapping[str, Any]) -> None:
         """Add parameters, replacing those with the same names."""
         for name, value in parameters.items():
             self[name] = value
@@ -87,8 +90,8 @@ class ParameterDict(Module):
     def __getitem__(self, name: str) -> Any:
         return self._parameters[name]
 
-    def __setitem__(self, name: str, value: Parameter) -> None:
-        setattr(self, name, _checked(value, type(self).__name__))
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, _as_parameter(value, type(self).__name__))
 
     def __delitem__(self, name: str) -> None:
         del self._parameters[name]
@@ -101,6 +104,24 @@ class ParameterDict(Module):
 
     def __contains__(self, name: object) -> bool:
         return name in self._parameters
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter with a name, or the default."""
+        return self._parameters.get(key, default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter with a name; if there is none, the default is added."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str) -> Any:
+        """Remove a parameter and return it."""
+        return self._parameters.pop(key)
+
+    def clear(self) -> None:
+        """Remove all parameters."""
+        self._parameters.clear()
 
     def keys(self) -> Iterable[str]:
         """Return the names."""
@@ -115,12 +136,14 @@ class ParameterDict(Module):
         return self._parameters.items()
 
 
-def _checked(value: Any, kind: str) -> Parameter:
-    """Return a value that is a Parameter.
+def _as_parameter(value: Any, kind: str) -> Any:
+    """A value of a container, a Tensor as a Parameter.
 
     Raises:
-        TypeError: If it is not.
+        TypeError: If it is neither a Tensor nor a Parameter.
     """
-    if not isinstance(value, Parameter):
+    if isinstance(value, minitorch.module.Parameter):
+        return value
+    if not isinstance(value, Tensor):
         raise TypeError(f"{kind} expected Parameters, got {type(value).__name__}; wrap a tensor: Parameter(x)")
-    return value
+    return Parameter(value)

@@ -13,7 +13,7 @@ from minitorch.core.creation import cat, full, stack
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
 from minitorch.nn.module import Module
-from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor
+from minitorch.ops.checks import Sizes, as_pair, check_float_tensor
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function

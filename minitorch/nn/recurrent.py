@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,16 +24,13 @@ from minitorch.kernels.loop import Loop, accepts, flat, loop
 from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.functional import dropout
 from minitorch.nn.init import uniform_
-from minitorch.nn.linear import linear
+from minitorch.nn.linears import linear
 from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import positive_ints
+from minitorch.ops.checks import positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
+from minitorch.torch.placement import placement
 
 States = tuple["Tensor", ...]
 """The states passed from step to step, each of shape (N, H): the hidden state and, for an LSTM, the cell state."""
@@ -372,7 +369,7 @@ class _Recurrent(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -387,9 +384,9 @@ class _Recurrent(Module):
             size = input_size if layer == 0 else hidden_size * (1 + bidirectional)
             for suffix in self._suffixes(layer):
                 for part, shape in (("ih", (rows, size)), ("hh", (rows, hidden_size))):
-                    _add_uniform(self, f"weight_{part}{suffix}", shape, hidden_size, backend, dtype)
+                    _add_uniform(self, f"weight_{part}{suffix}", shape, hidden_size, device, dtype)
                 for part in ("ih", "hh") if bias else ():
-                    _add_uniform(self, f"bias_{part}{suffix}", (rows,), hidden_size, backend, dtype)
+                    _add_uniform(self, f"bias_{part}{suffix}", (rows,), hidden_size, device, dtype)
 
     def _suffixes(self, layer: int) -> list[str]:
         """The parameter-name suffix of each direction of a layer."""
@@ -488,11 +485,11 @@ class RNN(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         kind = _check_nonlinearity(nonlinearity, "RNN")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, backend, dtype)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
         self.kind = kind
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -559,15 +556,15 @@ class LSTM(_Recurrent):
 class _Cell(Module):
     """Base class of RNNCell, LSTMCell and GRUCell."""
 
-    def __init__(self, kind: str, input_size: int, hidden_size: int, bias: bool, backend: TensorBackend, dtype: Any) -> None:
+    def __init__(self, kind: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any) -> None:
         super().__init__()
         self.kind = kind
         self.input_size, self.hidden_size = positive_ints((input_size, hidden_size), type(self).__name__, "input_size and hidden_size")
         rows = KINDS[kind].gates * hidden_size
-        self.weight_ih = _add_uniform(self, "weight_ih", (rows, input_size), hidden_size, backend, dtype)
-        self.weight_hh = _add_uniform(self, "weight_hh", (rows, hidden_size), hidden_size, backend, dtype)
-        self.bias_ih = _add_uniform(self, "bias_ih", (rows,), hidden_size, backend, dtype) if bias else None
-        self.bias_hh = _add_uniform(self, "bias_hh", (rows,), hidden_size, backend, dtype) if bias else None
+        self.weight_ih = _add_uniform(self, "weight_ih", (rows, input_size), hidden_size, device, dtype)
+        self.weight_hh = _add_uniform(self, "weight_hh", (rows, hidden_size), hidden_size, device, dtype)
+        self.bias_ih = _add_uniform(self, "bias_ih", (rows,), hidden_size, device, dtype) if bias else None
+        self.bias_hh = _add_uniform(self, "bias_hh", (rows,), hidden_size, device, dtype) if bias else None
 
     def extra_repr(self) -> str:
         """The sizes, and bias if it is off."""
@@ -611,10 +608,10 @@ class RNNCell(_Cell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(_check_nonlinearity(nonlinearity, "RNNCell"), input_size, hidden_size, bias, backend, dtype)
+        super().__init__(_check_nonlinearity(nonlinearity, "RNNCell"), input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the next hidden state.
@@ -636,10 +633,8 @@ class RNNCell(_Cell):
 class GRUCell(_Cell):
     """One step of a single-layer `GRU`; for the arguments see `RNNCell`."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
-    ) -> None:
-        super().__init__("gru", input_size, hidden_size, bias, backend, dtype)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__("gru", input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """See `RNNCell.forward`."""
@@ -649,10 +644,8 @@ class GRUCell(_Cell):
 class LSTMCell(_Cell):
     """One step of a single-layer `LSTM`; for the arguments see `RNNCell`."""
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
-    ) -> None:
-        super().__init__("lstm", input_size, hidden_size, bias, backend, dtype)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__("lstm", input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """See `RNNCell.forward`; hx and the result are pairs (hidden state, cell state)."""
@@ -663,9 +656,9 @@ class LSTMCell(_Cell):
 # Parameters and checks
 
 
-def _add_uniform(module: Module, name: str, shape: tuple[int, ...], hidden_size: int, backend: TensorBackend, dtype: Any) -> Parameter:
+def _add_uniform(module: Module, name: str, shape: tuple[int, ...], hidden_size: int, device: Any, dtype: Any) -> Parameter:
     """Register a parameter initialized uniformly in ±1 / √hidden_size."""
-    parameter = module.add_parameter(name, zeros(shape, backend, dtype=dtype))
+    parameter = module.add_parameter(name, zeros(shape, **placement(device, dtype)))
     bound = 1 / math.sqrt(hidden_size)
     uniform_(parameter, -bound, bound)
     return parameter

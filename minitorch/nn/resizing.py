@@ -13,7 +13,7 @@ from minitorch.core.recording import call, constant, zeros
 from minitorch.nn.module import Module
 from minitorch.nn.padding import pad
 from minitorch.nn.pooling import adaptive_avg_pool2d
-from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor, check_tensor
+from minitorch.ops.checks import Sizes, as_pair, check_float_tensor, check_tensor
 from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function

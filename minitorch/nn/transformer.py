@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from minitorch.nn.activations import gelu, relu
 from minitorch.nn.attention import MultiheadAttention
-from minitorch.nn.layers import Dropout
-from minitorch.nn.linear import Linear
+from minitorch.nn.dropouts import Dropout
+from minitorch.nn.linears import Linear
 from minitorch.nn.module import Module
 from minitorch.nn.normalization import LayerNorm
-from minitorch.tensor_ops import SimpleBackend
+from minitorch.ops.activations import gelu, relu
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
@@ -57,7 +55,7 @@ class TransformerBlock(Module):
         norm_first: bool = True,
         bias: bool = True,
         is_causal: bool = True,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -65,12 +63,12 @@ class TransformerBlock(Module):
             raise ValueError(f"TransformerBlock expected activation {' or '.join(ACTIVATIONS)}, or a function, got {activation!r}")
         self.norm_first, self.is_causal = norm_first, is_causal
         self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=True, backend=backend, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, backend, dtype)
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=True, device=device, dtype=dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, device, dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, backend, dtype)
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, backend=backend, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, backend=backend, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, device, dtype)
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
 

@@ -10,13 +10,12 @@ from minitorch.nn.convolution import Convolution, Geometry, input_gradient, is_o
 from minitorch.nn.init import uniform_
 from minitorch.nn.module import Module, Parameter, value_of
 from minitorch.nn.resizing import Fold2d, window_positions
-from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor, positive_ints
+from minitorch.ops.checks import Sizes, as_pair, check_float_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_functions import Function
-from minitorch.tensor_ops import SimpleBackend
+from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
     from minitorch.tensor import Tensor
 
 
@@ -185,7 +184,7 @@ class _ConvTranspose(Module):
         groups: int = 1,
         bias: bool = True,
         dilation: Sizes = 1,
-        backend: TensorBackend = SimpleBackend,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -196,8 +195,8 @@ class _ConvTranspose(Module):
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.groups, self.dilation = groups, dilation
-        self.weight = Parameter(zeros((in_channels, out_channels // groups, *kernel), backend, dtype=dtype))
-        self.bias = Parameter(zeros((out_channels,), backend, dtype=dtype)) if bias else None
+        self.weight = Parameter(zeros((in_channels, out_channels // groups, *kernel), **placement(device, dtype)))
+        self.bias = Parameter(zeros((out_channels,), **placement(device, dtype))) if bias else None
         bound = 1 / math.sqrt(out_channels // groups * math.prod(kernel))
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)

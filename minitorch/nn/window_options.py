@@ -11,7 +11,7 @@ from minitorch.core.creation import cat
 from minitorch.core.recording import constant
 from minitorch.nn.padding import pad
 from minitorch.nn.pooling import avg_pool2d, check_window_sizes
-from minitorch.nn.sizes import Sizes, as_pair, check_float_tensor
+from minitorch.ops.checks import Sizes, as_pair, check_float_tensor
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 

@@ -2,6 +2,8 @@
 
 import inspect as _inspect
 import math as _math
+from functools import partial as _partial
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from minitorch.core.dtypes import bool_ as bool
@@ -35,14 +37,6 @@ float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _m
 
 globals().update({name: _lift(function) for name, function in _names.functions(_names.BOTH, _names.FUNCTIONS).items()})
 broadcast_to, unsqueeze, inverse, pinverse = _lift(_shapes.expand), _lift(_shapes.unsqueeze), linalg.inv, linalg.pinv
-
-from minitorch.torch import nn as nn, optim as optim, utils as utils, autograd as autograd, func as func  # noqa: E402
-from minitorch.torch import amp as amp, distributions as distributions  # noqa: E402
-from minitorch.torch.amp import autocast  # noqa: E402
-from minitorch.torch.nn.functional import cosine_similarity  # noqa: E402
-from minitorch.torch.serialization import load, save  # noqa: E402
-from minitorch.torch.compiling import compile  # noqa: E402
-from minitorch.torch.func import vmap  # noqa: E402
 
 
 def is_tensor(obj: _Any) -> _Any:
@@ -93,8 +87,31 @@ def FloatTensor(data: _Any) -> Tensor:
 _MODULES = {"accelerator", "amp", "autograd", "backends", "cuda", "distributions", "func", "linalg", "nn", "optim", "utils"}
 """The modules that programs use by their names; the others are parts of this one."""
 
+_LATE = {
+    "autocast": "amp",
+    "compile": "compiling",
+    "cosine_similarity": "nn.functional",
+    "load": "serialization",
+    "save": "serialization",
+    "vmap": "func",
+}
+"""Functions whose modules import networks, which import this module; so they are imported when they are used, like the modules."""
+
+
+def _late(name: str) -> _Any:
+    """A module, or a function of one, imported when it is asked for."""
+    if name not in _LATE:
+        return _import_module(f"{__name__}.{name}")
+    globals()[name] = made = getattr(_import_module(f"{__name__}.{_LATE[name]}"), name)
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_LATE, "bfloat16"})
+
+
 __getattr__ = _refuse_absent(
     "torch",
     [name for name, thing in globals().items() if name in _MODULES or not (name.startswith("_") or _inspect.ismodule(thing))],
-    {"bfloat16": _load_bfloat16},
+    {"bfloat16": _load_bfloat16} | {name: _partial(_late, name) for name in (*_MODULES, *_LATE)},
 )

@@ -9,10 +9,10 @@ from typing import Any
 from minitorch.autograd import functional
 from minitorch.autograd.engine import grad as gradients
 from minitorch.autograd.functional import as_tuple
+from minitorch.nn.parameter import Parameter
 from minitorch.tensor import generator
 from minitorch.torch import shapes
 from minitorch.torch.absent import defined, refuse_absent
-from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.tensor import Tensor, lift
 
 _stack_tensors = lift(shapes.stack)

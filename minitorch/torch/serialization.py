@@ -20,9 +20,9 @@ import numpy as np
 
 from minitorch.core.dtypes import as_dtype, load_bfloat16
 from minitorch.io.formats import read_arrays, replace_file
+from minitorch.nn.parameter import Parameter
 from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
-from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.places import Size, backend_of, device
 from minitorch.torch.tensor import Tensor, as_torch
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import IndexingError, SimpleBackend, float32, float64, int32, tensor
-from minitorch.nn.embedding import embedding
+from minitorch.nn.embeddings import embedding
 from tests.nn.checks import leaf, refuses
 
 TABLE = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])

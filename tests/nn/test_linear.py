@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import grad_check, tensor
-from minitorch.nn.linear import bias_relu, linear
+from minitorch.nn.linears import bias_relu, linear
 from tests.nn.checks import leaf, refuses
 
 RNG = np.random.default_rng(0)

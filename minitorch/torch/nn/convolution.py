@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import minitorch.nn as engine
-from minitorch.nn import padding as engine_padding
+from minitorch.nn.init import init_uniformly
+from minitorch.nn.options import refuse_unless
+from minitorch.nn.parameter import Parameter
+from minitorch.nn.transposed import conv_transpose1d, conv_transpose2d
 from minitorch.torch.creation import empty
-from minitorch.torch.nn.functional import conv3d, conv_transpose1d, conv_transpose2d, pad, refuse_unless
-from minitorch.torch.nn.linear import reset_weight_and_bias
-from minitorch.torch.nn.module import Module, adapt, adapts
-from minitorch.torch.nn.parameter import Parameter
+from minitorch.torch.nn.functional import conv3d, pad
+from minitorch.torch.nn.module import Module, adapt
 from minitorch.torch.tensor import Tensor
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -79,7 +80,7 @@ class _Conv:
 
     def reset_parameters(self) -> None:
         """Initialize the parameters."""
-        reset_weight_and_bias(self)
+        init_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
@@ -113,14 +114,12 @@ class _Conv:
         return [width for total in reversed(totals) for width in (total // 2, total - total // 2)]
 
 
-@adapts(engine.Conv1d)
 class Conv1d(_Conv, adapt(engine.Conv1d)):
     """Convolution of sequences; for the arguments see its first base class."""
 
     dims = 1
 
 
-@adapts(engine.Conv2d)
 class Conv2d(_Conv, adapt(engine.Conv2d)):
     """Convolution of images; for the arguments see its first base class."""
 
@@ -150,7 +149,7 @@ class _Volumes(Module):
         self.padding, self.dilation, self.groups = padding, dilation, groups
         self.weight = Parameter(Tensor._of(empty(out_channels, in_channels // groups, *kernel_size, device=device, dtype=dtype)))
         self.bias = Parameter(Tensor._of(empty(out_channels, device=device, dtype=dtype))) if bias else None
-        reset_weight_and_bias(self)
+        init_uniformly(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return conv3d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
@@ -207,7 +206,7 @@ class _ConvTranspose:
 
     def reset_parameters(self) -> None:
         """Initialize the parameters."""
-        reset_weight_and_bias(self)
+        init_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
@@ -260,10 +259,3 @@ class UpsamplingBilinear2d(Upsample):
 
 
 Unfold, Fold = adapt(engine.Unfold), adapt(engine.Fold)
-
-ZeroPad1d, ZeroPad2d, ZeroPad3d = map(adapt, (engine_padding.ZeroPad1d, engine_padding.ZeroPad2d, engine_padding.ZeroPad3d))
-ConstantPad1d, ConstantPad2d = adapt(engine_padding.ConstantPad1d), adapt(engine_padding.ConstantPad2d)
-ConstantPad3d, ReflectionPad1d = adapt(engine_padding.ConstantPad3d), adapt(engine_padding.ReflectionPad1d)
-ReflectionPad2d, ReplicationPad1d = adapt(engine_padding.ReflectionPad2d), adapt(engine_padding.ReplicationPad1d)
-ReplicationPad2d, CircularPad1d = adapt(engine_padding.ReplicationPad2d), adapt(engine_padding.CircularPad1d)
-CircularPad2d = adapt(engine_padding.CircularPad2d)

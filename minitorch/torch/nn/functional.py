@@ -10,12 +10,22 @@ from typing import Any
 import numpy as np
 
 import minitorch.nn as engine
-from minitorch.autodiff import LEAF
 from minitorch.core.creation import full, stack
-from minitorch.core.dtypes import as_dtype, int64, is_float
+from minitorch.core.dtypes import int64, is_float
 from minitorch.core.math_functions import ExactLog
-from minitorch.nn import further_activations, hard_activations, smooth_activations, window_options
-from minitorch.nn.functional import dropout as zero_elements
+from minitorch.nn import (
+    activations,
+    channels,
+    distances,
+    dropouts,
+    embeddings,
+    linears,
+    normalization,
+    resizing,
+    transposed,
+    window_options,
+)
+from minitorch.nn.options import refuse_unless, resolve_reduction
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
@@ -23,49 +33,25 @@ from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.nn import sampling
 from minitorch.torch.tensor import Tensor, as_torch, lift
 
+NAMES = {
+    activations: """
+        celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish prelu relu relu6 rrelu selu
+        sigmoid silu softmax softmin softplus softshrink softsign tanh tanhshrink threshold""",
+    channels: "channel_shuffle local_response_norm",
+    distances: "bilinear cosine_similarity normalize pairwise_distance",
+    dropouts: "alpha_dropout dropout dropout1d dropout2d dropout3d",
+    embeddings: "embedding",
+    linears: "linear",
+    normalization: "group_norm layer_norm rms_norm",
+    resizing: "pixel_shuffle pixel_unshuffle",
+    transposed: "conv_transpose1d conv_transpose2d",
+}
+"""The functions of torch.nn.functional, by the module that has them."""
+
+globals().update({name: getattr(family, name) for family, names in NAMES.items() for name in names.split()})
+
+
 # Helpers
-
-
-def refuse_unless(op: str, **options: tuple[Any, Any]) -> None:
-    """Raise NotImplementedError if an option, given as (value, only supported value), has another value."""
-    for name, (value, supported) in options.items():
-        if value != supported and not (isinstance(supported, tuple) and value in supported):
-            raise NotImplementedError(f"{op} supports {name}={supported!r} only, got {value!r}; leave {name} out")
-
-
-def replace(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
-    """The result of a function; with inplace, input becomes it.
-
-    While gradients are recorded, the function may need the numbers of input in its backward pass, so that they stay in memory: other
-    tensors that share this memory keep them, too.
-
-    Raises:
-        RuntimeError: If input is a leaf that requires gradients.
-    """
-    if not inplace:
-        return out
-    if out.history is None:
-        input._overwrite(out)
-    elif input.history is LEAF:
-        raise RuntimeError("a leaf that requires gradients cannot be changed in place; leave out inplace, or do it within torch.no_grad()")
-    else:
-        input._rebase(out.history)
-        input._tensor = out._tensor
-    return input
-
-
-def with_inplace(fn: Callable[..., Any], name: str, *, position: int) -> Callable[..., Any]:
-    """A function of the engine as one with a further argument `inplace`, after `position` others."""
-    lifted = lift(fn)
-
-    def function(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        if len(args) == position + 1:
-            *args, inplace = args  # type: ignore[assignment]  # a list is as good
-        return replace(input, lifted(input, *args, **kwargs), inplace)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{(fn.__doc__ or '').splitlines()[0]}\n\n    With inplace=True, input becomes the result."
-    return function
 
 
 def scalar(loss: EngineTensor, reduction: str) -> EngineTensor:
@@ -73,39 +59,7 @@ def scalar(loss: EngineTensor, reduction: str) -> EngineTensor:
     return loss if reduction == "none" else loss.reshape(())
 
 
-def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """The reduction, from PyTorch's older arguments if they are given."""
-    if size_average is None and reduce is None:
-        return reduction
-    return "none" if reduce is False else "sum" if size_average is False else "mean"
-
-
-def implicit_dim(op: str, dims: int) -> int:
-    """The dimension that softmax takes when none is given, with PyTorch's warning."""
-    warnings.warn(f"{op} without dim chooses one by the number of dimensions; name it: dim=-1", stacklevel=4)
-    return 0 if dims in (0, 1, 3) else 1
-
-
 # Activations
-
-relu = with_inplace(engine.relu, "relu", position=0)
-leaky_relu = with_inplace(engine.leaky_relu, "leaky_relu", position=1)
-silu = with_inplace(engine.silu, "silu", position=0)
-hardtanh = with_inplace(hard_activations.hardtanh, "hardtanh", position=2)
-relu6 = with_inplace(hard_activations.relu6, "relu6", position=0)
-hardsigmoid = with_inplace(hard_activations.hardsigmoid, "hardsigmoid", position=0)
-hardswish = with_inplace(hard_activations.hardswish, "hardswish", position=0)
-threshold = with_inplace(hard_activations.threshold, "threshold", position=2)
-elu = with_inplace(smooth_activations.elu, "elu", position=1)
-selu = with_inplace(smooth_activations.selu, "selu", position=0)
-celu = with_inplace(smooth_activations.celu, "celu", position=1)
-mish = with_inplace(smooth_activations.mish, "mish", position=0)
-gelu, sigmoid, tanh = lift(engine.gelu), lift(engine.sigmoid), lift(engine.tanh)
-hardshrink, softshrink = lift(hard_activations.hardshrink), lift(hard_activations.softshrink)
-softplus, softsign = lift(smooth_activations.softplus), lift(smooth_activations.softsign)
-logsigmoid, tanhshrink = lift(smooth_activations.logsigmoid), lift(smooth_activations.tanhshrink)
-rrelu = with_inplace(further_activations.rrelu, "rrelu", position=3)
-glu, prelu = lift(further_activations.glu), lift(further_activations.prelu)
 
 
 def _always_in_place(fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -119,33 +73,8 @@ def _always_in_place(fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return function
 
 
-relu_, leaky_relu_, hardtanh_, threshold_ = map(_always_in_place, (relu, leaky_relu, hardtanh, threshold))
-elu_, selu_, celu_, rrelu_ = map(_always_in_place, (elu, selu, celu, rrelu))
-
-
-@lift
-def softmax(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
-    """Softmax along a dimension, in another dtype if one is given."""
-    return _along(engine.softmax, "softmax", input, dim, dtype)
-
-
-@lift
-def log_softmax(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
-    """Logarithm of softmax along a dimension, in another dtype if one is given."""
-    return _along(engine.logsoftmax, "log_softmax", input, dim, dtype)
-
-
-@lift
-def softmin(input: EngineTensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> EngineTensor:
-    """softmax(-input) along a dimension, in another dtype if one is given."""
-    return _along(further_activations.softmin, "softmin", input, dim, dtype)
-
-
-def _along(fn: Callable[..., Any], op: str, x: EngineTensor, dim: int | None, dtype: Any) -> EngineTensor:
-    """A function along a dimension; of a tensor without dimensions as of one with a single element."""
-    x = x if dtype is None else x.to(as_dtype(dtype))
-    dim = implicit_dim(op, x.dims) if dim is None else dim
-    return fn(x, dim) if x.dims else fn(x.reshape(1), dim).reshape(())
+IN_PLACE = "relu leaky_relu hardtanh threshold elu selu celu rrelu"
+globals().update({f"{name}_": _always_in_place(getattr(activations, name)) for name in IN_PLACE.split()})
 
 
 @lift
@@ -156,7 +85,7 @@ def gumbel_softmax(logits: EngineTensor, tau: float = 1, hard: bool = False, eps
     """
     uniform = rand(logits.shape, logits.backend, dtype=logits.dtype).clip(np.finfo(np.float32).tiny)  # type: ignore
     noise = -ExactLog.apply(-ExactLog.apply(uniform).clip(None, -1e-20))
-    soft = engine.softmax((logits + noise) * (1 / tau), dim)
+    soft = activations.softmax((logits + noise) * (1 / tau), dim)
     if not hard:
         return soft
     size = soft.shape[dim]
@@ -164,34 +93,7 @@ def gumbel_softmax(logits: EngineTensor, tau: float = 1, hard: bool = False, eps
     return at_maximum.to(soft.dtype) - soft.detach() + soft
 
 
-# Linear layers, embeddings and distances
-
-linear = lift(engine.linear)
-bilinear = lift(engine.bilinear)
-cosine_similarity = lift(engine.cosine_similarity)
-pairwise_distance = lift(engine.pairwise_distance)
-
-
-@lift
-def normalize(input: EngineTensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> EngineTensor:
-    """input divided by its p-norm along a dimension, but at least by eps."""
-    refuse_unless("normalize", out=(out, None))
-    return engine.normalize(input, p, dim, eps)
-
-
-@lift
-def embedding(
-    input: EngineTensor,
-    weight: EngineTensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> EngineTensor:
-    """Rows of a table; see `minitorch.nn.embedding`."""
-    refuse_unless("embedding", max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False), sparse=(sparse, False))
-    return engine.embedding(input, weight, padding_idx)
+# Classes as vectors
 
 
 @lift
@@ -234,9 +136,7 @@ def _batched(fn: Callable[..., EngineTensor], dims: int) -> Callable[..., Engine
 
 
 conv1d, conv2d = lift(_batched(engine.conv1d, 3)), lift(_batched(engine.conv2d, 4))
-conv_transpose1d, conv_transpose2d = lift(engine.conv_transpose1d), lift(engine.conv_transpose2d)
 unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
-pixel_shuffle, pixel_unshuffle, channel_shuffle = map(lift, (engine.pixel_shuffle, engine.pixel_unshuffle, engine.channel_shuffle))
 
 
 def max_pool2d_with_indices(
@@ -557,12 +457,6 @@ def batch_norm(
     return engine.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-layer_norm, group_norm, rms_norm = lift(engine.layer_norm), lift(engine.group_norm), lift(engine.rms_norm)
-
-
-local_response_norm = lift(engine.local_response_norm)
-
-
 @lift
 def instance_norm(
     input: EngineTensor,
@@ -595,66 +489,6 @@ def scaled_dot_product_attention(
     """Attention; see `minitorch.nn.scaled_dot_product_attention`."""
     refuse_unless("scaled_dot_product_attention", enable_gqa=(enable_gqa, False))
     return engine.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
-
-
-def _drop(input: EngineTensor, p: float, training: bool) -> EngineTensor:
-    """Dropout, scaled to preserve the mean.
-
-    Raises:
-        ValueError: If p is outside [0, 1].
-    """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
-    if not training or not p:
-        return input
-    out = zero_elements(input, p)
-    return out * (1 / (1 - p)) if p < 1 else out
-
-
-_lifted_drop = lift(_drop)
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """During training, set elements to 0 with probability p and scale the others by 1 / (1 - p).
-
-    Raises:
-        ValueError: If p is outside [0, 1].
-    """
-    return replace(input, _lifted_drop(input, p, training), inplace)
-
-
-def _feature_dropout(dims: tuple[int, ...], op: str) -> Callable[..., Any]:
-    """Dropout of channels, with or without a batch."""
-    lifted = lift(engine.feature_dropout)
-
-    def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
-        if not training or not p:
-            return input
-        if input.dims == dims[-1]:
-            return replace(input, lifted(input, p), inplace)
-        return replace(input, lift(lambda x: engine.feature_dropout(x.unsqueeze(0), p).squeeze(0))(input), inplace)
-
-    function.__name__ = op
-    function.__doc__ = "During training, set channels to 0 with probability p and scale the others by 1 / (1 - p)."
-    return function
-
-
-dropout1d, dropout2d = _feature_dropout((2, 3), "dropout1d"), _feature_dropout((3, 4), "dropout2d")
-dropout3d = _feature_dropout((4, 5), "dropout3d")
-_lifted_alpha_drop = lift(engine.alpha_dropout)
-
-
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """During training, dropout that keeps mean 0 and variance 1; see `minitorch.nn.alpha_dropout`.
-
-    Raises:
-        ValueError: If p is outside [0, 1].
-    """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout expected a probability from 0 to 1, got {p}")
-    return replace(input, _lifted_alpha_drop(input, p), inplace) if training and p else input
 
 
 # Losses
@@ -965,13 +799,15 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Triplet loss with a distance of Tensors; see `minitorch.nn.triplet_margin_with_distance_loss`."""
-    distance: Any = distance_function or pairwise_distance
+    distance: Any = distance_function or distances.pairwise_distance
     options = {"margin": margin, "swap": swap, "reduction": reduction}
     loss = engine.triplet_margin_with_distance_loss(anchor, positive, negative, distance, **options)
     return as_torch(scalar(loss, reduction))
 
 
-HELPERS = {"full_like", "implicit_dim", "refuse_unless", "replace", "resolve_reduction", "scalar", "with_inplace"}
+HELPERS = {"full_like", "scalar"}
 """What this file defines for itself and its neighbors."""
 
-__getattr__ = refuse_absent("torch.nn.functional", {*defined(globals())} - HELPERS)
+__getattr__ = refuse_absent(
+    "torch.nn.functional", {*defined(globals()), *" ".join(NAMES.values()).split(), *(f"{name}_" for name in IN_PLACE.split())} - HELPERS
+)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from minitorch.nn.options import resolve_reduction
 from minitorch.torch.nn import functional
 from minitorch.torch.nn.module import Module
 
@@ -29,7 +30,7 @@ def _loss(name: str, fn: Callable[..., Any], *arguments: str, buffers: tuple[str
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         older = [bound.arguments.pop(each, None) for each in ("size_average", "reduce")]
-        self.reduction = functional.resolve_reduction(bound.arguments.pop("reduction"), *older)
+        self.reduction = resolve_reduction(bound.arguments.pop("reduction"), *older)
         if self.reduction not in ("mean", "sum", "none") and not (name == "KLDivLoss" and self.reduction == "batchmean"):
             raise ValueError(f'{name} expected reduction "mean", "sum" or "none", got {self.reduction!r}')
         for each, value in bound.arguments.items():

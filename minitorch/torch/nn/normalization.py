@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import minitorch.nn as engine
+from minitorch.nn.init import ones_, zeros_
 from minitorch.nn.normalization import _BatchNorm as EngineBatchNorm
-from minitorch.torch.nn.functional import refuse_unless
-from minitorch.torch.nn.init import ones_, zeros_
-from minitorch.torch.nn.module import adapt, adapts
-from minitorch.torch.tensor import Tensor, lift
+from minitorch.nn.options import refuse_unless
+from minitorch.torch.nn.module import adapt
+from minitorch.torch.tensor import Tensor
 
 
 def remove_bias(layer: Any, bias: bool) -> None:
@@ -19,7 +19,7 @@ def remove_bias(layer: Any, bias: bool) -> None:
         layer.bias = None
 
 
-normalize = lift(EngineBatchNorm._normalize)
+normalize = EngineBatchNorm._normalize
 
 
 class _BatchNorm:
@@ -72,12 +72,10 @@ class _BatchNorm:
         return normalize(self, input, layer.running_mean, layer.running_var, layer.num_batches_tracked)
 
 
-@adapts(engine.BatchNorm1d)
 class BatchNorm1d(_BatchNorm, adapt(engine.BatchNorm1d)):
     """Batch normalization of inputs (N, C) or (N, C, L); for the arguments see its first base class."""
 
 
-@adapts(engine.BatchNorm2d)
 class BatchNorm2d(_BatchNorm, adapt(engine.BatchNorm2d)):
     """Batch normalization of images (N, C, H, W); for the arguments see its first base class."""
 
@@ -96,7 +94,6 @@ class BatchNorm3d(BatchNorm2d):
         return super().forward(input.flatten(2, 3)).view(*input.shape)
 
 
-@adapts(engine.LayerNorm)
 class LayerNorm(adapt(engine.LayerNorm)):
     """Normalization over the last dimensions.
 
@@ -121,7 +118,6 @@ class LayerNorm(adapt(engine.LayerNorm)):
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device=device, dtype=dtype)
 
 
-@adapts(engine.GroupNorm)
 class GroupNorm(adapt(engine.GroupNorm)):
     """Normalization of groups of channels of each sample.
 
@@ -154,7 +150,6 @@ class GroupNorm(adapt(engine.GroupNorm)):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-@adapts(engine.RMSNorm)
 class RMSNorm(adapt(engine.RMSNorm)):
     """Division by the root mean square over the last dimensions; for the arguments see `LayerNorm`."""
 
@@ -216,6 +211,3 @@ class InstanceNorm1d(_InstanceNorm, adapt(engine.InstanceNorm1d)):
 
 class InstanceNorm2d(_InstanceNorm, adapt(engine.InstanceNorm2d)):
     """Normalization of each channel of images (N, C, H, W); for the arguments see its first base class."""
-
-
-LocalResponseNorm = adapt(engine.LocalResponseNorm)

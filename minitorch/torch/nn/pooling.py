@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import minitorch.nn as engine
 from minitorch.torch.nn import functional
-from minitorch.torch.nn.module import Module, adapts
+from minitorch.torch.nn.module import Module
 from minitorch.torch.tensor import Tensor
 
 
@@ -55,7 +54,6 @@ class MaxPool1d(_MaxPool):
         return functional.max_pool1d(input, *self._options())
 
 
-@adapts(engine.MaxPool2d)
 class MaxPool2d(_MaxPool):
     """Maximum over windows of images."""
 
@@ -144,7 +142,6 @@ class AvgPool1d(_AvgPool):
         return functional.avg_pool1d(input, *self._options())
 
 
-@adapts(engine.AvgPool2d)
 class AvgPool2d(_AvgPool):
     """Mean over windows of images."""
 
@@ -190,7 +187,6 @@ class AdaptiveAvgPool1d(_Adaptive):
         return functional.adaptive_avg_pool1d(input, self.output_size)
 
 
-@adapts(engine.AdaptiveAvgPool2d)
 class AdaptiveAvgPool2d(_Adaptive):
     """Average pooling of images to a given size."""
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import minitorch.nn as engine
 from minitorch.nn.init import uniform_
+from minitorch.nn.options import refuse_unless
 from minitorch.nn.packed import run_packed
 from minitorch.tensor import Tensor as EngineTensor
-from minitorch.torch.nn.functional import refuse_unless
-from minitorch.torch.nn.module import adapt, adapts
+from minitorch.torch.nn.module import adapt
 from minitorch.torch.nn.utils.rnn import PackedSequence
 from minitorch.torch.tensor import Tensor, as_torch
 
@@ -55,7 +55,6 @@ def _select(state: EngineTensor, indices: Tensor | None) -> EngineTensor:
     return state if indices is None else state[:, indices.to_numpy()]
 
 
-@adapts(engine.RNN)
 class RNN(_OverSequences, adapt(engine.RNN)):
     """Elman network: h = tanh(W_ih · x + b_ih + W_hh · h + b_hh), or relu in place of tanh.
 
@@ -127,12 +126,10 @@ class _Gated(_OverSequences):
         super().__init__(*args, device=device, dtype=dtype)  # type: ignore[call-arg]  # of the adapted class
 
 
-@adapts(engine.LSTM)
 class LSTM(_Gated, adapt(engine.LSTM)):
     """Long short-term memory; for the arguments see its first base class."""
 
 
-@adapts(engine.GRU)
 class GRU(_Gated, adapt(engine.GRU)):
     """Gated recurrent unit; for the arguments see its first base class."""
 

@@ -8,16 +8,15 @@ from typing import Any
 import minitorch.nn as engine
 from minitorch.nn.encoder import causal_mask
 from minitorch.nn.init import xavier_uniform_, zeros_
+from minitorch.nn.linears import NonDynamicallyQuantizableLinear
+from minitorch.nn.options import refuse_unless
 from minitorch.tensor import zeros
-from minitorch.torch.nn.functional import refuse_unless
-from minitorch.torch.nn.linear import NonDynamicallyQuantizableLinear
-from minitorch.torch.nn.module import Module, adapt, adapts
+from minitorch.torch.nn.module import Module, adapt
 from minitorch.torch.nn.normalization import LayerNorm
 from minitorch.torch.placement import placement
 from minitorch.torch.tensor import Tensor, as_torch
 
 
-@adapts(engine.MultiheadAttention)
 class MultiheadAttention(adapt(engine.MultiheadAttention)):
     """Multi-head attention.
 
@@ -141,7 +140,7 @@ class TransformerDecoderLayer(_TransformerLayer, adapt(engine.TransformerDecoder
     """Self-attention, attention to the encoder's output, and a feed-forward network; for the arguments see its first base class."""
 
 
-class TransformerEncoder(adapt(engine.TransformerEncoder, lifted=False)):
+class TransformerEncoder(adapt(engine.TransformerEncoder)):
     """A stack of encoder layers.
 
     Args:
@@ -158,7 +157,7 @@ class TransformerEncoder(adapt(engine.TransformerEncoder, lifted=False)):
         super().__init__(encoder_layer, num_layers, norm)
 
 
-class TransformerDecoder(adapt(engine.TransformerDecoder, lifted=False)):
+class TransformerDecoder(adapt(engine.TransformerDecoder)):
     """A stack of decoder layers.
 
     Args:

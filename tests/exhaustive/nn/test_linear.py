@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitorch import float32, float64, tensor
-from minitorch.nn.linear import bias_relu
+from minitorch.nn.linears import bias_relu
 from tests.nn.test_linear import leaf
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.context import no_grad
+from minitorch.nn.parameter import Parameter
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch import creation
-from minitorch.torch.nn.parameter import Parameter
 from minitorch.torch.tensor import Tensor, as_torch
 
 

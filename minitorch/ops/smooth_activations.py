@@ -7,10 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from minitorch.core.math_functions import ExactLog
-from minitorch.nn.activations import ElementwiseActivation
-from minitorch.nn.hard_activations import OptionalActivation, Pair
-from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_float_tensor
+from minitorch.ops.activations import ElementwiseActivation
+from minitorch.ops.checks import check_float_tensor
+from minitorch.ops.hard_activations import OptionalActivation, Pair
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -230,90 +229,3 @@ def tanhshrink(input: Tensor) -> Tensor:
         TypeError: If input is not a floating-point Tensor.
     """
     return check_float_tensor("tanhshrink", input) - input.tanh()
-
-
-# Layers
-
-
-class _Alpha(Module):
-    """Base class of ELU and CELU."""
-
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
-
-    def extra_repr(self) -> str:
-        """The factor of the exponential."""
-        return f"alpha={self.alpha}"
-
-
-class ELU(_Alpha):
-    """See `elu`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return elu(input, self.alpha)
-
-
-class CELU(_Alpha):
-    """See `celu`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return celu(input, self.alpha)
-
-
-class SELU(Module):
-    """See `selu`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return selu(input)
-
-
-class Softplus(Module):
-    """See `softplus`."""
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return softplus(input, self.beta, self.threshold)
-
-
-class Softsign(Module):
-    """See `softsign`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return softsign(input)
-
-
-class LogSigmoid(Module):
-    """See `logsigmoid`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return logsigmoid(input)
-
-
-class Mish(Module):
-    """See `mish`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return mish(input)
-
-
-class Tanhshrink(Module):
-    """See `tanhshrink`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return tanhshrink(input)

@@ -7,9 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitorch.core.dtypes import promote_to_float
-from minitorch.nn.activations import ElementwiseActivation
-from minitorch.nn.module import Module
-from minitorch.nn.sizes import check_float_tensor
+from minitorch.ops.activations import ElementwiseActivation
+from minitorch.ops.checks import check_float_tensor
 from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
@@ -252,92 +251,3 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if not lambd >= 0:
         raise ValueError(f"softshrink expected lambd of at least 0, got {lambd}; pass a distance such as 0.5")
     return SoftShrink.apply(check_float_tensor("softshrink", input), float(lambd))
-
-
-# Layers
-
-
-class Hardtanh(Module):
-    """Limitation to a range; see `hardtanh`."""
-
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
-        super().__init__()
-        if not min_val < max_val:
-            raise ValueError(f"Hardtanh expected max_val above min_val, got {min_val} and {max_val}; swap them")
-        self.min_val, self.max_val = min_val, max_val
-
-    def extra_repr(self) -> str:
-        """The limits."""
-        return f"min_val={self.min_val}, max_val={self.max_val}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return hardtanh(input, self.min_val, self.max_val)
-
-
-class ReLU6(Module):
-    """Limitation to the range from 0 to 6."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return relu6(input)
-
-
-class Hardsigmoid(Module):
-    """See `hardsigmoid`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return hardsigmoid(input)
-
-
-class Hardswish(Module):
-    """See `hardswish`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return hardswish(input)
-
-
-class Threshold(Module):
-    """See `threshold`."""
-
-    def __init__(self, threshold: float, value: float) -> None:
-        super().__init__()
-        self.threshold, self.value = threshold, value
-
-    def extra_repr(self) -> str:
-        """The threshold and the value."""
-        return f"threshold={self.threshold}, value={self.value}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return threshold(input, self.threshold, self.value)
-
-
-class _Shrink(Module):
-    """Base class of Hardshrink and Softshrink."""
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def extra_repr(self) -> str:
-        """The distance."""
-        return str(self.lambd)
-
-
-class Hardshrink(_Shrink):
-    """See `hardshrink`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return hardshrink(input, self.lambd)
-
-
-class Softshrink(_Shrink):
-    """See `softshrink`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the activation to every element; shape and dtype are kept."""
-        return softshrink(input, self.lambd)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch.autodiff import Context
 from minitorch.core import recording
 from minitorch.kernels.activations import relu_back
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.losses import add_relu, bias_relu_backward
-from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.nn.sizes import check_tensor, positive_ints
-from minitorch.tensor import zeros
+from minitorch.nn.init import init_uniformly
+from minitorch.nn.module import Module
+from minitorch.nn.parameter import Parameter
+from minitorch.ops.checks import check_tensor, positive_ints
+from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
-from minitorch.tensor_ops import SimpleBackend
-
-if TYPE_CHECKING:
-    from minitorch.core.backend import TensorBackend
-    from minitorch.tensor import Tensor
+from minitorch.torch.placement import placement
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -125,32 +122,40 @@ class Linear(Module):
     Args:
         in_features: Number of input features.
         out_features: Number of output features.
-        bias: Whether to learn a bias, initialized to zeros; the weight is initialized by `init.kaiming_uniform_`.
+        bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √in_features.
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
 
     Raises:
         TypeError: If a size is not an integer.
         ValueError: If a size is less than 1.
     """
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, backend: TensorBackend = SimpleBackend, dtype: Any = None
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
         self.out_features, self.in_features = shape
-        self.weight = Parameter(zeros(shape, backend, dtype=dtype))
-        kaiming_uniform_(self.weight)
-        self.bias = Parameter(zeros(shape[:1], backend, dtype=dtype)) if bias else None
+        place = placement(device, dtype)
+        self.weight = Parameter(zeros(shape, **place))
+        self.bias = Parameter(zeros(shape[:1], **place)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the parameters."""
+        init_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is a bias."""
-        out_features, in_features = self.weight.value.shape
-        return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per weight and row; adding the bias replaces one addition of the product."""
-        return 2 * output.numel() * self.weight.value.shape[1]
+        return 2 * output.numel() * self.weight.shape[1]
 
     def forward(self, input: Tensor) -> Tensor:
         """Map shape (…, in_features) to (…, out_features)."""
-        return linear(input, self.weight.value, value_of(self.bias))
+        return linear(input, self.weight, self.bias)
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """The linear layer at the end of attention, under PyTorch's name for it."""
