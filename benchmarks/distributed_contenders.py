@@ -51,9 +51,9 @@ def _published() -> Any:
 
 NETWORKS = {
     "published": Network(_published, (1, 28, 28), 0, 32),
-    "lenet": Network(lambda: models.lenet(backend=FastBackend, dtype="float32"), (1, 28, 28), 0, 32),
-    "mlp": Network(lambda: models.mlp([784, 256, 256, 10], backend=FastBackend, dtype="float32"), (784,), 0, 128),
-    "gpt": Network(lambda: models.GPT(96, backend=FastBackend).to("float32"), (64,), 96, 8),
+    "lenet": Network(lambda: models.lenet(device=FastBackend, dtype="float32"), (1, 28, 28), 0, 32),
+    "mlp": Network(lambda: models.mlp([784, 256, 256, 10], device=FastBackend, dtype="float32"), (784,), 0, 128),
+    "gpt": Network(lambda: models.GPT(96, device=FastBackend).to("float32"), (64,), 96, 8),
 }
 """The networks by name."""
 

@@ -41,7 +41,7 @@ def of_minitorch(network: str) -> Callable[[np.ndarray, np.ndarray], float]:
     from minitorch import FastBackend, from_numpy, nn, no_grad
     from minitorch.models import resnet18
 
-    model = resnet18(backend=FastBackend, dtype="float32")
+    model = resnet18(device=FastBackend, dtype="float32")
     model.load_state_dict(weights((name, values.shape) for name, values in model.state_dict().items()))
     model.eval()
 

@@ -54,7 +54,7 @@ def of_engine(name: str) -> Run:
 
     operation, *arrays = operands(name)
     a, b = (tensor(array, FastBackend) for array in arrays)
-    layer = nn.Linear(len(arrays[0]), len(arrays[0]), backend=FastBackend, dtype="float32")
+    layer = nn.Linear(len(arrays[0]), len(arrays[0]), device=FastBackend, dtype="float32")
     return {**runs(a, b, layer), "sum": lambda: a.sum(1, keepdim=False)}[operation]
 
 

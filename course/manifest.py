@@ -25,6 +25,7 @@ class Stage:
         number: 0, 1, …
         title: Its name.
         modules: Files of the package, without .py, in the order in which they may import each other; "nn.functional" is in the folder nn.
+            In tasks.toml, "others" stands for all files that no stage before lists, in any order.
     """
 
     number: int
@@ -160,13 +161,24 @@ def load(path: Path) -> Manifest:
     except tomllib.TOMLDecodeError as error:
         raise ManifestError(f"{path} is not valid TOML: {error}") from None
     course = document.get("course", {})
-    stages = tuple(_read(Stage, entry, path) for entry in document.get("stage", []))
+    stages: tuple[Stage, ...] = ()
+    for entry in document.get("stage", []):
+        if entry.get("modules") == "others":
+            entry |= {"modules": _others(path.parent.parent / course.get("package", ""), stages)}
+        stages += (_read(Stage, entry, path),)
     tasks = tuple(_read(Task, entry, path) for entry in document.get("task", []))
     ids = [task.id for task in tasks]
     for number, task in enumerate(tasks):
         if trouble := _trouble(task, ids, number, stages):
             raise ManifestError(f"{path}: task {task.id} {trouble}")
     return Manifest(course.get("title", ""), course.get("package", ""), stages, tasks)
+
+
+def _others(package: Path, stages: tuple[Stage, ...]) -> list[str]:
+    """The modules in the folder of a package that no stage lists."""
+    files = [path.relative_to(package).with_suffix("") for path in package.rglob("*.py") if path.stem != "__init__"]
+    listed = {module for stage in stages for module in stage.modules}
+    return sorted({".".join(file.parts) for file in files} - listed)
 
 
 def _trouble(task: Task, ids: list[str], number: int, stages: tuple[Stage, ...]) -> str:

@@ -249,12 +249,15 @@ def reference_names() -> set[str]:
             if directive is None:
                 continue
             module, options = importlib.import_module(directive[1]), dict(re.findall(r"^   :([\w-]+): ?(.*)$", block, re.MULTILINE))
-            own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == directive[1]]
+            own = getattr(module, "__all__", None) or [
+                name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == directive[1]
+            ]
             shown = [name.strip() for name in options["members"].split(",")] if options.get("members") else own * ("members" in options)
             left_out = [name.strip() for name in options.get("exclude-members", "").split(",")]
             names = [name for name in shown if name not in left_out] + re.findall(r"^   \.\. autoclass:: (\w+)", block, re.MULTILINE)
             assert [name for name in names if not hasattr(module, name)] == [], f"{page.name} shows what {directive[1]} lacks"
-            found |= {f"{directive[1]}.{name}" for name in names}
+            things = [(name, getattr(module, name)) for name in names]
+            found |= {f"{getattr(x, '__module__', directive[1])}.{getattr(x, '__qualname__', name)}" for name, x in things}
     return found
 
 

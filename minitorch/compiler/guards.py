@@ -168,6 +168,10 @@ class Guards:
         for attributes, names, _ in self._names:
             names |= {key} if attributes is holder else set()
 
+    def forget_gradient(self, x: Any) -> None:
+        """No longer take for granted that a tensor had a gradient, or none, because the program clears it first."""
+        self._gradients = [guard for guard in self._gradients if guard.term[1] is not x]
+
     def state_tensors(self) -> Iterable[tuple[dict[str, Any], str, Any, str]]:
         """The tensors of the optimizers' state: the dictionary that holds each, its name there, the tensor, and its name in messages."""
         for optimizer in self.optimizers:

@@ -32,6 +32,7 @@ class Recorder:
     Attributes:
         nodes: The operations so far.
         buffers: The buffers so far, by the identity of their array.
+        cleared: The tensors whose gradients the function cleared, with what these were the first time.
         refused: Why the program cannot be replayed, even if the function caught the error that said so; "" if it can.
         owned: Objects used by Python code that a replay runs again, such as an optimizer's state, by identity.
     """
@@ -39,6 +40,7 @@ class Recorder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.buffers: dict[int, Buffer] = {}
+        self.cleared: dict[Any, Any] = {}
         self._versions: dict[int, tuple[Any, int]] = {}  # of what operations wrote: the version and its number of writes
         self.refused = ""
         self.owned: dict[int, Any] = {}

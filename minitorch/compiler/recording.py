@@ -110,6 +110,10 @@ class Recording(ReplayedProgram):
             self._recorded_boundary = len(self.recorder.nodes)
             self.wanted, gradients = self._record_backward() if self._output is not None else ([], [])
         self._check_python(attributes)
+        entry: dict[Any, Any] = dict(self._entry_grads)
+        for x, gradient in self.recorder.cleared.items():
+            if x.history is LEAF and gradient is entry.get(x):
+                self.guards.forget_gradient(x)
         graded = {x for x, _ in self._entry_grads}  # frozen ones as well: zero_grad() may have cleared theirs
         leaves = [x for x in (*self.guards.tensors, *self._static) if x.history is LEAF or x in graded]
         self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves]

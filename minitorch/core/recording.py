@@ -71,6 +71,12 @@ def assign(fn: Callable[..., Any], target: Any, args: tuple[Any, ...], inputs: t
         active.recorder.assign(fn, target, args, inputs)
 
 
+def clears_gradient(x: Any) -> None:
+    """Note that the gradient of a tensor is about to be cleared: what it was before the recorded call does not matter to a replay."""
+    if active.recorder is not None:
+        active.recorder.cleared.setdefault(x, x.grad)
+
+
 def constant(array: Array) -> Array:
     """The array, which NumPy computed from plain values alone: the same in every replay."""
     if active.recorder is not None:

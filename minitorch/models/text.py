@@ -19,12 +19,10 @@ from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import LayerNorm
 from minitorch.nn.transformer import TransformerBlock
 from minitorch.ops.checks import positive_ints
-from minitorch.tensor import generator, tensor
+from minitorch.tensor import Tensor, generator, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from minitorch.tensor import Tensor
 
 
 class SentimentCNN(Module):
@@ -66,7 +64,7 @@ class SentimentCNN(Module):
     def forward(self, words: Tensor) -> Tensor:
         """From numbers of words, shape (B, L), to logits, shape (B, num_classes)."""
         sentences = self.embedding(words).permute(0, 2, 1).contiguous()
-        features = [convolution(sentences).relu().max(2, keepdim=False) for convolution in self.convolutions]
+        features = [Tensor.max(convolution(sentences).relu(), 2, False) for convolution in self.convolutions]
         return self.fc(self.dropout(cat(features, 1)))
 
 

@@ -6,6 +6,8 @@
 from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax, max, maxpool2d, softmax, tile
 
 # Stage 6 - After the course
+from minitorch.nn import hooks as hooks
+from minitorch.nn import options as options
 from minitorch.nn.module import Module
 from minitorch.nn.parameter import Parameter
 from minitorch.nn import init as init
@@ -97,7 +99,9 @@ __all__ = [
     "Dropout",
     "Dropout1d",
     "Dropout2d",
+    "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "Fold",
     "GRUCell",
@@ -156,6 +160,7 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",

@@ -90,15 +90,15 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return replace(input, out, inplace)
 
 
-def _check(p: Any, inplace: bool) -> None:
-    """Raise an error for what is not a probability."""
-    check_probability("dropout", "p", p, "an element or channel")
-
-
-def _layer(name: str, fn: Callable[..., Tensor]) -> Any:
+def _layer(name: str, fn: Callable[..., Tensor], what: str) -> Any:
     """A dropout layer, which has an effect in training mode."""
-    return layer(name, fn, "p", "inplace", shown="p={p}, inplace={inplace}", check=_check, inplace=False)
+
+    def check(p: Any, inplace: bool) -> None:
+        check_probability(name, "p", p, what)
+
+    return layer(name, fn, "p", "inplace", shown="p={p}, inplace={inplace}", check=check, inplace=False)
 
 
-Dropout, AlphaDropout = _layer("Dropout", dropout), _layer("AlphaDropout", alpha_dropout)
-Dropout1d, Dropout2d, Dropout3d = _layer("Dropout1d", dropout1d), _layer("Dropout2d", dropout2d), _layer("Dropout3d", dropout3d)
+Dropout, AlphaDropout = _layer("Dropout", dropout, "an element"), _layer("AlphaDropout", alpha_dropout, "an element")
+Dropout1d, Dropout2d = _layer("Dropout1d", dropout1d, "a channel"), _layer("Dropout2d", dropout2d, "a channel")
+Dropout3d = _layer("Dropout3d", dropout3d, "a channel")

@@ -234,7 +234,7 @@ class EmbeddingBag(Module):
             )
         bags = (input if offsets is None else offsets).shape[0]
         begins = np.arange(bags) * input.shape[1] if offsets is None else offsets.to_numpy()
-        counts = np.diff(np.append(begins, input.numel()))
+        counts: Any = np.diff(np.append(begins, input.numel()))
         weight: Any = self.weight
         vectors = embedding(input.reshape(-1), weight)
         total = weight.new_zeros(bags, self.embedding_dim).index_add(

@@ -227,7 +227,7 @@ def _kaiming_std(tensor: Tensor | Parameter, a: float, mode: str, nonlinearity: 
 
 
 def init_uniformly(weight: Tensor, bias: Tensor | None) -> None:
-    """Fill weight and bias uniformly in ±1 / √fan_in, as PyTorch's linear and convolution layers do."""
+    """Fill weight, shape (out, in, …), and bias, shape (out,), uniformly in ±1 / √fan_in, as PyTorch's layers are."""
     kaiming_uniform_(weight, math.sqrt(5))
     if bias is not None:
         bound = 1 / math.sqrt(fans(weight.shape)[0])

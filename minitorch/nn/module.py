@@ -13,6 +13,7 @@ import minitorch.module
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
+from minitorch.core.recording import clears_gradient
 from minitorch.nn.hooks import BackwardHooks, KeywordsKey
 from minitorch.nn.parameter import Parameter
 from minitorch.tensor import Tensor as CourseTensor
@@ -235,7 +236,7 @@ class Module(minitorch.module.Module):
         return _named(self, target, dict(self.named_parameters(remove_duplicate=False)), "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer with a dotted name.
+        """The buffer, of any shape, with a dotted name.
 
         Raises:
             AttributeError: If there is none.
@@ -337,6 +338,8 @@ class Module(minitorch.module.Module):
         """Reset the gradients of all parameters to None, or to zeros if set_to_none is False."""
         for _, parameter in self.named_parameters():
             x = parameter.value
+            if set_to_none:
+                clears_gradient(x)
             if x.grad is not None:
                 x.grad = None if set_to_none else x.grad.zeros()
 
@@ -368,7 +371,7 @@ class Module(minitorch.module.Module):
         """Copy a state dict into the parameters and buffers; on an error nothing changes.
 
         Args:
-            state_dict: Tensors or arrays by name, PyTorch's as well.
+            state_dict: Tensors or arrays by name, PyTorch's as well. One name of a shared parameter is enough.
             strict: Whether the names must match those of this module exactly.
             assign: Whether parameters get the entries' dtypes, and share their storage, instead of copying the elements.
 
@@ -382,22 +385,31 @@ class Module(minitorch.module.Module):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"load_state_dict expected a dictionary, got {type(state_dict).__name__}; pass a state_dict()")
         own = dict(self._entries())
-        missing = [name for name in own if name not in state_dict]
+        given = {id(value) for name, value in own.items() if name in state_dict}
+        missing = [name for name, value in own.items() if name not in state_dict and id(value) not in given]
         unexpected = [name for name in state_dict if name not in own]
         problems = []
         if strict and unexpected:
             problems.append(f"unexpected {_quoted(unexpected)}")
         if strict and missing:
             problems.append(f"missing {_quoted(missing)}")
+        loaded = {}
         for name, value in own.items():
-            if name in state_dict and tuple(state_dict[name].shape) != value.shape:
-                problems.append(f"{name}: expected shape {tuple(value.shape)}, got {tuple(state_dict[name].shape)}")
+            try:
+                if name in state_dict:
+                    loaded[name] = _entry_like(value, state_dict[name], assign, name)
+            except (TypeError, ValueError) as error:
+                problems.append(str(error))
         if problems:
             listed = "\n\t".join(problems)
             raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
-        for name, value in own.items():
-            if name in state_dict:
-                _load_entry(value, state_dict[name], assign, name)
+        for name, x in loaded.items():
+            value = own[name]
+            if assign and isinstance(state_dict[name], Tensor):
+                value._take(x.requires_grad_(value.requires_grad))
+            else:
+                with no_grad():
+                    value[...] = x
         return Keys(missing, unexpected)
 
     # Conversion
@@ -591,75 +603,30 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _load_entry(own: Any, given: Any, assign: bool, name: str) -> None:
-    """Copy an entry of a state dict into a parameter or buffer, or let it share the entry's storage."""
+def _entry_like(own: CourseTensor, given: Any, assign: bool, name: str) -> CourseTensor:
+    """An entry of a state dict, detached, or else copied in the dtype and backend of the current value.
+
+    Args:
+        own: The current value.
+        given: A Tensor, a PyTorch tensor or an array.
+        assign: Whether a Tensor is not copied.
+        name: Its name, for the error message.
+
+    Raises:
+        TypeError: If the entry is not numeric.
+        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
+    """
+    if hasattr(given, "detach"):
+        given = given.detach()
+    if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
+        given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
+    values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
+    if values.shape != own.shape:
+        raise ValueError(f"{name}: expected shape {tuple(own.shape)}, got {tuple(values.shape)}")
     if assign and isinstance(given, Tensor):
-        own._take(given.detach().requires_grad_(own.requires_grad))
-        return
-    with no_grad():
-        own[...] = _copy_like(own, given, name)
-
-
-def _copy_like(own: CourseTensor, given: Any, name: str) -> CourseTensor:
-    """Copy an entry of a state dict, converted to the dtype and backend of the current value.
-
-    Args:
-        own: The current value.
-        given: A Tensor, a PyTorch tensor or an array.
-        name: Its name, for the error message.
-
-    Raises:
-        TypeError: If the entry is not numeric.
-        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
-    """
-    if hasattr(given, "detach"):
-        given = given.detach()
-    if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
-        given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
-    values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
-    if values.shape != own.shape:
-        raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
+        return given
     if not is_float(own.dtype) and is_float(values.dtype):
-        raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
-    return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
-
-
-# Conversion
-
-
-def _convert_parameter(parameter: Any, convert: Callable[[CourseTensor], CourseTensor]) -> None:
-    """Convert the value of a parameter and its gradient."""
-    value, old = parameter.value, parameter.value.detach()
-    new = convert(old)
-    if new is old:
-        return
-    grad, requires_grad = value.grad, value.requires_grad
-    parameter.update(new)
-    parameter.value.requires_grad_(requires_grad)
-    parameter.value.grad = None if grad is None else convert(grad)
-
-
-def _copy_like(own: CourseTensor, given: Any, name: str) -> CourseTensor:
-    """Copy an entry of a state dict, converted to the dtype and backend of the current value.
-
-    Args:
-        own: The current value.
-        given: A Tensor, a PyTorch tensor or an array.
-        name: Its name, for the error message.
-
-    Raises:
-        TypeError: If the entry is not numeric.
-        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
-    """
-    if hasattr(given, "detach"):
-        given = given.detach()
-    if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
-        given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
-    values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
-    if values.shape != own.shape:
-        raise ValueError(f"{name} of shape {own.shape}, got {values.shape}")
-    if not is_float(own.dtype) and is_float(values.dtype):
-        raise ValueError(f"{name} of {own.dtype.name}, got {values.dtype.name}")
+        raise ValueError(f"{name}: expected {own.dtype.name}, got {values.dtype.name}")
     return make_tensor(TensorData(convert_array(values, own.dtype, name).reshape(-1), values.shape), own.backend, False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,7 @@ def with_inplace(fn: Callable[..., Tensor]) -> Callable[..., Any]:
         out = fn(input, *args, **kwargs)
         return replace(input, out, True) if inplace else out
 
-    function.__doc__ = f"{(fn.__doc__ or '').splitlines()[0]}\n\n    With inplace=True, input becomes the result."
+    function.__doc__ = f"{inspect.getdoc(fn)}\n\nWith inplace=True, input becomes the result."
     function.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
     return function
 
@@ -113,6 +114,7 @@ def layer(
                 setattr(self, each, value)
 
     def extra_repr(self: Any) -> str:
+        """The layer's arguments as name=value, or as `shown` says."""
         if shown is not None:
             return shown.format(**vars(self))
         return ", ".join(f"{x}={getattr(self, x)!r}" for x in options if not (x in buffers or (x == "inplace" and not self.inplace)))
@@ -120,9 +122,14 @@ def layer(
     def forward(self: Any, *tensors: Any) -> Any:
         return fn(*tensors, **{each: getattr(self, each) for each in passed})
 
-    summary = (fn.__doc__ or "").splitlines()[0]
+    doc = inspect.getdoc(fn) or ""
+    source = (
+        doc[doc.index("\n\nSource:") :].removesuffix("With inplace=True, input becomes the result.").rstrip()
+        if "\n\nSource:" in doc
+        else ""
+    )
     forward.__doc__ = f"Return `{fn.__name__}` of the arguments, with the layer's options."
-    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__module__": "minitorch.nn"}
-    made = type(name, (Module,), members | {"__doc__": f"{summary} See `{fn.__name__}`."})
+    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__module__": sys._getframe(1).f_globals["__name__"]}
+    made = type(name, (Module,), members | {"__doc__": f"{doc.splitlines()[0]} See `{fn.__name__}`.{source}"})
     made.__signature__ = signature  # type: ignore[attr-defined]  # what help() shows
     return made

@@ -11,7 +11,8 @@ from typing import Any
 from minitorch.core.context import no_grad
 from minitorch.nn.module import Module, Node, own_buffers, walk
 from minitorch.tensor import Tensor, generator, zeros
-from minitorch.tensor_ops import SimpleBackend
+from minitorch.torch.placement import placement
+from minitorch.torch.tensor import as_torch
 
 COLUMNS = (30, 20, 12, 15)
 """Widths of the table's columns; with the separating blanks 80 characters."""
@@ -59,9 +60,8 @@ def summary(model: Node, input_shape: Sequence[int] | Sequence[Sequence[int]], d
     if not isinstance(model, Node) or not all(isinstance(parameter.value, Tensor) for parameter in model.parameters()):
         raise TypeError(f"summary expected a module whose parameters are tensors, got {type(model).__name__}; pass the network itself")
     first = next((parameter.value for parameter in model.parameters()), None)
-    backend = SimpleBackend if first is None else first.backend
-    input_dtype = first.dtype if dtype is None and first is not None else dtype
-    inputs = [zeros(shape, backend, dtype=input_dtype) for shape in _shapes(input_shape)]
+    place = placement(*(None, dtype) if first is None else (first.backend, first.dtype if dtype is None else dtype))
+    inputs = [as_torch(zeros(shape, **place)) for shape in _shapes(input_shape)]
     rows = _rows(model)
     with _evaluation_mode(model), _record_calls(rows), no_grad():
         model(*inputs)
@@ -132,7 +132,7 @@ def _recording_hook(row: Row) -> Any:
     def record(module: Module, args: tuple[Any, ...], output: Any) -> None:
         outputs = list(_tensors(output))
         row.calls += 1
-        row.shape = ", ".join(str(x.shape) for x in outputs) or "-"
+        row.shape = ", ".join(str(tuple(x.shape)) for x in outputs) or "-"
         row.flops += module.flops(args, output)
         row.bytes += 0 if module._modules else sum(_bytes(x) for x in outputs)
 

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from minitorch.core.kernel import find_kernel
-from minitorch.core.recording import call_python
+from minitorch.core.recording import call_python, clears_gradient
 from minitorch.module import Parameter
 from minitorch.optim.arithmetic import is_tensor, state_dtype, value_of
 from minitorch.optim.saving import load_groups, load_states, to_saved
@@ -178,6 +178,8 @@ class Optimizer:
         for value in map(value_of, self.parameters):
             for attribute in ("derivative", "grad"):  # of a Scalar, of a Tensor
                 gradient = getattr(value, attribute, None)
+                if set_to_none and is_tensor(value):
+                    clears_gradient(value)
                 if gradient is not None:
                     setattr(value, attribute, None if set_to_none or not is_tensor(gradient) else gradient.zeros())
 

@@ -83,11 +83,7 @@ def backend_of(place: Any) -> TensorBackend:
     """
     if place is None:
         return _default
-    if isinstance(place, TensorBackend):
-        return place
-    found = resolve_backend(str(device(place)))
-    assert found is not None
-    return found
+    return resolve_backend(place) or resolve_backend(str(device(place)))  # type: ignore[return-value]
 
 
 def device_of(backend: TensorBackend) -> device:
@@ -101,8 +97,10 @@ def target(value: Any) -> Any:
     Raises:
         TypeError: If it is neither.
     """
-    if isinstance(value, (device, TensorBackend)) or (isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda")):
+    if isinstance(value, device):
         return backend_of(value)
+    if (backend := resolve_backend(value)) is not None:
+        return backend
     if isinstance(value, np.dtype):
         return as_dtype(value)
     raise TypeError(f"to expected a dtype, a device or a tensor, got {value!r}; such as torch.float32 or 'cpu'")

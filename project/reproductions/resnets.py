@@ -62,7 +62,7 @@ def _learned(steps: int = 25) -> float:
     images = np.repeat(np.repeat(digits.images[:16], 4, 2), 4, 3).repeat(3, 1)
     x, y = tensor(images, FastBackend, dtype=float32), tensor(digits.labels[:16], FastBackend)
     minitorch.manual_seed(0)
-    model = resnet18(num_classes=10, backend=FastBackend, dtype=float32)
+    model = resnet18(num_classes=10, device=FastBackend, dtype=float32)
     optimizer = minitorch.SGD(model.parameters(), lr=0.02, momentum=0.9)
     for _ in range(steps):
         loss = cross_entropy(model(x), y)

@@ -53,7 +53,7 @@ def mnist() -> Iterator[Row]:
     """A hundred steps of its network; the source shows curves but gives no number."""
     train, test = mnist_sets()
     minitorch.manual_seed(0)
-    model = mlp([784, 256, 100, 10], backend=FastBackend, dtype=float32)
+    model = mlp([784, 256, 100, 10], device=FastBackend, dtype=float32)
     optimizer = minitorch.SGD(model.parameters(), lr=0.128, momentum=0.9)  # 1e-3 on a sum of 128 losses
     loader = DataLoader(train, batch_size=128, shuffle=True, seed=0, drop_last=True, backend=FastBackend, dtype=float32)
     losses: list[float] = []

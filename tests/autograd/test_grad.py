@@ -22,7 +22,7 @@ def test_grad_returns_the_gradients_and_leaves_the_leaves_alone():
 
 
 def test_grad_by_parameters():
-    layer = nn.Linear(2, 1)
+    layer = nn.Linear(2, 1, device="simple", dtype="float64")
     loss = layer(tensor([[3.0, 5.0]])).sum()
     assert [g.tolist() for g in grad(loss, layer.parameters())] == [[[3.0, 5.0]], [1.0]]
 

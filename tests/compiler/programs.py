@@ -18,7 +18,7 @@ def tensor(values, requires_grad=False, dtype=None):
 
 
 def linear(inputs, outputs):
-    return nn.Linear(inputs, outputs, backend=BACKEND)
+    return nn.Linear(inputs, outputs, device=BACKEND, dtype=minitorch.float64)
 
 
 def outcome_of_both(run):

@@ -158,6 +158,7 @@ def test_objects_are_not_taken_for_others_that_had_the_same_address():
 
 def test_a_model_and_an_optimizer_may_be_arguments():
     def step(model, optimizer, x):
+        optimizer.zero_grad()
         loss = (model(x) * model(x)).mean()
         loss.backward()
         optimizer.step()
@@ -443,6 +444,7 @@ def test_a_frozen_layer_gets_no_gradient():
 
     @minitorch.compile
     def step(x):
+        optimizer.zero_grad()
         model(x).sum().backward()
         optimizer.step()
 

@@ -24,7 +24,7 @@ def classes(count, samples):
 
 
 def on(**settings):
-    return {"backend": FastBackend, "dtype": float32, **settings}
+    return {"device": FastBackend, "dtype": float32, **settings}
 
 
 def of_classes(model, x, y):

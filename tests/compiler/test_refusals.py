@@ -128,6 +128,7 @@ class Trainer:
         self.seen = set()
 
     def train(self, x):
+        self.optimizer.zero_grad()
         loss = (self.model(x) - 1.0).sigmoid().mean()
         loss.backward()
         self.optimizer.step()

@@ -18,7 +18,7 @@ pytestmark = needs_compiler
 def step():
     """A compiled step of one linear layer, called three times."""
     minitorch.manual_seed(0)
-    model = nn.Linear(2, 3, backend=FastBackend)
+    model = nn.Linear(2, 3, device=FastBackend, dtype=minitorch.float64)
     optimizer = optim.SGD(model.parameters(), lr=0.1)
 
     @minitorch.compile
@@ -26,6 +26,7 @@ def step():
         loss = model(x).relu().sum()
         loss.backward()
         optimizer.step()
+        optimizer.zero_grad()
         return loss
 
     for _ in range(3):

@@ -63,7 +63,7 @@ def test_tensors_are_made_on_the_device_that_is_named(make, of):
 
 
 def test_layers_are_made_and_moved_by_the_name_of_a_device():
-    layer = Linear(2, 3, backend="cpu")
+    layer = Linear(2, 3, device="cpu")
     assert {p.value.backend for p in layer.parameters()} == {FastBackend}
     layer.register_buffer("seen", tensor([1], dtype=int64, backend="cpu"))
     layer.to("simple", float32)
@@ -84,6 +84,6 @@ def test_a_tensor_of_the_cpu_is_no_array_of_a_gpu():
 def test_without_a_gpu_every_way_to_it_says_what_to_do():
     message = r"^the cuda backend expected an NVIDIA GPU with its driver, got none.*NUMBA_ENABLE_CUDASIM=1"
     tensors = [lambda: tensor([1.0]).cuda(), lambda: tensor([1.0]).to("cuda:0"), lambda: zeros((2,), backend="cuda")]
-    for way in (*tensors, lambda: Linear(1, 1).cuda(), lambda: Linear(1, 1, backend="cuda:0")):
+    for way in (*tensors, lambda: Linear(1, 1).cuda(), lambda: Linear(1, 1, device="cuda:0")):
         with pytest.raises(RuntimeError, match=message):
             way()

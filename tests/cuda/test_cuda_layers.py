@@ -12,12 +12,12 @@ LAYERS = {
     "LeakyReLU": (lambda backend: nn.LeakyReLU(0.2), (3,)),
     "Sigmoid": (lambda backend: nn.Sigmoid(), (3,)),
     "Tanh": (lambda backend: nn.Tanh(), (3,)),
-    "BatchNorm1d": (lambda backend: nn.BatchNorm1d(2, backend=backend), (3, 2)),
-    "LayerNorm": (lambda backend: nn.LayerNorm(3, backend=backend), (2, 3)),
+    "BatchNorm1d": (lambda backend: nn.BatchNorm1d(2, device=backend), (3, 2)),
+    "LayerNorm": (lambda backend: nn.LayerNorm(3, device=backend), (2, 3)),
     "AdaptiveAvgPool2d": (lambda backend: nn.AdaptiveAvgPool2d(2), (1, 1, 3, 3)),
-    "TransformerBlock": (lambda backend: nn.TransformerBlock(2, 1, 2, 0.0, backend=backend), (1, 2, 2)),
-    "GRU": (lambda backend: nn.GRU(2, 1, backend=backend), (2, 1, 2)),
-    "LSTM": (lambda backend: nn.LSTM(2, 1, backend=backend), (2, 1, 2)),
+    "TransformerBlock": (lambda backend: nn.TransformerBlock(2, 1, 2, 0.0, device=backend), (1, 2, 2)),
+    "GRU": (lambda backend: nn.GRU(2, 1, device=backend), (2, 1, 2)),
+    "LSTM": (lambda backend: nn.LSTM(2, 1, device=backend), (2, 1, 2)),
 }
 
 

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, float32, tensor
+from minitorch import FastBackend, SimpleBackend, float32, tensor
 from minitorch.models import SentimentCNN, lenet, mlp, resnet18, resnet34, resnet50, resnet101, resnet152
 from minitorch.nn import LeakyReLU, ReLU
 from tests.errors import raises
 
 
 def size(model):
-    return sum(parameter.value.size for parameter in model.parameters())
+    return sum(parameter.value.numel() for parameter in model.parameters())
 
 
 def images(*shape):
@@ -20,7 +20,7 @@ def images(*shape):
 
 
 def test_an_mlp_has_its_layers_and_activations():
-    model = mlp([3, 5, 4, 2], ReLU)
+    model = mlp([3, 5, 4, 2], ReLU, device=SimpleBackend, dtype="float64")
     assert [type(module).__name__ for module in model] == ["Linear", "ReLU", "Linear", "ReLU", "Linear"]
     assert model(tensor(np.zeros((7, 3)))).shape == (7, 2)
     assert repr(mlp([1, 1, 1], lambda: LeakyReLU(0.2))[1]) == "LeakyReLU(negative_slope=0.2)"
@@ -41,7 +41,7 @@ def test_what_an_mlp_cannot_be_made_of(arguments, error, message):
 
 
 def test_lenet_gives_a_logit_for_each_class_and_has_the_known_number_of_parameters():
-    model = lenet(backend=FastBackend, dtype=float32)
+    model = lenet(device=FastBackend, dtype=float32)
     assert model(images(1, 1, 28, 28)).shape == (1, 10)
     assert size(model) == 61_706  # 156 + 2,416 + 48,120 + 10,164 + 850
 
@@ -54,13 +54,13 @@ def test_lenet_gives_a_logit_for_each_class_and_has_the_known_number_of_paramete
 def test_residual_networks_have_the_known_numbers_of_parameters(make, count, monkeypatch):
     zeros = SimpleNamespace(random=np.zeros, standard_normal=np.zeros)  # which take less time than random numbers
     monkeypatch.setattr("minitorch.nn.init.generator", zeros)
-    model = make(backend=FastBackend, dtype=float32)
+    model = make(device=FastBackend, dtype=float32)
     assert size(model) == count
     assert len([name for name, _ in model.named_parameters() if "conv" in name or name == "fc.weight"]) == int(make.__name__[6:])
 
 
 def test_sentences_of_any_length_get_a_logit_for_each_mood():
-    model = SentimentCNN(20, 6, maps=4, backend=FastBackend, dtype=float32).eval()
+    model = SentimentCNN(20, 6, maps=4, device=FastBackend, dtype=float32).eval()
     words = np.random.default_rng(0).integers(1, 20, (3, 9))
     padded = np.pad(words, [(0, 0), (0, 4)])  # filled up with word 0, whose numbers are 0
     for sentences in (words, padded):

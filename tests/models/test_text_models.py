@@ -15,7 +15,7 @@ VOCABULARY, CONTEXT, LAYERS, HEADS, WIDTH = 11, 6, 2, 2, 8
 def gpt(**settings):
     manual_seed(0)
     sizes = {"vocabulary": VOCABULARY, "context": CONTEXT, "layers": LAYERS, "heads": HEADS, "width": WIDTH}
-    return GPT(**{**sizes, "backend": FastBackend, "dtype": float64, **settings})
+    return GPT(**{**sizes, "device": FastBackend, "dtype": float64, **settings})
 
 
 def tokens(batch=3, length=CONTEXT, seed=0):
@@ -26,7 +26,7 @@ def test_a_gpt_ties_its_first_and_last_weights_and_begins_as_surprised_as_chance
     model, numbers = gpt(), tokens(6)
     assert model.head.weight is model.tokens.weight
     block = 4 * WIDTH**2 + 4 * WIDTH + 8 * WIDTH**2 + 5 * WIDTH + 4 * WIDTH
-    assert sum(p.value.size for p in model.parameters()) == (VOCABULARY + CONTEXT) * WIDTH + LAYERS * block + 2 * WIDTH
+    assert sum(p.value.numel() for p in model.parameters()) == (VOCABULARY + CONTEXT) * WIDTH + LAYERS * block + 2 * WIDTH
     logits = model(tensor(numbers, FastBackend))
     assert logits.shape == (6, CONTEXT, VOCABULARY)
     loss = cross_entropy(logits.view(numbers.size, VOCABULARY), tensor(tokens(6, seed=2).reshape(-1), FastBackend)).item()
@@ -83,7 +83,7 @@ def test_logits_and_gradients_are_those_of_the_same_network_in_torch():
 
 
 def test_both_backends_give_the_same_logits():
-    model, other = gpt(layers=1), gpt(layers=1, backend=SimpleBackend)
+    model, other = gpt(layers=1), gpt(layers=1, device=SimpleBackend)
     other.load_state_dict(model.state_dict())
     numbers = tokens(2, 3)
     fast, simple = model(tensor(numbers, FastBackend)), other(tensor(numbers))

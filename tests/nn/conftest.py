@@ -1,8 +1,20 @@
-"""The backends that a test of networks or optimizers with an argument `backend` runs on."""
+"""Tests of layers compute in float64 on the simple backend, which compiles nothing, unless they name another."""
+
+from collections.abc import Iterator
 
 import pytest
 
+import minitorch.torch as torch
 from minitorch import FastBackend, SimpleBackend
+
+
+@pytest.fixture(autouse=True)
+def _default_place() -> Iterator[None]:
+    torch.set_default_device(SimpleBackend)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture(params=[SimpleBackend, FastBackend], ids=lambda backend: backend.name)

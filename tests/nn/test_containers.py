@@ -4,8 +4,10 @@ from collections import OrderedDict
 
 import pytest
 
+import minitorch.torch as torch
 from minitorch import tensor
 from minitorch.nn import Linear, Module, ModuleDict, ModuleList, ReLU, Sequential
+from minitorch.torch import nn
 from tests.nn.checks import refuses
 
 
@@ -102,3 +104,39 @@ def test_names_must_be_valid_attributes():
     for name in ("", "a.b", "training", "forward"):
         refuses(ValueError, message.format(name), ModuleDict, {name: ReLU()})
     refuses(TypeError, "… expected names as strings, got 1", ModuleDict, {1: ReLU()})
+
+
+def test_representations_are_those_of_pytorch() -> None:
+    net = nn.Sequential(OrderedDict([("conv", nn.Conv2d(1, 8, 3, padding=1)), ("act", nn.ReLU(inplace=True))]))
+    expected = "Sequential(\n  (conv): Conv2d(1, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n  (act): ReLU(inplace=True)\n)"
+    assert repr(net) == expected
+    blocks = nn.ModuleList([nn.Linear(1, 2) for _ in range(3)] + [nn.Tanh()])
+    assert repr(blocks) == ("ModuleList(\n  (0-2): 3 x Linear(in_features=1, out_features=2, bias=True)\n  (3): Tanh()\n)")
+
+
+def test_containers_have_pytorch_s_methods() -> None:
+    blocks = nn.ModuleList([nn.Linear(1, 1)])
+    blocks += [nn.ReLU()]
+    blocks.append(nn.Tanh()).insert(0, nn.Identity())
+    assert [type(module).__name__ for module in blocks] == ["Identity", "Linear", "ReLU", "Tanh"]
+    assert type(blocks[1:3]) is nn.ModuleList
+    assert type(nn.Sequential(*blocks)[:2]) is nn.Sequential
+    assert blocks.pop() is not None
+    assert len(blocks) == 3
+    table = nn.ModuleDict({"a": nn.ReLU()})
+    table["b"] = nn.Tanh()
+    assert list(table.keys()) == ["a", "b"]
+    lists, named = nn.ParameterList([torch.ones(1), nn.Parameter(torch.ones(2))]), nn.ParameterDict({"x": torch.ones(3)})
+    assert [x.numel() for x in lists.parameters()] == [1, 2]
+    assert list(lists.state_dict()) == ["0", "1"]
+    assert list(named.state_dict()) == ["x"]
+    assert named.setdefault("y", torch.zeros(2)) is named.get("y")
+    assert named.get("z", 7) == 7
+    assert named.pop("x").tolist() == [1.0, 1.0, 1.0]
+    assert list(named) == ["y"]
+    named.clear()
+    assert len(named) == 0
+    chain = nn.Sequential(nn.ReLU(), nn.Tanh()).insert(1, nn.Identity())
+    assert [(name, type(module).__name__) for name, module in chain.named_children()] == [("0", "ReLU"), ("1", "Identity"), ("2", "Tanh")]
+    assert type(chain.pop(0)) is nn.ReLU
+    assert list(chain._modules) == ["0", "1"]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import minitorch
 from minitorch import FastBackend, float32, manual_seed, zeros
 from minitorch.nn import Linear, Parameter, init
 from tests.nn.checks import refuses
@@ -58,7 +59,7 @@ def test_parameters_are_written_in_place_in_their_own_dtype_and_stay_leaves():
     manual_seed(3)
     assert init.kaiming_uniform_(parameter) is before
     assert parameter.value is before
-    assert (before.dtype, before.is_leaf()) == (float32, True)
+    assert (before.dtype, before.is_leaf) == (float32, True)
     first = before.tolist()
     manual_seed(3)
     assert init.kaiming_uniform_(zeros((3, 2), dtype=float32)).tolist() == first
@@ -79,8 +80,8 @@ def test_gains_agree_with_pytorch():
 def test_unknown_names_are_refused():
     message = "initial weights expected a Tensor or a Parameter of one, got {}; pass layer.weight"
     for fill in (init.zeros_, init.uniform_, init.xavier_uniform_, init.kaiming_normal_):
-        for wrong in (None, np.zeros((2, 2)), Parameter(1.0)):
-            kind = "float" if isinstance(wrong, Parameter) else type(wrong).__name__
+        for wrong in (None, np.zeros((2, 2)), minitorch.Parameter(1.0)):
+            kind = "float" if isinstance(wrong, minitorch.Parameter) else type(wrong).__name__
             refuses(TypeError, message.format(kind), fill, wrong)
     refuses(ValueError, "… expected a of at most b, got 1.0 and 0.5", init.uniform_, zeros((3,)), 1.0, 0.5)
     refuses(ValueError, "… expected std of at least 0, got -1", init.normal_, zeros((3,)), std=-1)

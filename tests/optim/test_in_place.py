@@ -122,7 +122,7 @@ def test_a_tensor_without_elements_takes_steps(rule, settings):
 
 @EVERY_RULE
 def test_memories_follow_a_parameter_to_another_backend_and_dtype(rule, settings):
-    model = Linear(6, 4, bias=False, backend=SimpleBackend, dtype=float64)
+    model = Linear(6, 4, bias=False, device=SimpleBackend, dtype=float64)
     model.weight.update(tensor(START))
     optimizer = rule(model.parameters(), **settings)
     for gradient, move in zip(GRADIENTS, [lambda: model.to(FastBackend), lambda: model.to(float32), lambda: None], strict=True):

@@ -121,7 +121,7 @@ def test_the_error_for_a_name_without_a_similar_one_names_the_table(owner):
     ("name", "private"),
     [
         ("torch.distributionss", "torch.reductions;"), ("torch.placements", "torch.placement;"), ("torch.creations", "torch.creation;"),
-        ("torch.nn.linears", "torch.nn.linear;"), ("torch.nn.functional.lifted", "torch.nn.functional.lift;"),
+        ("torch.nn.functional.lifted", "torch.nn.functional.lift;"),
         ("torch.linalg.lifts", "torch.linalg.lift;"),
     ],
 )  # fmt: skip

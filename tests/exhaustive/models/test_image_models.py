@@ -13,7 +13,7 @@ from tests.models.test_image_models import images
 
 @pytest.mark.parametrize(("block", "wide"), [(BasicBlock, 512), (Bottleneck, 2048)], ids=["basic", "bottleneck"])
 def test_a_residual_network_halves_its_images_five_times(block, wide):
-    model = ResNet(block, [1, 1, 1, 1], num_classes=4, in_channels=2, backend=FastBackend, dtype=float32)
+    model = ResNet(block, [1, 1, 1, 1], num_classes=4, in_channels=2, device=FastBackend, dtype=float32)
     seen = []
     for layer in (model.maxpool, model.layer1, model.layer4, model.flatten):
         layer.register_forward_hook(lambda module, args, output: seen.append(output.shape))
@@ -23,7 +23,7 @@ def test_a_residual_network_halves_its_images_five_times(block, wide):
 
 def test_a_residual_network_learns_a_batch_by_heart():
     manual_seed(0)
-    model = ResNet(BasicBlock, [1, 1, 1, 1], num_classes=4, in_channels=1, backend=FastBackend, dtype=float32)
+    model = ResNet(BasicBlock, [1, 1, 1, 1], num_classes=4, in_channels=1, device=FastBackend, dtype=float32)
     x, y = images(8, 1, 32, 32), tensor(np.arange(8) % 4, FastBackend)
     optimizer = minitorch.SGD(model.parameters(), lr=0.02, momentum=0.9)
     losses = []
@@ -43,7 +43,7 @@ def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_sam
 
     torch.manual_seed(0)
     theirs = torch_resnet(bottleneck, [1, 2, 1, 1], 10)
-    ours = ResNet(Bottleneck if bottleneck else BasicBlock, [1, 2, 1, 1], 10, backend=FastBackend, dtype=float32)
+    ours = ResNet(Bottleneck if bottleneck else BasicBlock, [1, 2, 1, 1], 10, device=FastBackend, dtype=float32)
     ours.load_state_dict(theirs.state_dict())
     x = images(2, 3, 32, 32)
     for mode in (True, False):  # training also moves the running means
@@ -56,7 +56,7 @@ def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_sam
 
 def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
     manual_seed(0)
-    model = GPT(vocabulary=7, context=8, layers=2, heads=2, width=16, backend=FastBackend, dtype=float32)
+    model = GPT(vocabulary=7, context=8, layers=2, heads=2, width=16, device=FastBackend, dtype=float32)
     text = np.array([0, 1, 2, 3, 4, 5, 6] * 4)
     x = tensor(np.stack([text[i : i + 8] for i in range(14)]), FastBackend)
     y = tensor(np.concatenate([text[i + 1 : i + 9] for i in range(14)]), FastBackend)

@@ -10,7 +10,7 @@ from minitorch.nn import Linear
 @pytest.mark.parametrize("kind", ["half", "bfloat16"])
 def test_converting_to_half_precision_and_back_keeps_the_optimizer_state(kind):
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed; pip install -r requirements.extra.txt")
-    module = Linear(2, 1, backend=FastBackend)
+    module = Linear(2, 1, device=FastBackend)
     optimizer = minitorch.Adam(module.parameters())
     kept = {}
     for step in (getattr(module, kind), module.double):
