@@ -60,7 +60,7 @@ NETWORKS = {
 
 def parameters(name: str) -> int:
     """Number of parameters of a network."""
-    return sum(parameter.value.size for parameter in NETWORKS[name].make().parameters())
+    return sum(parameter.value.numel() for parameter in NETWORKS[name].make().parameters())
 
 
 def make_step(name: str, batch: int, averaged: bool) -> Callable[[], None]:

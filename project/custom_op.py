@@ -12,6 +12,7 @@ import typer
 from numba import prange
 
 import minitorch
+import minitorch.torch as torch
 from minitorch import FastBackend, Function, Tensor, from_numpy, grad_check, tensor
 from minitorch.kernels.cuda.device import available, blocks_for, cuda, device_name, jit, launch
 from minitorch.kernels.cuda.storage import DeviceData
@@ -214,14 +215,14 @@ class MyLinear(Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (…, in_features) to (…, out_features)."""
-        weight = self.weight.value
+        weight = self.weight
         if input.backend.cuda or input.dtype != weight.dtype or not input.dims or input.shape[-1] != weight.shape[1]:
             raise ValueError(
                 f"MyLinear expected input of shape (…, {weight.shape[1]}) and {weight.dtype.name} on the CPU, got {input.shape} and "
                 f"{input.dtype.name} on {input.device}; pass such input, or use nn.Linear"
             )
         rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
-        return LinearFunction.apply(rows, weight, self.bias and self.bias.value).view(*input.shape[:-1], weight.shape[0])
+        return LinearFunction.apply(rows, weight, self.bias).view(*input.shape[:-1], weight.shape[0])
 
 
 class BiasSiLU(Module):
@@ -229,25 +230,25 @@ class BiasSiLU(Module):
 
     Args:
         features: Size of the last dimension of x; the bias is initialized to zeros.
-        backend: The backend of the bias.
+        device: Where the bias is stored.
         dtype: The dtype of the bias.
 
     Source: Elfwing et al. 2017, arXiv:1702.03118, eq. 4.
     """
 
-    def __init__(self, features: int, backend: minitorch.TensorBackend = FastBackend, dtype: Any = None) -> None:
+    def __init__(self, features: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        self.bias = Parameter(minitorch.zeros((features,), backend, dtype=dtype))
+        self.bias = Parameter(torch.zeros(features, device=device, dtype=dtype))
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (…, features) to (…, features)."""
-        bias = self.bias.value
+        bias = self.bias
         if not input.dims or input.shape[-1:] != bias.shape or input.dtype != bias.dtype:
             raise ValueError(
-                f"BiasSiLU expected input of shape (…, {bias.size}) and {bias.dtype.name}, got {input.shape} and {input.dtype.name}; "
+                f"BiasSiLU expected input of shape (…, {bias.numel()}) and {bias.dtype.name}, got {input.shape} and {input.dtype.name}; "
                 "build it for that size, or convert it"
             )
-        return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.size), bias).view(*input.shape)
+        return BiasSiLUFunction.apply(input.reshape(math.prod(input.shape[:-1]), bias.numel()), bias).view(*input.shape)
 
 
 class ComposedSiLU(BiasSiLU):
@@ -255,7 +256,7 @@ class ComposedSiLU(BiasSiLU):
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (…, features) to (…, features)."""
-        return BiasSiLUFunction.composed(input, self.bias.value)
+        return BiasSiLUFunction.composed(input, self.bias)
 
 
 class SummedSiLU(BiasSiLU):
@@ -263,7 +264,7 @@ class SummedSiLU(BiasSiLU):
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (…, features) to (…, features)."""
-        return silu(input + self.bias.value)
+        return silu(input + self.bias)
 
 
 # 4. Checks
@@ -322,7 +323,7 @@ def linear_contest(batch: int, hidden: int, dtype: str, seed: int) -> Contest:
 
     def step(layer: type[Linear]) -> Callable[[], float]:
         minitorch.manual_seed(seed)
-        sizes: dict[str, Any] = {"backend": FastBackend, "dtype": dtype}
+        sizes: dict[str, Any] = {"device": FastBackend, "dtype": dtype}
         layers = layer(784, hidden, **sizes), ReLU(), layer(hidden, 10, **sizes)
         return training_step(Sequential(*layers), images, lambda logits: cross_entropy(logits, labels), 0.01)
 

@@ -130,7 +130,7 @@ class _Log(loop.Log):
     def begin(self) -> None:
         """Print the text, the size of the model, and where a resumed run continues."""
         run, text = self.run, self.run.text
-        size = sum(parameter.value.size for parameter in run.model.parameters())
+        size = sum(parameter.value.numel() for parameter in run.model.parameters())
         name = self.options.text or "the course's book"
         sizes = f"{len(text.train):,} characters to train on, {len(text.valid):,} to validate with, {len(text.characters)} different"
         print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)

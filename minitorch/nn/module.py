@@ -110,6 +110,10 @@ class Keys(NamedTuple):
     __str__ = __repr__
 
 
+class StateDictError(RuntimeError, ValueError):
+    """A state dict does not fit a module: a RuntimeError as in PyTorch, and a ValueError."""
+
+
 class Module(minitorch.module.Module):
     """Base class of networks: the course's `Module` with the methods of PyTorch's.
 
@@ -380,7 +384,7 @@ class Module(minitorch.module.Module):
 
         Raises:
             TypeError: If state_dict is not a mapping.
-            RuntimeError: If names or shapes do not match; the message lists all differences.
+            StateDictError: If names or shapes do not match; the message lists all differences.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"load_state_dict expected a dictionary, got {type(state_dict).__name__}; pass a state_dict()")
@@ -402,7 +406,7 @@ class Module(minitorch.module.Module):
                 problems.append(str(error))
         if problems:
             listed = "\n\t".join(problems)
-            raise RuntimeError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
+            raise StateDictError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
         for name, x in loaded.items():
             value = own[name]
             if assign and isinstance(state_dict[name], Tensor):

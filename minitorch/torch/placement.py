@@ -9,9 +9,6 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.torch.places import backend_of, target
 from minitorch.torch.promotion import get_default_dtype
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-"""Names of dtypes that `Module.half` and its relatives pass."""
-
 
 def placement(device: Any = None, dtype: Any = None) -> dict[str, Any]:
     """The arguments backend and dtype of the engine's layers and of its functions that make tensors."""
@@ -33,5 +30,5 @@ def targets_of(*targets: Any) -> list[Any]:
         if isinstance(tensor, EngineTensor):
             found += [tensor.backend, tensor.dtype]
         elif given is not None:
-            found.append(as_dtype(given) if given in FLOATS else target(given))
+            found.append(target(given))
     return found

@@ -23,6 +23,10 @@ DTYPES = {
 """The dtypes by PyTorch's names."""
 
 
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Names of dtypes that `to` takes, and which `Module.half` and its relatives pass."""
+
+
 class device:
     """A place of computation: "cpu" or "cuda".
 
@@ -101,7 +105,7 @@ def target(value: Any) -> Any:
         return backend_of(value)
     if (backend := resolve_backend(value)) is not None:
         return backend
-    if isinstance(value, np.dtype):
+    if isinstance(value, np.dtype) or value in FLOATS:
         return as_dtype(value)
     raise TypeError(f"to expected a dtype, a device or a tensor, got {value!r}; such as torch.float32 or 'cpu'")
 

@@ -31,7 +31,7 @@ def resnets() -> Iterator[Row]:
     """Counts and shapes, equality with PyTorch, and a batch that a network memorizes."""
     for make, count in PARAMETERS.items():
         model = make(backend=FastBackend, dtype=float32)
-        yield equal(f"{make.__name__}, parameters", f"{count:,}", f"{sum(each.value.size for each in model.parameters()):,}")
+        yield equal(f"{make.__name__}, parameters", f"{count:,}", f"{sum(each.value.numel() for each in model.parameters()):,}")
         if make in (resnet18, resnet50):
             x = tensor(np.random.default_rng(0).standard_normal((2, 3, 64, 64)), FastBackend, dtype=float32)
             with minitorch.no_grad():

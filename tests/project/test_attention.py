@@ -245,7 +245,7 @@ def test_training_reports_and_saves(monkeypatch, capsys, tmp_path):
     setting = replace(TINY, steps=3)
     attention_training.train("short", setting, tmp_path / "gpt.safetensors")
     first, *reports = map(json.loads, capsys.readouterr().out.splitlines())
-    assert first == {"parameters": sum(p.value.size for p in attention.load(tmp_path / "gpt.safetensors").model.parameters())}
+    assert first == {"parameters": sum(p.numel() for p in attention.load(tmp_path / "gpt.safetensors").model.parameters())}
     assert [report["step"] for report in reports] == [2, 3]
     run = text_trainer.Run(setting, TEXT)
     losses = [run.advance() for _ in range(3)]

@@ -79,10 +79,10 @@ def test_the_check_catches_a_wrong_gradient_and_a_wrong_value(on_the_simple_back
 def test_layers_refuse_inputs_that_their_kernels_do_not_support():
     linear = "MyLinear expected input of shape (…, 3) and float64 on the CPU, got (2, 4) and float64 on cpu; pass such input"
     with raises(ValueError, f"{linear}, or use nn.Linear"):
-        MyLinear(3, 2)(tensor(np.zeros((2, 4))))
+        MyLinear(3, 2, dtype="float64")(tensor(np.zeros((2, 4))))
     silu = "BiasSiLU expected input of shape (…, 3) and float64, got (2, 3) and float32; build it for that size, or convert it"
     with raises(ValueError, silu):
-        BiasSiLU(3)(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
+        BiasSiLU(3, dtype="float64")(tensor(np.zeros((2, 3)), FastBackend, dtype=float32))
 
 
 def test_the_code_on_the_page_runs_and_gives_the_same_values(tmp_path):

@@ -140,7 +140,7 @@ def train(text: str, setting: Setting, file: Path) -> None:
         SystemExit: If the loss is infinite or not a number.
     """
     run = text_trainer.Run(setting, TEXTS[text]())
-    parameters = sum(parameter.value.size for parameter in run.model.parameters())
+    parameters = sum(parameter.value.numel() for parameter in run.model.parameters())
     print(json.dumps({"parameters": parameters}), flush=True)
     while not run.done:
         run.advance()

@@ -43,7 +43,7 @@ def responses(network: Any, images: np.ndarray) -> dict[str, np.ndarray]:
         network: The student's Network.
         images: Shape (N, H, W), values from 0 to 1.
     """
-    first = network.parameters()[0].value
+    first = next(iter(network.parameters())).value
     with minitorch.no_grad():
         network(minitorch.tensor(images[:, None], backend=first.backend, dtype=first.dtype))
     found = {name: getattr(network, name, None) for name in LAYERS}

@@ -69,7 +69,7 @@ def predict(network: Any, image: np.ndarray) -> Prediction:
     Raises:
         WrongResult: If the output of the network has another shape.
     """
-    first = network.parameters()[0].value
+    first = next(iter(network.parameters())).value
     with minitorch.no_grad():
         out = network(minitorch.tensor(image[None, None], backend=first.backend, dtype=first.dtype))
         found = {name: getattr(network, name, None) for name in ("mid", "out")}

@@ -26,7 +26,7 @@ def gradient(network: Any, image: np.ndarray, digit: int) -> np.ndarray:
     Raises:
         WrongResult: If the output is not one row of log probabilities, or the image gets no gradient of its shape.
     """
-    first = network.parameters()[0].value
+    first = next(iter(network.parameters())).value
     x = minitorch.tensor(image[None, None], backend=first.backend, dtype=first.dtype).requires_grad_(True)
     out = network(x)
     if not isinstance(out, minitorch.Tensor) or len(out.shape) != 2 or out.shape[0] != 1 or not digit < out.shape[1]:

@@ -90,7 +90,7 @@ class ImageTrainer(ClassifierTrainer):
         network = make_network(side, POOL.get(side, 1))
         for parameter in network.parameters():
             parameter.update(parameter.value.detach().to(dtype))
-        backend = network.parameters()[0].value.backend
+        backend = next(iter(network.parameters())).value.backend
         self._one_hot = np.eye(CLASSES, dtype=dtype)
         self._valid_batches = DataLoader(self.valid, AT_ONCE, backend=backend, dtype=dtype)
         self.log_probabilities = np.empty((0, CLASSES), dtype)

@@ -95,7 +95,7 @@ class SentimentTrainer(ClassifierTrainer):
             raise ValueError("training expected at least one sentence, got none; encode more: N_train=450")
         self.train, self.valid, self.vectors = train, valid, vectors
         self.test: TextDataset | None = None
-        self.dtype = network.parameters()[0].value.dtype
+        self.dtype = next(iter(network.parameters())).value.dtype
         self.trained: list[Prediction] = []
         self.validated: list[Prediction] = []
         optimizer = OPTIMIZERS[setting.optimizer](network.parameters(), setting.rate)
