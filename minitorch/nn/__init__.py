@@ -22,11 +22,18 @@ from minitorch.nn.activations import (
     celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, prelu, relu, relu6, rrelu, selu,
     sigmoid, silu, softmin, softplus, softshrink, softsign, tanh, tanhshrink, threshold,
 )  # fmt: skip
-from minitorch.nn.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
-from minitorch.nn.pooling import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from minitorch.nn.padding import CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d, pad
+from minitorch.nn.padding import ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d, ReplicationPad3d
+from minitorch.nn.padding import ZeroPad1d, ZeroPad2d, ZeroPad3d
+from minitorch.nn.pooling import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d
+from minitorch.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d, MaxUnpool2d
+from minitorch.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
+from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d, max_unpool2d
 from minitorch.nn.embeddings import Embedding, EmbeddingBag, embedding
 from minitorch.nn.linears import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
+from minitorch.nn.volumes import AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, Conv3d, MaxPool3d
+from minitorch.nn.volumes import adaptive_avg_pool3d, adaptive_max_pool3d, avg_pool3d, conv3d, max_pool3d
 from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
@@ -54,12 +61,10 @@ from minitorch.nn.margin_losses import (
     triplet_margin_with_distance_loss,
 )
 from minitorch.nn.ctc import CTCLoss, ctc_loss
-from minitorch.nn.padding import CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, ReflectionPad1d, ReflectionPad2d
-from minitorch.nn.padding import ReplicationPad1d, ReplicationPad2d, ZeroPad1d, ZeroPad2d, pad
-from minitorch.nn import window_options as window_options
 from minitorch.nn import parallel as parallel
-from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample
+from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
+from minitorch.nn.sampling import affine_grid, grid_sample
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
 from minitorch.nn.channels import ChannelShuffle, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm
 from minitorch.nn.channels import channel_shuffle, instance_norm, local_response_norm
@@ -75,9 +80,16 @@ __all__ = [
     "LSTM",
     "RNN",
     "SELU",
+    "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AlphaDropout",
+    "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
@@ -87,10 +99,13 @@ __all__ = [
     "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
+    "CircularPad3d",
     "ConstantPad1d",
     "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
     "CosineEmbeddingLoss",
@@ -128,7 +143,10 @@ __all__ = [
     "MSELoss",
     "MarginRankingLoss",
     "Max",
+    "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool2d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -152,8 +170,10 @@ __all__ = [
     "ReLU6",
     "ReflectionPad1d",
     "ReflectionPad2d",
+    "ReflectionPad3d",
     "ReplicationPad1d",
     "ReplicationPad2d",
+    "ReplicationPad3d",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -178,13 +198,22 @@ __all__ = [
     "Unflatten",
     "Unfold",
     "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
+    "ZeroPad3d",
+    "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "affine_grid",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "avgpool2d",
     "batch_norm",
     "bias_relu",
@@ -195,6 +224,7 @@ __all__ = [
     "channel_shuffle",
     "conv1d",
     "conv2d",
+    "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "cosine_embedding_loss",
@@ -208,6 +238,7 @@ __all__ = [
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "hardshrink",
     "hardsigmoid",
@@ -229,6 +260,8 @@ __all__ = [
     "max",
     "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
+    "max_unpool2d",
     "maxpool2d",
     "mish",
     "mse_loss",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,9 +23,11 @@ from minitorch.core.recording import call, constant
 from minitorch.kernels.conv import Axis, Channels, Operand, axis, correlate
 from minitorch.kernels.conv_matmul import accumulate_weight_gradient
 from minitorch.kernels.loop import accepts
-from minitorch.nn.init import kaiming_uniform_
-from minitorch.nn.module import Module, Parameter, value_of
-from minitorch.ops.checks import Sizes, as_pair, check_tensor, positive_ints
+from minitorch.nn.init import init_uniformly
+from minitorch.nn.module import Module
+from minitorch.nn.padding import pad
+from minitorch.nn.parameter import Parameter
+from minitorch.ops.checks import Sizes, as_sizes, check_tensor, positive_ints
 from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
@@ -33,6 +35,10 @@ from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
+
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+"""What the border of a convolution layer may hold."""
 
 
 class Geometry(NamedTuple):
@@ -51,6 +57,12 @@ class Geometry(NamedTuple):
     after: tuple[int, int]
     dilation: tuple[int, int]
     groups: int
+
+    @staticmethod
+    def of(stride: Sequence[int], before: Sequence[int], after: Sequence[int], dilation: Sequence[int], groups: int) -> Geometry:
+        """The geometry of a convolution of sequences or images; a sequence is an image with one row."""
+        fields = ((own, *size)[-2:] for own, size in zip((1, 0, 0, 1), (stride, before, after, dilation), strict=True))
+        return Geometry(*fields, groups)  # type: ignore[arg-type]  # pairs
 
     def out_size(self, dim: int, size: int, taps: int) -> int:
         """Number of windows along a dimension; less than 1 if not even one fits."""
@@ -275,7 +287,7 @@ def conv1d(
     out[b, o, w] = bias[o] + Σ_c Σ_k input[b, c, w · stride + k · dilation - padding] · weight[o, c, k]
 
     Args:
-        input: Sequences, shape (B, C, W).
+        input: Sequences, shape (B, C, W), or a single one, shape (C, W).
         weight: Shape (O, C / groups, K).
         bias: Shape (O,).
         stride: Step between windows.
@@ -306,7 +318,7 @@ def conv2d(
     """Convolve images with a kernel; see `conv1d`.
 
     Args:
-        input: Images, shape (B, C, H, W).
+        input: Images, shape (B, C, H, W), or a single one, shape (C, H, W).
         weight: Shape (O, C / groups, KH, KW).
         bias: Shape (O,).
         stride: Step between windows; an int, or a pair for rows and columns.
@@ -332,11 +344,13 @@ def convolve(
     if check_tensor(op, input, "input").backend.cuda:
         raise RuntimeError(f'{op} expected tensors on the CPU, got them on {input.backend.name}; move them: x.to("cpu")')
     axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
-    if input.dims != dims + 2 or weight.dims != dims + 2:
+    if input.dims not in (dims + 1, dims + 2) or weight.dims != dims + 2:
         raise ValueError(
-            f"{op} expected an input of shape (B, C, {axes}) and a weight of shape (O, C, {kernel}), "
-            f"got {input.shape} and {weight.shape}; view puts in a dimension of size 1"
+            f"{op} expected an input of shape (B, C, {axes}) or (C, {axes}) and a weight of shape (O, C, {kernel}), "
+            f"got {input.shape} and {weight.shape}"
         )
+    if input.dims == dims + 1:
+        return convolve(op, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     groups = operator.index(groups)
     out, inner = weight.shape[:2]
     if groups < 1 or out % groups or input.shape[1] != inner * groups:
@@ -349,50 +363,72 @@ def convolve(
         raise ValueError(f"{op} expected a bias of shape ({out},), one element per output channel, got {bias.shape}")
     if min(weight.shape[2:]) < 1:
         raise ValueError(f"{op} expected a kernel of at least one tap, got weight {weight.shape}")
-    steps, gaps = as_pair(op, "stride", stride, 1, dims), as_pair(op, "dilation", dilation, 1, dims)
-    before, after = resolve_padding(op, padding, dims, steps, gaps, weight.shape[2:])
-    geometry = Geometry(steps, before, after, gaps, groups)
-    for dim in range(2 - dims, 2):
-        size, taps = input.shape[dim + dims], weight.shape[dim + dims]
-        if geometry.out_size(dim, size, taps) < 1:
+    steps, gaps = as_sizes(op, "stride", stride, 1, dims), as_sizes(op, "dilation", dilation, 1, dims)
+    before, after = resolve_padding(op, padding, steps, gaps, weight.shape[2:])
+    geometry = Geometry.of(steps, before, after, gaps, groups)
+    for dim, (size, taps, gap) in enumerate(zip(input.shape[2:], weight.shape[2:], gaps, strict=True)):
+        border = before[dim] + after[dim]
+        if size + border < gap * (taps - 1) + 1:
             raise ValueError(
-                f"{op} expected an input no smaller than its windows of {gaps[dim] * (taps - 1) + 1}, "
-                f"got {size} and {before[dim] + after[dim]} zeros around it (input {input.shape}, weight {weight.shape}); "
-                "pass more padding"
+                f"{op} expected an input no smaller than its windows of {gap * (taps - 1) + 1}, "
+                f"got {size} and {border} zeros around it (input {input.shape}, weight {weight.shape}); pass more padding"
             )
     return (Convolution.apply if is_optimized() else Convolution.composed)(input, weight, bias, geometry)
 
 
-def resolve_padding(op: str, padding: Any, dims: int, stride: tuple[int, int], gaps: tuple[int, int], taps: Sequence[int]) -> Any:
-    """Return the padding before and after each dimension, as two pairs (rows, columns).
+def resolve_padding(
+    op: str, padding: Any, stride: tuple[int, ...], dilation: tuple[int, ...], taps: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding before and after each dimension.
 
     Raises:
         TypeError: If padding is neither an integer nor a string.
         ValueError: If padding is negative or an unknown string, or "same" is combined with a stride.
     """
     if not isinstance(padding, str):
-        both = as_pair(op, "padding", padding, 0, dims)
+        both = as_sizes(op, "padding", padding, 0, len(taps))
         return both, both
     if padding not in ("same", "valid"):
         raise ValueError(f'{op} expected padding as a number, "same" or "valid", got {padding!r}')
-    if padding == "same" and stride != (1, 1):
-        raise ValueError(f'{op} expected a stride of 1 with padding="same", got {stride[2 - dims :]}; give padding as a number')
-    kernel = (1,) * (2 - dims) + tuple(taps)
-    zeros = [gap * (k - 1) if padding == "same" else 0 for gap, k in zip(gaps, kernel, strict=True)]
-    return tuple(n // 2 for n in zeros), tuple(n - n // 2 for n in zeros)
+    if padding == "same" and max(stride) > 1:
+        raise ValueError(f'{op} expected a stride of 1 with padding="same", got {stride}; give padding as a number')
+    zeros = [gap * (k - 1) if padding == "same" else 0 for gap, k in zip(dilation, taps, strict=True)]
+    return tuple([n // 2 for n in zeros]), tuple([n - n // 2 for n in zeros])
 
 
 # Layers
 
 
-class _Conv(Module):
-    """Base class of Conv1d and Conv2d.
+class ConvNd(Module):
+    """Base class of the convolution layers.
+
+    Args:
+        in_channels: Number of input channels.
+        out_channels: Number of output channels.
+        kernel_size: Kernel size; this and the next options are an int for all dimensions, or one for each.
+        stride: Step between windows.
+        padding: Width of the border on each side; "same" keeps the size, "valid" adds none.
+        dilation: Step between taps.
+        groups: Number of channel groups, each with its own weights.
+        bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √fan_in.
+        padding_mode: What the border holds: "zeros", or what `pad` adds with mode "reflect", "replicate" or "circular".
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
+
+    Raises:
+        TypeError: If a size is not an integer.
+        ValueError: If a size is out of range, groups does not divide the channels, padding_mode is unknown, or "same" is combined with a
+            stride.
 
     Attributes:
         dims: Number of spatial dimensions.
+        transposed: Whether the convolution is transposed.
+        function: The function that the layer calls.
     """
 
     dims: ClassVar[int]
+    transposed: ClassVar[bool] = False
+    function: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -404,98 +440,82 @@ class _Conv(Module):
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        kernel, steps, gaps = (
-            as_pair(name, part, given, 1, self.dims)
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"{name} expected padding_mode {', '.join(PADDING_MODES)}, got {padding_mode!r}")
+        self.output_padding = (0,) * self.dims
+        self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, padding_mode, device, dtype)
+        before, after = resolve_padding(name, padding, self.stride, self.dilation, self.kernel_size)
+        self.padding = padding if isinstance(padding, str) else before
+        self._border = [width for pair in zip(reversed(before), reversed(after), strict=True) for width in pair]
+
+    def _set_up(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        dilation: Any,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        """Check the arguments that both kinds of layers have, set the attributes, and make the parameters."""
+        name = type(self).__name__
+        self.kernel_size, self.stride, self.dilation = (
+            as_sizes(name, part, given, 1, self.dims)
             for part, given in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
         )
-        resolve_padding(name, padding, self.dims, steps, gaps, kernel[2 - self.dims :])
-        in_channels, out_channels, groups = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
+        channels = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
+        self.in_channels, self.out_channels, self.groups = channels
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
-        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel[2 - self.dims :]
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(zeros(shape, **placement(device, dtype)))
-        kaiming_uniform_(self.weight)
-        self.bias = Parameter(zeros(shape[:1], **placement(device, dtype))) if bias else None
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        self.padding_mode = padding_mode
+        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        place = placement(device, dtype)
+        self.weight = Parameter(zeros((outer, inner // groups, *self.kernel_size), **place))
+        self.bias = Parameter(zeros((out_channels,), **place)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the parameters."""
+        init_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
-        out_channels, inner, *kernel = self.weight.value.shape
-        parts = [
-            str(inner * self.groups),
-            str(out_channels),
-            f"kernel_size={_format_sizes(kernel)}",
-            f"stride={_format_sizes(self.stride)}",
-        ]
-        defaults = {"padding": (0, (0, 0)), "dilation": (1, (1, 1)), "groups": (1,)}
-        parts += [f"{name}={_format_sizes(value)}" for name in defaults if (value := getattr(self, name)) not in defaults[name]]
-        return ", ".join([*parts, *(["bias=False"] if self.bias is None else [])])
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        zeros, ones = (0,) * self.dims, (1,) * self.dims
+        defaults: dict[str, Any] = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
+        parts += [f"{name}={getattr(self, name)}" for name, default in defaults.items() if getattr(self, name) != default]
+        parts += ["bias=False"] if self.bias is None else []
+        return ", ".join(parts + ([f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []))
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per tap and output element."""
-        return 2 * output.numel() * math.prod(self.weight.value.shape[1:])
-
-
-def _format_sizes(sizes: Any) -> str:
-    """Format sizes for the repr: (3, 3) as 3."""
-    if isinstance(sizes, (list, tuple)):
-        return str(sizes[0] if len(set(sizes)) == 1 else tuple(sizes))
-    return str(sizes)
-
-
-class Conv1d(_Conv):
-    """1-D convolution layer; see `conv1d`.
-
-    Args:
-        in_channels: Number of input channels.
-        out_channels: Number of output channels.
-        kernel_size: Kernel width.
-        stride: Step between windows.
-        padding: Number of zeros at both ends; "same" keeps the width, "valid" adds none.
-        dilation: Step between taps.
-        groups: Number of channel groups, each with its own weights.
-        bias: Whether to learn a bias, initialized to zeros; the weight is initialized by `init.kaiming_uniform_`.
-
-    Raises:
-        TypeError: If a size is not an integer.
-        ValueError: If a size is out of range, groups does not divide the channels, or "same" is combined with a stride.
-    """
-
-    dims = 1
+        return 2 * output.numel() * math.prod(self.weight.shape[1:])
 
     def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, in_channels, L) to (B, out_channels, L')."""
-        bias = value_of(self.bias)
-        return conv1d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)
+        """Map shape (B, in_channels, …) to (B, out_channels, …); the batch dimension may be missing."""
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = pad(input, self._border, self.padding_mode), 0
+        return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv2d(_Conv):
-    """2-D convolution layer; see `conv2d`.
+class Conv1d(ConvNd):
+    """Convolution of sequences. See `conv1d`; for the arguments see `ConvNd`."""
 
-    Args:
-        in_channels: Number of input channels.
-        out_channels: Number of output channels.
-        kernel_size: Kernel size; this and the next options are an int for both dimensions or a pair (rows, columns).
-        stride: Step between windows.
-        padding: Rows and columns of zeros on each side; "same" keeps the size, "valid" adds none.
-        dilation: Step between taps.
-        groups: Number of channel groups, each with its own weights.
-        bias: Whether to learn a bias, initialized to zeros; the weight is initialized by `init.kaiming_uniform_`.
+    dims, function = 1, staticmethod(conv1d)
 
-    Raises:
-        TypeError: If a size is not an integer.
-        ValueError: If a size is out of range, groups does not divide the channels, or "same" is combined with a stride.
-    """
 
-    dims = 2
+class Conv2d(ConvNd):
+    """Convolution of images. See `conv2d`; for the arguments see `ConvNd`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, in_channels, H, W) to (B, out_channels, H', W')."""
-        bias = value_of(self.bias)
-        return conv2d(input, self.weight.value, bias, self.stride, self.padding, self.dilation, self.groups)
+    dims, function = 2, staticmethod(conv2d)

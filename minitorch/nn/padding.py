@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from minitorch.autodiff import Context
 from minitorch.core.indexing import basic_view
 from minitorch.core.recording import call, fill
@@ -41,30 +43,34 @@ class ConstantPad(Function):
         return grad_output[inside], None, None
 
 
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Tensor:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Add elements at both ends of the last dimensions, or remove them where a width is negative.
 
     Args:
         input: Any shape.
         pad: Widths (before, after) of the last dimension, then of the one before it, and so on.
-        mode: "constant"; "reflect", without repeating the edge; "replicate", the edge; "circular", from the other end.
-        value: The constant.
+        mode: "constant"; "reflect", without repeating the edge; "replicate", the edge; "circular", from the other end of what remains.
+        value: The constant, 0 by default.
 
     Raises:
         TypeError: If input is not a Tensor, or a width not an integer.
-        ValueError: If the number of widths is odd or too large, the mode is unknown, or a width is too large for it.
+        ValueError: If the number of widths is odd or too large, the mode is unknown, a width is too large for it, or a constant is given
+            for a mode that takes none.
     """
     check_tensor("pad", input, "input")
     widths = [operator.index(width) for width in pad]
     if mode not in MODES:
         raise ValueError(f"pad expected mode {', '.join(MODES)}, got {mode!r}")
+    if mode != "constant" and value:
+        raise ValueError(f'pad expected a value with mode "constant" only, got value {value} with mode {mode!r}; leave value out')
     if len(widths) % 2 or len(widths) > 2 * input.dims:
         raise ValueError(f"pad expected two widths for each of at most {input.dims} dimensions, got {tuple(pad)} (input {input.shape})")
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     x = input
     for number, (before, after) in enumerate(pairs):
         dim = input.dims - 1 - number
-        if x.shape[dim] + before + after < 0 or (mode != "constant" and not x.shape[dim]):
+        least = 1 if mode in ("reflect", "replicate") else 0
+        if x.shape[dim] + before + after < least or (mode != "constant" and not x.shape[dim]):
             raise ValueError(f"pad expected widths that leave dimension {dim} of shape {input.shape} a size, got {(before, after)}")
         if mode != "constant" and (before, after) != (0, 0):
             x = x[(*[slice(None)] * dim, border_positions(x.shape[dim], before, after, mode))]
@@ -73,7 +79,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if min(widths, default=0) < 0:
         x = x[tuple([slice(max(0, -before), size - max(0, -after)) for size, (before, after) in _per_dim(x, pairs)])]
     added = tuple([(max(0, before), max(0, after)) for _, (before, after) in _per_dim(x, pairs)])
-    return ConstantPad.apply(x, added, float(value)) if any(map(any, added)) else x
+    return ConstantPad.apply(x, added, float(value or 0)) if any(map(any, added)) else x
 
 
 def _per_dim(x: Tensor, pairs: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
@@ -82,21 +88,23 @@ def _per_dim(x: Tensor, pairs: list[tuple[int, int]]) -> list[tuple[int, tuple[i
     return list(zip(x.shape, widths, strict=True))
 
 
-def border_positions(size: int, before: int, after: int, mode: str) -> list[int]:
+def border_positions(size: int, before: int, after: int, mode: str) -> np.ndarray:
     """For every position of the padded dimension, the position of the input that it repeats.
 
     Raises:
         ValueError: If the input is too short.
     """
-    limit = {"reflect": size - 1, "circular": size, "replicate": max(before, after, 0)}[mode]
+    kept = size + min(before, 0) + min(after, 0)
+    limit = {"reflect": size - 1, "circular": max(kept, 0), "replicate": max(before, after, 0)}[mode]
     if max(before, after) > limit:
         raise ValueError(f"pad expected widths of at most {limit} in mode {mode!r} for a size of {size}, got {(before, after)}")
-    positions = range(-before, size + after)
+    positions = np.arange(-before, size + after)
     if mode == "replicate":
-        return [min(max(i, 0), size - 1) for i in positions]
+        return positions.clip(0, size - 1)
     if mode == "circular":
-        return [i % size for i in positions]
-    return [size - 1 - abs(size - 1 - abs(i)) for i in positions]
+        first = max(-before, 0)
+        return (positions - first) % max(kept, 1) + first
+    return size - 1 - abs(size - 1 - abs(positions))
 
 
 # Layers

@@ -11,8 +11,10 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.recording import call, constant, zeros
 from minitorch.nn.module import Module
+from minitorch.nn.options import layer
 from minitorch.nn.padding import pad
-from minitorch.nn.pooling import adaptive_avg_pool2d
+from minitorch.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, as_images, restore
+from minitorch.nn.volumes import adaptive_avg_pool3d
 from minitorch.ops.checks import Sizes, as_pair, check_float_tensor, check_tensor
 from minitorch.tensor import tensor
 from minitorch.tensor_data import TensorData
@@ -21,8 +23,13 @@ from minitorch.tensor_functions import Function
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
 
-MODES = {"nearest": None, "linear": 1, "bilinear": 2, "bicubic": 2, "area": None}
-"""The modes of `interpolate`, each with the number of dimensions that it is for, if it is for one alone."""
+MODES = {
+    **dict.fromkeys(["nearest", "nearest-exact", "area"], (1, 2, 3)),
+    "linear": (1,),
+    **dict.fromkeys(["bilinear", "bicubic"], (2,)),
+    "trilinear": (3,),
+}
+"""The modes of `interpolate`, each with the numbers of dimensions that it is for."""
 
 CUBIC = -0.75
 """Parameter of the cubic convolution, as in PyTorch. Source: Keys 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing."""
@@ -33,53 +40,68 @@ def interpolate(
     size: Sizes | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
-    align_corners: bool = False,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resize sequences or images.
+    """Resize sequences, images or volumes.
 
     Args:
-        input: Shape (B, C, L) or (B, C, H, W).
+        input: Shape (B, C, L), (B, C, H, W) or (B, C, D, H, W).
         size: Size of the output, one number for all dimensions or one for each.
         scale_factor: Factor of the size instead, one number or one for each dimension; the size is rounded down.
-        mode: "nearest"; "linear" for sequences; "bilinear" or "bicubic" for images; "area" for means over areas.
-        align_corners: Whether the outermost elements keep their place; otherwise the edges of the images coincide.
+        mode: "nearest"; "nearest-exact", which measures from the centers of the elements; "linear" for sequences; "bilinear" or
+            "bicubic" for images; "trilinear" for volumes; "area" for means over areas.
+        align_corners: Whether the outermost elements keep their place; otherwise the edges of the images coincide. For the modes that
+            interpolate linearly or cubically.
+        recompute_scale_factor: Whether the distance of two output elements follows from the sizes, not from scale_factor.
         antialias: Whether smaller images are averaged over all elements, as in image programs; for "bilinear" and "bicubic".
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
-        ValueError: If not exactly one of size and scale_factor is given, or the mode does not fit.
+        ValueError: If not exactly one of size and scale_factor is given, the mode does not fit, or an option does not fit the mode.
     """
     dims = check_float_tensor("interpolate", input).dims - 2
-    if dims not in (1, 2):
-        raise ValueError(f"interpolate expected input of shape (B, C, L) or (B, C, H, W), got {input.shape}")
+    if dims not in (1, 2, 3):
+        raise ValueError(f"interpolate expected input of shape (B, C, L), (B, C, H, W) or (B, C, D, H, W), got {input.shape}")
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate expected either size or scale_factor, got both or neither; pass one of them")
-    if mode not in MODES or MODES[mode] not in (None, dims):
-        fitting = ", ".join(name for name, only in MODES.items() if only in (None, dims))
+    if dims not in MODES.get(mode, ()):
+        fitting = ", ".join(name for name, allowed in MODES.items() if dims in allowed)
         raise ValueError(f"interpolate expected mode {fitting} for input of shape {input.shape}, got {mode!r}")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError(f'interpolate expected mode "bilinear" or "bicubic" with antialias, got {mode!r}')
+    if align_corners is not None and len(MODES[mode]) > 1:
+        raise ValueError(f"interpolate expected align_corners=None with mode {mode!r}, got {align_corners}; leave align_corners out")
+    if recompute_scale_factor and scale_factor is None:
+        raise ValueError("interpolate expected scale_factor with recompute_scale_factor, got size; leave recompute_scale_factor out")
     own = input.shape[2:]
     factors = [None] * dims if scale_factor is None else _as_list(scale_factor, dims)
     sizes = _as_list(size, dims) if size is not None else [math.floor(n * f) for n, f in zip(own, factors, strict=True)]  # type: ignore
     if min(sizes) < 1:
         raise ValueError(f"interpolate expected an output of at least one element, got the size {tuple(sizes)}")
-    steps = [n / m if f is None else 1 / f for n, m, f in zip(own, sizes, factors, strict=True)]
     if mode == "area":
-        images = input if dims == 2 else input.unsqueeze(2)
-        out = adaptive_avg_pool2d(images, sizes if dims == 2 else (1, sizes[0]))
-        return out if dims == 2 else out.squeeze(2)
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, sizes)
+    if recompute_scale_factor:
+        factors = [None] * dims
+    steps = [n / m if f is None else 1 / f for n, m, f in zip(own, sizes, factors, strict=True)]
     x = input
     for dim, (length, count, step) in enumerate(zip(own, sizes, steps, strict=True), 2):
-        if mode == "nearest":
-            positions = [min(int(np.floor(np.float32(i) * np.float32(step))), length - 1) for i in range(count)]
+        if mode.startswith("nearest"):
+            centers = np.arange(count, dtype=np.float32) + np.float32(0.5 if mode == "nearest-exact" else 0)
+            positions = np.minimum(np.floor(centers * np.float32(step)).astype(np.int64), length - 1)
             x = x[(*[slice(None)] * dim, positions)]
         else:
-            matrix = (antialias_matrix if antialias else interpolation_matrix)(length, count, step, mode, align_corners)
-            weights = tensor(matrix.T if dim == x.dims - 1 else matrix, x.backend, dtype=x.dtype)
-            x = x @ weights if dim == x.dims - 1 else weights @ x
+            matrix = (antialias_matrix if antialias else interpolation_matrix)(length, count, step, mode, bool(align_corners))
+            weights, shape = tensor(matrix.T if dim == x.dims - 1 else matrix, x.backend, dtype=x.dtype), x.shape
+            if dim == x.dims - 1:
+                x = x @ weights
+            else:
+                x = (weights @ x.reshape(*shape[: dim + 1], -1)).reshape(*shape[:dim], count, *shape[dim + 1 :])
     return x
+
+
+upsample = interpolate
 
 
 def _as_list(given: Any, dims: int) -> list[Any]:
@@ -101,7 +123,7 @@ def interpolation_matrix(length: int, count: int, step: float, mode: str, align_
         length: Size of the input.
         count: Size of the output.
         step: Distance of two output elements in the input, unless align_corners.
-        mode: "linear", "bilinear" or "bicubic".
+        mode: "linear", "bilinear", "trilinear" or "bicubic".
         align_corners: See `interpolate`.
     """
     if align_corners:
@@ -247,31 +269,30 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
     """The windows of images as columns.
 
     Args:
-        input: Images, shape (B, C, H, W).
+        input: Images, shape (B, C, H, W), or a single one, shape (C, H, W).
         kernel_size: Size of a window; this and the next options are an int or a pair (rows, columns).
         dilation: Step between taps.
         padding: Zeros on each side.
         stride: Step between windows.
 
     Returns:
-        Shape (B, C · KH · KW, number of windows).
+        Shape (B, C · KH · KW, number of windows); without B for a single image.
 
     Raises:
         ValueError: If input has the wrong number of dimensions, or no window fits.
     """
-    if check_float_tensor("unfold", input).dims != 4:
-        raise ValueError(f"unfold expected input of shape (B, C, H, W), got {input.shape}")
+    images = as_images("unfold", input, 2)
     above, left = as_pair("unfold", "padding", padding, 0)
-    x = pad(input, (left, left, above, above))
+    x = pad(images, (left, left, above, above))
     positions = window_positions("unfold", (x.shape[2], x.shape[3]), kernel_size, dilation, stride)
-    return Unfold2d.apply(x, positions)
+    return restore(Unfold2d.apply(x, positions), input, 2)
 
 
 def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
     """The sum of windows, given as columns, at their places in images; for the options see `unfold`.
 
     Args:
-        input: Shape (B, C · KH · KW, number of windows).
+        input: Shape (B, C · KH · KW, number of windows); B may be missing.
         output_size: Height and width of the images.
 
     Returns:
@@ -280,18 +301,26 @@ def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes 
     Raises:
         ValueError: If the shape of input does not fit.
     """
+    if check_float_tensor("fold", input).dims == 2:
+        return fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)
     height, width = as_pair("fold", "output_size", output_size, 1)
     above, left = as_pair("fold", "padding", padding, 0)
     size = (height + 2 * above, width + 2 * left)
     positions = window_positions("fold", size, kernel_size, dilation, stride)
     taps, windows = positions.shape
-    if check_float_tensor("fold", input).dims != 3 or input.shape[1] % taps or input.shape[2] != windows:
+    if input.dims != 3 or input.shape[1] % taps or input.shape[2] != windows:
         raise ValueError(f"fold expected input of shape (B, C · {taps}, {windows}), got {input.shape}")
     out = Fold2d.apply(input, (input.shape[0], input.shape[1] // taps, *size), positions)
     return out[:, :, above : above + height, left : left + width]
 
 
 # Layers
+
+
+PixelShuffle = layer("PixelShuffle", pixel_shuffle, "upscale_factor")
+PixelUnshuffle = layer("PixelUnshuffle", pixel_unshuffle, "downscale_factor")
+Unfold = layer("Unfold", unfold, "kernel_size", "dilation", "padding", "stride")
+Fold = layer("Fold", fold, "output_size", "kernel_size", "dilation", "padding", "stride")
 
 
 class Upsample(Module):
@@ -302,12 +331,21 @@ class Upsample(Module):
         scale_factor: Factor of the size instead.
         mode: A mode of `interpolate`.
         align_corners: See `interpolate`.
+        recompute_scale_factor: See `interpolate`.
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
         super().__init__()
         factor = tuple(map(float, scale_factor)) if isinstance(scale_factor, (tuple, list)) else scale_factor and float(scale_factor)
-        self.size, self.scale_factor, self.mode, self.align_corners = size, factor, mode, align_corners
+        self.size, self.scale_factor, self.mode = size, factor, mode
+        self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def extra_repr(self) -> str:
         """The size or the factor, and the mode."""
@@ -315,73 +353,24 @@ class Upsample(Module):
         return f"{what}, mode={self.mode!r}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, C, H, W) to (B, C, H', W'), or sequences (B, C, L) to (B, C, L')."""
-        return interpolate(input, self.size, self.scale_factor, self.mode, bool(self.align_corners))
+        """Map shape (B, C, H, W) to (B, C, H', W'), and likewise for sequences and volumes."""
+        return interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
 
-class PixelShuffle(Module):
-    """See `pixel_shuffle`."""
+class UpsamplingNearest2d(Upsample):
+    """Resize images; every pixel takes the nearest one.
 
-    def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
+    Args:
+        size: Size of the output.
+        scale_factor: Factor of the size instead.
+    """
 
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"upscale_factor={self.upscale_factor}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (…, C · r², H, W) to (…, C, H · r, W · r)."""
-        return pixel_shuffle(input, self.upscale_factor)
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
 
 
-class PixelUnshuffle(Module):
-    """See `pixel_unshuffle`."""
+class UpsamplingBilinear2d(Upsample):
+    """Resize images by bilinear interpolation; the outermost pixels keep their place. For the arguments see `UpsamplingNearest2d`."""
 
-    def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"downscale_factor={self.downscale_factor}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (…, C, H · r, W · r) to (…, C · r², H, W)."""
-        return pixel_unshuffle(input, self.downscale_factor)
-
-
-class _Windows(Module):
-    """Base class of Unfold and Fold."""
-
-    def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
-        super().__init__()
-        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-
-
-class Unfold(_Windows):
-    """See `unfold`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, C, H, W) to (B, C · KH · KW, number of windows)."""
-        return unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
-class Fold(_Windows):
-    """See `fold`."""
-
-    def __init__(self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
-        super().__init__(kernel_size, dilation, padding, stride)
-        self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"output_size={self.output_size}, {super().extra_repr()}"
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, C · KH · KW, number of windows) to (B, C, *output_size)."""
-        return fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)

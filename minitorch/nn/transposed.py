@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import Context
-from minitorch.nn.convolution import Convolution, Geometry, input_gradient, is_optimized, weight_gradient
-from minitorch.nn.init import uniform_
-from minitorch.nn.module import Module, Parameter, value_of
+from minitorch.nn.convolution import ConvNd, Convolution, Geometry, input_gradient, is_optimized, weight_gradient
+from minitorch.nn.module import Module
 from minitorch.nn.resizing import Fold2d, window_positions
-from minitorch.ops.checks import Sizes, as_pair, check_float_tensor, positive_ints
-from minitorch.tensor import zeros
+from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, positive_ints
 from minitorch.tensor_functions import Function
-from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -131,47 +129,51 @@ def _transposed(
         raise ValueError(f"{op} expected groups that divide {input.shape[1]} input channels, got {groups}")
     if bias is not None and bias.shape != (out,):
         raise ValueError(f"{op} expected a bias of shape ({out},), one element per output channel, got {bias.shape}")
-    steps, gaps = as_pair(op, "stride", stride, 1, dims), as_pair(op, "dilation", dilation, 1, dims)
-    removed, added = as_pair(op, "padding", padding, 0, dims), as_pair(op, "output_padding", output_padding, 0, dims)
-    first = 2 - dims
-    removed, added = ((0,) * first + pair[first:] for pair in (removed, added))
-    if any(extra >= max(step, gap) for extra, step, gap in list(zip(added, steps, gaps, strict=True))[first:]):
+    steps, gaps = as_sizes(op, "stride", stride, 1, dims), as_sizes(op, "dilation", dilation, 1, dims)
+    removed, added = as_sizes(op, "padding", padding, 0, dims), as_sizes(op, "output_padding", output_padding, 0, dims)
+    if any(extra >= max(step, gap) for extra, step, gap in zip(added, steps, gaps, strict=True)):
         raise ValueError(f"{op} expected output_padding less than stride or dilation, got {output_padding} with stride {stride}")
-    sizes = []
-    for dim in range(first, 2):
-        size, taps = input.shape[dim + dims], weight.shape[dim + dims]
-        sizes.append((size - 1) * steps[dim] - 2 * removed[dim] + gaps[dim] * (taps - 1) + added[dim] + 1)
+    least = smallest_sizes(input.shape[2:], weight.shape[2:], steps, removed, gaps)
+    sizes = tuple([size + extra for size, extra in zip(least, added, strict=True)])
     if min(sizes) < 1:
-        raise ValueError(f"{op} expected an output of at least one element, got the size {tuple(sizes)}; pass less padding")
-    before = (removed[0], removed[1])
+        raise ValueError(f"{op} expected an output of at least one element, got the size {sizes}; pass less padding")
     run = TransposedConvolution.apply if is_optimized() else TransposedConvolution.composed
-    y = run(input, weight, Geometry(steps, before, before, gaps, groups), tuple(sizes))
+    y = run(input, weight, Geometry.of(steps, removed, removed, gaps, groups), sizes)
     return y if bias is None else y + bias.reshape(out, *[1] * dims)
+
+
+def smallest_sizes(sizes: Sequence[int], taps: Sequence[int], stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """Return the spatial sizes of the output without output_padding."""
+    each = zip(sizes, taps, stride, padding, dilation, strict=True)
+    return [(size - 1) * step - 2 * removed + gap * (k - 1) + 1 for size, k, step, removed, gap in each]
 
 
 # Layers
 
 
-class _ConvTranspose(Module):
-    """Base class of ConvTranspose1d and ConvTranspose2d.
+class ConvTransposeNd(ConvNd):
+    """Base class of the layers of transposed convolutions.
 
     Args:
         in_channels: Number of input channels.
         out_channels: Number of output channels.
-        kernel_size: Kernel size.
+        kernel_size: Kernel size; this and the other sizes are an int for all dimensions, or one for each.
         stride: Step between the kernels in the output.
         padding: Rows and columns that are removed on each side.
         output_padding: Rows and columns added on one side.
         groups: Number of channel groups.
         bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √(O / groups · KH · KW).
         dilation: Step between taps.
+        padding_mode: "zeros".
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
 
     Raises:
         TypeError: If a size is not an integer.
-        ValueError: If a size is out of range, or groups does not divide the channels.
+        ValueError: If a size is out of range, groups does not divide the channels, or padding_mode is not "zeros".
     """
 
-    dims: ClassVar[int]
+    transposed = True
 
     def __init__(
         self,
@@ -184,49 +186,54 @@ class _ConvTranspose(Module):
         groups: int = 1,
         bias: bool = True,
         dilation: Sizes = 1,
+        padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
+        Module.__init__(self)
         name = type(self).__name__
-        kernel = as_pair(name, "kernel_size", kernel_size, 1, self.dims)[2 - self.dims :]
-        in_channels, out_channels, groups = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
-        if in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
-        self.stride, self.padding, self.output_padding = stride, padding, output_padding
-        self.groups, self.dilation = groups, dilation
-        self.weight = Parameter(zeros((in_channels, out_channels // groups, *kernel), **placement(device, dtype)))
-        self.bias = Parameter(zeros((out_channels,), **placement(device, dtype))) if bias else None
-        bound = 1 / math.sqrt(out_channels // groups * math.prod(kernel))
-        for parameter in self.parameters():
-            uniform_(parameter, -bound, bound)
+        if padding_mode != "zeros":
+            raise ValueError(f'{name} expected padding_mode "zeros", got {padding_mode!r}')
+        self.padding = as_sizes(name, "padding", padding, 0, self.dims)
+        self.output_padding = as_sizes(name, "output_padding", output_padding, 0, self.dims)
+        self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, padding_mode, device, dtype)
 
-    def extra_repr(self) -> str:
-        """The sizes and the step."""
-        in_channels, inner, *kernel = self.weight.value.shape
-        return f"{in_channels}, {inner * self.groups}, kernel_size={tuple(kernel)}, stride={self.stride}"
+    def flops(self, args: tuple[Any, ...], output: Any) -> int:
+        """Two operations per tap and input element."""
+        return 2 * args[0].numel() * math.prod(self.weight.shape[1:])
 
-    def _options(self) -> tuple[Any, ...]:
-        """The arguments of the function after the input."""
-        geometry = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
-        return (self.weight.value, value_of(self.bias), *geometry)
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Map shape (B, in_channels, …) to (B, out_channels, …); the batch dimension may be missing.
+
+        Args:
+            input: The input.
+            output_size: Size of the output, whose last numbers count; it replaces output_padding.
+
+        Raises:
+            ValueError: If output_padding cannot give this size.
+        """
+        added = self.output_padding
+        if output_size is not None:
+            name, given, sizes = type(self).__name__, tuple(output_size), input.shape[-self.dims :]
+            if len(given) not in (self.dims, input.dims):
+                raise ValueError(f"{name} expected output_size of {self.dims} or {input.dims} numbers, got {given}")
+            wanted = given[-self.dims :]
+            least = smallest_sizes(sizes, self.kernel_size, self.stride, self.padding, self.dilation)
+            most = [n + max(step, gap) - 1 for n, step, gap in zip(least, self.stride, self.dilation, strict=True)]
+            if not all(low <= n <= high for low, n, high in zip(least, wanted, most, strict=True)):
+                limits = f"from {tuple(least)} to {tuple(most)}"
+                raise ValueError(f"{name} expected output_size {limits} for input of size {tuple(sizes)}, got {wanted}")
+            added = tuple([n - low for n, low in zip(wanted, least, strict=True)])
+        return self.function(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution layer for sequences; see `conv_transpose1d`."""
+class ConvTranspose1d(ConvTransposeNd):
+    """Transposed convolution of sequences. See `conv_transpose1d`; for the arguments see `ConvTransposeNd`."""
 
-    dims = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, in_channels, W) to (B, out_channels, W')."""
-        return conv_transpose1d(input, *self._options())
+    dims, function = 1, staticmethod(conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution layer for images; see `conv_transpose2d`."""
+class ConvTranspose2d(ConvTransposeNd):
+    """Transposed convolution of images. See `conv_transpose2d`; for the arguments see `ConvTransposeNd`."""
 
-    dims = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Map shape (B, in_channels, H, W) to (B, out_channels, H', W')."""
-        return conv_transpose2d(input, *self._options())
+    dims, function = 2, staticmethod(conv_transpose2d)

@@ -14,30 +14,42 @@ Sizes = int | Sequence[int]
 """An int for all spatial dimensions, or one per dimension."""
 
 
-def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tuple[int, int]:
-    """Return an option as a pair (height, width).
+def as_sizes(op: str, name: str, given: Any, minimum: int, dims: int) -> tuple[int, ...]:
+    """Return an option as a tuple with one integer for each spatial dimension.
 
     Args:
         op: Name of the function or layer, for the error message.
         name: Name of the option.
-        given: The value passed by the caller.
+        given: The value passed by the caller; a single one holds for all dimensions.
         minimum: The smallest allowed value.
-        dims: Number of spatial dimensions; with 1, the height is the minimum.
+        dims: Number of spatial dimensions, from 1 to 3.
 
     Raises:
         TypeError: If a value is not an integer.
         ValueError: If the number of values is wrong, or one is too small.
     """
-    or_two = " or two" * (dims == 2)
+    integers = "an integer" + ("", " or two", " or three")[dims - 1]
     try:
-        sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),) * dims
+        sizes = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),)
     except TypeError:
-        raise TypeError(f"{op} expected {name} as an integer{or_two}, got {given!r}") from None
+        raise TypeError(f"{op} expected {name} as {integers}, got {given!r}") from None
+    sizes = sizes * dims if len(sizes) == 1 else sizes
     if len(sizes) != dims:
-        raise ValueError(f"{op} expected {name} as an integer{or_two}, got {given!r}")
+        raise ValueError(f"{op} expected {name} as {integers}, got {given!r}")
     if min(sizes) < minimum:
         raise ValueError(f"{op} expected {name} of at least {minimum}, got {given!r}")
-    return (sizes[0], sizes[1]) if dims == 2 else (minimum, sizes[0])
+    return sizes
+
+
+def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tuple[int, int]:
+    """Return an option as a pair (height, width); with dims=1, the height is the minimum. See `as_sizes`.
+
+    Raises:
+        TypeError: If a value is not an integer.
+        ValueError: If the number of values is wrong, or one is too small.
+    """
+    *height, width = as_sizes(op, name, given, minimum, dims)
+    return height[0] if height else minimum, width
 
 
 def check_tensor(op: str, x: Any, name: str) -> Tensor:

@@ -1,4 +1,5 @@
-"""Convolution after the course: its kernels on any geometry, on one thread and several; nn.conv1d and nn.conv2d; errors."""
+"""Convolution after the course: its kernels on any geometry, on one thread and several; nn.conv1d and nn.conv2d; volumes; layers;
+errors."""
 
 import math
 
@@ -7,13 +8,28 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from minitorch import FastBackend, SimpleOps, TensorBackend, from_numpy, tensor, zeros
+import minitorch.torch as torch
+from minitorch import (
+    FastBackend,
+    SimpleBackend,
+    SimpleOps,
+    TensorBackend,
+    float32,
+    float64,
+    from_numpy,
+    grad_check,
+    manual_seed,
+    nn,
+    tensor,
+    zeros,
+)
 from minitorch.core import kernel
 from minitorch.fast_conv import Conv1dFun, Conv2dFun
 from minitorch.kernels import conv_matmul as conv_products
 from minitorch.nn import convolution
 from minitorch.nn.convolution import conv1d, conv2d
 from minitorch.nn.transposed import conv_transpose1d, conv_transpose2d
+from minitorch.nn.volumes import conv3d
 from tests.errors import raises
 from tests.marks import needs_compiler
 
@@ -214,6 +230,8 @@ DIMENSIONS = (
     "view puts in a dimension of size 1",
     "conv2d expected an input of shape (B, C, H, W) and a weight of shape (O, C, KH, KW), got (2, 5, 5) and (3, 2, 2, 2); "
     "view puts in a dimension of size 1",
+    "conv1d expected an input of shape (B, C, W) or (C, W) and a weight of shape (O, C, K), got (5,) and (3, 2, 2)",
+    "conv2d expected an input of shape (B, C, H, W) or (C, H, W) and a weight of shape (O, C, KH, KW), got (2, 5, 5) and (3, 2, 2)",
 )
 CHANNELS = (
     "conv2d expected input with 3 channels (weight (4, 3, 2, 2)), got 2 (input (1, 2, 5, 5)); "
@@ -227,8 +245,10 @@ FAR = 'conv1d expected tensors on the CPU, got them on far; move them: x.to("cpu
 @pytest.mark.parametrize(
     ("error", "call", "message"),
     [
-        *[(ValueError, lambda f=f: f(zeros((2, 5)), zeros((3, 2, 2))), DIMENSIONS[0]) for f in BOTH[:2]],
-        *[(ValueError, lambda f=f: f(zeros((2, 5, 5)), zeros((3, 2, 2, 2))), DIMENSIONS[1]) for f in BOTH[2:]],
+        (ValueError, lambda: Conv1dFun.apply(zeros((2, 5)), zeros((3, 2, 2))), DIMENSIONS[0]),
+        (ValueError, lambda: Conv2dFun.apply(zeros((2, 5, 5)), zeros((3, 2, 2, 2))), DIMENSIONS[1]),
+        (ValueError, lambda: conv1d(zeros((5,)), zeros((3, 2, 2))), DIMENSIONS[2]),
+        (ValueError, lambda: conv2d(zeros((2, 5, 5)), zeros((3, 2, 2))), DIMENSIONS[3]),
         (ValueError, lambda: Conv2dFun.apply(zeros((1, 2, 5, 5)), zeros((4, 3, 2, 2))), CHANNELS[0]),
         (ValueError, lambda: conv2d(zeros((1, 2, 5, 5)), zeros((4, 3, 2, 2)), groups=3), CHANNELS[1]),
         *[(RuntimeError, lambda f=f: f(far(1, 1, 3), far(1, 1, 2)), FAR) for f in BOTH[:2]],
@@ -321,8 +341,207 @@ def test_invalid_settings_are_named(settings, error, message):
         conv2d(zeros((1, 2, 5, 5)), zeros((3, 2, 3, 3)), **settings)
 
 
-def test_a_transposed_convolution_takes_a_single_input_without_a_batch():
+def test_a_single_input_needs_no_batch():
     x, w = tensor([[1.0, 2.0]]), tensor([[[1.0, 10.0, 100.0]]])
+    assert conv1d(x, w, padding=1).tolist() == [[210, 21]]
+    assert conv2d(x.view(1, 1, 2), w.view(1, 1, 1, 3), padding=(0, 1)).tolist() == [[[210, 21]]]
+    assert conv3d(x.view(1, 1, 1, 2), w.view(1, 1, 1, 1, 3), padding=(0, 0, 1)).tolist() == [[[[210, 21]]]]
     assert conv_transpose1d(x, w, stride=2).tolist() == [[1, 10, 102, 20, 200]]
     image = conv_transpose2d(x.view(1, 1, 2), w.view(1, 1, 1, 3), stride=2)
     assert image.tolist() == [[[1, 10, 102, 20, 200]]]
+
+
+# Volumes
+
+VOLUMES = np.random.default_rng(0).standard_normal((2, 4, 5, 6, 7))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "dilation", "groups"),
+    [
+        ((1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1), ((3, 2, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
+        ((2, 3, 2), (2, 1, 3), (2, 1, 0), (1, 2, 3), 2), ((5, 6, 7), (1, 1, 1), (0, 0, 0), (1, 1, 1), 4),
+    ],
+)  # fmt: skip
+def test_a_convolution_of_volumes_equals_numpy(backend, kernel, stride, padding, dilation, groups):
+    weight, bias = np.random.default_rng(1).standard_normal((8, 4 // groups, *kernel)), np.arange(8.0)
+    padded = np.pad(VOLUMES, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
+    steps, taps = (tuple(slice(None, None, step) for step in sizes) for sizes in (stride, dilation))
+    met = np.lib.stride_tricks.sliding_window_view(padded, reach, (2, 3, 4))[(slice(None), slice(None), *steps, *taps)]
+    pairs = zip(np.split(met, groups, 1), np.split(weight, groups), strict=True)
+    expected = np.concatenate([np.einsum("bcdhwxyz,ocxyz->bodhw", *pair) for pair in pairs], 1)
+    x, w, b = (tensor(array, backend) for array in (VOLUMES, weight, bias))
+    out = conv3d(x, w, b, stride, padding, dilation, groups)
+    np.testing.assert_allclose(out.to_numpy(), expected + bias[:, None, None, None], rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_of_a_convolution_of_volumes_agree_with_finite_differences(backend):
+    arrays = VOLUMES[:1, :2, :3, :3, :2], VOLUMES[:2, :2, :2, :2, :2], np.array([0.5, -0.5])
+    x, w, b = (tensor(np.ascontiguousarray(array), backend) for array in arrays)
+    grad_check(lambda x, w, b: conv3d(x, w, b, (2, 1, 1), (1, 0, 1)), x, w, b)
+
+
+@pytest.mark.parametrize(("batch", "depth"), [(0, 2), (0, 3), (1, 2)])
+def test_volumes_may_be_few(batch, depth):
+    assert conv3d(zeros((batch, 4, depth, 3, 3)), zeros((2, 4, 2, 2, 2))).shape == (batch, 2, depth - 1, 2, 2)
+
+
+ONES = zeros((1, 4, 3, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "message"),
+    [
+        (ONES[0, 0], zeros((1, 4, 1, 1, 1)), "got (3, 3, 3), (1, 4, 1, 1, 1) and 1 groups"),
+        (ONES, zeros((1, 3, 1, 1, 1)), "got (1, 4, 3, 3, 3), (1, 3, 1, 1, 1) and 1 groups"),
+    ],
+)
+def test_volumes_and_weights_that_do_not_fit_are_refused(x, w, message):
+    expected = "conv3d expected input of shape (B, C, D, H, W) and weight of shape (O, C / groups, KD, KH, KW)"
+    with raises(ValueError, f"{expected}, {message}"):
+        conv3d(x, w)
+
+
+def test_a_kernel_deeper_than_the_volume_is_refused():
+    with raises(ValueError, "conv3d expected a depth of at least 4 with its padding, got 3"):
+        conv3d(ONES, zeros((1, 4, 4, 1, 1)))
+
+
+# Layers
+
+
+@pytest.mark.parametrize(
+    ("layer", "weight", "bias", "text"),
+    [
+        (nn.Conv1d(4, 6, 3), (6, 4, 3), (6,), "Conv1d(4, 6, kernel_size=(3,), stride=(1,))"),
+        (nn.Conv1d(4, 6, 3, groups=2, bias=False), (6, 2, 3), None, "Conv1d(4, 6, kernel_size=(3,), stride=(1,), groups=2, bias=False)"),
+        (nn.Conv2d(4, 6, (3, 2), 2), (6, 4, 3, 2), (6,), "Conv2d(4, 6, kernel_size=(3, 2), stride=(2, 2))"),
+        (
+            nn.Conv3d(4, 6, (3, 1, 2), padding=(1, 0, 0), groups=2),
+            (6, 2, 3, 1, 2),
+            (6,),
+            "Conv3d(4, 6, kernel_size=(3, 1, 2), stride=(1, 1, 1), padding=(1, 0, 0), groups=2)",
+        ),
+        (
+            nn.Conv2d(1, 1, 2, padding="same", dilation=2, padding_mode="reflect"),
+            (1, 1, 2, 2),
+            (1,),
+            "Conv2d(1, 1, kernel_size=(2, 2), stride=(1, 1), padding=same, dilation=(2, 2), padding_mode=reflect)",
+        ),
+        (
+            nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2),
+            (4, 3, 3),
+            (6,),
+            "ConvTranspose1d(4, 6, kernel_size=(3,), stride=(2,), padding=(1,), output_padding=(1,), groups=2)",
+        ),
+    ],
+)
+def test_layers_have_pytorchs_parameters_and_text(layer, weight, bias, text):
+    assert layer.weight.shape == weight
+    assert (layer.bias if bias is None else layer.bias.shape) == bias
+    assert repr(layer) == text
+
+
+@pytest.mark.parametrize(
+    ("make", "fan_in"),
+    [
+        (lambda **place: nn.Conv1d(10, 200, 5, **place), 50),
+        (lambda **place: nn.Conv2d(8, 100, 5, groups=2, **place), 100),
+        (lambda **place: nn.ConvTranspose2d(50, 8, 5, **place), 200),
+    ],
+)
+def test_initial_parameters_are_uniform_in_one_over_the_root_of_fan_in(make, fan_in):
+    manual_seed(0)
+    layer, bound = make(), fan_in**-0.5
+    weight = layer.weight.to_numpy()
+    assert 0.99 * bound < abs(weight).max() <= bound
+    assert weight.mean() == pytest.approx(0, abs=0.05 * bound)
+    assert weight.var() == pytest.approx(bound**2 / 3, rel=0.05)
+    assert 0 < abs(layer.bias.to_numpy()).max() <= bound
+    manual_seed(0)
+    assert make().weight.tolist() == layer.weight.tolist()
+    layer.reset_parameters()
+    assert make().weight.tolist() != layer.weight.tolist()
+    assert (layer.weight.dtype, layer.weight.backend) == (float32, FastBackend)
+    other = make(device=SimpleBackend, dtype=float64)
+    assert [(p.dtype, p.backend, p.is_leaf) for p in other.parameters()] == [(float64, SimpleBackend, True)] * 2
+
+
+def with_weights(layer, weight, *bias):
+    """A layer with given parameters."""
+    for parameter, values in zip(layer.parameters(), (weight, *bias), strict=True):
+        parameter.data = torch.tensor(values)
+    return layer
+
+
+def test_layers_pass_their_settings_on():
+    layer = nn.Conv1d(2, 2, 2, stride=2, padding=1, dilation=2, groups=2)
+    out = with_weights(layer, [[[1.0, 10.0]], [[100.0, 1000.0]]], [0.5, 0.25])(torch.tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]]))
+    assert out.tolist() == [[[20.5, 42.5], [6000.25, 8600.25]]]  # 0 · 1 + 2 · 10, 2 · 1 + 4 · 10; then those of the second channel
+    line = torch.tensor([[[[1.0, 2.0, 3.0, 4.0]]]])
+    layer = nn.Conv2d(1, 1, (1, 2), stride=(1, 2), padding=(0, 1), bias=False)
+    assert with_weights(layer, [[[[1.0, 10.0]]]])(line).tolist() == [[[[10, 32, 4]]]]
+    layer = nn.Conv2d(1, 1, (1, 2), padding="same", bias=False)
+    assert with_weights(layer, [[[[1.0, 10.0]]]])(line).tolist() == [[[[21, 32, 43, 4]]]]
+    layer = nn.Conv2d(1, 1, (1, 2), padding="same", bias=False, padding_mode="circular")
+    assert with_weights(layer, [[[[1.0, 10.0]]]])(line).tolist() == [[[[21, 32, 43, 14]]]]
+    layer = nn.Conv1d(1, 1, 1, padding=2, bias=False, padding_mode="reflect")
+    assert with_weights(layer, [[[1.0]]])(line[0]).tolist() == [[[3, 2, 1, 2, 3, 4, 3, 2]]]
+
+
+def test_the_output_size_of_a_transposed_convolution_replaces_output_padding():
+    layer = with_weights(nn.ConvTranspose1d(1, 1, 3, stride=2, bias=False), [[[1.0, 10.0, 100.0]]])
+    x = torch.tensor([[[1.0, 2.0]]])
+    assert layer(x, output_size=[6]).tolist() == [[[1, 10, 102, 20, 200, 0]]]
+    assert layer(x, output_size=(1, 1, 5)).tolist() == layer(x).tolist() == [[[1, 10, 102, 20, 200]]]
+    for size in (4, 7):
+        with raises(ValueError, f"ConvTranspose1d expected output_size from (5,) to (6,) for input of size (2,), got ({size},)"):
+            layer(x, output_size=[size])
+    with raises(ValueError, "ConvTranspose1d expected output_size of 1 or 3 numbers, got (5, 5)"):
+        layer(x, output_size=(5, 5))
+
+
+def test_layers_count_two_operations_for_a_tap():
+    x = torch.zeros(1, 2, 4)
+    for layer, taps in ((nn.Conv1d(2, 3, 3), 2 * 3 * 2 * 3), (nn.ConvTranspose1d(2, 3, 3), 2 * 4 * 3 * 3)):
+        assert layer.flops((x,), layer(x)) == 2 * taps
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [
+        (ValueError, lambda: nn.Conv1d(1, 1, 0), "Conv1d expected kernel_size of at least 1, got 0"),
+        (ValueError, lambda: nn.Conv2d(0, 1, 3), "Conv2d expected in_channels, out_channels and groups of at least 1, got 0, 1, 1"),
+        (ValueError, lambda: nn.Conv2d(1, 1, (3, 0)), "Conv2d expected kernel_size of at least 1, got (3, 0)"),
+        (ValueError, lambda: nn.Conv3d(4, 6, 3, groups=4), "Conv3d expected groups that divide 4 and 6 channels, got 4"),
+        (ValueError, lambda: nn.Conv3d(1, 1, (1, 2)), "Conv3d expected kernel_size as an integer or three, got (1, 2)"),
+        (ValueError, lambda: nn.Conv1d(1, 1, 2, stride=0), "Conv1d expected stride of at least 1, got 0"),
+        (ValueError, lambda: nn.Conv2d(1, 1, 2, padding=-1), "Conv2d expected padding of at least 0, got -1"),
+        (TypeError, lambda: nn.Conv2d(1, 1, 3, dilation=1.5), "Conv2d expected dilation as an integer or two, got 1.5"),
+        (ValueError, lambda: nn.Conv2d(1, 1, 3, padding="full"), 'Conv2d expected padding as a number, "same" or "valid", got \'full\''),
+        (
+            ValueError,
+            lambda: nn.Conv1d(1, 1, 3, 2, "same"),
+            'Conv1d expected a stride of 1 with padding="same", got (2,); give padding as a number',
+        ),
+        (
+            ValueError,
+            lambda: nn.Conv2d(1, 1, 3, padding_mode="mirror"),
+            "Conv2d expected padding_mode zeros, reflect, replicate, circular, got 'mirror'",
+        ),
+        (
+            ValueError,
+            lambda: nn.ConvTranspose2d(1, 1, 3, padding_mode="reflect"),
+            "ConvTranspose2d expected padding_mode \"zeros\", got 'reflect'",
+        ),
+        (
+            TypeError,
+            lambda: nn.Conv2d(1, 1, 1)(np.zeros((1, 1, 2, 2))),
+            "conv2d expected a Tensor as input, got ndarray; make one with tensor(...)",
+        ),
+    ],
+)
+def test_layers_refuse_what_does_not_fit(error, call, message):
+    with raises(error, message):
+        call()

@@ -1,4 +1,4 @@
-"""Losses with a margin for classes, whole channels, pooling with options and resizing: values by NumPy and by hand, and error messages."""
+"""Losses with a margin for classes, whole channels and packed sequences: values by NumPy and by hand, and error messages."""
 
 import math
 
@@ -7,7 +7,6 @@ import pytest
 
 from minitorch import grad_check, nn, tensor
 from minitorch.nn import packed
-from minitorch.nn.window_options import avg_pool2d_with_options, max_pool2d_with_indices, max_unpool2d
 from tests.errors import raises
 from tests.nn.checks import integers, refuses
 
@@ -67,59 +66,6 @@ def test_groups_of_channels_are_interleaved():
     assert nn.ChannelShuffle(2)(tensor([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]])).tolist() == [[0, 3, 1, 4, 2, 5]]
     with raises(ValueError, "channel_shuffle expected input of shape (N, C, …) and groups that divide C, got (2, 3) and 2"):
         nn.channel_shuffle(tensor(SCORES), 2)
-
-
-# Windows
-
-
-def test_maxima_of_any_output_size(backend):
-    found = nn.adaptive_max_pool2d(tensor(X, backend), (3, 4)).to_numpy()
-    np.testing.assert_array_equal(found, np.stack([X[:, :, rows].max(2) for rows in (slice(0, 2), slice(1, 4), slice(3, 5))], 2))
-    with raises(ValueError, "adaptive_max_pool2d expected non-empty images, got input of shape (1, 1, 0, 2)"):
-        nn.adaptive_max_pool2d(tensor(np.zeros((1, 1, 0, 2))), 1)
-
-
-def test_maxima_and_their_positions_come_back_to_their_places(backend):
-    image = np.array([[[[1.0, 5.0, 2.0], [7.0, 3.0, 4.0], [6.0, 8.0, 9.0]]]])
-    values, indices = max_pool2d_with_indices(tensor(image, backend), 2, ceil_mode=True)
-    assert values.tolist() == [[[[7, 4], [8, 9]]]]
-    assert indices.tolist() == [[[[3, 5], [7, 8]]]]
-    assert max_unpool2d(values, indices, (3, 3)).tolist() == [[[[0, 0, 0], [7, 0, 4], [0, 8, 9]]]]
-    dilated, positions = max_pool2d_with_indices(tensor(image, backend), 2, 1, dilation=2)
-    assert (dilated.tolist(), positions.tolist()) == ([[[[9]]]], [[[[8]]]])
-    grad_check(lambda x: max_pool2d_with_indices(x, 3, 2, 1, 1, True)[0], tensor(X[:, :1], backend))
-    grad_check(lambda x: max_unpool2d(x, integers([[[[3, 5], [7, 8]]]], backend), (3, 3)), values)
-
-
-def test_what_lies_outside_does_not_count_in_a_mean(backend):
-    ones = tensor(np.ones((1, 1, 3, 3)), backend)
-    np.testing.assert_allclose(avg_pool2d_with_options(ones, 2, 2, 1, count_include_pad=False).to_numpy(), 1)
-    padded = [[1 / 4, 1 / 2], [1 / 2, 1]]
-    np.testing.assert_allclose(avg_pool2d_with_options(ones, 2, 2, 1).to_numpy()[0, 0], padded)
-    np.testing.assert_allclose(avg_pool2d_with_options(ones, 2, 2, 0, ceil_mode=True).to_numpy(), np.ones((1, 1, 2, 2)))
-    grad_check(lambda x: avg_pool2d_with_options(x, (2, 3), 2, 1, True, False), tensor(X[:, :1], backend))
-
-
-def test_what_windows_refuse():
-    message = "max_pool2d expected images no smaller than a window of (6, 2), got input of shape (2, 3, 5, 4); take smaller windows"
-    refuses(ValueError, message, max_pool2d_with_indices, tensor(X), (6, 2))
-    refuses(ValueError, "avg_pool2d expected input of shape (B, C, H, W), got (2, 3)", avg_pool2d_with_options, tensor(SCORES), 2)
-    one = tensor(np.ones((1, 1, 1, 1)))
-    refuses(ValueError, "… expected positions from 0 to 3, got 4 to 4", max_unpool2d, one, integers([[[[4]]]]), (2, 2))
-    message = "… expected input and indices of the same shape (B, C, H, W), got (1, 1, 1, 1) and (1, 1, 1, 2)"
-    refuses(ValueError, message, max_unpool2d, one, integers([[[[0, 1]]]]), (2, 2))
-
-
-# Resizing
-
-
-def test_antialiasing_averages_over_a_wider_filter():
-    line = tensor(np.arange(8.0).reshape(1, 1, 2, 4))
-    found = nn.interpolate(line, (2, 2), mode="bilinear", antialias=True).to_numpy()
-    weights = np.array([[3, 3, 1, 0], [0, 1, 3, 3]]) / 7
-    np.testing.assert_allclose(found[0, 0], np.arange(8.0).reshape(2, 4) @ weights.T)
-    with raises(ValueError, 'interpolate expected mode "bilinear" or "bicubic" with antialias, got \'nearest\''):
-        nn.interpolate(line, 2, antialias=True)
 
 
 # Packed sequences

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, nn, tensor
+from minitorch import FastBackend, float64, nn, tensor
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -76,8 +76,7 @@ def part(name, *args, **settings):
 def build(library, given):
     """Our layer or PyTorch's, in float64."""
     kind = getattr(nn if library == "ours" else torch.nn, given.name)
-    options = {"backend": FastBackend} if library == "ours" else {"dtype": torch.float64}
-    options = {key: value for key, value in options.items() if key in inspect.signature(kind).parameters}
+    options = {"dtype": float64 if library == "ours" else torch.float64} if "dtype" in inspect.signature(kind).parameters else {}
     return kind(*[argument(library, each) for each in given.args], **arguments(library, given.settings), **options)
 
 
@@ -126,7 +125,7 @@ def assert_same_gradients(ours, theirs, inputs, others):
         return
     given = x(*theirs.shape, seed=9)
     theirs.backward(torch.tensor(given))
-    ours.backward(tensor(given.reshape(ours.shape), FastBackend))
+    ours.backward(tensor(given.reshape(ours.shape), ours.backend))
     for i, (a, b) in enumerate(zip(inputs, others, strict=True)):
         if isinstance(b, torch.Tensor) and b.requires_grad and b.grad is not None:
             assert_equal(a.grad, b.grad, f"the gradient of input {i}")

@@ -90,8 +90,6 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
     ("call", "message"),
     [
         (lambda: nn.LSTM(2, 3, proj_size=2), "LSTM supports proj_size=0 only, got 2; leave proj_size out"),
-        (lambda: F.avg_pool2d(torch.ones(1, 1, 4, 4), 2, ceil_mode=True, divisor_override=3),
-         "avg_pool2d with divisor_override supports ceil_mode=False only, got True; leave ceil_mode out"),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), "Embedding supports max_norm=None only, got 1.0; leave max_norm out"),
         (lambda: F.huber_loss(torch.ones(1), torch.ones(1), weight=torch.ones(1)), "huber_loss supports weight=None only"),
     ],

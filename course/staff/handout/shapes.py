@@ -67,7 +67,7 @@ REVIEWED = {
     ("minitorch.compiler.program:map_leaves", "minitorch/data/collate.py", "default_collate"): "asks for the same types",
     ("minitorch.autodiff:backpropagate", "minitorch/autograd/checkpoints.py", "collect_gradients"): "between two stops, beyond the course",
     ("minitorch.tensor_data:index_to_position", "minitorch/nn/packed.py", "_runs"): "adds up lengths of groups",
-    ("minitorch.scalar_functions:Mul.backward", "minitorch/nn/window_options.py", "max_unpool2d"): "products of sizes",
+    ("minitorch.scalar_functions:Mul.backward", "minitorch/nn/pooling.py", "max_unpool2d"): "products of sizes",
 }
 """Functions that may stay in a workspace: the solution, the file, the function, and the reason."""
 

@@ -7,18 +7,6 @@ from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import utils as utils
 from minitorch.nn import init as init
 
-from minitorch.torch.nn.convolution import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    Fold,
-    Unfold,
-    Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
-)
 from minitorch.torch.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -30,19 +18,6 @@ from minitorch.torch.nn.normalization import (
     RMSNorm,
 )
 from minitorch.torch.nn.parallel import DataParallel
-from minitorch.torch.nn.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool2d,
-)
 from minitorch.torch.nn.recurrent import (
     GRU,
     GRUCell,

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import minitorch.nn as engine
-from minitorch.core.creation import full, stack
+from minitorch.core.creation import full
 from minitorch.core.dtypes import int64, is_float
 from minitorch.core.math_functions import ExactLog
 from minitorch.nn import (
     activations,
     channels,
+    convolution,
     distances,
     dropouts,
     embeddings,
     linears,
     normalization,
+    padding,
+    pooling,
     resizing,
+    sampling,
     transposed,
-    window_options,
+    volumes,
 )
 from minitorch.nn.options import refuse_unless, resolve_reduction
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
 from minitorch.torch.absent import defined, refuse_absent
-from minitorch.torch.nn import sampling
 from minitorch.torch.tensor import Tensor, as_torch, lift
 
 NAMES = {
@@ -38,13 +40,20 @@ NAMES = {
         celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish prelu relu relu6 rrelu selu
         sigmoid silu softmax softmin softplus softshrink softsign tanh tanhshrink threshold""",
     channels: "channel_shuffle local_response_norm",
+    convolution: "conv1d conv2d",
     distances: "bilinear cosine_similarity normalize pairwise_distance",
     dropouts: "alpha_dropout dropout dropout1d dropout2d dropout3d",
     embeddings: "embedding",
     linears: "linear",
     normalization: "group_norm layer_norm rms_norm",
-    resizing: "pixel_shuffle pixel_unshuffle",
+    padding: "pad",
+    pooling: """
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d max_pool1d max_pool2d
+        max_unpool2d""",
+    resizing: "fold interpolate pixel_shuffle pixel_unshuffle unfold upsample",
+    sampling: "affine_grid grid_sample",
     transposed: "conv_transpose1d conv_transpose2d",
+    volumes: "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d conv3d max_pool3d",
 }
 """The functions of torch.nn.functional, by the module that has them."""
 
@@ -120,323 +129,6 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
 def _numbers(like: EngineTensor, count: int) -> EngineTensor:
     """0 to count - 1 as int64 on the backend of a tensor."""
     return like._like(TensorData(np.arange(count), (count,)))
-
-
-# Convolution and pooling
-
-
-def _batched(fn: Callable[..., EngineTensor], dims: int) -> Callable[..., EngineTensor]:
-    """A function of input (B, C, …) with `dims` dimensions that accepts input without B."""
-
-    def function(input: EngineTensor, *args: Any, **kwargs: Any) -> EngineTensor:
-        return fn(input.unsqueeze(0), *args, **kwargs).squeeze(0) if input.dims == dims - 1 else fn(input, *args, **kwargs)
-
-    function.__name__, function.__doc__ = fn.__name__, fn.__doc__
-    return function
-
-
-conv1d, conv2d = lift(_batched(engine.conv1d, 3)), lift(_batched(engine.conv2d, 4))
-unfold, fold = lift(_batched(engine.unfold, 4)), lift(_batched(engine.fold, 3))
-
-
-def max_pool2d_with_indices(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Max pooling of images (B, C, H, W) with all options; a pair with the positions of the maxima if return_indices."""
-    if dilation not in (1, (1, 1), [1, 1]) or ceil_mode or return_indices:
-        values, indices = window_options.max_pool2d_with_indices(input, kernel_size, stride or None, padding, dilation, ceil_mode)
-        return (values, indices) if return_indices else values
-    return engine.max_pool2d(input, kernel_size, stride or None, padding)
-
-
-@lift
-def max_pool2d(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Maximum over windows of images; see `minitorch.nn.max_pool2d` and `minitorch.nn.window_options`."""
-    args = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    if input.dims != 3:
-        return max_pool2d_with_indices(input, *args)
-    return _first(max_pool2d_with_indices(input.unsqueeze(0), *args), 0)
-
-
-@lift
-def max_pool1d(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Maximum over windows of sequences; see `max_pool2d`."""
-    sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding, dilation)]
-    pairs = [(own, size) for own, size in zip((1, 1, 0, 1), sizes, strict=True)]
-    sequences = input.unsqueeze(0) if input.dims == 2 else input
-    out = _first(max_pool2d_with_indices(sequences.unsqueeze(2), *pairs, ceil_mode=ceil_mode, return_indices=return_indices), 2)
-    return _first(out, 0) if input.dims == 2 else out
-
-
-def _first(x: Any, dim: int) -> Any:
-    """A tensor, or each of several, without a dimension of size 1."""
-    return tuple(each.squeeze(dim) for each in x) if isinstance(x, tuple) else x.squeeze(dim)
-
-
-@lift
-def max_unpool2d(
-    input: EngineTensor, indices: EngineTensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> EngineTensor:
-    """Images of zeros with maxima at their positions; see `minitorch.nn.window_options.max_unpool2d`.
-
-    Args:
-        input: The maxima, shape (B, C, H', W') or (C, H', W').
-        indices: Their positions, same shape.
-        kernel_size: Window size of the pooling.
-        stride: Its step; kernel_size by default.
-        padding: Its padding.
-        output_size: Size of the result, whose last two numbers count; computed from the others by default.
-    """
-    given = (kernel_size, stride or kernel_size, padding)
-    kernel, step, border = (size if isinstance(size, (tuple, list)) else (size, size) for size in given)
-    sizes = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-2:], step, border, kernel, strict=True)]
-    height, width = sizes if output_size is None else tuple(output_size)[-2:]
-    if input.dims == 3:
-        return window_options.max_unpool2d(input.unsqueeze(0), indices.unsqueeze(0), (height, width)).squeeze(0)
-    return window_options.max_unpool2d(input, indices, (height, width))
-
-
-@lift
-def avg_pool1d(
-    input: EngineTensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> EngineTensor:
-    """Mean over windows of a sequence; see `avg_pool2d`."""
-    sizes = [_one(size) for size in (kernel_size, stride or kernel_size, padding)]
-    kernel, step, zeros = ((own, size) for own, size in zip((1, 1, 0), sizes, strict=True))
-    return _batched(lambda x: _mean_pool(x.unsqueeze(2), kernel, step, zeros, ceil_mode, count_include_pad).squeeze(2), 3)(input)
-
-
-@lift
-def avg_pool2d(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> EngineTensor:
-    """Mean over windows of an image; see `minitorch.nn.avg_pool2d` and `minitorch.nn.window_options`.
-
-    Raises:
-        NotImplementedError: With divisor_override together with ceil_mode or without count_include_pad.
-    """
-    if divisor_override is not None:
-        refuse_unless("avg_pool2d with divisor_override", ceil_mode=(ceil_mode, False), count_include_pad=(count_include_pad, True))
-    out = _batched(_mean_pool, 4)(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    if divisor_override is None:
-        return out
-    height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
-    return out * (height * width / divisor_override)
-
-
-def _mean_pool(input: EngineTensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> EngineTensor:
-    """Means of images (B, C, H, W), by the faster function where it suffices."""
-    padded = any(padding) if isinstance(padding, (tuple, list)) else padding != 0
-    if ceil_mode or (padded and not count_include_pad):
-        return window_options.avg_pool2d_with_options(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
-    return engine.avg_pool2d(input, kernel_size, stride or None, padding)
-
-
-def _one(sizes: Any) -> Any:
-    """The only element of a sequence of one."""
-    return sizes[0] if isinstance(sizes, (tuple, list)) else sizes
-
-
-@lift
-def adaptive_avg_pool1d(input: EngineTensor, output_size: Any) -> EngineTensor:
-    """Average pooling of sequences to a given length."""
-    return _batched(lambda x: engine.adaptive_avg_pool2d(x.unsqueeze(2), (1, _one(output_size))).squeeze(2), 3)(input)
-
-
-adaptive_avg_pool2d = lift(_batched(engine.adaptive_avg_pool2d, 4))
-
-
-@lift
-def adaptive_max_pool2d(input: EngineTensor, output_size: Any, return_indices: bool = False) -> EngineTensor:
-    """Max pooling of images to a given size.
-
-    Raises:
-        NotImplementedError: With return_indices.
-    """
-    refuse_unless("adaptive_max_pool2d", return_indices=(return_indices, False))
-    return _batched(engine.adaptive_max_pool2d, 4)(input, output_size)
-
-
-@lift
-def adaptive_max_pool1d(input: EngineTensor, output_size: Any, return_indices: bool = False) -> EngineTensor:
-    """Max pooling of sequences to a given length.
-
-    Raises:
-        NotImplementedError: With return_indices.
-    """
-    refuse_unless("adaptive_max_pool1d", return_indices=(return_indices, False))
-    return _batched(lambda x: engine.adaptive_max_pool2d(x.unsqueeze(2), (1, _one(output_size))).squeeze(2), 3)(input)
-
-
-@lift
-def interpolate(
-    input: EngineTensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> EngineTensor:
-    """Resize sequences or images; see `minitorch.nn.interpolate`."""
-    if recompute_scale_factor and scale_factor is not None:
-        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * (input.dims - 2)
-        size, scale_factor = [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], None
-    return engine.interpolate(input, size, scale_factor, mode, bool(align_corners), antialias)
-
-
-upsample = interpolate
-
-
-@lift
-def pad(input: EngineTensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> EngineTensor:
-    """Add elements at both ends of the last dimensions; see `minitorch.nn.pad`."""
-    return engine.pad(input, pad, mode, 0.0 if value is None else value)
-
-
-# Volumes: images one after the other, with kernels that also reach along their order
-
-
-@lift
-def conv3d(
-    input: EngineTensor,
-    weight: EngineTensor,
-    bias: EngineTensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> EngineTensor:
-    """Convolve volumes with a kernel: convolutions of images, for which the kernel's planes are further channels.
-
-    Args:
-        input: Volumes, shape (B, C, D, H, W) or (C, D, H, W).
-        weight: Shape (O, C / groups, KD, KH, KW).
-        bias: Shape (O,).
-        stride: Step between windows; one number, or one for each of D, H and W.
-        padding: Zeros on each side; "same" and "valid" as in `conv2d`.
-        dilation: Step between taps.
-        groups: See `conv2d`.
-
-    Returns:
-        Shape (B, O, D', H', W').
-
-    Raises:
-        ValueError: If the numbers of dimensions differ from these, a kernel is larger than the padded volume, or as for `conv2d`.
-    """
-    if input.dims not in (4, 5) or weight.dims != 5 or input.shape[-4] != weight.shape[1] * groups:
-        raise ValueError(
-            "conv3d expected input of shape (B, C, D, H, W) and weight of shape (O, C / groups, KD, KH, KW), "
-            f"got {input.shape}, {weight.shape} and {groups} groups"
-        )
-    volumes = input if input.dims == 5 else input.unsqueeze(0)
-    (step, *steps), (gap, *gaps) = _three(stride), _three(dilation)
-    planes = weight.shape[2]
-    if isinstance(padding, str):
-        total, edges = (gap * (planes - 1) if padding == "same" else 0), padding
-        before = total // 2
-    else:
-        before, *edges = _three(padding)  # type: ignore[assignment]
-        total = 2 * before
-    depth = (volumes.shape[2] + total - gap * (planes - 1) - 1) // step + 1
-    if depth < 1:
-        raise ValueError(f"conv3d expected a depth of at least {gap * (planes - 1) + 1} with its padding, got {volumes.shape[2] + total}")
-    padded = engine.pad(volumes, (0, 0, 0, 0, before, total - before)) if total else volumes
-    taps = [padded[:, :, k * gap : k * gap + (depth - 1) * step + 1 : step] for k in range(planes)]
-    batch, channels, _, *sizes = volumes.shape
-    images = stack(taps, 2).permute(0, 3, 1, 2, 4, 5).reshape(batch * depth, channels * planes, *sizes)
-    kernel = weight.reshape(weight.shape[0], weight.shape[1] * planes, *weight.shape[3:])
-    out = engine.conv2d(images, kernel, bias, tuple(steps), edges if isinstance(edges, str) else tuple(edges), tuple(gaps), groups)
-    out = out.view(batch, depth, *out.shape[1:]).permute(0, 2, 1, 3, 4)
-    return out if input.dims == 5 else out.squeeze(0)
-
-
-@lift
-def max_pool3d(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> EngineTensor:
-    """Maximum over windows of volumes (B, C, D, H, W) or (C, D, H, W): over each image, then from image to image."""
-    refuse_unless("max_pool3d", return_indices=(return_indices, False))
-    sizes = (kernel_size, stride or kernel_size, padding, dilation)
-    return _in_two_steps(lambda x, *sizes: max_pool2d_with_indices(x, *sizes, ceil_mode=ceil_mode), input, sizes, (1, 1, 0, 1))
-
-
-@lift
-def avg_pool3d(
-    input: EngineTensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> EngineTensor:
-    """Mean over windows of volumes (B, C, D, H, W) or (C, D, H, W): over each image, then from image to image."""
-    refuse_unless("avg_pool3d", divisor_override=(divisor_override, None))
-    sizes = (kernel_size, stride or kernel_size, padding)
-    return _in_two_steps(
-        lambda x, *sizes: _mean_pool(x, *sizes, ceil_mode=ceil_mode, count_include_pad=count_include_pad), input, sizes, (1, 1, 0)
-    )
-
-
-def _in_two_steps(pool: Callable[..., EngineTensor], input: EngineTensor, sizes: Sequence[Any], neutral: Sequence[int]) -> EngineTensor:
-    """Pooling of volumes by pooling of images, with sizes for D, H and W, and those that change nothing.
-
-    Raises:
-        ValueError: If the input has neither four nor five dimensions.
-    """
-    if input.dims not in (4, 5):
-        raise ValueError(f"pooling expected volumes of shape (B, C, D, H, W) or (C, D, H, W), got {input.shape}")
-    depths, *others = zip(*map(_three, sizes), strict=True)
-    *outer, _, _ = input.shape
-    out = pool(input.reshape(1, math.prod(outer), *input.shape[-2:]), *zip(*others, strict=True))
-    height, width = out.shape[-2:]
-    out = pool(out.view(1, math.prod(outer[:-1]), outer[-1], height * width), *zip(depths, neutral, strict=True))
-    return out.view(*outer[:-1], out.shape[2], height, width)
-
-
-def _three(sizes: Any) -> tuple[int, ...]:
-    """Sizes for D, H and W."""
-    return tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,) * 3
-
-
-# Grids
-
-affine_grid, grid_sample = lift(sampling.affine_grid), lift(sampling.grid_sample)
 
 
 # Normalization, attention and dropout

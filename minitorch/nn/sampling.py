@@ -1,4 +1,4 @@
-"""Stage 6 - Images read at positions that a network computes, on tensors of the engine."""
+"""Stage 6 - Images read at positions that a network computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from minitorch.core.creation import stack
 from minitorch.core.dtypes import int64
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
-from minitorch.torch import arithmetic, pointwise, products
 
 INTERPOLATIONS, BORDERS = ("bilinear", "nearest"), ("zeros", "border", "reflection")
 
@@ -36,7 +35,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         (np.linspace(-1, 1, n) if n > 1 else np.zeros(n)) if align_corners else (2 * np.arange(n) + 1) / n - 1 for n in (height, width)
     )
     places = np.stack([*np.meshgrid(columns, rows), np.ones((height, width))], -1).reshape(1, height * width, 3)
-    return products.matmul(_constant(places, theta).expand(batch, height * width, 3), theta.permute(0, 2, 1)).view(batch, height, width, 2)
+    return (_constant(places, theta) @ theta.permute(0, 2, 1)).reshape(batch, height, width, 2)
 
 
 def grid_sample(
@@ -82,12 +81,12 @@ def _positions(places: Tensor, size: int, padding_mode: str, align_corners: bool
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
         if not span:
             return found * 0.0
-        inside = pointwise.abs(found - low)
+        inside = (found - low).abs()
         turns = np.floor(inside.to_numpy() / span)
         flips = np.where(turns % 2, -1.0, 1.0)
         shifts = np.where(turns % 2, (turns + 1) * span, -turns * span)
         found = inside * _constant(flips, inside) + _constant(shifts, inside) + low
-    return found if padding_mode == "zeros" else arithmetic.clamp(found, 0.0, size - 1.0)
+    return found if padding_mode == "zeros" else found.clip(0.0, size - 1.0)
 
 
 def _whole(rounding: np.ufunc, x: Tensor) -> np.ndarray:
