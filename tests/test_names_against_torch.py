@@ -293,7 +293,7 @@ def test_gradient_clipping_agrees_with_pytorch(most):
 # Completeness
 
 ELSEWHERE = {
-    "torch_face/test_nn_functional.py::test_a_function_computes_what_pytorch_s_does": "nn.CTCLoss nn.ctc_loss",
+    "nn/test_losses_against_torch.py::test_ctc_loss_of_log_softmax_agrees_with_pytorch": "nn.CTCLoss nn.ctc_loss",
     "torch_face/test_nn_layers.py::test_a_layer_computes_what_pytorch_s_does": "nn.RNN nn.LSTM nn.GRU nn.RNNCell nn.LSTMCell nn.GRUCell",
     "nn/test_attention.py::test_multi_head_attention_agrees_with_pytorch": "nn.MultiheadAttention",
     "nn/test_module.py::test_a_state_of_pytorch_can_be_loaded": "nn.Module.load_state_dict nn.Module.forward",

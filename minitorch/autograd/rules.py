@@ -26,6 +26,7 @@ import minitorch.kernels.softmax as softmax
 import minitorch.nn.functional as functional
 import minitorch.nn.losses as losses
 import minitorch.nn.pooling as pooling
+import minitorch.nn.regression_losses as regression_losses
 import minitorch.tensor_functions as basic
 from minitorch.autodiff import Context
 from minitorch.autograd.double_backward import Alias, OnceDifferentiable
@@ -190,7 +191,7 @@ EXPRESSIONS: dict[type[Function], Rule] = {
     BiasReLU: bias_relu_rule,
     losses.BinaryCrossEntropy: binary_cross_entropy_rule,
     losses.BinaryCrossEntropyWithLogits: binary_cross_entropy_with_logits_rule,
-    losses.SquaredError: squared_error_rule,
+    regression_losses.SquaredError: squared_error_rule,
 }
 
 

@@ -11,9 +11,9 @@ from minitorch.nn import options as options
 from minitorch.nn.module import Module
 from minitorch.nn.parameter import Parameter
 from minitorch.nn import init as init
-from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy
-from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
-from minitorch.nn.losses import l1_loss, mse_loss, nll_loss, smooth_l1_loss
+from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, NLLLoss
+from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
+from minitorch.nn.regression_losses import HuberLoss, L1Loss, MSELoss, SmoothL1Loss, huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from minitorch.nn.activations import (
     CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish, PReLU, ReLU, ReLU6,
     RReLU, Sigmoid, SiLU, Softmax, Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
@@ -46,8 +46,7 @@ from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
 from minitorch.nn.distances import Bilinear, CosineSimilarity, PairwiseDistance
 from minitorch.nn.distances import bilinear, cosine_similarity, normalize, pairwise_distance
-from minitorch.nn.distribution_losses import GaussianNLLLoss, HuberLoss, KLDivLoss, PoissonNLLLoss
-from minitorch.nn.distribution_losses import gaussian_nll_loss, huber_loss, kl_div, poisson_nll_loss
+from minitorch.nn.distribution_losses import GaussianNLLLoss, KLDivLoss, PoissonNLLLoss, gaussian_nll_loss, kl_div, poisson_nll_loss
 from minitorch.nn.margin_losses import CosineEmbeddingLoss, HingeEmbeddingLoss, MarginRankingLoss, SoftMarginLoss, TripletMarginLoss
 from minitorch.nn.margin_losses import MultiLabelSoftMarginLoss, MultiMarginLoss, TripletMarginWithDistanceLoss
 from minitorch.nn.margin_losses import (

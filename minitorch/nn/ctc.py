@@ -19,8 +19,7 @@ from minitorch.core.creation import cat, full, stack, where
 from minitorch.core.math_functions import ExactLog
 from minitorch.core.recording import call, constant
 from minitorch.nn.functional import max as maximum
-from minitorch.nn.losses import check_reduction, reduce_losses
-from minitorch.nn.module import Module
+from minitorch.nn.losses import check_reduction, loss_layer, reduce_losses
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -194,7 +193,7 @@ def ctc_loss(
         zero_infinity: Whether the loss and the gradient are 0 if the input is too short for its target, instead of infinite and NaN.
 
     Returns:
-        Shape (1,), or (N,) if reduction is "none"; () for a single sample.
+        Shape (), or (N,) if reduction is "none" and there is a batch.
 
     Raises:
         TypeError: If log_probs is not a Tensor of float64 or float32, or targets is not one of integers.
@@ -257,20 +256,4 @@ def _paths(rows: list[np.ndarray], blank: int) -> tuple[np.ndarray, np.ndarray]:
     return path, skips
 
 
-class CTCLoss(Module):
-    """See `ctc_loss`.
-
-    Raises:
-        ValueError: If reduction is unknown.
-    """
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__()
-        check_reduction(reduction, "CTCLoss")
-        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
-
-    def forward(
-        self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int]
-    ) -> Tensor:
-        """Return the loss. See `ctc_loss`."""
-        return ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+CTCLoss = loss_layer("CTCLoss", ctc_loss)

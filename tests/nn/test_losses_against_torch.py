@@ -1,9 +1,14 @@
 """Every loss against PyTorch's of the same name: values, and gradients with respect to the inputs, with every reduction."""
 
+import inspect
+
 import numpy as np
 import pytest
 
-from .torch_comparison import EDGES, check_function, check_layer, part, random_integers, row, uniform, x
+import minitorch.torch
+from minitorch import nn
+
+from .torch_comparison import EDGES, assert_equal, check_function, check_layer, part, random_integers, row, torch, uniform, x
 
 REDUCTIONS = ("mean", "sum", "none")
 A, B, C = (x(6, 4, seed=seed) for seed in (1, 2, 3))
@@ -13,6 +18,8 @@ COUNTS = 1.0 * random_integers(5, 6, 4)
 WEIGHT = uniform(4)
 LOGS = -3 * uniform(6, 4)
 SOME = np.where([True, False, True, True, True, False], random_integers(4, 6), -100)
+
+IMAGES, PIXELS, CLASSES = x(2, 4, 3, 5), random_integers(4, 2, 3, 5), ("cross_entropy", "nll_loss", "multi_margin_loss")
 
 LOSSES = [
     *[row(name, reduction=how, on=[x(4, 3), x(4, 3, seed=1)]) for name in ("MSELoss", "L1Loss", "SmoothL1Loss") for how in REDUCTIONS],
@@ -80,6 +87,16 @@ FUNCTIONS = [
     ],
     row("cross_entropy", ignore_index=1, label_smoothing=0.2, on=[x(6, 4), random_integers(4, 6)]),
     row("cross_entropy", on=[np.array([[0.0, -np.inf, 1.0]]), np.array([2])]),
+    *[row("cross_entropy", reduction=how, weight=WEIGHT, on=[IMAGES, PIXELS]) for how in REDUCTIONS],
+    *[row("cross_entropy", reduction=how, on=[IMAGES, uniform(2, 4, 3, 5)]) for how in REDUCTIONS],
+    *[row("nll_loss", reduction=how, ignore_index=1, on=[IMAGES, PIXELS]) for how in REDUCTIONS],
+    *[row(name, reduction=how, on=[x(4), np.array(2)]) for name in CLASSES for how in REDUCTIONS],
+    row("multi_margin_loss", on=[x(4), np.array([2])]),
+    row("cross_entropy", reduction="none", label_smoothing=0.1, on=[x(4), uniform(4)]),
+    *[row(name, on=[A, x(4)]) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss")],
+    *[row(name, reduction=how, weight=uniform(6, 4), on=[A, B]) for name in ("mse_loss", "l1_loss", "huber_loss") for how in REDUCTIONS],
+    row("mse_loss", False, on=[A, B]),
+    row("mse_loss", True, False, on=[A, B]),
     *[row("kl_div", reduction=how, on=[LOGS, uniform(6, 4)]) for how in (*REDUCTIONS, "batchmean")],
     *[row("kl_div", reduction=how, log_target=True, on=[LOGS, A]) for how in REDUCTIONS],
     *[row("huber_loss", reduction=how, delta=delta, on=[A, B]) for how in REDUCTIONS for delta in (1.0, 0.2, 3.0)],
@@ -88,7 +105,8 @@ FUNCTIONS = [
     row("poisson_nll_loss", log_input=False, eps=0.1, on=[uniform(6, 4), COUNTS]),
     *[row("gaussian_nll_loss", reduction=how, on=[A, B, uniform(6, 4)]) for how in REDUCTIONS],
     row("gaussian_nll_loss", full=True, eps=0.5, on=[A, B, uniform(6, 4)]),
-    row("gaussian_nll_loss", on=[A, B, uniform(6, 1)]),
+    *[row("gaussian_nll_loss", on=[A, B, uniform(*shape)]) for shape in ((6, 1), (1, 4), (6,))],
+    row("gaussian_nll_loss", 0.5, on=[A, B]),
     *[row("margin_ranking_loss", 0.5, reduction=how, on=[A, B, SIGNS]) for how in REDUCTIONS],
     *[row("hinge_embedding_loss", 0.5, reduction=how, on=[A, SIGNS]) for how in REDUCTIONS],
     *[row("cosine_embedding_loss", 0.1, reduction=how, on=[A, B, CHOICE]) for how in REDUCTIONS],
@@ -107,13 +125,45 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:reduction. .mean. divides:UserWarning")  # PyTorch's kl_div
+WARNINGS = pytest.mark.filterwarnings(
+    "ignore:reduction. .mean. divides:UserWarning",  # PyTorch's kl_div
+    "ignore:Using a target size:UserWarning",
+    "ignore:a loss of input:UserWarning",
+    "ignore:size_average and reduce:UserWarning",
+)
+
+
+@WARNINGS
 @pytest.mark.parametrize(("name", "args", "settings", "inputs"), LOSSES)
 def test_a_loss_layer_agrees_with_pytorch(name, args, settings, inputs):
     check_layer(name, args, settings, inputs)
 
 
-@pytest.mark.filterwarnings("ignore:reduction. .mean. divides:UserWarning")  # PyTorch's kl_div
+@WARNINGS
 @pytest.mark.parametrize(("name", "args", "settings", "inputs"), FUNCTIONS)
 def test_a_function_agrees_with_pytorch(name, args, settings, inputs):
     check_function(name, args, settings, inputs)
+
+
+@pytest.mark.parametrize("name", [name for name in nn.__all__ if name.endswith(("Loss", "_loss", "entropy", "_logits", "kl_div"))])
+def test_the_arguments_and_the_text_of_a_layer_are_those_of_pytorch(name):
+    ours, theirs = getattr(nn, name), getattr(torch.nn, name, None) or getattr(torch.nn.functional, name)
+    arguments = [[(p.name, p.default) for p in inspect.signature(fn).parameters.values()] for fn in (ours, theirs)]
+    assert arguments[0] == arguments[1]
+    if inspect.isclass(ours) and name != "TripletMarginWithDistanceLoss":  # in which PyTorch shows the distance
+        assert repr(ours()) == repr(theirs())
+
+
+@pytest.mark.parametrize(("shape", "targets", "lengths"), [((7, 2, 4), [[2, 2], [1, 3]], ([7, 5], [2, 1])), ((5, 4), [2, 2], ([5], [2]))])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_ctc_loss_of_log_softmax_agrees_with_pytorch(shape, targets, lengths, reduction):
+    found = []
+    for library in (minitorch.torch, torch):
+        logits = library.tensor(x(*shape), requires_grad=True)
+        layer = library.nn.CTCLoss(0, reduction, zero_infinity=True)
+        loss = layer(library.nn.functional.log_softmax(logits, -1), library.tensor(targets), *map(library.tensor, lengths))
+        loss.sum().backward()
+        found += [loss, logits.grad]
+    assert found[0].shape == found[2].shape
+    assert_equal(found[0], found[2], "the value")
+    assert_equal(found[1], found[3], "the gradient")

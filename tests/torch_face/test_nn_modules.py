@@ -91,7 +91,6 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
     [
         (lambda: nn.LSTM(2, 3, proj_size=2), "LSTM supports proj_size=0 only, got 2; leave proj_size out"),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), "Embedding supports max_norm=None only, got 1.0; leave max_norm out"),
-        (lambda: F.huber_loss(torch.ones(1), torch.ones(1), weight=torch.ones(1)), "huber_loss supports weight=None only"),
     ],
 )  # fmt: skip
 def test_options_that_are_not_supported_are_refused(call: object, message: str) -> None:

@@ -34,28 +34,6 @@ from minitorch.torch.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from minitorch.torch.nn.losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CTCLoss,
-    CosineEmbeddingLoss,
-    CrossEntropyLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    MarginRankingLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PoissonNLLLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
-)
 
 _LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name not in ("Max", "TransformerBlock")}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})
