@@ -16,7 +16,8 @@ from .op_table import OPS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 network_files = [
-    importlib.import_module(f"tests.nn.test_{subject}_against_torch") for subject in ("layers", "activations", "losses", "windows")
+    importlib.import_module(f"tests.nn.test_{subject}_against_torch")
+    for subject in ("layers", "activations", "losses", "windows", "normalization")
 ]
 initializers = importlib.import_module("tests.nn.test_init_against_torch")
 optimizers = importlib.import_module("tests.optim.test_further_optimizers_against_torch")

@@ -34,8 +34,9 @@ from minitorch.nn.linears import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.volumes import AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, Conv3d, MaxPool3d
 from minitorch.nn.volumes import adaptive_avg_pool3d, adaptive_max_pool3d, avg_pool3d, conv3d, max_pool3d
-from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
+from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, RMSNorm
+from minitorch.nn.normalization import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from minitorch.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
 from minitorch.nn.layers import Flatten, Identity, Unflatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
@@ -65,8 +66,7 @@ from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Up
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.sampling import affine_grid, grid_sample
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
-from minitorch.nn.channels import ChannelShuffle, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm
-from minitorch.nn.channels import channel_shuffle, instance_norm, local_response_norm
+from minitorch.nn.channels import ChannelShuffle, LocalResponseNorm, channel_shuffle, local_response_norm
 from minitorch.nn.encoder import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
@@ -93,6 +93,7 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
     "Bilinear",
     "CTCLoss",
     "ChannelShuffle",
@@ -130,6 +131,7 @@ __all__ = [
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minitorch import SimpleBackend, nn, tensor
+from minitorch import SimpleBackend, float64, nn, tensor
 
 LAYERS = {
     "GELU": (lambda backend: nn.GELU(), (3,)),
@@ -12,12 +12,12 @@ LAYERS = {
     "LeakyReLU": (lambda backend: nn.LeakyReLU(0.2), (3,)),
     "Sigmoid": (lambda backend: nn.Sigmoid(), (3,)),
     "Tanh": (lambda backend: nn.Tanh(), (3,)),
-    "BatchNorm1d": (lambda backend: nn.BatchNorm1d(2, device=backend), (3, 2)),
-    "LayerNorm": (lambda backend: nn.LayerNorm(3, device=backend), (2, 3)),
+    "BatchNorm1d": (lambda backend: nn.BatchNorm1d(2, device=backend, dtype=float64), (3, 2)),
+    "LayerNorm": (lambda backend: nn.LayerNorm(3, device=backend, dtype=float64), (2, 3)),
     "AdaptiveAvgPool2d": (lambda backend: nn.AdaptiveAvgPool2d(2), (1, 1, 3, 3)),
-    "TransformerBlock": (lambda backend: nn.TransformerBlock(2, 1, 2, 0.0, device=backend), (1, 2, 2)),
-    "GRU": (lambda backend: nn.GRU(2, 1, device=backend), (2, 1, 2)),
-    "LSTM": (lambda backend: nn.LSTM(2, 1, device=backend), (2, 1, 2)),
+    "TransformerBlock": (lambda backend: nn.TransformerBlock(2, 1, 2, 0.0, device=backend, dtype=float64), (1, 2, 2)),
+    "GRU": (lambda backend: nn.GRU(2, 1, device=backend, dtype=float64), (2, 1, 2)),
+    "LSTM": (lambda backend: nn.LSTM(2, 1, device=backend, dtype=float64), (2, 1, 2)),
 }
 
 
@@ -27,7 +27,7 @@ def test_layers_give_the_results_of_plain_loops(name, cuda):
     values, results, state = np.random.default_rng(0).standard_normal(shape), [], {}
     for backend in (SimpleBackend, cuda):
         layer = make(backend)
-        state = state or layer.state_dict()
+        state = state or {name: value.clone() for name, value in layer.state_dict().items()}
         layer.load_state_dict(state)
         x = tensor(values, backend, requires_grad=True)
         y = layer(x)

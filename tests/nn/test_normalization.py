@@ -5,9 +5,23 @@ from itertools import product
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, tensor
-from minitorch.nn import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from minitorch.nn.normalization import batch_norm, group_norm, layer_norm, rms_norm
+from minitorch import FastBackend, SimpleBackend, float16, float32, float64, grad_check, no_grad, tensor
+from minitorch.nn import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    RMSNorm,
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
+)
 from tests.autograd.test_double_backward import assert_second_derivatives
 from tests.marks import needs_compiler
 from tests.nn.checks import leaf, random, refuses
@@ -172,7 +186,7 @@ def test_gradients_have_gradients(function, count):
 
 
 def test_training_updates_the_running_statistics_and_evaluation_uses_them(backend):
-    layer = BatchNorm1d(2, backend=backend)
+    layer = BatchNorm1d(2, device=backend, dtype=float64)
     mean, var = np.zeros(2), np.ones(2)
     for step in range(3):
         batch = random((4, 2), step)
@@ -189,7 +203,7 @@ def test_training_updates_the_running_statistics_and_evaluation_uses_them(backen
 
 
 def test_without_momentum_the_running_statistics_are_means_over_all_batches():
-    layer = BatchNorm2d(2, momentum=None, backend=FastBackend)
+    layer = BatchNorm2d(2, momentum=None, dtype=float64)
     batches = [random((3, 2, 4, 5), seed) for seed in range(4)]
     for batch in batches:
         layer(tensor(batch, FastBackend))
@@ -198,13 +212,13 @@ def test_without_momentum_the_running_statistics_are_means_over_all_batches():
 
 
 def test_without_running_statistics_evaluation_uses_the_batch():
-    layer = BatchNorm1d(2, track_running_stats=False).eval()
+    layer = BatchNorm1d(2, track_running_stats=False, device=SimpleBackend, dtype=float64).eval()
     assert sorted(layer.state_dict()) == ["bias", "weight"]
     np.testing.assert_allclose(layer(tensor(random((5, 2)))).to_numpy(), normalize(random((5, 2)), 0), atol=1e-12)
 
 
 def test_initial_layers_are_plain_normalization():
-    layer = BatchNorm2d(3, backend=FastBackend, dtype=float32)
+    layer = BatchNorm2d(3)
     state = layer.state_dict()
     assert [x.tolist() for x in state.values()] == [[1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1], 0]
     assert {x.backend for x in state.values()} == {FastBackend}
@@ -214,19 +228,81 @@ def test_initial_layers_are_plain_normalization():
     assert layer.running_var.dtype == float64
 
 
+def test_a_reset_layer_is_as_new():
+    layer = BatchNorm1d(2)
+    state = {name: value.tolist() for name, value in layer.state_dict().items()}
+    layer(tensor(random((4, 2)), FastBackend, dtype=float32))
+    with no_grad():
+        layer.weight[...] = 5.0
+        layer.bias[...] = 5.0
+    layer.reset_running_stats()
+    assert (layer.running_mean.tolist(), layer.running_var.tolist(), layer.num_batches_tracked.item()) == ([0, 0], [1, 1], 0)
+    layer.reset_parameters()
+    assert {name: value.tolist() for name, value in layer.state_dict().items()} == state
+
+
+def test_an_instance_is_normalized_by_its_own_statistics_or_the_running_ones(backend):
+    layer = InstanceNorm1d(3, momentum=0.5, track_running_stats=True, device=backend, dtype=float64)
+    mean, var = np.zeros(3), np.ones(3)
+    for step in range(2):
+        values = random((4, 3, 5), step)
+        np.testing.assert_allclose(layer(tensor(values, backend)).to_numpy(), normalize(values, 2), atol=1e-12)
+        mean, var = (mean + values.mean((0, 2))) / 2, (var + values.var(2, ddof=1).mean(0)) / 2
+    np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
+    np.testing.assert_allclose(layer.running_var.to_numpy(), var, rtol=1e-12)
+    expected = (values - mean[:, None]) / np.sqrt(var + 1e-5)[:, None]
+    np.testing.assert_allclose(layer.eval()(tensor(values, backend)).to_numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(layer(tensor(values[0], backend)).to_numpy(), expected[0], rtol=1e-12)
+    np.testing.assert_allclose(layer.running_mean.to_numpy(), mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("layer", [InstanceNorm1d(3), InstanceNorm2d(3), InstanceNorm3d(3)], ids=lambda layer: type(layer).__name__)
+def test_a_single_instance_needs_no_batch(layer):
+    values = random((3, 4, 5, 2)[: 1 + len(layer.sizes[0])]).astype(np.float32)
+    expected = normalize(values, tuple(range(1, values.ndim)))
+    for x, y in ((values, expected), (values[None], expected[None])):
+        np.testing.assert_allclose(layer(tensor(x, FastBackend)).to_numpy(), y, atol=1e-5)
+
+
+def test_volumes_are_normalized_channel_by_channel(backend):
+    values = random((2, 4, 5, 3, 2))
+    out = BatchNorm3d(4, device=backend, dtype=float64)(tensor(values, backend))
+    np.testing.assert_allclose(out.to_numpy(), normalize(values, (0, 2, 3, 4)), atol=1e-12)
+
+
+def test_half_precision_stays_half_precision_with_parameters_of_float32():
+    x = tensor(random((2, 4, 3)), FastBackend, dtype=float16)
+    for layer in (BatchNorm1d(4), InstanceNorm1d(4, affine=True), GroupNorm(2, 4), LayerNorm(3), RMSNorm(3)):
+        assert layer(x).dtype == float16
+
+
 BATCH = ["running_mean", "running_var", "num_batches_tracked"]
 
 
 @pytest.mark.parametrize(
     ("layer", "names", "shown"),
     [
-        (BatchNorm2d(3), ["weight", "bias", *BATCH], "BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
-        (BatchNorm1d(3, 0.1, None, False), BATCH, "BatchNorm1d(3, eps=0.1, momentum=None, affine=False, track_running_stats=True)"),
+        (
+            BatchNorm2d(3),
+            ["weight", "bias", *BATCH],
+            "BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)",
+        ),
+        (
+            BatchNorm1d(3, 0.1, None, False),
+            BATCH,
+            "BatchNorm1d(3, eps=0.1, momentum=None, affine=False, bias=False, track_running_stats=True)",
+        ),
         (LayerNorm(3, bias=False), ["weight"], "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"),
         (LayerNorm((2, 1)), ["weight", "bias"], "LayerNorm((2, 1), eps=1e-05, elementwise_affine=True, bias=True)"),
         (LayerNorm(2, elementwise_affine=False), [], "LayerNorm((2,), eps=1e-05, elementwise_affine=False, bias=False)"),
-        (GroupNorm(2, 4), ["weight", "bias"], "GroupNorm(2, 4, eps=1e-05, affine=True)"),
-        (GroupNorm(2, 4, affine=False), [], "GroupNorm(2, 4, eps=1e-05, affine=False)"),
+        (GroupNorm(2, 4), ["weight", "bias"], "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"),
+        (GroupNorm(2, 4, bias=False), ["weight"], "GroupNorm(2, 4, eps=1e-05, affine=True, bias=False)"),
+        (
+            InstanceNorm2d(3, 0.1, 0.2, True, True, bias=False),
+            ["weight", *BATCH],
+            "InstanceNorm2d(3, eps=0.1, momentum=0.2, affine=True, bias=False, track_running_stats=True)",
+        ),
+        (InstanceNorm1d(3), [], "InstanceNorm1d(3, eps=1e-05, momentum=0.1, affine=False, bias=False, track_running_stats=False)"),
         (RMSNorm((3, 2)), ["weight"], "RMSNorm((3, 2), eps=None, elementwise_affine=True)"),
     ],
     ids=repr,
@@ -244,14 +320,14 @@ TOO_FEW = (
 
 
 def test_one_value_per_channel_is_refused_in_training(backend):
-    layer, x = BatchNorm1d(2, backend=backend), tensor([[1.0, 2.0]], backend)
+    layer, x = BatchNorm1d(2, device=backend, dtype=float64), tensor([[1.0, 2.0]], backend)
     refuses(ValueError, TOO_FEW.format((1, 2)), layer, x)
     assert layer.num_batches_tracked.item() == 0
     np.testing.assert_allclose(layer.eval()(x).to_numpy(), np.array([[1, 2]]) / np.sqrt(1 + 1e-5), rtol=1e-12)
 
 
 def test_an_empty_batch_gives_an_empty_result_and_is_refused_in_training(backend):
-    layer, x = BatchNorm1d(2, backend=backend), tensor(np.zeros((0, 2)), backend)
+    layer, x = BatchNorm1d(2, device=backend, dtype=float64), tensor(np.zeros((0, 2)), backend)
     refuses(ValueError, TOO_FEW.format((0, 2)), layer, x)
     for y in (layer.eval()(x), layer_norm(x, 2), group_norm(x, 1), rms_norm(x, 2)):
         assert y.shape == (0, 2)
@@ -262,6 +338,13 @@ def test_layers_refuse_wrong_shapes():
         message = f"… expected input of shape (N, 2) or (N, 2, L), got {shape}"
         refuses(ValueError, message, BatchNorm1d(2), tensor(random(shape)))
     refuses(ValueError, "… expected input of shape (N, 2, H, W), got (3, 2, 4)", BatchNorm2d(2), tensor(random((3, 2, 4))))
+    refuses(ValueError, "… expected input of shape (N, 2, D, H, W), got (2, 4, 4, 4)", BatchNorm3d(2), tensor(random((2, 4, 4, 4))))
+    message = "… expected input of shape (N, 2, L) or (2, L), got {}"
+    refuses(ValueError, message.format((2,)), InstanceNorm1d(2), tensor(random((2,))))
+    refuses(ValueError, message.format((4, 3, 5)), InstanceNorm1d(2, affine=True), tensor(random((4, 3, 5))))
+    message = "InstanceNorm1d got 3 channels, not num_features, 2, which has no effect without affine; make it the number of channels"
+    with pytest.warns(UserWarning, match=message):
+        assert InstanceNorm1d(2)(tensor(random((4, 3, 5)))).shape == (4, 3, 5)
     message = "layer_norm expected input of shape (…, 3) for normalized_shape (3,), got (3, 4)"
     refuses(ValueError, message, LayerNorm(3), tensor(random((3, 4))))
     message = "… expected input of shape (…, 2, 3) for normalized_shape (2, 3), got (3,)"
@@ -287,3 +370,9 @@ def test_functions_refuse_incompatible_arguments():
     refuses(ValueError, shape.format("bias"), group_norm, x, 2, good, bad)
     message = "… expected running_mean and running_var, or neither, got no running_var; pass both, or None for both"
     refuses(ValueError, message, batch_norm, x, good, None)
+    message = "… expected running_mean and running_var, or neither and use_input_stats; pass both"
+    refuses(ValueError, message, instance_norm, x, good)
+    refuses(ValueError, message, instance_norm, x, use_input_stats=False)
+    message = "… expected input of shape (N, C, …) with more than one element per channel, got {}"
+    for shape in ((3, 4), (3, 4, 1)):
+        refuses(ValueError, message.format(shape), instance_norm, tensor(random(shape)))

@@ -19,17 +19,12 @@ FINITE = EDGES[~np.isinf(EDGES)]
 OTHER_NAMES = {"logsoftmax": "log_softmax", "avgpool2d": "avg_pool2d", "maxpool2d": "max_pool2d"}  # those published by the course
 
 
-def instance_norm(input, weight=None, bias=None, **settings):
-    """PyTorch's without running statistics, which ours does not have."""
-    return torch.nn.functional.instance_norm(input, None, None, weight, bias, **settings)
-
-
 def alpha_dropout(input, p):
     """PyTorch's in training mode, as ours always is."""
     return torch.nn.functional.alpha_dropout(input, p, training=True)
 
 
-ADAPTED = {"instance_norm": instance_norm, "alpha_dropout": alpha_dropout}
+ADAPTED = {"alpha_dropout": alpha_dropout}
 """PyTorch's functions of which ours has other arguments."""
 
 TARGETS = {
@@ -76,7 +71,8 @@ def part(name, *args, **settings):
 def build(library, given):
     """Our layer or PyTorch's, in float64."""
     kind = getattr(nn if library == "ours" else torch.nn, given.name)
-    options = {"dtype": float64 if library == "ours" else torch.float64} if "dtype" in inspect.signature(kind).parameters else {}
+    options = {"device": FastBackend, "dtype": float64} if library == "ours" else {"dtype": torch.float64}
+    options = {key: value for key, value in options.items() if key in inspect.signature(kind).parameters}
     return kind(*[argument(library, each) for each in given.args], **arguments(library, given.settings), **options)
 
 
@@ -163,7 +159,7 @@ def check_function(name, args, settings, inputs):
     """Check values, and gradients of all inputs."""
     a, b = leaves(inputs)
     freeze_target(name, b)
-    if name == "batch_norm":
+    if name in ("batch_norm", "instance_norm"):
         for statistic in [each for each in b[1:3] if each is not None]:
             statistic.requires_grad_(False)
     ours, theirs = getattr(nn, name), ADAPTED.get(name) or getattr(torch.nn.functional, OTHER_NAMES.get(name, name))

@@ -7,16 +7,6 @@ from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import utils as utils
 from minitorch.nn import init as init
 
-from minitorch.torch.nn.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    LayerNorm,
-    RMSNorm,
-)
 from minitorch.torch.nn.parallel import DataParallel
 from minitorch.torch.nn.recurrent import (
     GRU,

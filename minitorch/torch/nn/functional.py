@@ -55,7 +55,7 @@ NAMES = {
         triplet_margin_loss triplet_margin_with_distance_loss""",
     ctc: "ctc_loss",
     linears: "linear",
-    normalization: "group_norm layer_norm rms_norm",
+    normalization: "batch_norm group_norm instance_norm layer_norm rms_norm",
     padding: "pad",
     pooling: """
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d avg_pool1d avg_pool2d max_pool1d max_pool2d
@@ -133,40 +133,7 @@ def _numbers(like: EngineTensor, count: int) -> EngineTensor:
     return like._like(TensorData(np.arange(count), (count,)))
 
 
-# Normalization, attention and dropout
-
-
-@lift
-def batch_norm(
-    input: EngineTensor,
-    running_mean: EngineTensor | None,
-    running_var: EngineTensor | None,
-    weight: EngineTensor | None = None,
-    bias: EngineTensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> EngineTensor:
-    """Normalize every channel; see `minitorch.nn.batch_norm`."""
-    return engine.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-@lift
-def instance_norm(
-    input: EngineTensor,
-    running_mean: None = None,
-    running_var: None = None,
-    weight: EngineTensor | None = None,
-    bias: EngineTensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> EngineTensor:
-    """Normalize each channel of each sample; see `minitorch.nn.instance_norm`."""
-    refuse_unless("instance_norm", use_input_stats=(use_input_stats, True))
-    if running_mean is not None or running_var is not None:
-        raise NotImplementedError("instance_norm supports no running statistics; pass None")
-    return engine.instance_norm(input, weight, bias, eps)
+# Attention
 
 
 @lift

@@ -9,10 +9,10 @@ import minitorch.nn as engine
 from minitorch.nn.encoder import causal_mask
 from minitorch.nn.init import xavier_uniform_, zeros_
 from minitorch.nn.linears import NonDynamicallyQuantizableLinear
+from minitorch.nn.normalization import LayerNorm
 from minitorch.nn.options import refuse_unless
 from minitorch.tensor import zeros
 from minitorch.torch.nn.module import Module, adapt
-from minitorch.torch.nn.normalization import LayerNorm
 from minitorch.torch.placement import placement
 from minitorch.torch.tensor import Tensor, as_torch
 
