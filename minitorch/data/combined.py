@@ -8,11 +8,16 @@ import math
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from minitorch.core.conversion import numpy
 from minitorch.data.dataset import Dataset, Subset
 from minitorch.data.random_streams import check_seed, random_stream
 from minitorch.tensor import Tensor
+from minitorch.tensor_data import TensorData
 
 
 class TensorDataset(Dataset):
@@ -40,8 +45,22 @@ class TensorDataset(Dataset):
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
         return tuple([tensor[index] for tensor in self.tensors])
 
+    def batch(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
+        """The examples at several indices: of every tensor the rows there, read at once."""
+        rows = np.asarray(indices)
+        return [_rows(tensor, rows) if rows.dtype.kind in "iu" else tensor[list(indices)] for tensor in self.tensors]
+
     def __len__(self) -> int:
         return len(self.tensors[0])
+
+
+def _rows(tensor: Tensor, indices: np.ndarray) -> Tensor:
+    """The rows of a tensor at an array of indices. Of a constant on the CPU they are copied without a search for the other elements."""
+    if tensor.history is None and not tensor.backend.cuda:
+        with suppress(IndexError):  # the tensor's own error names the remedy
+            found = numpy(tensor)[indices]
+            return tensor._like(TensorData(found.reshape(-1), found.shape))
+    return tensor[indices.tolist()]
 
 
 class IterableDataset(Dataset):

@@ -239,11 +239,11 @@ class DataLoader(CourseLoader):
             indices = self._checked(indices)
         if self._reads_whole and isinstance(data, ArrayDataset):
             return tuple(self._arrays(indices))
+        if self._reads_whole and type(data) is TensorDataset:  # the same numbers, read at once
+            parts = data.batch(indices)
+            return tuple(part.to_numpy() for part in parts) if self._as_course else parts
         if isinstance(indices, np.ndarray):
             indices = indices.tolist()
-        if self._reads_whole and type(data) is TensorDataset:  # the same numbers, read at once
-            parts = data[list(indices)]
-            return tuple(part.to_numpy() for part in parts) if self._as_course else list(parts)
         if isinstance(data, IterableDataset):
             return self.collate_fn(indices)  # the examples themselves
         if self.batch_sampler is None:

@@ -66,6 +66,24 @@ def test_tensors_are_dealt_in_batches():
     assert [part.dtype.name for part in second] == ["float32", "int64"]
 
 
+@pytest.mark.parametrize("make", [minitorch.tensor, torch.tensor])
+def test_a_batch_holds_the_rows_of_its_examples_in_any_layout(make):
+    whole = make(np.arange(24.0).reshape(2, 4, 3))
+    data = TensorDataset(whole.permute(1, 0, 2), whole[0, :, 1], whole[0, :, :0])
+    for indices in ([2, 0, 2], [-1], np.array([3, 1])):
+        batch = data.batch(indices)
+        for part, column in zip(batch, zip(*[data[int(i)] for i in indices], strict=True), strict=True):
+            assert (type(part), part.history) == (type(whole), None)
+            np.testing.assert_array_equal(part.to_numpy(), np.stack([np.asarray(x) for x in column]))
+    batch[0][...] = 7  # a copy
+    assert whole.to_numpy().tolist() == np.arange(24.0).reshape(2, 4, 3).tolist()
+    order = [torch.tensor(3), torch.tensor(0)]
+    assert [x.to_numpy().tolist() for x, *_ in DataLoader(data, 2, sampler=order)] == [[whole[:, i].to_numpy().tolist() for i in (3, 0)]]
+    for sampler in ([4], [-5]):
+        with pytest.raises(minitorch.IndexingError, match=f"this index does not fit shape .*: index {sampler[0]} is out of bounds"):
+            list(DataLoader(data, sampler=sampler))
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16"])
 def test_tensors_of_narrow_numbers_are_dealt_too(dtype):
     if dtype == "bfloat16":
