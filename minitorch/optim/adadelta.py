@@ -16,7 +16,7 @@ from minitorch.optim.arithmetic import (
     sqrt_plus,
     zero_state,
 )
-from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
+from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 
 EPS = Setting("eps >= 0", "try 1e-8")
 
@@ -70,9 +70,7 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        own = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
-        how: dict[str, Any] = {"foreach": foreach, "capturable": capturable, "maximize": maximize, "differentiable": differentiable}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
@@ -132,15 +130,7 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        own = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-        }
-        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""

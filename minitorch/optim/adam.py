@@ -16,7 +16,7 @@ from minitorch.optim.arithmetic import (
     sqrt_plus,
     zero_state,
 )
-from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
+from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 
 
 class Adam(Optimizer):
@@ -71,24 +71,12 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        how: dict[str, Any] = {
-            "foreach": foreach,
-            "maximize": maximize,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
-        value, gradient = decay(value, gradient, group)
-        factors, (beta1, beta2) = begin_step(state, value, group), group["betas"]
-        mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
-        square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
-        state["exp_avg_sq"] = square
+        factors = begin_step(state, value, group)
+        value, _, mean, square = update_averages(value, gradient, state, group)
         if group.get("amsgrad"):
             largest = state.setdefault("max_exp_avg_sq", zero_state(value))
             square = state["max_exp_avg_sq"] = apply_elementwise(operators.maximum, largest, square, out=largest)
@@ -98,11 +86,20 @@ class Adam(Optimizer):
         return apply_elementwise(operators.add, value, step, out=value)
 
 
-def decay(value: Any, gradient: Any, group: dict[str, Any]) -> tuple[Any, Any]:
-    """The value and its gradient with the weight decay of a group, which changes one of them."""
+def update_averages(value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """Apply the weight decay of a group, and update the moving averages of the gradient and its square.
+
+    Returns:
+        The value and its gradient, of which the decay has changed one, and the two averages.
+    """
     if group.get("decoupled_weight_decay") and group["weight_decay"]:
-        return apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value), gradient
-    return value, apply_weight_decay(gradient, value, group["weight_decay"])
+        value = apply_elementwise(operators.mul, value, 1 - group["lr"] * group["weight_decay"], out=value)
+    else:
+        gradient = apply_weight_decay(gradient, value, group["weight_decay"])
+    (beta1, beta2), mean, square = group["betas"], state["exp_avg"], state["exp_avg_sq"]
+    state["exp_avg"] = apply_elementwise(running_mean(beta1), mean, gradient, out=mean)
+    state["exp_avg_sq"] = apply_elementwise(running_mean_square(beta2), square, gradient, out=square)
+    return value, gradient, state["exp_avg"], state["exp_avg_sq"]
 
 
 class StepFactors(NamedTuple):

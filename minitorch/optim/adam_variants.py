@@ -7,32 +7,22 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.optim.adam import Adam, decay, ensure_averages
+from minitorch.optim.adam import Adam, ensure_averages, update_averages
 from minitorch.optim.arithmetic import (
     apply_elementwise,
     apply_weight_decay,
     divide,
     running_mean,
-    running_mean_square,
     sqrt_plus,
     zero_state,
 )
-from minitorch.optim.optimizer import Setting
+from minitorch.optim.optimizer import Setting, settings_among
 
 
 def add_step(value: Any, numerator: Any, denominator: Any, factor: float) -> Any:
     """value + factor · numerator / denominator, written into value."""
     step = apply_elementwise(divide, numerator, denominator)
     return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, step, factor), out=value)
-
-
-def update_averages(gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> tuple[Any, Any]:
-    """Update the moving averages of the gradient and its square, and return them."""
-    beta1, beta2 = group["betas"]
-    mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
-    square = apply_elementwise(running_mean_square(beta2), state["exp_avg_sq"], gradient, out=state["exp_avg_sq"])
-    state["exp_avg_sq"] = square
-    return mean, square
 
 
 class AMSGrad(Adam):
@@ -74,9 +64,7 @@ class Adamax(Adam):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable}
-        super(Adam, self).__init__(params, own | how)
+        super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
@@ -132,25 +120,16 @@ class NAdam(Adam):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay}
-        how: dict[str, Any] = {
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super(Adam, self).__init__(params, own | how)
+        super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
         ensure_averages(state, value)
-        value, gradient = decay(value, gradient, group)
         state["step"] += 1
         beta1, beta2 = group["betas"]
         now, following = (beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])) for step in (state["step"], state["step"] + 1))
         product = state["mu_product"] = state.get("mu_product", 1.0) * now
-        mean, square = update_averages(gradient, state, group)
+        value, gradient, mean, square = update_averages(value, gradient, state, group)
         corrected = apply_elementwise(operators.mul, square, 1 / (1 - beta2 ** state["step"]))
         denominator = apply_elementwise(sqrt_plus, corrected, group["eps"])
         value = add_step(value, gradient, denominator, -group["lr"] * (1 - now) / (1 - product))
@@ -189,23 +168,14 @@ class RAdam(Adam):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        how: dict[str, Any] = {
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super(Adam, self).__init__(params, own | how)
+        super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
         ensure_averages(state, value)
-        value, gradient = decay(value, gradient, group)
+        value, _, mean, square = update_averages(value, gradient, state, group)
         state["step"] += 1
         step, (beta1, beta2) = state["step"], group["betas"]
-        mean, square = update_averages(gradient, state, group)
         correction, longest = 1 - beta2**step, 2 / (1 - beta2) - 1
         length = longest - 2 * step * beta2**step / correction
         rate = -group["lr"] / (1 - beta1**step)

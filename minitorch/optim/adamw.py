@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch.optim.adam import Adam
+from minitorch.optim.optimizer import settings_among
 
 
 class AdamW(Adam):
@@ -45,6 +46,4 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        how: dict[str, Any] = {"maximize": maximize, "foreach": foreach, "capturable": capturable}
-        how |= {"differentiable": differentiable, "fused": fused}
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **how, decoupled_weight_decay=True)
+        super().__init__(params, **settings_among(locals()), decoupled_weight_decay=True)

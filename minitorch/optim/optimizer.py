@@ -67,6 +67,11 @@ def learning_rate(example: float) -> Setting:
 WEIGHT_DECAY = Setting("weight_decay >= 0", "0 leaves it out")
 
 
+def settings_among(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among the arguments of an optimizer, which are its `locals()`: all but the parameters."""
+    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+
+
 class Optimizer:
     """Base class of optimizers.
 

@@ -16,7 +16,7 @@ from minitorch.optim.arithmetic import (
     sqrt_plus,
     zero_state,
 )
-from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
+from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 from minitorch.optim.sgd import MOMENTUM
 
 
@@ -71,9 +71,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
-        how: dict[str, Any] = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""

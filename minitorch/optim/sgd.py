@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, value_of, zero_state
-from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
+from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 
 MOMENTUM = Setting("momentum >= 0", "try 0.9")
 
@@ -60,9 +60,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        own = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-        how: dict[str, Any] = {"maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def _validate_settings(self, group: Mapping[str, Any]) -> dict[str, Any]:
         if group["lr"] is None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.optim.arithmetic import apply_elementwise, apply_weight_decay, zero_state
-from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate
+from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 
 
 @cache
@@ -74,9 +74,7 @@ class Rprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        own = {"lr": lr, "etas": etas, "step_sizes": step_sizes}
-        how: dict[str, Any] = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
         if not etas[0] < 1 < etas[1]:
             raise ValueError(f"Rprop expected etas below and above 1, got {etas}; try (0.5, 1.2)")
 
@@ -137,9 +135,7 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        own = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
-        how: dict[str, Any] = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable}
-        super().__init__(params, own | how)
+        super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
         """See `Optimizer.update`."""
