@@ -16,7 +16,7 @@ import numpy as np
 
 from minitorch.autodiff import Context, History
 from minitorch.core.context import TensorContext, grad_mode
-from minitorch.core.tensor_base import Tensor, TensorBase
+from minitorch.core.tensor_base import Tensor, TensorBase, blank
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -89,13 +89,6 @@ def traced_class(kind: type[Tensor]) -> type[Tensor]:
     return made
 
 
-def of_kind(kind: type[Tensor], data: TensorData, history: History | None, backend: TensorBackend) -> Tensor:
-    """A tensor of a class."""
-    blank = object.__new__(kind)
-    blank.backend = backend
-    return blank._like(data, history)
-
-
 class Alias(Function):
     """The same tensor as a separate node of the graph."""
 
@@ -111,7 +104,7 @@ class Alias(Function):
 def trace_tensor(x: Any) -> Tensor:
     """A traced alias of x."""
     kind = type(x) if isinstance(x, Traced) else traced_class(x._plain)
-    return of_kind(kind, x._tensor, Alias.apply(x).history, x.backend)
+    return blank(x, kind)._like(x._tensor, Alias.apply(x).history)
 
 
 def untrace_tensor(x: Any) -> Any:
@@ -120,7 +113,7 @@ def untrace_tensor(x: Any) -> Any:
         return x
     history = None if x.history is None else History(Alias, TensorContext(Alias, (x,), False), [x])
     kind: Any = type(x).__bases__[1]
-    return of_kind(kind, share_storage(TensorData, x._tensor), history, x.backend)
+    return blank(x, kind)._like(share_storage(TensorData, x._tensor), history)
 
 
 def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:

@@ -10,13 +10,6 @@ from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import TensorData
 
 
-def kind_of(x: Any) -> Any:
-    """A tensor without data, of the kind of x and on its backend: its `_like` makes further ones."""
-    made = object.__new__(x._plain)
-    made.backend = x.backend
-    return made
-
-
 class Place(int):
     """The index of a new tensor, in place of that tensor in a result."""
 

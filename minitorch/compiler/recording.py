@@ -14,7 +14,6 @@ from minitorch.compiler.nesting import (
     Place,
     fill_places,
     is_expanded,
-    kind_of,
     layout_of,
     map_tensors,
     outline,
@@ -29,7 +28,7 @@ from minitorch.compiler.scan import PLAIN
 from minitorch.compiler.snapshot import Snapshot
 from minitorch.compiler.trace import EXTERNAL, INPUT, Node, Trace, View
 from minitorch.core.context import grad_mode
-from minitorch.core.tensor_base import TensorBase
+from minitorch.core.tensor_base import TensorBase, blank
 from minitorch.tensor import Tensor
 
 
@@ -124,8 +123,8 @@ class Recording(ReplayedProgram):
             and self._result == tuple(map(Place, range(len(outputs))))
             and all(type(part) is Place for part in self._result)
         )
-        self._outputs = [(self.recorder.view(x._tensor), kind_of(x)) for x in outputs]
-        self._gradients = [None if g is None else (self.recorder.view(g._tensor), kind_of(g)) for g in gradients]
+        self._outputs = [(self.recorder.view(x._tensor), blank(x)) for x in outputs]
+        self._gradients = [None if g is None else (self.recorder.view(g._tensor), blank(g)) for g in gradients]
         kept = [view for view, _ in self._outputs] + [pair[0] for pair in self._gradients if pair]
         kept += [view for _, view in self._grads if view] + [view for _, _, view, _ in self._attributes]
         self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
@@ -256,7 +255,7 @@ class Recording(ReplayedProgram):
                     raise NotRecordable(f"the function keeps a tensor with gradients as {path}; keep x.detach(), or return it")
                 if old is not None and self._is_used(old):
                     raise NotRecordable(f"the function replaces {path}, which it reads; pass it as an argument and return the new one")
-                self._attributes.append((module, name, self.recorder.view(x._tensor), kind_of(x)))
+                self._attributes.append((module, name, self.recorder.view(x._tensor), blank(x)))
                 self.guards.forget(vars(module), name)
         changed = self.guards.changed_by_python()
         if changed:

@@ -267,7 +267,7 @@ class ReplayedProgram:
             setattr(module, name, self._copy_out(view, kind))
 
     def _copy_out(self, view: View, kind: Tensor) -> Tensor:
-        """A new tensor with the numbers of a buffer; see `kind_of`."""
+        """A new tensor with the numbers of a buffer; see `blank`."""
         array = view.buffer.array
         if type(array) is np.ndarray and view.buffer in self._whole:  # without the path through the backend, which takes longer
             data = TensorData.empty(view.shape, array.dtype)

@@ -25,5 +25,12 @@ class TensorBase:
         _plain: Any
 
 
+def blank(x: Any, kind: Any = None) -> Any:
+    """A tensor without data on the backend of x, of its class or of another: its `_like` makes further ones."""
+    made = object.__new__(kind or x._plain)
+    made.backend = x.backend
+    return made
+
+
 Tensor: TypeAlias = Any
 """Annotation of a `Tensor` in those modules. Type checkers accept any value for it."""

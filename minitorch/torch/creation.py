@@ -10,7 +10,8 @@ import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, cast_array, convert_array, int64, is_float, to_array
 from minitorch.core.recording import call, constant, refuse
-from minitorch.tensor import Tensor, generator, make_tensor
+from minitorch.data.random_streams import random_stream
+from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.places import backend_of
 from minitorch.torch.promotion import get_default_dtype, number_dtype
@@ -31,11 +32,6 @@ class Generator:
         """Begin the stream that belongs to a seed."""
         self.numpy = np.random.default_rng(seed)
         return self
-
-
-def stream(given: Generator | None) -> np.random.Generator:
-    """NumPy's generator of a Generator; the one that `manual_seed` seeds if there is none."""
-    return generator if given is None else given.numpy
 
 
 def drawn(draw: Callable[..., Any], shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool = False) -> Tensor:
@@ -241,14 +237,14 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers from 0 to 1, exclusive."""
     kind = as_dtype(dtype or get_default_dtype())
-    draw = functools.partial(stream(generator).random, dtype=kind if kind.itemsize > 2 else np.float32)
+    draw = functools.partial(random_stream(generator).random, dtype=kind if kind.itemsize > 2 else np.float32)
     return drawn(draw, sizes(size), kind, device, requires_grad)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal random numbers."""
     kind = as_dtype(dtype or get_default_dtype())
-    draw = functools.partial(stream(generator).standard_normal, dtype=kind if kind.itemsize > 2 else np.float32)
+    draw = functools.partial(random_stream(generator).standard_normal, dtype=kind if kind.itemsize > 2 else np.float32)
     return drawn(draw, sizes(size), kind, device, requires_grad)
 
 
@@ -266,12 +262,12 @@ def randint(low: int, high: Any, size: Any = None, *, generator: Any = None, dty
     """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0."""
     if size is None:
         low, high, size = 0, low, high
-    return drawn(functools.partial(stream(generator).integers, low, high), sizes((size,)), dtype or int64, device)
+    return drawn(functools.partial(random_stream(generator).integers, low, high), sizes((size,)), dtype or int64, device)
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers 0 … n - 1 in random order."""
-    return drawn(lambda _: stream(generator).permutation(n), (n,), dtype or int64, device)
+    return drawn(lambda _: random_stream(generator).permutation(n), (n,), dtype or int64, device)
 
 
 def normal(mean: Any, std: Any, size: Any = None, *, generator: Any = None) -> Tensor:
@@ -298,6 +294,6 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise ValueError(f"multinomial expected finite weights from 0 on, some above 0, in one or two dimensions, got shape {input.shape}")
     if not replacement and ((rows > 0).sum(1) < num_samples).any():
         raise ValueError(f"multinomial expected at least {num_samples} weights above 0 to draw without replacement; pass replacement=True")
-    source = stream(generator)
+    source = random_stream(generator)
     drawn = np.stack([source.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows])
     return of_array(drawn if input.dims == 2 else drawn[0], int64, input.backend, False)

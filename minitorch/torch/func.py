@@ -28,7 +28,7 @@ def _split(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[int], tuple[Te
 
 
 def _with(args: tuple[Any, ...], numbers: list[int], values: Sequence[Any]) -> list[Any]:
-    """The arguments, some of them replaced."""
+    """The arguments of a call, of which those at some places are replaced."""
     changed = list(args)
     for i, value in zip(numbers, values, strict=True):
         changed[i] = value
