@@ -21,6 +21,7 @@ with _lazy_imports(globals()):
     from minitorch.optim.adam_variants import Adamax, AMSGrad, NAdam, RAdam
     from minitorch.optim.lbfgs import LBFGS
     from minitorch.optim.signs_and_averages import ASGD, Rprop
+    from minitorch.optim import swa_utils as swa_utils
 
 __all__ = [
     "ASGD",
@@ -48,4 +49,5 @@ __all__ = [
     "clip_grad_value_",
     "get_total_norm",
     "lr_scheduler",
+    "swa_utils",
 ]

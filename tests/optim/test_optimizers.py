@@ -163,6 +163,11 @@ def test_pytorchs_optimizers_are_these(name):
     assert getattr(torch_optim, name) is getattr(optim, name)
 
 
+def test_pytorchs_averages_are_these():
+    for name in torch_optim.swa_utils.__all__:
+        assert getattr(torch_optim.swa_utils, name) is getattr(optim.swa_utils, name)
+
+
 def test_maximize_ascends_and_a_closure_computes_the_loss():
     p, q = parameter(3.0, derivative=4.0), weights([3.0])
 
