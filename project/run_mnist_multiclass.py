@@ -139,7 +139,7 @@ def make_mnist(start: int, stop: int) -> tuple[list[list[list[float]]], list[lis
     Returns:
         The images, each 28 rows of 28 numbers from 0 to 1, and for each image a one-hot label of ten numbers.
     """
-    chosen = data.MNIST("train")[start:stop]
+    chosen = data.load_mnist("train")[start:stop]
     return chosen.images[:, 0].tolist(), [[float(digit == label) for digit in range(CLASSES)] for label in chosen.labels]
 
 

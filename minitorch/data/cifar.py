@@ -38,8 +38,8 @@ MAX_ARCHIVE_BYTES = 200_000_000
 """Maximum size of the unpacked archive in bytes; the published one has 16 million less."""
 
 
-class CIFAR10(ImageDataset):
-    """Photographs of 32×32 pixels in ten classes; the files are in the folder cifar10 of the data directory.
+def load_cifar10(split: str = "train") -> ImageDataset:
+    """Read photographs of 32×32 pixels in ten classes; the files are in the folder cifar10 of the data directory.
 
     The files are those of the binary version, data_batch_1.bin to data_batch_5.bin and test_batch.bin. They may also be in the subfolder
     cifar-10-batches-bin or in the archive cifar-10-binary.tar.gz. If a file is missing, the archive is downloaded.
@@ -47,10 +47,8 @@ class CIFAR10(ImageDataset):
     Args:
         split: "train" (50,000 images) or "test" (10,000).
 
-    Attributes:
-        images: Shape (N, 3, 32, 32), float32, from 0 to 1: red, green, blue. The split "train" takes 614 MB.
-        labels: Shape (N,), int64, 0 … 9.
-        classes: "airplane" … "truck".
+    Returns:
+        Images of shape (N, 3, 32, 32), float32, from 0 to 1: red, green, blue; labels of shape (N,), int64, 0 … 9. "train" takes 614 MB.
 
     Raises:
         ValueError: If a file is damaged, or only the Python version exists; the message names it.
@@ -58,17 +56,8 @@ class CIFAR10(ImageDataset):
 
     Source: A. Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images.
     """
-
-    def __init__(self, split: str = "train") -> None:
-        if split not in FILES:
-            raise ValueError(f'CIFAR10 expected split="train" or "test", got {split!r}')
-        contents = _contents(data_home() / "cifar10", FILES[split])
-        images, labels = np.empty((len(contents) * RECORDS, *SHAPE), np.float32), np.empty(len(contents) * RECORDS, np.int64)
-        for number, (place, content) in enumerate(contents):
-            rows = slice(number * RECORDS, (number + 1) * RECORDS)
-            points, labels[rows] = read_records(content, place, RECORDS)
-            np.divide(points, 255, out=images[rows], dtype=np.float32)
-        super().__init__(images, labels, CLASSES)
+    images, labels = read_split(split, data_home() / "cifar10")
+    return ImageDataset(np.divide(images, 255, dtype=np.float32), labels.astype(np.int64), CLASSES)
 
 
 def has_files(folder: Path) -> bool:
@@ -88,9 +77,11 @@ def read_split(split: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
         Shapes (N, 3, 32, 32) and (N,), both uint8.
 
     Raises:
-        ValueError: If a file is damaged, or only the Python version exists; the message names it.
+        ValueError: If there is no such split, a file is damaged, or only the Python version exists; the message names the file.
         OSError: If the archive cannot be downloaded.
     """
+    if split not in FILES:
+        raise ValueError(f'split expected "train" or "test", got {split!r}')
     parts = [read_records(content, place, RECORDS) for place, content in _contents(folder, FILES[split])]
     images, labels = zip(*parts, strict=True)
     return np.concatenate(images), np.concatenate(labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,16 +29,17 @@ SIZE = 28
 """Height and width of an image."""
 
 
-class MNIST(ImageDataset):
-    """Handwritten digits of 28×28 pixels by 500 writers; the files are in the folder mnist of the data directory.
+CLASSES = tuple("0123456789")
+
+
+def load_mnist(split: str = "train") -> ImageDataset:
+    """Read handwritten digits of 28×28 pixels by 500 writers; the files are in the folder mnist of the data directory.
 
     Args:
         split: "train" (60,000 images) or "test" (10,000).
 
-    Attributes:
-        images: Shape (N, 1, 28, 28), float32; 0 is paper, 1 is ink.
-        labels: Shape (N,), int64, 0 … 9.
-        classes: "0" … "9".
+    Returns:
+        Images of shape (N, 1, 28, 28), float32, where 0 is paper and 1 is ink; labels of shape (N,), int64, 0 … 9.
 
     Raises:
         ValueError: If a file is damaged or images and labels do not match; the message names it.
@@ -45,19 +47,48 @@ class MNIST(ImageDataset):
 
     Source: Y. LeCun, C. Cortes, C. Burges, CC BY-SA 3.0.
     """
-
-    def __init__(self, split: str = "train") -> None:
-        if split not in SPLITS:
-            raise ValueError(f'MNIST expected split="train" or "test", got {split!r}')
-        folder = data_home() / "mnist"
-        paths = [_path(folder, f"{SPLITS[split]}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1")]
-        images, labels = read_images(*paths)
-        pixels = np.divide(images[:, None], 255, dtype=np.float32)
-        super().__init__(pixels, labels.astype(np.int64), [str(digit) for digit in range(10)])
+    images, labels = read_images(*find_files([data_home() / "mnist"], split, MIRRORS, HASHES))
+    return ImageDataset(np.divide(images[:, None], 255, dtype=np.float32), labels.astype(np.int64), CLASSES)
 
 
-def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
+def find_files(
+    folders: Sequence[Path], split: str, mirrors: Sequence[str], hashes: Mapping[str, str], may_download: bool = True
+) -> list[Path]:
+    """Return the paths of the images and the labels of a split, compressed or not.
+
+    Args:
+        folders: Where they may be. A missing file is downloaded into the first one.
+        split: "train" or "test".
+        mirrors: URLs of the folders in which the files are published.
+        hashes: Their checksums, by name.
+        may_download: Whether a file may be downloaded.
+
+    Raises:
+        ValueError: If there is no such split.
+        RuntimeError: If a file is missing and may not be downloaded.
+        OSError: If it cannot be downloaded.
+    """
+    if split not in SPLITS:
+        raise ValueError(f'split expected "train" or "test", got {split!r}')
+    paths = []
+    for kind in ("images-idx3", "labels-idx1"):
+        name = f"{SPLITS[split]}-{kind}-ubyte"
+        path = next(filter(None, (find_file(folder, [f"{name}.gz", name]) for folder in folders)), folders[0] / f"{name}.gz")
+        if not path.exists() and not may_download:
+            raise RuntimeError(f"{path} expected to exist, got no such file; pass download=True, or put it there")
+        if not path.exists():
+            download(path, [f"{mirror}/{path.name}" for mirror in mirrors], hashes[path.name])
+        paths.append(path)
+    return paths
+
+
+def read_images(image_path: Path, label_path: Path, *, name: str = "MNIST") -> tuple[np.ndarray, np.ndarray]:
     """Read the images and the labels of one split, as uint8.
+
+    Args:
+        image_path: Path of the images.
+        label_path: Path of the labels.
+        name: Name of the data set for error messages.
 
     Raises:
         ValueError: If a file is damaged or images and labels do not match; the message names it.
@@ -65,21 +96,12 @@ def read_images(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndar
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if images.shape[1:] != (SIZE, SIZE):
         height, width = images.shape[1:]
-        raise ValueError(f"{image_path} expected images of {SIZE}×{SIZE}, got {height}×{width}; put the files of MNIST there")
+        raise ValueError(f"{image_path} expected images of {SIZE}×{SIZE}, got {height}×{width}; put the files of {name} there")
     if len(images) != len(labels):
         raise ValueError(
             f"{label_path} expected {len(images)} labels, one for each image of {image_path.name}, got {len(labels)}; "
             "the files belong to different data sets: copy both again"
         )
     for index in np.flatnonzero(labels > 9)[:1]:
-        raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[index]} at index {index}; put the file of MNIST there")
+        raise ValueError(f"{label_path} expected labels from 0 to 9, got {labels[index]} at index {index}; put the files of {name} there")
     return images, labels
-
-
-def _path(folder: Path, name: str) -> Path:
-    """Return the path of a file, compressed or not; download it if it does not exist."""
-    path = find_file(folder, [f"{name}.gz", name])
-    if path is None:
-        path = folder / f"{name}.gz"
-        download(path, [f"{mirror}/{path.name}" for mirror in MIRRORS], HASHES[path.name])
-    return path

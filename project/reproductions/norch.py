@@ -12,7 +12,7 @@ import numpy as np
 
 import minitorch
 from minitorch import FastBackend, float32, float64, tensor
-from minitorch.data import MNIST, DataLoader
+from minitorch.data import DataLoader, load_mnist
 from minitorch.nn import Linear, Module, Sequential, cross_entropy, mse_loss
 from minitorch.nn.activations import Sigmoid
 from project.reproductions.results import Absent, Row, close, equal, measured, not_run, reproduction
@@ -121,11 +121,11 @@ def mnist_sets() -> tuple[Any, Any]:
         Absent: If there are no images.
     """
     try:
-        test = MNIST("test")
+        test = load_mnist("test")
     except OSError as error:
         raise Absent(str(error)) from None
     try:
-        return MNIST("train"), test
+        return load_mnist("train"), test
     except OSError:
         return test.split(0.8, seed=0)
 

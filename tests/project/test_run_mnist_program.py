@@ -102,7 +102,7 @@ def test_mnist_is_its_test_images_split_and_all_of_it_is_both_of_its_files(monke
         count = {"train": 50, "test": 20}[which]
         return ImageDataset(np.zeros((count, 1, 28, 28), np.float32), np.zeros(count, np.int64), "0123456789")
 
-    monkeypatch.setattr(image_trainer.data, "MNIST", files)
+    monkeypatch.setattr(image_trainer.data, "load_mnist", files)
     assert [len(part) for part in image_trainer.SPLITS["mnist"]()] == [16, 4]
     assert [len(part) for part in image_trainer.SPLITS["mnist-all"]()] == [50, 20]
     assert ImageTrainer(ImageSetting("mnist"), Network).network.linear1.weights.value.shape == (392, 64)

@@ -104,8 +104,11 @@ def test_files_of_the_data_directory_are_found(tmp_path: Path) -> None:
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     for name, folder in (("MNIST", tmp_path / "MNIST" / "raw"), ("CIFAR10", tmp_path)):
-        with raises(RuntimeError, f"{name} expected its files in {folder}, got none; pass download=True, or put them there"):
+        file = "train-images-idx3-ubyte.gz" if name == "MNIST" else "cifar-10-binary.tar.gz"
+        with raises(RuntimeError, f"{folder / file} expected to exist, got no such file; pass download=True, or put it there"):
             getattr(datasets, name)(tmp_path)
+        with raises(ValueError, f"{name} expected the folder of its files as root, got 'test'; pass train=False for the split"):
+            getattr(datasets, name)("test")
 
 
 def test_missing_files_are_downloaded_into_the_folder_of_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +118,7 @@ def test_missing_files_are_downloaded_into_the_folder_of_the_set(tmp_path: Path,
         asked.append((path, urls[0].rsplit("/", 1)[1], known_hash[:7]))
         write_mnist(path.parent, "train", True)
 
-    monkeypatch.setattr("minitorch.torch.vision.datasets.download", download)
+    monkeypatch.setattr("minitorch.data.mnist.download", download)
     assert len(datasets.MNIST(tmp_path, download=True)) == 6
     name = "train-images-idx3-ubyte.gz"
     assert asked == [(tmp_path / "MNIST" / "raw" / name, name, "sha256:")]

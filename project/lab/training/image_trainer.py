@@ -32,8 +32,8 @@ Split = tuple[ImageDataset, ImageDataset]
 
 SPLITS: dict[str, Callable[[], Split]] = {
     "digits": lambda: data.Digits().split(0.8),
-    "mnist": lambda: data.MNIST("test").split(0.8),
-    "mnist-all": lambda: (data.MNIST("train"), data.MNIST("test")),
+    "mnist": lambda: data.load_mnist("test").split(0.8),
+    "mnist-all": lambda: (data.load_mnist("train"), data.load_mnist("test")),
 }
 """What can be trained on. The split is the same for every seed, so that runs compare."""
 

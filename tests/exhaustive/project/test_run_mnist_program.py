@@ -69,7 +69,7 @@ def test_the_published_trainer_trains_on_lists_of_images_and_tells_of_every_epoc
     numbers = np.random.default_rng(0)
     images, labels = numbers.uniform(0, 1, (12, 1, 28, 28)).astype(np.float32), np.arange(12) % 10
     files: Callable[[str], ImageDataset] = lambda which: ImageDataset(images, labels, "0123456789")  # noqa: E731
-    monkeypatch.setattr(run_mnist_multiclass.data, "MNIST", files)
+    monkeypatch.setattr(run_mnist_multiclass.data, "load_mnist", files)
     pictures, one_hot = run_mnist_multiclass.make_mnist(2, 5)
     assert np.array_equal(np.array(pictures, np.float32), images[2:5, 0])
     assert [row.index(1) for row in one_hot] == [2, 3, 4]
