@@ -7,7 +7,6 @@ from minitorch.data.files import data_home
 from minitorch.data import idx as idx
 from minitorch.data.dataset import ArrayDataset, ConcatDataset, Dataset, ImageDataset, Subset, TextDataset
 from minitorch.data.loader import DataLoader
-from minitorch.data.transforms import Compose, Normalize, Shift
 from minitorch.data.digits import Digits
 from minitorch.data.mnist import load_mnist
 from minitorch.data.words import GloVe, Vocabulary
@@ -27,7 +26,6 @@ from minitorch.data.samplers import (
     WeightedRandomSampler,
 )
 from minitorch.data.combined import ChainDataset, IterableDataset, TensorDataset, random_split
-from minitorch.data.augment import RandomCrop, RandomHorizontalFlip, Reshape, ToTensor
 from minitorch.data.fashion import load_fashion_mnist
 from minitorch.data.cifar import load_cifar10
 from minitorch.data.collate import default_collate, default_convert
@@ -36,6 +34,8 @@ from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
 # Stage 6: imported on first use, because it imports minitorch.torch
 with _lazy_imports(globals()):
+    from minitorch.data import images as images, image_geometry as image_geometry
+    from minitorch.data.transforms import Compose, Normalize, RandomCrop, RandomHorizontalFlip, Reshape, Shift, ToTensor
     from minitorch.data.image_sets import CIFAR10, MNIST, FashionMNIST, VisionDataset
 
 __all__ = [

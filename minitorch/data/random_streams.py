@@ -49,7 +49,7 @@ def check_seed(generator: Any, seed: int | None, name: str) -> int | None:
 
 
 def random_stream(generator: Any, seed: int | list[int] | None = None) -> np.random.Generator:
-    """NumPy's generator of a seed or of a Generator; the one that `manual_seed` seeds if there is neither."""
+    """NumPy's generator of a seed, or of a Generator of PyTorch or NumPy; the one that `manual_seed` seeds if there is neither."""
     if seed is not None:
         return np.random.default_rng(seed)
-    return default_generator if generator is None else generator.numpy
+    return default_generator if generator is None else getattr(generator, "numpy", generator)

@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: the IDX format byte by byte, every way in which a file can be wrong, and the transforms of images."""
+"""MNIST and Fashion-MNIST: the IDX format byte by byte, and every way in which a file can be wrong."""
 
 import gzip
 import hashlib
@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from minitorch.data import ImageDataset, Normalize, Shift, fashion, load_fashion_mnist, load_mnist, mnist
+from minitorch.data import ImageDataset, fashion, load_fashion_mnist, load_mnist, mnist
 from minitorch.data.idx import read_idx
 from tests.errors import raises
 
@@ -209,56 +209,3 @@ def test_the_real_test_set_is_read(load, module, name):
     assert data.labels[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
     assert np.bincount(data.labels).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert data.images.mean() == pytest.approx(0.1325, abs=1e-4)
-
-
-# Transforms
-
-
-def test_a_batch_is_normalized_by_channel_or_as_a_whole():
-    images = np.array([[[[1.0, 3.0]], [[10.0, 30.0]]]])  # (1, 2, 1, 2)
-    generator = np.random.default_rng(0)
-    assert Normalize(1, 2)(images, generator).tolist() == [[[[0, 1]], [[4.5, 14.5]]]]
-    assert Normalize([1, 10], [2, 20])(images, generator).tolist() == [[[[0, 1]], [[0, 1]]]]
-    assert Normalize(0.5, 0.5)(images.astype(np.float32), generator).dtype == np.float32
-    assert Normalize(0.5, 0.25)(np.array([[[[0, 1]]]]), generator).tolist() == [[[[-2, 2]]]]  # of whole numbers, too
-
-
-@pytest.mark.parametrize("std", [0, -1, [1, 0], float("nan")])
-def test_a_standard_deviation_that_is_not_positive_is_refused(std):
-    with raises(ValueError, f"Normalize expected a standard deviation std > 0, got {std}; do not normalize constant images"):
-        Normalize(0, std)
-
-
-def moved(image, down, right, fill):
-    """The image moved point by point."""
-    out = np.full_like(image, fill)
-    for row, column in np.ndindex(image.shape):
-        if 0 <= row + down < image.shape[0] and 0 <= column + right < image.shape[1]:
-            out[row + down, column + right] = image[row, column]
-    return out
-
-
-def test_every_image_is_shifted_by_its_own_whole_number_of_points():
-    images = np.arange(1, 400 * 2 * 3 * 4 + 1).reshape(400, 2, 3, 4) / 1
-    before = images.copy()
-    shifted = Shift(1, fill=-5)(images, np.random.default_rng(0))
-    assert np.array_equal(images, before)
-    assert shifted.shape == images.shape
-    steps = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
-    seen = []
-    for image, result in zip(images, shifted, strict=True):
-        found = [step for step in steps if np.array_equal(result, [moved(channel, *step, -5) for channel in image])]
-        assert len(found) == 1
-        seen += found
-    assert min(seen.count(step) for step in steps) > 20, "each of nine steps comes about 44 times"
-
-
-def test_a_shift_by_nothing_changes_nothing():
-    images = np.ones((2, 1, 3, 3), np.float32)
-    assert np.array_equal(Shift(0)(images, np.random.default_rng(0)), images)
-
-
-@pytest.mark.parametrize("pixels", [-1, 0.5, "1"])
-def test_a_shift_that_is_no_number_of_points_is_refused(pixels):
-    with raises(ValueError, f"Shift expected an integer number of pixels >= 0, got {pixels!r}; try 1"):
-        Shift(pixels)

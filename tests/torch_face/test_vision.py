@@ -11,7 +11,8 @@ import pytest
 
 import minitorch
 import minitorch.torch as torch
-from minitorch.data import cifar
+from minitorch.data import cifar, images
+from minitorch.data.image_geometry import resized_size
 from minitorch.torch.tensor import as_torch
 from minitorch.torch.utils.data import DataLoader
 from minitorch.torch.vision import datasets, models, transforms
@@ -28,15 +29,18 @@ def as_tensor(picture: np.ndarray) -> torch.Tensor:
 
 
 def as_array(image: Any) -> np.ndarray:
-    """An image of any kind as an array, channels last."""
+    """An image of any kind as an array, channels last; of a batch, whose images must be equal, the first."""
+    if images.is_batch(image):
+        np.testing.assert_array_equal(image[0], image[1])
+        return image[0].transpose(1, 2, 0)
     if isinstance(image, torch.Tensor):
         return image.numpy().transpose(1, 2, 0) if image.dim() == 3 else image.numpy()
     return np.asarray(image)
 
 
 def kinds(picture: np.ndarray) -> list[Any]:
-    """A picture as an array, a Tensor and, where Pillow is installed, an image of it."""
-    found = [picture, as_tensor(picture)]
+    """A picture as an array, a Tensor, a batch and, where Pillow is installed, an image of it."""
+    found = [picture, as_tensor(picture), np.stack([np.atleast_3d(picture).transpose(2, 0, 1)] * 2)]
     try:
         from PIL import Image
     except ModuleNotFoundError:
@@ -92,9 +96,9 @@ def test_digits_and_clothes_are_read(tmp_path: Path, name: str, last: str, compr
 def test_a_loader_makes_batches_of_transformed_images(tmp_path: Path) -> None:
     write_mnist(tmp_path / "MNIST" / "raw", "train", True)
     transform = transforms.Compose([transforms.ToTensor(), transforms.Lambda(lambda image: image * 4 - 2)])
-    images, labels = next(iter(DataLoader(datasets.MNIST(tmp_path, transform=transform), batch_size=4)))
-    assert (images.shape, images.dtype, labels.tolist()) == ((4, 1, 28, 28), torch.float32, LABELS[:4].tolist())
-    np.testing.assert_allclose(images.numpy()[:, 0], IMAGES[:4] / 255 * 4 - 2, rtol=1e-5, atol=1e-6)
+    pictures, labels = next(iter(DataLoader(datasets.MNIST(tmp_path, transform=transform), batch_size=4)))
+    assert (pictures.shape, pictures.dtype, labels.tolist()) == ((4, 1, 28, 28), torch.float32, LABELS[:4].tolist())
+    np.testing.assert_allclose(pictures.numpy()[:, 0], IMAGES[:4] / 255 * 4 - 2, rtol=1e-5, atol=1e-6)
 
 
 def test_files_of_the_data_directory_are_found(tmp_path: Path) -> None:
@@ -151,7 +155,8 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
 
 
 def test_bytes_become_numbers_from_0_to_1() -> None:
-    for image in (picture for each in (PICTURE, GRAY) for picture in kinds(each) if not isinstance(picture, torch.Tensor)):
+    pictures = [picture for each in (PICTURE, GRAY) for picture in kinds(each)]
+    for image in (picture for picture in pictures if not isinstance(picture, torch.Tensor) and not images.is_batch(picture)):
         tensor = transforms.ToTensor()(image)
         assert tensor.dtype == torch.float32
         array = np.atleast_3d(np.asarray(image)).transpose(2, 0, 1)
@@ -163,8 +168,10 @@ def test_bytes_become_numbers_from_0_to_1() -> None:
         F.to_tensor(torch.ones(1, 2, 2))
     with raises(TypeError, "pil_to_tensor expected a Tensor, an array or an image of Pillow, got list"):
         F.to_tensor([[1]])
-    with raises(ValueError, "pil_to_tensor expected an array of shape (H, W) or (H, W, C), got (1, 2, 3, 4)"):
+    with raises(ValueError, "pil_to_tensor expected an array of shape (H, W) or (H, W, C), got (1, 2, 3, 4); convert single images"):
         F.to_tensor(np.zeros((1, 2, 3, 4)))
+    with raises(ValueError, "pil_to_tensor expected an array of shape (H, W), (H, W, C) or (B, C, H, W), got (3,)"):
+        F.to_tensor(np.zeros(3))
 
 
 def test_images_of_pillow_are_made_and_read() -> None:
@@ -242,7 +249,7 @@ def test_every_kind_of_image_is_flipped_padded_and_cropped(picture: np.ndarray) 
         ]
         for number, (found, expected) in enumerate(calls):
             assert type(found).__module__.split(".")[0] == type(image).__module__.split(".")[0]
-            np.testing.assert_array_equal(as_array(found), expected, err_msg=str(number))
+            np.testing.assert_array_equal(as_array(found).reshape(expected.shape), expected, err_msg=str(number))
         height, width = picture.shape[:2]
         assert F.get_dimensions(image) == [3 if picture.ndim == 3 else 1, height, width]
         assert F.get_image_size(image) == [width, height]
@@ -251,8 +258,16 @@ def test_every_kind_of_image_is_flipped_padded_and_cropped(picture: np.ndarray) 
 def test_what_cannot_be_padded_is_refused() -> None:
     with raises(ValueError, "pad expected padding_mode constant, edge, reflect, symmetric, got 'wrap'"):
         transforms.Pad(1, padding_mode="wrap")
-    with raises(ValueError, "padding expected one number, two or four, of at least 0, got (1, 2, 3)"):
-        transforms.Pad((1, 2, 3))
+    for given in ((1, 2, 3), -1):
+        with raises(ValueError, f"padding expected integers of at least 0, 1 or 2 or 4 of them, got {given!r}; try padding=4"):
+            transforms.Pad(given)
+    for given in (0, (1, 2, 3)):
+        with raises(ValueError, f"size expected integers of at least 1, 1 or 2 of them, got {given!r}; try size=4"):
+            transforms.CenterCrop(given)
+    with raises(TypeError, "size expected integers, got 2.0; try size=4"):
+        transforms.RandomCrop(2.0)
+    with raises(TypeError, "padding expected integers, got 'ab'; try padding=4"):
+        transforms.RandomCrop(2, "ab")
     with raises(NotImplementedError, "pad supports the same fill for all channels only, got (1, 2, 3); pass one number"):
         F.pad(PICTURE, 1, (1, 2, 3))
 
@@ -264,14 +279,14 @@ def test_gradients_flow_through_a_crop_of_a_tensor() -> None:
 
 
 def test_the_smaller_side_gets_a_size() -> None:
-    assert F.resized_size(40, 30, 15) == (20, 15)
-    assert F.resized_size(30, 41, [15]) == (15, 20)
-    assert F.resized_size(30, 40, (7, 9)) == (7, 9)
-    assert F.resized_size(30, 60, 20, max_size=30) == (15, 30)
+    assert resized_size(40, 30, 15) == (20, 15)
+    assert resized_size(30, 41, [15]) == (15, 20)
+    assert resized_size(30, 40, (7, 9)) == (7, 9)
+    assert resized_size(30, 60, 20, max_size=30) == (15, 30)
     with raises(ValueError, "resize expected max_size above size, 20, got 20"):
-        F.resized_size(30, 60, 20, 20)
+        resized_size(30, 60, 20, 20)
     with raises(ValueError, "resize expected size as one number with max_size, got (3, 4)"):
-        F.resized_size(30, 60, (3, 4), 20)
+        resized_size(30, 60, (3, 4), 20)
 
 
 def test_a_smaller_image_is_averaged() -> None:
@@ -289,8 +304,9 @@ def test_a_smaller_image_is_averaged() -> None:
 def test_arrays_and_tensors_are_resized_as_by_pillow(mode: str, size: tuple[int, int]) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     resize = transforms.Resize(size, transforms.InterpolationMode(mode))
-    array, tensor, image = map(resize, kinds(PICTURE // 2 + 64))  # Pillow also limits what it computes in between to bytes
+    array, tensor, batch, image = map(resize, kinds(PICTURE // 2 + 64))  # Pillow also limits what it computes in between to bytes
     np.testing.assert_array_equal(as_array(tensor), array)
+    np.testing.assert_array_equal(as_array(batch), array)
     assert array.dtype == np.uint8
     assert array.shape == np.asarray(image).shape == (*size, 3)
     assert np.abs(array.astype(int) - np.asarray(image).astype(int)).max() <= 1

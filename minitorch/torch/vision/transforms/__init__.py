@@ -3,8 +3,8 @@
 # Stage 6 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.vision.transforms import functional as functional
-from minitorch.torch.vision.transforms.functional import InterpolationMode
-from minitorch.torch.vision.transforms.classes import (
+from minitorch.data.image_geometry import InterpolationMode
+from minitorch.data.transforms import (
     CenterCrop,
     Compose,
     ConvertImageDtype,
