@@ -176,6 +176,7 @@ def test_the_transforms_of_both_packages_are_the_same():
         assert getattr(torchvision.transforms.functional, name) is getattr(module, name)
     for name in torchvision.datasets.__all__:
         assert getattr(torchvision.datasets, name) is getattr(data, name)
+    assert torchvision.utils.make_grid is data.images.make_grid
 
 
 # What is refused
