@@ -68,23 +68,23 @@ def on_arrays(op: str, image: Any, fn: Callable[[Any], Any]) -> Any:
     return pillow().fromarray(np.ascontiguousarray(out)) if is_pil(image) else out
 
 
-def get_dimensions(image: Any) -> list[int]:
+def get_dimensions(img: Any) -> list[int]:
     """Channels, height and width of an image of shape (…, C, H, W), (H, W) or (H, W, C), or of those of a batch.
 
     Raises:
         TypeError: If it is not an image.
         ValueError: If it has another number of dimensions.
     """
-    _check_image("get_dimensions", image)
-    shape = image.shape if isinstance(image, Tensor) else np.asarray(image).shape
-    if isinstance(image, Tensor) or is_batch(image):
+    _check_image("get_dimensions", img)
+    shape = img.shape if isinstance(img, Tensor) else np.asarray(img).shape
+    if isinstance(img, Tensor) or is_batch(img):
         return [1 if len(shape) == 2 else shape[-3], *shape[-2:]]
     return [shape[2] if len(shape) == 3 else 1, *shape[:2]]
 
 
-def get_image_size(image: Any) -> list[int]:
+def get_image_size(img: Any) -> list[int]:
     """Width and height of an image; see `get_dimensions`."""
-    return get_dimensions(image)[:0:-1]
+    return get_dimensions(img)[:0:-1]
 
 
 # Conversion
@@ -241,7 +241,7 @@ def normalize(tensor: Any, mean: float | Sequence[float], std: float | Sequence[
 
 
 def make_grid(
-    images: Tensor | Sequence[Tensor],
+    tensor: Tensor | Sequence[Tensor],
     nrow: int = 8,
     padding: int = 2,
     normalize: bool = False,
@@ -252,7 +252,7 @@ def make_grid(
     """Images beside and below one another, as one image.
 
     Args:
-        images: Shape (B, C, H, W), or several images of shape (C, H, W); one channel becomes three.
+        tensor: Shape (B, C, H, W), or several images of shape (C, H, W); one channel becomes three.
         nrow: How many stand in a row.
         padding: Pixels between them and around.
         normalize: Whether to map the smallest number to 0 and the largest to 1.
@@ -266,7 +266,7 @@ def make_grid(
     Raises:
         ValueError: If the images have other numbers of dimensions.
     """
-    given = images.detach().cpu().numpy() if isinstance(images, Tensor) else np.stack([each.detach().cpu().numpy() for each in images])
+    given = tensor.detach().cpu().numpy() if isinstance(tensor, Tensor) else np.stack([each.detach().cpu().numpy() for each in tensor])
     if given.ndim in (2, 3):
         given = given.reshape(1, -1, *given.shape[-2:])
     if given.ndim != 4:

@@ -4,7 +4,11 @@
 
 # Stage 6 - After the course
 from minitorch.models.classic import lenet, mlp
-from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
 from minitorch.models.text import GPT, SentimentCNN
+from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
+
+# Stage 6: imported on first use, because it imports minitorch.torch
+with _lazy_imports(globals()):
+    from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
 
 __all__ = ["GPT", "ResNet", "SentimentCNN", "lenet", "mlp", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]

@@ -30,8 +30,8 @@ PARAMETERS: dict[Callable[..., Any], int] = {
 def resnets() -> Iterator[Row]:
     """Counts and shapes, equality with PyTorch, and a batch that a network memorizes."""
     for make, count in PARAMETERS.items():
-        model = make(backend=FastBackend, dtype=float32)
-        yield equal(f"{make.__name__}, parameters", f"{count:,}", f"{sum(each.value.numel() for each in model.parameters()):,}")
+        model = make(device=FastBackend, dtype=float32)
+        yield equal(f"{make.__name__}, parameters", f"{count:,}", f"{sum(each.numel() for each in model.parameters()):,}")
         if make in (resnet18, resnet50):
             x = tensor(np.random.default_rng(0).standard_normal((2, 3, 64, 64)), FastBackend, dtype=float32)
             with minitorch.no_grad():

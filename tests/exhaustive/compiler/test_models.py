@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from minitorch import float32, models, nn, optim
-from minitorch.models.resnet import BasicBlock
 from project.run_mnist_multiclass import Network
 from project.run_sentiment import CNNSentimentKim
 from tests.compiler.programs import assert_alike, fused_at_once
@@ -38,11 +37,12 @@ class Block(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.block, self.head = BasicBlock(3, 4, 2, on()), nn.Linear(4, 3, **on())
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, 2, 1, bias=False, **on()), nn.BatchNorm2d(4, **on())
+        self.downsample, self.head = nn.Conv2d(3, 4, 1, 2, **on()), nn.Linear(4, 3, **on())
 
     def forward(self, x):
         """From images (B, 3, H, W) to (B, 3)."""
-        return self.head(self.block(x).mean((2, 3), keepdim=False))
+        return self.head((self.norm(self.conv(x)) + self.downsample(x)).relu().mean((2, 3), keepdim=False))
 
 
 def of_log_probabilities(model, x, y):

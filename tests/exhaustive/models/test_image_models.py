@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import minitorch
+import minitorch.torch as torch
 from minitorch import FastBackend, float32, manual_seed, tensor
-from minitorch.models import GPT
+from minitorch.models import GPT, resnet18
 from minitorch.models.resnet import BasicBlock, Bottleneck, ResNet
 from minitorch.nn import cross_entropy
 from tests.models.test_image_models import images
@@ -15,10 +16,10 @@ from tests.models.test_image_models import images
 def test_a_residual_network_halves_its_images_five_times(block, wide):
     model = ResNet(block, [1, 1, 1, 1], num_classes=4, in_channels=2, device=FastBackend, dtype=float32)
     seen = []
-    for layer in (model.maxpool, model.layer1, model.layer4, model.flatten):
+    for layer in (model.maxpool, model.layer1, model.layer4, model.avgpool):
         layer.register_forward_hook(lambda module, args, output: seen.append(output.shape))
     assert model(images(2, 2, 64, 32)).shape == (2, 4)
-    assert seen == [(2, 64, 16, 8), (2, wide // 8, 16, 8), (2, wide, 2, 1), (2, wide)]
+    assert seen == [(2, 64, 16, 8), (2, wide // 8, 16, 8), (2, wide, 2, 1), (2, wide, 1, 1)]
 
 
 def test_a_residual_network_learns_a_batch_by_heart():
@@ -38,20 +39,31 @@ def test_a_residual_network_learns_a_batch_by_heart():
 
 @pytest.mark.parametrize("bottleneck", [False, True], ids=["basic", "bottleneck"])
 def test_with_the_weights_of_pytorchs_layers_a_residual_network_computes_the_same(bottleneck):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
+    real = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     from project.reproductions.torch_resnet import torch_resnet
 
-    torch.manual_seed(0)
+    real.manual_seed(0)
     theirs = torch_resnet(bottleneck, [1, 2, 1, 1], 10)
     ours = ResNet(Bottleneck if bottleneck else BasicBlock, [1, 2, 1, 1], 10, device=FastBackend, dtype=float32)
     ours.load_state_dict(theirs.state_dict())
     x = images(2, 3, 32, 32)
     for mode in (True, False):  # training also moves the running means
-        with torch.no_grad():
-            expected = theirs.train(mode)(torch.from_numpy(x.to_numpy())).numpy()
+        with real.no_grad():
+            expected = theirs.train(mode)(real.from_numpy(x.to_numpy())).numpy()
         np.testing.assert_allclose(ours.train(mode)(x).to_numpy(), expected, rtol=1e-3, atol=1e-4 * abs(expected).max())
     for name, value in theirs.state_dict().items():
         np.testing.assert_allclose(ours.state_dict()[name].to_numpy(), value.numpy(), rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_a_network_is_trained_with_another_last_layer():
+    network = resnet18(dtype=torch.float64, num_classes=3)
+    network.fc = torch.nn.Linear(512, 2, dtype=torch.float64)
+    out = network(torch.zeros(2, 3, 16, 16, dtype=torch.float64))
+    assert out.shape == (2, 2)
+    out.sum().backward()
+    assert network.conv1.weight.grad.shape == (64, 3, 7, 7)
+    assert network.fc.bias.grad.tolist() == [2.0, 2.0]
+    assert network.bn1.num_batches_tracked.item() == 1
 
 
 def test_a_gpt_learns_a_text_that_repeats_and_goes_on_with_it():
