@@ -107,7 +107,7 @@ class GradScaler:
         for value, gradient in gradients:
             if is_half(gradient.dtype):
                 raise TypeError(
-                    f"unscale_ expected gradients of float32 or float64, got {gradient.dtype.name} for a parameter of shape {value.shape}; "
+                    f"unscale_ expected gradients of float32 or float64, got {gradient.dtype.name} for a parameter of shape {tuple(value.shape)}; "
                     "keep the parameters in float32, and use halves of them in forward: weight.half()"
                 )
         overflowed = False

@@ -94,6 +94,7 @@ def test_the_order_of_a_generator_does_not_depend_on_the_thread(workers):
         return [dealt(loader) for _ in range(2)]
 
     assert epochs(**workers) == epochs()
+    assert epochs()[0] != epochs()[1]
     minitorch.manual_seed(5)
     expected = [dealt(DataLoader(NUMBERS, 3, shuffle=True)), minitorch.rand((1,)).item()]
     minitorch.manual_seed(5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -45,35 +44,6 @@ def test_a_checkpoint_runs_its_function_twice_and_takes_other_arguments() -> Non
     assert (x.grad.tolist(), shift.grad.tolist()) == ([13.0, 13.0], [1.0, 1.0])
 
 
-def train(scaler: Any) -> tuple[list[float], list[float]]:
-    """A weight trained for three steps, of which the second has an infinite gradient; and the scales."""
-    w = nn.Parameter(torch.tensor([1.0]))
-    optimizer = torch.optim.SGD([w], lr=0.5)
-    values, scales = [], []
-    for factor in (1.0, math.inf, 0.5):
-        optimizer.zero_grad()
-        scaler.scale((w * factor).sum()).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        values.append(w.item())
-        scales.append(scaler.get_scale())
-    return values, scales
-
-
-def test_a_grad_scaler_skips_steps_that_overflow() -> None:
-    assert train(GradScaler(init_scale=8.0, growth_interval=1)) == ([0.5, 0.5, 0.25], [16.0, 8.0, 16.0])
-    assert train(torch.cuda.amp.GradScaler("cpu", init_scale=8.0)) == ([0.5, 0.5, 0.25], [8.0, 4.0, 4.0])
-
-
-def test_a_skipped_step_leaves_the_gradient() -> None:
-    scaler, w = GradScaler(), nn.Parameter(torch.ones(1))
-    optimizer = torch.optim.SGD([w], lr=1.0)
-    scaler.scale((w * math.inf).sum()).backward()
-    scaler.step(optimizer)
-    assert w.grad.item() == math.inf
-    assert w.item() == 1
-
-
 def test_unscale_divides_the_gradients_of_plain_tensors_too() -> None:
     scaler, w = GradScaler(init_scale=4.0), torch.ones(1, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=1.0)
@@ -83,16 +53,6 @@ def test_unscale_divides_the_gradients_of_plain_tensors_too() -> None:
     assert w.grad.item() == 4
     scaler.unscale_(optimizer)
     assert w.grad.item() == 1
-
-
-def test_a_disabled_grad_scaler_changes_nothing() -> None:
-    scaler = GradScaler(enabled=False)
-    loss = torch.ones(1)
-    assert scaler.scale(loss).tolist() == [1.0]
-    assert (scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()) == (1.0, {}, False)
-    again = GradScaler()
-    again.load_state_dict(GradScaler(init_scale=32.0).state_dict())
-    assert again.get_scale() == 32
 
 
 def test_autocast_can_be_switched_off_only() -> None:
