@@ -106,8 +106,9 @@ class GradScaler:
         gradients = list(self._gradients(optimizer))
         for value, gradient in gradients:
             if is_half(gradient.dtype):
+                shape = tuple(value.shape)
                 raise TypeError(
-                    f"unscale_ expected gradients of float32 or float64, got {gradient.dtype.name} for a parameter of shape {tuple(value.shape)}; "
+                    f"unscale_ expected gradients of float32 or float64, got {gradient.dtype.name} for a parameter of shape {shape}; "
                     "keep the parameters in float32, and use halves of them in forward: weight.half()"
                 )
         overflowed = False

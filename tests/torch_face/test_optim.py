@@ -11,35 +11,9 @@ import pytest
 
 import minitorch.torch as ours
 from minitorch.torch import nn, optim
+from tests.optim.test_further_optimizers_against_torch import OPTIMIZERS
 
 theirs = pytest.importorskip("torch", reason="compares with PyTorch")
-
-OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
-    ("SGD", {"lr": 0.1}),
-    ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.02}),
-    ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True, "maximize": True}),
-    ("Adam", {}),
-    ("Adam", {"lr": 0.05, "betas": (0.8, 0.99), "weight_decay": 0.1}),
-    ("Adam", {"lr": 0.05, "amsgrad": True, "maximize": True}),
-    ("AdamW", {"lr": 0.05}),
-    ("AdamW", {"lr": 0.05, "weight_decay": 0.2, "amsgrad": True}),
-    ("RMSprop", {}),
-    ("RMSprop", {"lr": 0.02, "centered": True, "momentum": 0.5, "weight_decay": 0.1}),
-    ("Adadelta", {}),
-    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1}),
-    ("Adagrad", {}),
-    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.2, "weight_decay": 0.1}),
-    ("Adamax", {}),
-    ("Adamax", {"lr": 0.05, "weight_decay": 0.1}),
-    ("NAdam", {}),
-    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01}),
-    ("RAdam", {}),
-    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "betas": (0.9, 0.9)}),
-    ("Rprop", {}),
-    ("Rprop", {"lr": 0.05, "etas": (0.4, 1.5), "step_sizes": (1e-3, 0.1)}),
-    ("ASGD", {"lr": 0.1}),
-    ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 2, "weight_decay": 0.1}),
-]
 
 X = np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32)
 Y = np.random.default_rng(1).integers(0, 3, 16)
