@@ -236,8 +236,8 @@ def absolute(x: float) -> float:
 
 
 def magnitude(x: float) -> float:
-    """|x|, an integer if x is one."""
-    return x if x >= 0 else -x
+    """|x|, an integer if x is one; 0.0 for -0.0."""
+    return x if x > 0 else 0 - x
 
 
 def div(x: float, y: float) -> float:
@@ -291,5 +291,7 @@ def abs_back(x: float, d: float) -> float:
 
 
 def log_base(a: float, b: float) -> float:
-    """ln a, the factor of a^b in its derivative with respect to b; 0 for a = 0 and b > 0, where the power stays 0."""
-    return math.log(a) if a > 0 else 0.0 if a == 0 and b > 0 else math.nan
+    """ln a, the factor of a^b in its derivative with respect to b; taken as 0 for a = 0 and b >= 0."""
+    if a == 0:
+        return 0.0 if b >= 0 else -math.inf
+    return math.log(a) if a > 0 else math.nan

@@ -75,7 +75,7 @@ def matmul_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Ten
 
 
 def pow_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Gradients of a ** b; the one with respect to b uses ln a, is 0 for 0 ** b with b > 0, and NaN as in `Pow`."""
+    """Gradients of a ** b; the one with respect to b uses ln a, and is 0, infinite or NaN as in `Pow`."""
     a, b, _ = ctx.saved_values
     grad_a = grad_b = None
     if ctx.needs_input_grad[0]:
@@ -84,8 +84,8 @@ def pow_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None, Tensor
     if ctx.needs_input_grad[1]:
         base, exponent = a.detach(), b.detach()
         logarithm = ExactLog.apply(a.where(base > 0, 1.0))
-        undefined = (base < 0) | ((base == 0) & (exponent <= 0))
-        grad_b = grad * (logarithm.detach() * 0 + float("nan")).where(undefined, logarithm) * out
+        logarithm = (base * 0 - float("inf")).where((base == 0) & (exponent < 0), logarithm)
+        grad_b = grad * (base * 0 + float("nan")).where(base < 0, logarithm) * out
     return grad_a, grad_b
 
 

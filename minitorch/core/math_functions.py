@@ -137,7 +137,7 @@ def require_mask(x: Tensor, operator: str) -> Tensor:
 class Pow(Function):
     """a to the power b, element by element.
 
-    Where a < 0, and at 0 to the power 0, the derivative with respect to b does not exist: it is NaN.
+    Where a < 0, the derivative with respect to b does not exist: it is NaN. At 0 to the power 0, it is taken as 0.
     """
 
     @staticmethod
@@ -206,11 +206,11 @@ class Where(Function):
 
 
 class Clip(Function):
-    """a limited to the range from low to high; the gradient flows where low <= a <= high."""
+    """a limited to the range from low to high; the gradient flows where low < a < high, not at a limit."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        ctx.save_for_backward((low <= a) * (a <= high))
+        ctx.save_for_backward((low < a) * (a < high))
         return a.f.zip(operators.minimum)(a.f.zip(operators.maximum)(a, low), high)
 
     @staticmethod

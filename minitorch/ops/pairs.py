@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.tensor_base import Tensor
 from minitorch.ops.pointwise import Sign, apply_ufunc
-from minitorch.tensor_functions import Function
+from minitorch.tensor_functions import EQ, LT, Function
 
 
 def atan2(a: float, b: float) -> float:
@@ -44,6 +47,73 @@ def logaddexp(a: float, b: float) -> float:
 def copysign(a: float, b: float) -> float:
     """|a| with the sign of b, which zeros and NaN have, too."""
     return math.copysign(a, b)
+
+
+def select_or_negative_zero(condition: float, x: float) -> float:
+    """x if the condition is true, else -0.0, which added to any number leaves it, and the sign of a zero, as it is."""
+    return x if condition else -0.0
+
+
+def second_dtype(first: Any, second: Any) -> Any:
+    """The dtype of the second argument."""
+    return second
+
+
+class Choose(Function):
+    """a where the condition is true, else b; the gradient flows to the input that the element came from."""
+
+    @staticmethod
+    def forward(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(condition)
+        select = a.f.zip(select_or_negative_zero if is_float(a.dtype) else operators.select_if, second_dtype)
+        return select(condition, a) + select(condition == 0, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[None, Tensor, Tensor]:
+        (condition,) = ctx.saved_values
+        return None, MaskedSelect.apply(grad_output, condition), MaskedSelect.apply(grad_output, condition == 0)
+
+
+class Maximum(Function):
+    """The larger of two numbers; NaN if one is. Of equal ones, both receive half of the gradient; if one is NaN, both receive all of it."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(operators.maximum)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        return shared_gradients(grad_output, a, b)
+
+
+class Minimum(Function):
+    """The smaller of two numbers; NaN if one is. Gradients flow as in `Maximum`."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(operators.minimum)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_values
+        return shared_gradients(grad_output, b, a)
+
+
+def shared_gradients(grad_output: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two gradients: no first one where a < b, no second one where b < a, half of both where a and b are equal, all where one is NaN."""
+    if not grad_output.requires_grad:  # otherwise the gradients are differentiated in turn
+        a, b = a.detach(), b.detach()
+    shares = Choose.apply(EQ.apply(a, b), grad_output * 0.5, grad_output)
+    a_smaller, b_smaller = LT.apply(a, b), LT.apply(b, a)
+    return MaskedSelect.apply(shares, negate(a_smaller)), MaskedSelect.apply(shares, negate(b_smaller))
+
+
+def negate(mask: Tensor) -> Tensor:
+    """Where a mask is false."""
+    return EQ.apply(mask, mask.zeros(()))
 
 
 class Atan2(Function):

@@ -15,7 +15,7 @@ from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_functions import LT, Function
 
 
-def apply_ufunc(ufunc: np.ufunc, dtype: np.dtype, *inputs: Tensor) -> Tensor:
+def apply_ufunc(ufunc: Callable[..., Any], dtype: np.dtype, *inputs: Tensor) -> Tensor:
     """NumPy's function of the elements of tensors that broadcast, as a constant of a dtype; recorded like a kernel."""
     arrays = [x._tensor.array() for x in inputs]
     values = np.empty(np.broadcast_shapes(*(array.shape for array in arrays)), dtype)
@@ -119,27 +119,27 @@ def erfc(x: float) -> float:
 
 def floor(x: float) -> float:
     """The largest whole number up to x."""
-    return float(math.floor(x)) if abs(x) < 2.0**52 else x
+    return math.copysign(float(math.floor(x)), x) if abs(x) < 2.0**52 else x
 
 
 def ceil(x: float) -> float:
     """The smallest whole number from x on."""
-    return float(math.ceil(x)) if abs(x) < 2.0**52 else x
+    return math.copysign(float(math.ceil(x)), x) if abs(x) < 2.0**52 else x
 
 
 def trunc(x: float) -> float:
     """x without its fraction."""
-    return float(math.trunc(x)) if abs(x) < 2.0**52 else x
+    return math.copysign(float(math.trunc(x)), x) if abs(x) < 2.0**52 else x
 
 
 def round_half_even(x: float) -> float:
     """The nearest whole number, the even one of two."""
-    return float(round(x)) if abs(x) < 2.0**52 else x
+    return math.copysign(float(round(x)), x) if abs(x) < 2.0**52 else x
 
 
 def sign(x: float) -> float:
-    """-1, 0 or 1; NaN for NaN."""
-    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x
+    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
 
 
 class Expm1(Elementwise):
@@ -315,8 +315,11 @@ def floor_quotient(a: float, b: float) -> float:
 
 
 def modulo(a: float, b: float) -> float:
-    """a - floor(a / b) · b: the remainder with the sign of b; NaN for b = 0."""
-    return a % b if b != 0.0 else math.nan
+    """a - floor(a / b) · b: the remainder with the sign of b, a zero with that of a; NaN for b = 0."""
+    if b == 0.0:
+        return math.nan
+    rest = a % b
+    return rest if rest != 0.0 else math.copysign(0.0, a)
 
 
 def whole_quotient(a: int, b: int) -> int:

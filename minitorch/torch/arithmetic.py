@@ -8,32 +8,56 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import bool_, is_float
-from minitorch.core.math_functions import LE, NE, Div, ExactLog, MaskedSelect, Pow
+from minitorch.core.dtypes import bool_, int64, is_float, uint8
+from minitorch.core.math_functions import LE, NE, Div, ExactLog, Pow, Sqrt, clip
 from minitorch.core.number_formats import finfo
-from minitorch.ops.pairs import Atan2, CopySign, Fmod, Hypot, LogAddExp, NextAfter
-from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc, apply_ufunc
+from minitorch.ops.pairs import Atan2, Choose, CopySign, Fmod, Hypot, LogAddExp, Maximum, Minimum, NextAfter
+from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc
 from minitorch.tensor import Tensor
-from minitorch.tensor_functions import EQ, LT, Add, Function, Mul, Neg
-from minitorch.torch.promotion import cast, float_result_type, number_dtype, promote, result_type
+from minitorch.tensor_functions import EQ, LT, Add, Function, Inv, Mul, Neg
+from minitorch.torch.calls import ArgumentError, DivisionError, DtypeError
+from minitorch.torch.promotion import (
+    cast,
+    float_result_type,
+    get_default_dtype,
+    number_dtype,
+    promote,
+    require_floats,
+    require_number,
+    require_one_dtype,
+    result_type,
+)
 
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """input + alpha · other."""
+    """input + alpha · other.
+
+    Raises:
+        ValueError: If alpha has a fraction and the operands do not.
+    """
     a, b = promote(input, other)
-    return Add.apply(a, b if alpha == 1 else b * alpha)
+    return Add.apply(a, b if alpha == 1 else _times(b, alpha))
+
+
+def _times(b: Tensor, alpha: float) -> Tensor:
+    """alpha · b in the dtype of b."""
+    if isinstance(alpha, float) and not is_float(b._tensor.dtype):
+        raise ArgumentError(f"alpha expected an integer for tensors of {b.dtype.name}, got {alpha}; convert them first: x.float()")
+    return cast(b * alpha, b._tensor.dtype)
 
 
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """input - alpha · other.
 
     Raises:
-        TypeError: If an operand is a bool tensor.
+        TypeError: If an operand is a bool or a bool tensor.
+        ValueError: If alpha has a fraction and the operands do not.
     """
+    for x in (input, other):
+        if x._tensor.dtype is bool_ if isinstance(x, Tensor) else isinstance(x, bool):
+            raise DtypeError("sub expected numbers, got bools; use a ^ b, or ~a for not")
     a, b = promote(input, other)
-    if a._tensor.dtype is bool_:
-        raise TypeError("sub expected numbers, got bool tensors; use a ^ b, or ~a for not")
-    return Add.apply(a, Neg.apply(b if alpha == 1 else b * alpha))
+    return Add.apply(a, Neg.apply(b if alpha == 1 else _times(b, alpha)))
 
 
 def mul(input: Any, other: Any) -> Tensor:
@@ -55,7 +79,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode not in (None, "trunc"):
-        raise ValueError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
+        raise ArgumentError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
     quotient = Div.apply(*promote(input, other, float_result_type(input, other)))
     return quotient if rounding_mode is None else cast(Trunc.apply(quotient), result_type(input, other))
 
@@ -83,7 +107,7 @@ def remainder(input: Any, other: Any) -> Tensor:
 def _divisor(b: Tensor) -> Tensor:
     """A divisor; integers without 0."""
     if not is_float(b.dtype) and not b._tensor.array().all():
-        raise ZeroDivisionError("a division of integers expected a divisor other than 0; convert to floating-point numbers for infinity")
+        raise DivisionError("a division of integers expected a divisor other than 0; convert to floating-point numbers for infinity")
     return b
 
 
@@ -93,9 +117,13 @@ def reverse(fn: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
-    """input to the power of exponent."""
-    if isinstance(exponent, (int, float)) and exponent == 2 and isinstance(input, Tensor) and is_float(input.dtype):
-        return Mul.apply(input, input)
+    """input to the power of exponent. The numbers 0.5 and -0.5 stand for the square root and its inverse: NaN for -∞."""
+    if isinstance(exponent, (int, float)) and isinstance(input, Tensor) and is_float(input.dtype):
+        if exponent == 2:
+            return Mul.apply(input, input)
+        if exponent in (0.5, -0.5):
+            root = Sqrt.apply(input)
+            return root if exponent > 0 else Inv.apply(root)
     return Pow.apply(*promote(input, exponent))
 
 
@@ -106,7 +134,7 @@ def neg(input: Tensor) -> Tensor:
         TypeError: If it is a bool tensor.
     """
     if input._tensor.dtype is bool_:
-        raise TypeError("neg expected numbers, got a bool tensor; use ~x for not")
+        raise DtypeError("neg expected numbers, got a bool tensor; use ~x for not")
     return Neg.apply(input)
 
 
@@ -138,25 +166,33 @@ def nextafter(input: Any, other: Any) -> Tensor:
         NotImplementedError: In a backward pass through it.
     """
     a, b = promote(input, other)
-    if not is_float(a.dtype):
-        raise TypeError(f"nextafter expected floating-point numbers, got {a.dtype.name}; convert them first: x.float()")
-    return NextAfter.apply(a, b)
+    return NextAfter.apply(require_floats("nextafter", a), b)
 
 
 def hypot(input: Any, other: Any) -> Tensor:
-    """√(input² + other²) without overflow."""
-    return Hypot.apply(*promote(input, other, float_result_type(input, other)))
+    """√(input² + other²) without overflow.
+
+    Raises:
+        TypeError: If both hold integers or bools.
+    """
+    a, b = promote(input, other)
+    return Hypot.apply(require_floats("hypot", a), b)
 
 
 def logaddexp(input: Any, other: Any) -> Tensor:
-    """ln(e^input + e^other) without overflow."""
-    return LogAddExp.apply(*promote(input, other, float_result_type(input, other)))
+    """ln(e^input + e^other) without overflow.
+
+    Raises:
+        TypeError: If both hold integers or bools.
+    """
+    a, b = promote(input, other)
+    return LogAddExp.apply(require_floats("logaddexp", a), b)
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
-    """input · ln other, and 0 where input is 0, even if other is 0."""
+    """input · ln other, and 0 where input is 0, even if other is 0, where the gradients are 0."""
     a, b = promote(input, other, float_result_type(input, other))
-    zero = logical_and(a == 0, b == b)
+    zero = mul(a == 0, b == b)
     return masked_fill(mul(a, ExactLog.apply(masked_fill(b, zero, 1.0))), zero, 0.0)
 
 
@@ -164,8 +200,12 @@ def xlogy(input: Any, other: Any) -> Tensor:
 
 
 def _compared(comparison: type[Function], input: Any, other: Any) -> Tensor:
-    """The result of a comparison, a constant."""
-    a, b = promote(input, other)
+    """The result of a comparison, a constant. A number beyond the limits of the tensor's dtype is compared in int64."""
+    try:
+        a, b = promote(input, other)
+    except OverflowError:
+        wider = [cast(x, int64) if isinstance(x, Tensor) else x for x in (input, other)]
+        a, b = promote(wider[0], wider[1])
     constant = a.history is None and b.history is None
     return comparison.apply(a, b) if constant else comparison.apply(a.detach(), b.detach())
 
@@ -200,98 +240,9 @@ def ge(input: Any, other: Any) -> Tensor:
     return le(other, input)
 
 
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol · |other|; infinities are close to themselves, NaN with equal_nan."""
-    a, b = (x._tensor.array() for x in promote(input, other))
-    close = np.isclose(a, b, rtol, atol, equal_nan)
-    return input._like(type(input._tensor)(close.reshape(-1), close.shape))
-
-
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are close; see `isclose`."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._tensor.array().all())
-
-
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and the same elements."""
-    return input.shape == other.shape and bool((input._tensor.array() == other._tensor.array()).all())
-
-
-# Bools and bits
-
-
 def as_bool(x: Any) -> Any:
     """Whether each element differs from 0; a number as a bool."""
     return (x if x._tensor.dtype is bool_ else x != 0) if isinstance(x, Tensor) else bool(x)
-
-
-def logical_and(input: Tensor, other: Tensor) -> Tensor:
-    """Whether both differ from 0."""
-    return Mul.apply(*promote(as_bool(input), as_bool(other)))
-
-
-def logical_or(input: Tensor, other: Tensor) -> Tensor:
-    """Whether one differs from 0."""
-    return as_bool(Add.apply(*promote(cast(as_bool(input), np.dtype("int64")), cast(as_bool(other), np.dtype("int64")))))
-
-
-def logical_xor(input: Tensor, other: Tensor) -> Tensor:
-    """Whether exactly one differs from 0."""
-    return NE.apply(*promote(as_bool(input), as_bool(other)))
-
-
-def logical_not(input: Tensor) -> Tensor:
-    """Whether it is 0."""
-    return as_bool(input) == 0
-
-
-def bitwise(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Tensor]:
-    """A function on the bits of integers, or on bools."""
-
-    def apply(input: Any, other: Any) -> Tensor:
-        a, b = promote(input, other)
-        if is_float(a.dtype):
-            raise TypeError(f"{name} expected integers or bools, got {a.dtype.name}; compare first, such as x > 0")
-        return apply_ufunc(ufunc, a.dtype, a, b)
-
-    apply.__name__, apply.__doc__ = name, f"{name.removeprefix('bitwise_')} of the bits of integers, or of bools."
-    return apply
-
-
-bitwise_and = bitwise(np.bitwise_and, "bitwise_and")
-bitwise_or = bitwise(np.bitwise_or, "bitwise_or")
-bitwise_xor = bitwise(np.bitwise_xor, "bitwise_xor")
-
-
-def bitwise_not(input: Tensor) -> Tensor:
-    """The opposite of every bit of integers; not, of bools."""
-    return logical_not(input) if input._tensor.dtype is bool_ else bitwise_xor(input, -1)
-
-
-def bitwise_left_shift(input: Any, other: Any) -> Tensor:
-    """The bits of input moved up by other places: input · 2^other, without the bits that leave the dtype.
-
-    Raises:
-        TypeError: If the operands are not integers.
-    """
-    return _shift(np.left_shift, "bitwise_left_shift", input, other)
-
-
-def bitwise_right_shift(input: Any, other: Any) -> Tensor:
-    """The bits of input moved down by other places: input / 2^other rounded down.
-
-    Raises:
-        TypeError: If the operands are not integers.
-    """
-    return _shift(np.right_shift, "bitwise_right_shift", input, other)
-
-
-def _shift(ufunc: np.ufunc, name: str, input: Any, other: Any) -> Tensor:
-    """The bits of input moved; by fewer than 0 places, or by more than there are, they all leave the dtype."""
-    a, b = promote(input, other)
-    if a.dtype is bool_ or is_float(a.dtype):
-        raise TypeError(f"{name} expected integers, got {a.dtype.name}; convert them first: x.long()")
-    return apply_ufunc(ufunc, a.dtype, a, b)
 
 
 # Choices
@@ -303,28 +254,46 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     Raises:
         TypeError: If the condition is not a bool tensor.
     """
+    if condition._tensor.dtype is uint8:
+        condition = as_bool(condition)
     if condition._tensor.dtype is not bool_:
-        raise TypeError(f"where expected a condition of bools, got {condition.dtype.name}; compare first, such as x > 0")
+        raise DtypeError(f"where expected a condition of bools, got {condition.dtype.name}; compare first, such as x > 0")
     if input is None and other is None:
         found = np.nonzero(condition._tensor.array())
         return tuple(condition._like(type(condition._tensor)(each, each.shape)) for each in found)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input = condition._like(type(condition._tensor)(np.full(1, input, number_dtype(input)), ()))
-    a, b = promote(input, other)
-    return _where(condition, a, b)
-
-
-def _where(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """a where the condition is true, else b, all broadcast."""
-    shape = np.broadcast_shapes(condition.shape, a.shape, b.shape)
-    condition, a, b = (x if x.shape == shape else x.expand(*shape) for x in (condition, a, b))
-    return MaskedSelect.apply(a, condition) + MaskedSelect.apply(b, condition == 0)
+    dtype = result_type(input, other)
+    for x in (input, other):
+        if not isinstance(x, Tensor):
+            require_number("where", x, get_default_dtype() if is_float(dtype) else dtype)
+    return Choose.apply(condition, *promote(input, other, dtype))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """input with value where the mask is true."""
-    filled = cast(value, input.dtype) if isinstance(value, Tensor) else input._ensure_tensor(value)
-    return cast(_where(as_bool(mask), filled, input), input.dtype)
+    """input with value where the mask is true.
+
+    Args:
+        input: The tensor.
+        mask: A tensor of bools.
+        value: A number that the dtype of input can represent, or a tensor without dimensions.
+
+    Raises:
+        TypeError: If the mask does not hold bools.
+        ValueError: If value has dimensions, or is out of range.
+    """
+    if mask._tensor.dtype is not bool_:
+        raise DtypeError(f"masked_fill expected a mask of bools, got {mask.dtype.name}; compare first, such as x > 0")
+    if isinstance(value, Tensor) and value._tensor.shape:
+        raise ArgumentError(f"masked_fill expected a value without dimensions, got shape {tuple(value.shape)}; use torch.where")
+    return Choose.apply(mask, number_like(input, value, "masked_fill"), input)
+
+
+def number_like(input: Tensor, value: Any, name: str) -> Tensor:
+    """A number, which the dtype of input must be able to represent, or a tensor, in the dtype and on the device of input."""
+    if isinstance(value, Tensor):
+        return cast(value, input.dtype)
+    return cast(input._ensure_tensor(require_number(name, value, input.dtype)), input.dtype)
 
 
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
@@ -338,43 +307,47 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 
 
 def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of both; NaN if one is. Of equal elements, both receive half of the gradient."""
-    return _extreme(input, other, True)
+    """The larger of both; NaN if one is. Of equal elements, both receive half of the gradient; if one is NaN, both receive all of it."""
+    return _extreme(Maximum, input, other)
 
 
 def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of both; NaN if one is. Of equal elements, both receive half of the gradient."""
-    return _extreme(input, other, False)
+    """The smaller of both; NaN if one is. Of equal elements, both receive half of the gradient; if one is NaN, both receive all of it."""
+    return _extreme(Minimum, input, other)
 
 
-def _extreme(input: Tensor, other: Tensor, largest: bool) -> Tensor:
-    a, b = promote(input, other)
-    first = logical_or((a > b) if largest else (a < b), a != a)
-    out = _where(first, a, b)
-    if a.history is None and b.history is None:
-        return out
-    tie = a == b
-    return _where(tie, (a + b) * 0.5, out)
+def _extreme(function: type[Function], input: Tensor, other: Tensor) -> Tensor:
+    if not isinstance(other, Tensor):
+        raise TypeError(f"maximum and minimum expected two Tensors, got {type(other).__name__}; for a number, x.clamp(min=...)")
+    return function.apply(*promote(input, other))
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """input limited to the range from min to max, numbers or tensors. The gradient flows where input is within both limits, not at one.
+    """input limited to the range from min to max, numbers or tensors.
+
+    The gradient flows where input lies between numbers, not at one of them. At a tensor, the limit receives half of it.
 
     Raises:
-        ValueError: If both limits are missing.
+        ValueError: If both limits are missing, or a number is out of the range of the dtype.
     """
-    if min is None and max is None:
-        raise ValueError("clamp expected min or max, got neither; name one: x.clamp(min=0)")
-    out = input
-    for limit, largest in ((min, True), (max, False)):
-        if limit is not None:
-            a, b = promote(out, limit)
-            out = _where(logical_or((a > b) if largest else (a < b), a != a), a, b)
-    return out
+    limits = [limit for limit in (min, max) if limit is not None]
+    if not limits:
+        raise ArgumentError("clamp expected min or max, got neither; name one: x.clamp(min=0)")
+    x = cast(input, result_type(input, *limits))
+    low, high = (None if limit is None else number_like(x, limit, "clamp") for limit in (min, max))
+    if any(isinstance(limit, Tensor) for limit in limits):
+        x = x if low is None else Maximum.apply(x, low)
+        return x if high is None else Minimum.apply(x, high)
+    return clip(x, min, max)
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight · (end - input)."""
+    """input + weight · (end - input).
+
+    Raises:
+        TypeError: If the dtypes differ, or are not of floating-point numbers.
+    """
+    require_one_dtype("lerp", require_floats("lerp", input), end)
     return add(input, mul(weight, sub(end, input)))
 
 
@@ -384,5 +357,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """input + value · tensor1 / tensor2."""
+    """input + value · tensor1 / tensor2.
+
+    Raises:
+        TypeError: If tensor1 and tensor2 hold integers.
+    """
+    if not is_float(result_type(tensor1, tensor2)):
+        raise DtypeError(f"addcdiv expected floating-point numbers, got {tensor1.dtype.name}; convert them first: x.float()")
     return add(input, div(tensor1, tensor2), alpha=value)

@@ -3,87 +3,49 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, bool_, cast_array, convert_array, int64, is_float, to_array
-from minitorch.core.recording import call, constant, refuse
+from minitorch.core.dtypes import as_dtype, convert_array, int64, is_float, to_array
+from minitorch.core.recording import refuse
 from minitorch.data.random_streams import random_stream
-from minitorch.tensor import Tensor, make_tensor
-from minitorch.tensor_data import TensorData
+from minitorch.tensor import NUMBER, Tensor
+from minitorch.torch.calls import ArgumentError, DtypeError, size_by_name
+from minitorch.torch.factory import Generator as Generator
+from minitorch.torch.factory import drawn, float_dtype, numbers_of, of_array, shape_of
 from minitorch.torch.places import backend_of
-from minitorch.torch.promotion import get_default_dtype, number_dtype
-from minitorch.torch.shapes import sizes
-
-
-class Generator:
-    """A stream of random numbers; `generator=` of the functions that draw some.
-
-    Args:
-        device: The device, "cpu".
-    """
-
-    def __init__(self, device: Any = "cpu") -> None:
-        self.numpy = np.random.default_rng()
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Begin the stream that belongs to a seed."""
-        self.numpy = np.random.default_rng(seed)
-        return self
-
-
-def drawn(draw: Callable[..., Any], shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool = False) -> Tensor:
-    """A tensor of random numbers; a recorded program draws new ones at every replay.
-
-    Args:
-        draw: Returns numbers of a shape: draw(shape).
-        shape: The shape.
-        dtype: The dtype.
-        device: The device.
-        requires_grad: Whether it is a leaf that keeps its gradient.
-    """
-    kind = as_dtype(dtype)
-    values = np.empty(shape, kind)
-    call(draw_into, values.reshape(-1), draw, shape)
-    return make_tensor(TensorData(values.reshape(-1), shape), backend_of(device), requires_grad)
-
-
-def draw_into(numbers: np.ndarray, draw: Callable[..., Any], shape: tuple[int, ...]) -> None:
-    """Overwrite an array with random numbers."""
-    numbers[...] = cast_array(np.asarray(draw(shape)), numbers.dtype).reshape(-1)
-
-
-def of_array(values: np.ndarray, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """A tensor of these values, not copied if they have the dtype."""
-    kind = values.dtype if dtype is None else as_dtype(dtype)
-    own = values if values.dtype == kind else cast_array(values, kind)
-    own = constant(np.ascontiguousarray(own).reshape(values.shape))
-    return make_tensor(TensorData(own.reshape(-1), own.shape), backend_of(device), requires_grad)
-
-
-def numbers_of(data: Any) -> Any:
-    """Nested lists with tensors of one element as numbers; arrays and numbers as they are."""
-    if isinstance(data, Tensor):
-        refuse("a new tensor of a tensor's numbers, as by torch.tensor(x),")
-        return data._tensor.array()
-    if isinstance(data, (list, tuple)):
-        return [numbers_of(each) for each in data]
-    return data
+from minitorch.torch.promotion import (
+    cast,
+    get_default_dtype,
+    kind_of,
+    number_dtype,
+    promote_types,
+    require_floats,
+    require_number,
+)
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A copy of numbers in nested lists, arrays or tensors. Without a dtype: int64, bool or the default dtype; that of an array.
+    """A copy of numbers in nested lists, arrays or tensors.
+
+    Without a dtype, it has the one to which those of the numbers promote: int64, bool and the default dtype for Python's numbers, their
+    own for arrays, tensors and numbers of NumPy.
 
     Raises:
         ValueError: If the lists are ragged, or an integer dtype cannot represent a number.
         TypeError: If there is anything but numbers.
+        RuntimeError: If there is neither a number nor a list, or an integer tensor should require gradients.
     """
-    values = to_array(numbers_of(data), "tensor")
-    if dtype is None and not isinstance(data, (np.ndarray, np.generic, Tensor)):
-        dtype = bool_ if values.dtype.kind == "b" else int64 if values.dtype.kind in "iu" and values.size else get_default_dtype()
-    kind = values.dtype if dtype is None else as_dtype(dtype)
+    if not isinstance(data, (Tensor, np.ndarray, np.generic, Sequence, *NUMBER)):
+        raise DtypeError(f"tensor expected numbers, got {data!r}; pass nested lists of numbers, or an array")
+    dtypes: set[np.dtype] = set()
+    values = to_array(numbers_of(data, dtypes), "tensor")
+    if dtype is None:
+        highest = max(map(kind_of, dtypes), default=2)
+        dtype = promote_types(*(each for each in dtypes if kind_of(each) == highest)) if dtypes else get_default_dtype()
+    kind = as_dtype(dtype)
     if kind.kind in "iu" and is_float(values.dtype):
         values = np.trunc(values)
     copied = convert_array(values, kind, "tensor") if kind.kind != "b" else values != 0
@@ -113,21 +75,30 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """A tensor of one number."""
+    """A tensor of one number.
+
+    Raises:
+        TypeError: If it is not a number.
+        ValueError: If the dtype cannot represent it.
+    """
     kind = number_dtype(value) if dtype is None else as_dtype(dtype)
+    require_number("full", value, kind)
     return of_array(np.full(shape, value, kind), kind, device, requires_grad)
 
 
+@size_by_name
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, in the default dtype."""
-    return filled(sizes(size), 0, dtype or get_default_dtype(), device, requires_grad)
+    return filled(shape_of(*size), 0, dtype or get_default_dtype(), device, requires_grad)
 
 
+@size_by_name
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, in the default dtype."""
-    return filled(sizes(size), 1, dtype or get_default_dtype(), device, requires_grad)
+    return filled(shape_of(*size), 1, dtype or get_default_dtype(), device, requires_grad)
 
 
+@size_by_name
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory to be written; it holds zeros."""
     return zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -135,8 +106,11 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 def full(size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One number, in its dtype: int64, bool or the default dtype."""
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return filled(sizes((size,)), value, dtype, device, requires_grad)
+    if isinstance(fill_value, Tensor):
+        if fill_value.shape:
+            raise ArgumentError(f"full expected a number or a tensor without dimensions, got shape {tuple(fill_value.shape)}")
+        fill_value = fill_value.item()
+    return filled(shape_of(size), fill_value, dtype, device, requires_grad)
 
 
 def like(input: Tensor, dtype: Any, device: Any) -> dict[str, Any]:
@@ -164,16 +138,19 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return zeros_like(input, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@size_by_name
 def new_zeros(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape of their own, in the dtype and on the device of another tensor."""
     return zeros(*size, **like(input, dtype, device), requires_grad=requires_grad)
 
 
+@size_by_name
 def new_ones(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape of their own, in the dtype and on the device of another tensor."""
     return ones(*size, **like(input, dtype, device), requires_grad=requires_grad)
 
 
+@size_by_name
 def new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory to be written, of a shape of its own, in the dtype and on the device of another tensor; it holds zeros."""
     return new_zeros(input, *size, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -195,11 +172,18 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
     """start, start + step, … up to end, exclusive; int64 if all are integers.
 
     Raises:
-        ValueError: If step is 0.
+        TypeError: If a limit is not a number.
+        ValueError: If step is 0 or leads away from end.
     """
     low, high = (0, start) if end is None else (start, end)
-    if step == 0:
-        raise ValueError("arange expected a step other than 0")
+    if not all(isinstance(each, (Tensor, *NUMBER)) for each in (low, high, step)):
+        raise TypeError(f"arange expected numbers, got {low!r}, {high!r} and {step!r}")
+    if step == 0 or (high - low) * step < 0:
+        raise ArgumentError(
+            f"arange expected a step from {low} towards {high}, got {step}; pass a step of the other sign"
+            if step
+            else "arange expected a step other than 0"
+        )
     values = np.arange(low, high, step)
     return of_array(values, dtype or (int64 if values.dtype.kind in "iu" else get_default_dtype()), device, requires_grad)
 
@@ -223,29 +207,41 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the elements on and below a diagonal of a matrix: a row of row numbers and one of column numbers."""
+    row, col = shape_of(row, col)
     return of_array(np.stack(np.tril_indices(row, offset, col)), dtype or int64, device, False)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the elements on and above a diagonal of a matrix: a row of row numbers and one of column numbers."""
+    row, col = shape_of(row, col)
     return of_array(np.stack(np.triu_indices(row, offset, col)), dtype or int64, device, False)
 
 
 # Random numbers; the streams differ from PyTorch's
 
 
+@size_by_name
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform random numbers from 0 to 1, exclusive."""
-    kind = as_dtype(dtype or get_default_dtype())
+    """Uniform random numbers from 0 to 1, exclusive.
+
+    Raises:
+        TypeError: If dtype is not one of floating-point numbers.
+    """
+    kind = float_dtype("rand", dtype)
     draw = functools.partial(random_stream(generator).random, dtype=kind if kind.itemsize > 2 else np.float32)
-    return drawn(draw, sizes(size), kind, device, requires_grad)
+    return drawn(draw, shape_of(*size), kind, device, requires_grad)
 
 
+@size_by_name
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal random numbers."""
-    kind = as_dtype(dtype or get_default_dtype())
+    """Standard normal random numbers.
+
+    Raises:
+        TypeError: If dtype is not one of floating-point numbers.
+    """
+    kind = float_dtype("randn", dtype)
     draw = functools.partial(random_stream(generator).standard_normal, dtype=kind if kind.itemsize > 2 else np.float32)
-    return drawn(draw, sizes(size), kind, device, requires_grad)
+    return drawn(draw, shape_of(*size), kind, device, requires_grad)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -258,42 +254,87 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return randn(input.shape, **like(input, dtype, device), requires_grad=requires_grad)
 
 
-def randint(low: int, high: Any, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
-    """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0."""
+def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+    """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0.
+
+    Raises:
+        TypeError: If a limit is not an integer, or the size is not a sequence.
+        ValueError: If there is no integer between the limits, or the dtype cannot represent one.
+    """
     if size is None:
         low, high, size = 0, low, high
-    return drawn(functools.partial(random_stream(generator).integers, low, high), sizes((size,)), dtype or int64, device)
+    elif high is None:
+        low, high = 0, low
+    if not (isinstance(low, (int, np.integer)) and isinstance(high, (int, np.integer)) and isinstance(size, Sequence)):
+        raise TypeError(
+            f"randint expected integers and a sequence of sizes, got {low!r}, {high!r} and {size!r}; such as randint(0, 10, (3,))"
+        )
+    if low >= high:
+        raise ArgumentError(f"randint expected low < high, got {low} and {high}; high itself is not drawn")
+    kind = as_dtype(dtype or int64)
+    require_number("randint", low, kind)
+    require_number("randint", high - 1, kind)
+    return drawn(functools.partial(random_stream(generator).integers, low, high), shape_of(size), kind, device)
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers 0 … n - 1 in random order."""
+    (n,) = shape_of(n)
     return drawn(lambda _: random_stream(generator).permutation(n), (n,), dtype or int64, device)
 
 
 def normal(mean: Any, std: Any, size: Any = None, *, generator: Any = None) -> Tensor:
-    """Normal random numbers with these means and standard deviations, tensors or numbers."""
-    shape = sizes((size,)) if size is not None else np.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
-    return randn(shape, generator=generator) * std + mean
+    """Normal random numbers with these means and standard deviations, tensors or numbers, in their dtype.
+
+    Raises:
+        TypeError: If there is neither a tensor nor a size, or a tensor holds integers or bools.
+        ValueError: If a standard deviation is negative.
+    """
+    tensors = [require_floats("normal", x).detach() for x in (mean, std) if isinstance(x, Tensor)]
+    if size is None and not tensors:
+        raise TypeError("normal expected a tensor as mean or std, or a size; such as normal(0.0, 1.0, (3,))")
+    if (std._tensor.array().min(initial=0) if isinstance(std, Tensor) else std) < 0:
+        raise ArgumentError(f"normal expected standard deviations from 0 on, got {std}")
+    shape = shape_of(size) if size is not None else np.broadcast_shapes(*(x.shape for x in tensors))
+    out = randn(shape, generator=generator, dtype=tensors[0].dtype if tensors else None) * std + mean
+    return cast(out, tensors[0].dtype) if tensors else out
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
-    """1 with the probability that input holds, else 0, in its dtype."""
-    kind = input.dtype if is_float(input.dtype) else None
-    return (rand(input.shape, generator=generator, dtype=kind, device=input.backend) < input.detach()).to(input.dtype)
+    """1 with the probability that input holds, else 0, in its dtype.
+
+    Raises:
+        TypeError: If it holds integers or bools.
+        ValueError: If a number is not from 0 to 1.
+    """
+    chances = require_floats("bernoulli", input)._tensor.array()
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ArgumentError("bernoulli expected probabilities from 0 to 1, got others; limit them: x.clamp(0, 1), or x.sigmoid()")
+    return cast(rand(input.shape, generator=generator, dtype=input.dtype, device=input.backend) < input.detach(), input.dtype)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input.
 
     Raises:
-        ValueError: If the weights are negative or all 0, or too few to draw without replacement.
+        TypeError: If the weights are integers or bools.
+        ValueError: If the weights are negative or all 0, or too few to draw without replacement, or nothing is to be drawn.
     """
     refuse("multinomial")
+    require_floats("multinomial", input)
+    if num_samples < 1 or input.dims not in (1, 2):
+        raise ArgumentError(
+            f"multinomial expected one sample or more of weights in one or two dimensions, got {num_samples} of shape {tuple(input.shape)}"
+        )
     rows = np.atleast_2d(input._tensor.array().astype(np.float64))
     if rows.ndim > 2 or (rows < 0).any() or not np.isfinite(rows).all() or (rows.sum(1) <= 0).any():
-        raise ValueError(f"multinomial expected finite weights from 0 on, some above 0, in one or two dimensions, got shape {input.shape}")
+        raise ArgumentError(
+            f"multinomial expected finite weights from 0 on, some above 0, in one or two dimensions, got shape {input.shape}"
+        )
     if not replacement and ((rows > 0).sum(1) < num_samples).any():
-        raise ValueError(f"multinomial expected at least {num_samples} weights above 0 to draw without replacement; pass replacement=True")
+        raise ArgumentError(
+            f"multinomial expected at least {num_samples} weights above 0 to draw without replacement; pass replacement=True"
+        )
     source = random_stream(generator)
     drawn = np.stack([source.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows])
     return of_array(drawn if input.dims == 2 else drawn[0], int64, input.backend, False)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from minitorch.torch import arithmetic, creation, factorizations, indexing, pointwise, products, rearranging, reductions, shapes, statistics
+from minitorch.torch import (
+    arithmetic,
+    creation,
+    factorizations,
+    indexing,
+    logic,
+    pointwise,
+    products,
+    rearranging,
+    reductions,
+    shapes,
+    statistics,
+)
+from minitorch.torch.calls import callable_as_in_torch
 
 BOTH = {  # functions that are methods of Tensor as well
     arithmetic: """
-        add sub mul div floor_divide remainder pow neg fmod atan2 copysign nextafter hypot logaddexp xlogy eq ne lt le gt ge isclose
-        allclose equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift
-        bitwise_right_shift masked_fill nan_to_num maximum minimum clamp lerp addcmul addcdiv""",
+        add sub mul div floor_divide remainder pow neg fmod atan2 copysign nextafter hypot logaddexp xlogy eq ne lt le gt ge masked_fill
+        nan_to_num maximum minimum clamp lerp addcmul addcdiv""",
+    logic: """
+        isclose allclose equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
+        bitwise_left_shift bitwise_right_shift""",
     pointwise: """
         exp log sqrt sin cos tanh sigmoid reciprocal tan asin acos atan sinh cosh erf expm1 log1p asinh acosh atanh erfc floor ceil trunc
         log2 log10 rsqrt square abs sign round frac relu isnan isinf isfinite signbit softmax log_softmax logit deg2rad rad2deg""",
@@ -58,7 +74,7 @@ SYNONYMS = """
     arctanh=atanh swapaxes=transpose swapdims=transpose moveaxis=movedim concat=cat concatenate=cat row_stack=vstack asarray=as_tensor
     vdot=dot ger=outer trapz=trapezoid broadcast_to=expand"""
 OPERATORS = """
-    sub=sub truediv=div floordiv=floor_divide mod=remainder pow=pow neg=neg matmul=matmul lt=lt le=le gt=gt ge=ge and=bitwise_and
+    abs=abs sub=sub truediv=div floordiv=floor_divide mod=remainder pow=pow neg=neg matmul=matmul lt=lt le=le gt=gt ge=ge and=bitwise_and
     rand=bitwise_and or=bitwise_or ror=bitwise_or xor=bitwise_xor rxor=bitwise_xor invert=bitwise_not lshift=bitwise_left_shift
     rshift=bitwise_right_shift iadd=add_ isub=sub_ imul=mul_ ipow=pow_ itruediv=div_ ilshift=bitwise_left_shift_
     irshift=bitwise_right_shift_"""
@@ -69,8 +85,11 @@ IN_PLACE = """
 """Methods that, with an underscore, overwrite their Tensor with the result."""
 
 
+adapted = functools.cache(callable_as_in_torch)
+
+
 def functions(*tables: dict[ModuleType, str]) -> dict[str, Callable[..., Any]]:
     """The functions of tables under their names and synonyms."""
-    found = {name: getattr(family, name) for table in tables for family, names in table.items() for name in names.split()}
+    found = {name: adapted(getattr(family, name)) for table in tables for family, names in table.items() for name in names.split()}
     synonyms = [pair.split("=") for pair in SYNONYMS.split()]
     return found | {name: found[known] for name, known in synonyms if known in found}

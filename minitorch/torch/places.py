@@ -10,6 +10,7 @@ from minitorch.core.backend import resolve_backend
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from minitorch.fast_ops import FastBackend
 from minitorch.tensor_ops import TensorBackend
+from minitorch.torch.calls import ArgumentError
 
 dtype = np.dtype
 """The class of the dtypes."""
@@ -35,15 +36,18 @@ class device:
         index: The number.
 
     Raises:
+        TypeError: If it is neither a name nor a device.
         ValueError: If there is no such device.
     """
 
     def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
+        if not isinstance(type, str):
+            raise TypeError(f'device expected a name, "cpu" or "cuda", got {type!r}')
         kind, colon, number = str(type).partition(":")
         if kind not in ("cpu", "cuda") or (colon and not number.isdigit()):
-            raise ValueError(f'device expected "cpu" or "cuda", got {type!r}')
+            raise ArgumentError(f'device expected "cpu" or "cuda", got {type!r}; or with a number: "cuda:0"')
         self.type, self.index = kind, int(number) if colon else index
 
     def __str__(self) -> str:
@@ -99,14 +103,13 @@ def target(value: Any) -> Any:
     """What `to` was given, as the engine takes it: a dtype or a backend.
 
     Raises:
+        ValueError: If it is a word that names no device.
         TypeError: If it is neither.
     """
-    if isinstance(value, device):
-        return backend_of(value)
-    if (backend := resolve_backend(value)) is not None:
-        return backend
-    if isinstance(value, np.dtype) or value in FLOATS:
+    if isinstance(value, np.dtype) or (isinstance(value, str) and value in FLOATS):
         return as_dtype(value)
+    if isinstance(value, (device, TensorBackend, str)):
+        return backend_of(value)
     raise TypeError(f"to expected a dtype, a device or a tensor, got {value!r}; such as torch.float32 or 'cpu'")
 
 

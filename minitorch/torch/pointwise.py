@@ -10,18 +10,31 @@ from types import ModuleType
 
 import numpy as np
 
-from minitorch.core.dtypes import bool_, float32, is_float
+from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float
 from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
 from minitorch.ops import pointwise as ops
 from minitorch.ops.activations import relu as engine_relu
+from minitorch.ops.pairs import Choose
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Exp, Function, Inv, Sigmoid
-from minitorch.torch.promotion import cast, get_default_dtype
+from minitorch.torch.calls import DtypeError
+from minitorch.torch.promotion import cast, get_default_dtype, require_floats
 
 
 def as_float(x: Tensor) -> Tensor:
     """A tensor of floating-point numbers; integers and bools in the default dtype."""
     return x if is_float(x._tensor.dtype) else x.to(get_default_dtype())
+
+
+def require_numbers(name: str, x: Tensor) -> Tensor:
+    """A tensor itself.
+
+    Raises:
+        DtypeError: If it holds bools.
+    """
+    if x._tensor.dtype is bool_:
+        raise DtypeError(f"{name} expected numbers, got a bool tensor; convert it first: x.long()")
+    return x
 
 
 def of_floats(function: type[Function], name: str) -> Callable[[Tensor], Tensor]:
@@ -36,10 +49,10 @@ def of_floats(function: type[Function], name: str) -> Callable[[Tensor], Tensor]
 
 
 def of_numbers(function: type[Function], name: str) -> Callable[[Tensor], Tensor]:
-    """A function that returns integers unchanged, such as floor."""
+    """A function that returns integers unchanged, such as floor, and refuses bools."""
 
     def apply(input: Tensor) -> Tensor:
-        return function.apply(input) if is_float(input._tensor.dtype) else input.clone()
+        return function.apply(input) if is_float(input._tensor.dtype) else require_numbers(name, input).clone()
 
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = function.__doc__
@@ -72,35 +85,54 @@ def rsqrt(input: Tensor) -> Tensor:
 
 
 def square(input: Tensor) -> Tensor:
-    """input²."""
-    return input * input
+    """input²; of bools as int64."""
+    x = input if input._tensor.dtype is not bool_ else input.to(int64)
+    return x * x
 
 
 def abs(input: Tensor) -> Tensor:
-    """|input|; its derivative at 0 is 0."""
-    return Abs.apply(input)
+    """|input|; its derivative at 0 is 0.
+
+    Raises:
+        TypeError: If it holds bools.
+    """
+    return Abs.apply(require_numbers("abs", input))
 
 
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1, in the dtype of input."""
+    """-1, 0 or 1, in the dtype of input; 0 for NaN."""
     return cast(ops.Sign.apply(as_float(input)), input.dtype)
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Rounded to a number of decimals, a half to the even neighbor."""
+    """Rounded to a number of decimals, a half to the even neighbor.
+
+    Raises:
+        TypeError: If it holds bools, or decimals is not an integer.
+    """
+    if not isinstance(decimals, int):
+        raise TypeError(f"round expected an integer as decimals, got {decimals!r}")
     if not is_float(input.dtype):
-        return input.clone()
+        return require_numbers("round", input).clone()
     return ops.Round.apply(input * 10.0**decimals) / 10.0**decimals if decimals else ops.Round.apply(input)
 
 
 def frac(input: Tensor) -> Tensor:
-    """The fraction, with the sign of input."""
-    return input - trunc(input)
+    """The fraction, with the sign of input.
+
+    Raises:
+        TypeError: If it holds integers or bools.
+    """
+    return require_floats("frac", input) - trunc(input)
 
 
 def relu(input: Tensor) -> Tensor:
-    """max(input, 0)."""
-    return engine_relu(input) if is_float(input._tensor.dtype) else cast(input * (input > 0), input.dtype)
+    """max(input, 0); NaN stays NaN. Its derivative at 0 is 0.
+
+    Raises:
+        TypeError: If it holds bools.
+    """
+    return engine_relu(input) if is_float(input._tensor.dtype) else cast(input * (require_numbers("relu", input) > 0), input.dtype)
 
 
 def isnan(input: Tensor) -> Tensor:
@@ -130,22 +162,31 @@ def functional() -> ModuleType:
 
 
 def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
-    """Positive numbers with sum 1 along dim, proportional to e^input."""
-    x = as_float(input) if dtype is None else cast(input, dtype)
+    """Positive numbers with sum 1 along dim, proportional to e^input, computed in dtype.
+
+    Raises:
+        TypeError: If they are not floating-point numbers.
+    """
+    x = require_floats("softmax", input if dtype is None else cast(input, as_dtype(dtype)))
     return functional().softmax(x, dim) if x.dims else functional().softmax(x.view(1), 0).squeeze(0)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
-    """The logarithm of `softmax`, without overflow."""
-    x = as_float(input) if dtype is None else cast(input, dtype)
+    """The logarithm of `softmax`, without overflow.
+
+    Raises:
+        TypeError: If they are not floating-point numbers.
+    """
+    x = require_floats("log_softmax", input if dtype is None else cast(input, as_dtype(dtype)))
     return functional().logsoftmax(x, dim) if x.dims else functional().logsoftmax(x.view(1), 0).squeeze(0)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """ln(x / (1 - x)); with eps of x limited to the range from eps to 1 - eps."""
+    """ln(x / (1 - x)); with eps of x limited to the range from eps to 1 - eps, where the gradient flows up to the limits."""
     x = as_float(input)
     if eps is not None:
-        x = x.clip(eps, 1 - eps)
+        value = x.detach()
+        x = Choose.apply((value >= eps) & (value <= 1 - eps), x, value.clip(eps, 1 - eps))
     return log(x) - log1p(-x)
 
 

@@ -11,16 +11,18 @@ from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import MatMul
 from minitorch.torch import arithmetic, reductions, shapes
-from minitorch.torch.promotion import promote
+from minitorch.torch.promotion import promote, require_one_dtype
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product: of vectors their dot product, of a matrix and a vector a vector; further dimensions broadcast.
 
     Raises:
+        TypeError: If the dtypes differ.
         ValueError: If the inner sizes differ, or a tensor has no dimensions.
     """
-    a, b = promote(input, other)
+    require_one_dtype("matmul", input, other)
+    a, b = input, other
     left, right = a._tensor.shape, b._tensor.shape
     if not left or not right or left[-1] != right[-2 if len(right) > 1 else -1]:
         raise ValueError(f"matmul expected inner sizes that are equal, got shapes {left} and {right}; transpose one of them")

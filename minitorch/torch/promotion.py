@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float, promote_types
+from minitorch.core.number_formats import finfo, iinfo
 from minitorch.tensor import NUMBER, Tensor
+from minitorch.torch.calls import DtypeError, RangeError
 
 _default = float32
 
@@ -68,6 +71,48 @@ def float_result_type(*operands: Any) -> np.dtype:
     """`result_type`, with the default dtype in place of bool and integers: for functions such as exp and for division."""
     found = result_type(*operands)
     return found if is_float(found) else _default
+
+
+def require_floats(name: str, x: Tensor) -> Tensor:
+    """A tensor itself.
+
+    Raises:
+        DtypeError: If it does not hold floating-point numbers.
+    """
+    if not is_float(x._tensor.dtype):
+        raise DtypeError(f"{name} expected floating-point numbers, got {x.dtype.name}; convert them first: x.float()")
+    return x
+
+
+def require_one_dtype(name: str, *tensors: Tensor) -> None:
+    """Do nothing if tensors have the same dtype.
+
+    Raises:
+        TypeError: If one is not a tensor.
+        DtypeError: If two have different dtypes.
+    """
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} expected Tensors, got {type(x).__name__}; convert it with torch.tensor(...)")
+        if x._tensor.dtype is not tensors[0]._tensor.dtype:
+            names = f"{tensors[0].dtype.name} and {x.dtype.name}"
+            raise DtypeError(f"{name} expected tensors of one dtype, got {names}; convert one of them: x.to(y.dtype)")
+
+
+def require_number(name: str, number: Any, dtype: np.dtype) -> Any:
+    """A number that a dtype can represent; infinity and NaN are numbers of every floating-point dtype.
+
+    Raises:
+        TypeError: If it is not a number.
+        RangeError: If it is beyond the limits of the dtype.
+    """
+    if not isinstance(number, NUMBER):
+        raise TypeError(f"{name} expected a number, got {type(number).__name__}; pass a number such as 0.0")
+    if math.isfinite(number) and dtype is not bool_:
+        limits = finfo(dtype) if is_float(dtype) else iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            raise RangeError(f"{name} expected a number from {limits.min} to {limits.max} for {dtype.name}, got {number}")
+    return number
 
 
 def cast(x: Tensor, dtype: np.dtype) -> Tensor:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitorch.core.creation import cat
-from minitorch.core.dtypes import as_dtype, bool_, is_float
+from minitorch.core.dtypes import as_dtype, bool_, float32, float64, int64, is_float, uint8
+from minitorch.core.math_functions import NE
+from minitorch.ops.reductions import Extremum
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise
-from minitorch.torch.promotion import cast
+from minitorch.torch.calls import ArgumentError, DtypeError, EmptyError
+from minitorch.torch.promotion import cast, require_floats
 
 Dims = int | Sequence[int] | None
 
@@ -36,8 +40,13 @@ def reduced(x: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum; of integers and bools as int64."""
-    return reduced(input if dtype is None else cast(input, as_dtype(dtype)), "sum", dim, keepdim)
+    """Sum, in dtype; without one, of integers and bools as int64."""
+    return computed_in(dtype, input, lambda x: reduced(x, "sum", dim, keepdim))
+
+
+def computed_in(dtype: Any, x: Tensor, reduction: Callable[[Tensor], Tensor]) -> Tensor:
+    """A reduction of a tensor that is converted to a dtype first, in this dtype."""
+    return reduction(x) if dtype is None else cast(reduction(cast(x, as_dtype(dtype))), as_dtype(dtype))
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -46,29 +55,31 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     Raises:
         TypeError: If they are integers or bools.
     """
-    x = input if dtype is None else cast(input, as_dtype(dtype))
-    if not is_float(x.dtype):
-        raise TypeError(f"mean expected floating-point numbers, got {x.dtype.name}; convert them first: x.float()")
-    return reduced(x, "mean", dim, keepdim)
+    return reduced(require_floats("mean", input if dtype is None else cast(input, as_dtype(dtype))), "mean", dim, keepdim)
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Product; of integers and bools as int64."""
-    return reduced(input if dtype is None else cast(input, as_dtype(dtype)), "prod", dim, keepdim)
+    """Product, in dtype; without one, of integers and bools as int64."""
+    return computed_in(dtype, input, lambda x: reduced(x, "prod", dim, keepdim))
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements differ from 0, as bool."""
-    return cast(reduced(arithmetic.as_bool(input), "all", dim, keepdim), bool_)
+    """Whether all elements differ from 0, as bool; of uint8 as uint8."""
+    return cast(reduced(arithmetic.as_bool(input), "all", dim, keepdim), uint8 if input.dtype is uint8 else bool_)
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether some element differs from 0, as bool."""
-    return cast(reduced(arithmetic.as_bool(input), "any", dim, keepdim), bool_)
+    """Whether some element differs from 0, as bool; of uint8 as uint8."""
+    return cast(reduced(arithmetic.as_bool(input), "any", dim, keepdim), uint8 if input.dtype is uint8 else bool_)
 
 
 def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
-    """Variance: the sum of squared deviations from the mean, divided by n - correction; 1 by default, 0 without unbiased."""
+    """Variance: the sum of squared deviations from the mean, divided by n - correction; 1 by default, 0 without unbiased.
+
+    Raises:
+        TypeError: If they are integers or bools.
+    """
+    require_floats("var and std", input)
     by = float(unbiased) if correction is None else correction
     if dim is None or (isinstance(dim, Sequence) and not dim):
         out = Tensor.var(input if input.dims else input.view(1), None, False, by)
@@ -77,8 +88,8 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = 
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
-    """Standard deviation, the square root of `var`."""
-    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+    """Standard deviation, the square root of `var`. Where all elements are equal, the gradient is 0."""
+    return _root(var(input, dim, unbiased, keepdim, correction=correction), 2)
 
 
 def var_mean(
@@ -89,22 +100,50 @@ def var_mean(
 
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The largest element."""
-    return reduced(input, "max", dim, keepdim)
+    """The largest element. Equal ones share its gradient."""
+    return _extremum(input, dim, keepdim, True)
 
 
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The smallest element."""
-    return reduced(input, "min", dim, keepdim)
+    """The smallest element. Equal ones share its gradient."""
+    return _extremum(input, dim, keepdim, False)
+
+
+def _extremum(input: Tensor, dim: Dims, keepdim: bool, largest: bool) -> Tensor:
+    x = require_elements(input if input.dims else input.view(1), dim)
+    every = dim is None or not input.dims or (isinstance(dim, Sequence) and not dim)
+    dims = tuple(range(x.dims)) if dim is None or every else x._normalize_dims(dim)
+    out = Extremum.apply(x, dims, largest)
+    return out.view() if not input.dims else out if keepdim else out.squeeze(dims)
+
+
+def require_elements(x: Tensor, dim: Dims) -> Tensor:
+    """A tensor itself.
+
+    Raises:
+        EmptyError: If there are no elements along dim, or at all if it is None.
+    """
+    if not x.numel():
+        dims = range(x.dims) if dim is None or dim == () else x._normalize_dims(dim)
+        if builtins.any(not x.shape[each] for each in dims):
+            where = "a dimension" if dim is None else f"dimension {dim}"
+            raise EmptyError(f"max and min expected at least one element along {where}, got shape {tuple(x.shape)}")
+    return x
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The largest element; with dim the values and their indices along it; with a second tensor the larger of both."""
+    """The largest element; with dim the values and their indices along it; with a second tensor the larger of both.
+
+    Equal elements share the gradient of the largest of all; along dim the first one receives it; of two tensors each half of it.
+    """
     return _extreme(input, dim, keepdim, other, True)
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element; with dim the values and their indices along it; with a second tensor the smaller of both."""
+    """The smallest element; with dim the values and their indices along it; with a second tensor the smaller of both.
+
+    Equal elements share the gradient of the smallest of all; along dim the first one receives it; of two tensors each half of it.
+    """
     return _extreme(input, dim, keepdim, other, False)
 
 
@@ -116,17 +155,26 @@ def _extreme(input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, large
     whole = amax if largest else amin
     if dim is None:
         return whole(input)
-    return Extreme(whole(input, dim, keepdim), (argmax if largest else argmin)(input, dim, keepdim))
+    values = reduced(require_elements(input, dim), "max" if largest else "min", dim, keepdim)
+    return Extreme(values, reduced(input, "argmax" if largest else "argmin", dim, keepdim))
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the largest element along dim, or of the flattened tensor; of equal ones the first."""
-    return reduced(input, "argmax", dim, keepdim)
+    """The index of the largest element along dim, or of the flattened tensor; of equal ones the first.
+
+    Raises:
+        TypeError: If it holds bools.
+    """
+    return reduced(require_elements(pointwise.require_numbers("argmax", input), dim), "argmax", dim, keepdim)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first."""
-    return reduced(input, "argmin", dim, keepdim)
+    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first.
+
+    Raises:
+        TypeError: If it holds bools.
+    """
+    return reduced(require_elements(pointwise.require_numbers("argmin", input), dim), "argmin", dim, keepdim)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
@@ -138,22 +186,30 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     return out if keepdim else out.squeeze(dim) if dim is not None else out.view()
 
 
-def norm(input: Tensor, p: float | str = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The p-norm of all elements, or along dim; 2 and "fro" are √Σx²; ±∞ the largest or smallest |x|.
+def norm(input: Tensor, p: float | str | None = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The p-norm of all elements, or along dim; 2 and "fro" are √Σx²; ±∞ the largest or smallest |x|; 0 counts what differs from 0.
+
+    The gradient of an element that is 0 is 0. Of equal largest or smallest |x|, each receives a part.
 
     Raises:
         ValueError: If p is another word.
+        TypeError: If they are integers or bools.
     """
-    if isinstance(p, str):
-        if p != "fro":
-            raise ValueError(f'norm expected a number or "fro", got {p!r}')
-        p = 2
-    if p == 2:
+    require_floats("norm", input)
+    if isinstance(p, str) and p != "fro":
+        raise ArgumentError(f'norm expected a number or "fro", got {p!r}')
+    if p in (None, "fro", 2):
         return _root(sum(input * input, dim, keepdim), 2)
     size = pointwise.abs(input)
     if math.isinf(p):
         return (amax if p > 0 else amin)(size, dim, keepdim)
-    return sum(size, dim, keepdim) if p == 1 else _root(sum(arithmetic.pow(size, p), dim, keepdim), p)
+    if p == 0:
+        return sum(cast(NE.apply(input, input._ensure_tensor(0.0)), input.dtype), dim, keepdim)
+    if p == 1:
+        return sum(size, dim, keepdim)
+    if p < 1 and size.history is not None:  # the derivative of the power is infinite at 0
+        size = arithmetic.where(size.detach() == 0, size.detach(), size)
+    return _root(sum(arithmetic.pow(size, p), dim, keepdim), p)
 
 
 def _root(powers: Tensor, p: float) -> Tensor:
@@ -169,16 +225,16 @@ def _root(powers: Tensor, p: float) -> Tensor:
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements up to each one along dim."""
-    x = input if dtype is None else cast(input, as_dtype(dtype))
-    return Tensor.cumsum(x, dim) if x.dims else Tensor.cumsum(x.view(1), 0).squeeze(0)
+    """The sum of the elements up to each one along dim, in dtype; without one, of integers and bools as int64."""
+    return computed_in(dtype, input, lambda x: Tensor.cumsum(x, dim) if x.dims else Tensor.cumsum(x.view(1), 0).squeeze(0))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of the elements up to each one along dim."""
-    x = input if dtype is None else cast(input, as_dtype(dtype))
-    if not is_float(x.dtype):
-        x = x.to(np.dtype("int64"))
+    """The product of the elements up to each one along dim, in dtype; without one, of integers and bools as int64."""
+    return computed_in(dtype, input, lambda x: _cumprod(x if is_float(x.dtype) else x.to(int64), dim))
+
+
+def _cumprod(x: Tensor, dim: int) -> Tensor:
     out, pieces = None, []
     for piece in x.split(1, dim):
         out = piece if out is None else out * piece
@@ -186,24 +242,36 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return cat(pieces, dim)
 
 
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The different elements in ascending order; on request where each element went, and how often each occurs."""
-    found, inverse, counts = np.unique(input._tensor.array(), return_inverse=True, return_counts=True)
-    made = [found] + [inverse.reshape(input.shape)] * return_inverse + [counts] * return_counts
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The different elements, or slices along dim, in ascending order; on request where each went, and how often each occurs.
+
+    NaN differs from NaN, but slices with NaN in the same places are equal.
+    """
+    axis = None if dim is None else input._normalize_dim(dim)
+    found, inverse, counts = np.unique(input._tensor.array(), return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    made = [found] + [inverse.reshape(input.shape if dim is None else -1)] * return_inverse + [counts] * return_counts
     out = tuple(input._like(TensorData(np.ascontiguousarray(each).reshape(-1), each.shape)) for each in made)
     return out if len(out) > 1 else out[0]  # type: ignore
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs, or the sum of its weights.
+    """How often each number from 0 on occurs, or the sum of its weights: in float32 if they are, else in float64.
 
     Raises:
-        ValueError: If they are not whole numbers from 0 on.
+        ValueError: If a number is negative, there are several dimensions, or the weights have another shape.
+        TypeError: If they are not integers.
     """
     numbers = input._tensor.array()
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
-        raise ValueError(f"bincount expected one dimension of integers from 0 on, got shape {input.shape} of {input.dtype.name}")
-    found = np.bincount(numbers, None if weights is None else weights._tensor.array(), minlength)
+    if numbers.dtype.kind not in "iu":
+        raise DtypeError(f"bincount expected integers, got {input.dtype.name}; convert them first: x.long()")
+    if numbers.ndim != 1 or (numbers.size and numbers.min() < 0):
+        raise ArgumentError(f"bincount expected one dimension of integers from 0 on, got shape {tuple(input.shape)}")
+    if minlength < 0 or (weights is not None and weights.shape != input.shape):
+        got = f"minlength={minlength}" if minlength < 0 else f"weights of shape {tuple(weights.shape)}"  # type: ignore[union-attr]
+        raise ArgumentError(f"bincount expected a minlength from 0 on and weights of shape {tuple(input.shape)}, got {got}")
+    found = np.bincount(numbers, None if weights is None else weights._tensor.array().astype(float64), minlength)
+    if weights is not None and weights.dtype is float32:
+        found = found.astype(float32)
     return input._like(TensorData(found, found.shape))
 
 

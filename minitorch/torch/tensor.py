@@ -27,10 +27,11 @@ from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Function, Mul, Permute, View
 from minitorch.torch import arithmetic, creation, factorizations, names, products, shapes
+from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
-from minitorch.torch.promotion import cast, get_default_dtype, promote
+from minitorch.torch.promotion import cast, get_default_dtype, kind_of, promote
 
 RETAINED = object()
 """The key of the hook that keeps the gradient of a computed tensor; it runs after all others."""
@@ -165,6 +166,7 @@ class Tensor(Base):
     ndimension = dim
     ndim = property(dim)
     nelement = EngineTensor.numel
+    item = names.adapted(EngineTensor.item)
 
     @property
     def device(self) -> device:
@@ -175,6 +177,22 @@ class Tensor(Base):
     def is_cuda(self) -> bool:
         """Whether it lies on a GPU."""
         return self.backend.cuda
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it lies in the memory of the processor."""
+        return not self.backend.cuda
+
+    is_xpu = is_mps = is_ipu = is_hpu = is_xla = is_mtia = is_maia = is_vulkan = False
+    is_meta = is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = False
+
+    def is_complex(self) -> bool:
+        """False: there are no complex numbers."""
+        return False
+
+    def is_signed(self) -> bool:
+        """Whether its dtype has negative numbers."""
+        return self.dtype.kind not in "bu"
 
     def element_size(self) -> int:
         """Bytes of an element."""
@@ -319,8 +337,9 @@ class Tensor(Base):
             raise RuntimeError("a leaf that requires gradients cannot be changed in place; do it within torch.no_grad()")
         if recorded and self.history is not None and self.history.last_fn in VIEWS:
             raise RuntimeError("a view of a tensor with a history cannot be changed in place, its base would not know; use x.clone() first")
-        if is_float(out._tensor.dtype) > is_float(self._tensor.dtype):
-            raise RuntimeError(f"a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; convert it first: x.float()")
+        if kind_of(out._tensor.dtype) > kind_of(self._tensor.dtype):
+            method = "float" if is_float(out.dtype) else "long"
+            raise RuntimeError(f"a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; convert it first: x.{method}()")
         values = cast(out, self._tensor.dtype)
         with no_grad():
             EngineTensor.__setitem__(self.detach(), ..., values.detach())
@@ -355,12 +374,24 @@ class Tensor(Base):
         return self.fill_(0)
 
     def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Overwrite it with uniform random numbers from a to b."""
+        """Overwrite it with uniform random numbers from a to b.
+
+        Raises:
+            ValueError: If b is less than a.
+        """
+        if b < a:
+            raise ArgumentError(f"uniform_ expected limits in ascending order, got {a} and {b}; exchange them")
         self._overwrite(creation.rand(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * (b - a) + a)
         return self
 
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Overwrite it with normal random numbers."""
+        """Overwrite it with normal random numbers.
+
+        Raises:
+            ValueError: If std is negative.
+        """
+        if std < 0:
+            raise ArgumentError(f"normal_ expected a standard deviation from 0 on, got {std}")
         self._overwrite(creation.randn(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * std + mean)
         return self
 
@@ -430,7 +461,7 @@ class Tensor(Base):
             TypeError: If it holds bools.
         """
         if self.dtype is bool_:
-            raise TypeError("positive expected numbers, got a bool tensor; convert it first: x.long()")
+            raise DtypeError("positive expected numbers, got a bool tensor; convert it first: x.long()")
         return self
 
     __pos__ = positive
@@ -604,4 +635,4 @@ for _pair in names.OPERATORS.split():
     setattr(Tensor, f"__{_name}__", getattr(Tensor, _known))
 for _name, _known in (("rsub", "sub"), ("rtruediv", "div"), ("rfloordiv", "floor_divide"), ("rmod", "remainder"), ("rpow", "pow"),
                       ("rlshift", "bitwise_left_shift"), ("rrshift", "bitwise_right_shift")):  # fmt: skip
-    setattr(Tensor, f"__{_name}__", arithmetic.reverse(getattr(arithmetic, _known)))
+    setattr(Tensor, f"__{_name}__", arithmetic.reverse(getattr(Tensor, _known)))

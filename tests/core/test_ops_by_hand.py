@@ -93,8 +93,8 @@ def test_the_gradient_of_a_product_of_nothing_is_empty():
     ("f", "at", "expected"),
     [
         (abs, 0.0, 0.0), (Tensor.relu, 0.0, 0.0), (Tensor.sqrt, 0.0, INF), (Tensor.std, 1.0, NAN), (lambda x: x / 0.0, 1.0, INF),
-        # the bounds belong to the range
-        (lambda x: x.clip(-1, 1), 1.0, 1.0), (lambda x: x.clip(-1, 1), -1.0, 1.0), (lambda x: x.clip(-1, 1), 1.5, 0.0),
+        # at a limit the gradient is that of a constant, as in PyTorch
+        (lambda x: x.clip(-1, 1), 1.0, 0.0), (lambda x: x.clip(-1, 1), -1.0, 0.0), (lambda x: x.clip(-1, 1), 1.5, 0.0),
         (lambda x: x.clip(-1, 1), NAN, 0.0), (lambda x: x**0, 0.0, 0.0), (lambda x: x**0, 3.0, 0.0), (lambda x: x**1, 0.0, 1.0),
         (lambda x: x**2, 0.0, 0.0), (lambda x: x**0.5, 0.0, INF), (lambda x: x**3, -2.0, 12.0), (lambda x: x**-1, -2.0, -0.25),
         (lambda x: 0.0**x, 2.0, 0.0), (lambda x: 2.0**x, 0.0, math.log(2.0)), (lambda x: (-2.0) ** x, 2.0, NAN),
