@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minitorch.core.errors import ArgumentError
 from minitorch.core.recording import call, refuse
 
 float64 = np.dtype(np.float64)
@@ -197,13 +198,13 @@ def convert_array(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
     """A copy of an array in another dtype. A number too large for a float becomes infinite.
 
     Raises:
-        ValueError: If an integer dtype cannot represent a number exactly.
+        ArgumentError: If an integer dtype cannot represent a number exactly.
     """
     array = cast_array(array, float32) if is_half(array.dtype) else array
     out = cast_array(array, dtype)
     if dtype.kind in "iu" and not np.array_equal(out, array):
         info = np.iinfo(dtype)
-        raise ValueError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shorten(array.tolist())}")
+        raise ArgumentError(f"{op} expected whole numbers from {info.min} to {info.max} for {dtype.name}, got {_shorten(array.tolist())}")
     return out
 
 

@@ -1,17 +1,20 @@
 """Stage 2 - Indexing: x[1:, None, ..., ::2], x[[0, 2]] and x[mask], as a layout or as a list of elements.
 
 An index of integers, slices, None and ... is *basic*: its result is a view. Lists, masks and negative steps select elements that strides
-cannot express: their result is a copy.
+cannot express: their result is a copy. Integers and slices beside lists and masks are applied first, as in PyTorch: x[0, :, [1, 2]] is
+x[0][:, [1, 2]], where NumPy counts the integer among the lists and puts their dimension first.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
 from minitorch.core.dtypes import convert_array, to_array
+from minitorch.core.errors import ArgumentError, IndexTypeError
 from minitorch.core.recording import assign, constant
 from minitorch.core.tensor_base import TensorBase
 from minitorch.tensor_data import IndexingError, TensorData
@@ -21,7 +24,7 @@ def as_index(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of Python ints, slices, None, ... and arrays.
 
     Raises:
-        TypeError: If it contains anything else.
+        IndexTypeError: If it contains anything else.
     """
     parts = []
     for part in index if isinstance(index, tuple) else (index,):
@@ -34,7 +37,7 @@ def as_index(index: Any) -> tuple[Any, ...]:
             try:
                 parts.append(operator.index(part))
             except TypeError:
-                raise TypeError(
+                raise IndexTypeError(
                     f"an index expected integers, slices, None, ..., lists of integers or masks, got {type(part).__name__} {part!r}"
                 ) from None
     return tuple(parts)
@@ -45,11 +48,11 @@ def _as_array(part: Any) -> np.ndarray:
     try:
         array = np.asarray(part)
     except ValueError:
-        raise TypeError(f"an index expected a list of integers or bools with equal lengths, got {part!r}") from None
+        raise IndexTypeError(f"an index expected a list of integers or bools with equal lengths, got {part!r}") from None
     if array.size == 0 and isinstance(part, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
-        raise TypeError(f"an index expected integers or bools, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
+        raise IndexTypeError(f"an index expected integers or bools, got a list or tensor of {array.dtype.name}; convert it: x.to(int64)")
     return array
 
 
@@ -75,7 +78,7 @@ def basic_view(data: TensorData, index: tuple[Any, ...]) -> TensorData:
     """
     shape, strides, offset = [], [], data.offset
     dim = 0
-    for part in _expand_ellipsis(index, data):
+    for part in _expand_ellipsis(index, data.shape):
         if part is None:
             shape.append(1)
             strides.append(0)
@@ -97,24 +100,50 @@ def basic_view(data: TensorData, index: tuple[Any, ...]) -> TensorData:
     return data.as_view(tuple(shape), tuple(strides), offset)
 
 
-def _expand_ellipsis(index: tuple[Any, ...], data: TensorData) -> tuple[Any, ...]:
+def _expand_ellipsis(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The index with ... replaced by full slices, or full slices appended, so that it covers every dimension."""
-    taken = sum(part is not None and part is not ... for part in index)
+    dims, taken = len(shape), sum(_width(part) for part in index)
     ellipses = [i for i, part in enumerate(index) if part is ...]
-    if taken > data.dims or len(ellipses) > 1:
-        raise IndexingError(f"expected at most {data.dims} indices for shape {data.shape} and at most one ..., got {len(index)}: {index}")
+    if taken > dims or len(ellipses) > 1:
+        raise IndexingError(f"expected at most {dims} indices for shape {shape} and at most one ..., got {len(index)}: {index}")
     position = ellipses[0] if ellipses else len(index)
-    return (*index[:position], *[slice(None)] * (data.dims - taken), *index[position + 1 :])
+    return (*index[:position], *[slice(None)] * (dims - taken), *index[position + 1 :])
+
+
+def _width(part: Any) -> int:
+    """Of how many dimensions a part of an index selects elements."""
+    if isinstance(part, np.ndarray):
+        return part.ndim if part.dtype.kind == "b" else 1
+    return int(part is not None and part is not ...)
 
 
 def selected_elements(shape: tuple[int, ...], index: tuple[Any, ...]) -> np.ndarray:
-    """The elements that an index selects by NumPy's rules, as their ordinals in an array of the result's shape.
+    """The elements that an index selects, as their ordinals in an array of the result's shape.
+
+    Integers, slices and None are applied first; lists and masks select along the dimensions that these leave.
 
     Raises:
         IndexingError: If an integer is out of range, there are too many, or the shapes of lists or masks do not match.
     """
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    dim = 0
+    for part in _expand_ellipsis(index, shape):
+        own = shape[dim : dim + _width(part)]
+        dim += len(own)
+        if not isinstance(part, np.ndarray):
+            basic.append(part)
+            advanced += [] if type(part) is int else [slice(None)]
+        elif part.ndim:
+            if part.dtype.kind == "b" and part.shape != own:
+                raise IndexingError(f"a mask expected shape {own}, that of its dimensions of shape {shape}, got {part.shape}")
+            basic += [slice(None)] * len(own)
+            advanced.append(part)
+        else:  # True and False select 1 or 0 times along a new dimension
+            basic.append(None)
+            advanced.append(np.zeros(int(part), np.int64))
     try:
-        return np.arange(np.prod(shape, dtype=np.int64)).reshape(shape)[index]
+        return np.arange(math.prod(shape)).reshape(shape)[tuple(basic)][tuple(advanced)]
     except IndexError as error:
         raise IndexingError(f"this index does not fit shape {shape}: {error}") from None
 
@@ -137,7 +166,9 @@ def write(data: TensorData, index: tuple[Any, ...], values: Any) -> None:
     if array.dtype != data.dtype and not given:
         array = convert_array(array, data.dtype, "assignment")
     if data.size and any(length > 1 and stride == 0 for length, stride in zip(data.shape, data.strides, strict=True)):
-        raise ValueError(f"cannot write into an expanded tensor, shape {data.shape} with strides {data.strides}: call contiguous() first")
+        raise ArgumentError(
+            f"cannot write into an expanded tensor, shape {data.shape} with strides {data.strides}: call contiguous() first"
+        )
     inputs = (values._tensor,) if given else ()
     if is_basic(index):
         target = basic_view(data, index).array()
@@ -159,6 +190,7 @@ def put(target: np.ndarray, numbers: np.ndarray | None, values: np.ndarray) -> N
     Raises:
         ValueError: If an integer dtype cannot represent a number exactly.
     """
+    target = target if target.ndim else target.reshape(1)
     index = ... if numbers is None else np.unravel_index(numbers, target.shape)
     target[index] = values if values.dtype == target.dtype else convert_array(values, target.dtype, "assignment")
 

@@ -178,7 +178,7 @@ def t(a: Tensor) -> Tensor:
 def flip(a: Tensor, *dims: Any) -> Tensor:
     """The elements in reverse order along these dimensions, or along all: a copy, because strides are never negative."""
     flipped = a._normalize_dims(dims[0] if len(dims) == 1 else dims) if dims else range(a.dims)
-    return a[tuple(slice(None, None, -1 if d in flipped else 1) for d in range(a.dims))] if a.dims else a.clone()
+    return Select.apply(a, tuple(slice(None, None, -1 if d in flipped else 1) for d in range(a.dims))) if flipped else a.clone()
 
 
 def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.core.dtypes import bool_, int8, int16, is_float, uint8
+from minitorch.core.errors import ArgumentError, IndexTypeError
+from minitorch.core.indexing import as_index
 from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put, ScatterAdd, full_index
@@ -14,6 +17,31 @@ from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import cast
 from minitorch.torch.reductions import Extreme
+
+
+def index_of(index: Any) -> tuple[Any, ...]:
+    """An index as PyTorch reads it: a tensor of uint8 is a mask, and a list of tensors, lists or slices stands for a tuple.
+
+    Raises:
+        IndexTypeError: If a tensor holds other numbers.
+        ArgumentError: If a slice has a negative step.
+    """
+    if (
+        isinstance(index, list)
+        and len(index) < 32
+        and any(part is None or isinstance(part, (Tensor, list, tuple, slice)) for part in index)
+    ):
+        index = tuple(index)
+    parts = []
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Tensor):
+            if is_float(part.dtype) or (part.dims and part.dtype in (int8, int16)):
+                raise IndexTypeError(f"an index expected a tensor of int64, int32 or bool, got {part.dtype.name}; convert it: x.long()")
+            part = cast(part, bool_) if part.dtype is uint8 else part
+        elif isinstance(part, slice) and part.step is not None and part.step < 0:
+            raise ArgumentError(f"a slice expected a positive step, got {part.step}; use flip, which reverses a dimension")
+        parts.append(part)
+    return as_index(tuple(parts))
 
 
 def integers(like: Tensor, values: np.ndarray) -> Tensor:

@@ -18,7 +18,7 @@ from minitorch.autodiff import LEAF, History
 from minitorch.autograd.in_place import keep_past, restore_past
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
-from minitorch.core.indexing import as_index
+from minitorch.core.indexing import is_basic
 from minitorch.core.layout_functions import Expand, Select
 from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put
@@ -28,6 +28,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Add, Function, Mul, Permute, View
 from minitorch.torch import arithmetic, creation, factorizations, names, products, shapes
 from minitorch.torch.calls import ArgumentError, DtypeError
+from minitorch.torch.indexing import index_of
 from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
@@ -347,14 +348,20 @@ class Tensor(Base):
             self._rebase(values.history)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if isinstance(value, EngineTensor):
-            value = cast(value, self.dtype)
-        if grad_mode.enabled and (self.history is not None or getattr(value, "history", None) is not None):
-            given = value if isinstance(value, EngineTensor) else self.detach()._ensure_tensor(value)
-            self._overwrite(Put.apply(self, as_index(index), given))
+        if not isinstance(value, (EngineTensor, np.ndarray, *NUMBER)):
+            raise TypeError(f"assignment expected a Tensor or a number, got {type(value).__name__}; convert it with torch.tensor(...)")
+        given = (
+            cast(value, self.dtype) if isinstance(value, EngineTensor) else creation.tensor(value, dtype=self.dtype, device=self.backend)
+        )
+        parts = index_of(index)
+        if grad_mode.enabled and (self.history is not None or given.history is not None):
+            self._overwrite(Put.apply(self, parts, given))
             return
         with no_grad():
-            EngineTensor.__setitem__(self.detach(), index, value.detach() if isinstance(value, EngineTensor) else value)
+            if is_basic(parts):  # of an expanded tensor one element may be written
+                EngineTensor.__setitem__(Select.apply(self.detach(), parts), ..., given.detach())
+            else:
+                EngineTensor.__setitem__(self.detach(), parts, given.detach())
 
     def copy_(self, src: Any) -> Tensor:
         """Overwrite it with other numbers, which broadcast and are converted to its dtype."""
@@ -495,7 +502,7 @@ class Tensor(Base):
         return self.expand(other.shape)
 
     def __getitem__(self, index: Any) -> Tensor:
-        return Select.apply(self, as_index(index))
+        return Select.apply(self, index_of(index))
 
     # Conversion
 
@@ -601,6 +608,9 @@ class Tensor(Base):
         if self.numel() != 1:
             raise RuntimeError(f"the truth value of a tensor of shape {tuple(self.shape)} is ambiguous; use any() or all()")
         return bool(self.item())
+
+    def __index__(self) -> Any:
+        return self.long().__index__() if self.dtype is bool_ else super().__index__()
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec) if self.dim() else format(self.item(), spec)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from minitorch import Tensor, bool_, float32, from_numpy, int32, int64, no_grad, tensor
 from minitorch.core.indexing import as_index, is_basic
+from minitorch.tensor_data import IndexingError
+from tests.errors import raises
 from tests.tensor_strategies import laid_out, layouts
 
 FEW = settings(max_examples=40, deadline=None)
@@ -47,7 +49,7 @@ def masks(draw, shape):
 
 @st.composite
 def indices(draw, shape, advanced=True):
-    """An index of parts of every kind, all in range, for some of the dimensions."""
+    """An index of parts of every kind, all in range, for some of the dimensions; integers not beside lists and masks."""
     shared = draw(st.sampled_from([(2,), (3,), (2, 3), (1,), (0,)]))
     parts, dim, masked = [], 0, False
     while dim < len(shape) and draw(st.integers(0, 5)):
@@ -68,6 +70,8 @@ def indices(draw, shape, advanced=True):
         else:
             parts.append(draw(steps(length)) if kind == "slice" else slice(None))
         dim += 1
+    if any(isinstance(part, (list, np.ndarray, Tensor)) for part in parts):
+        parts = [slice(part, part + 1 or None) if isinstance(part, int) else part for part in parts]
     for extra in draw(st.lists(st.sampled_from([None, ...]), max_size=2, unique=True)):
         parts.insert(draw(st.integers(0, len(parts))), extra)
     return parts[0] if len(parts) == 1 and draw(st.booleans()) else tuple(parts)
@@ -131,7 +135,7 @@ def test_lists_and_masks_pick_what_they_pick_from_an_array(case):
 @pytest.mark.parametrize(
     "index",
     [
-        (1, slice(None), [2, 0]), (slice(None), 1, [2, 0]), ([[0], [1]], [0, 2]), (0, slice(None), [1]), (True, 0), (False,),
+        (slice(None), 1, [2, 0]), ([[0], [1]], [0, 2]), (True, 0), (False,),
         ([0, 1], slice(None), [2, 0]),  # lists apart: their dimension comes first
         (slice(None), [0, 1], [2, 0]),  # lists side by side: their dimension stays
         (np.array([True, False]), slice(None), 1), (np.bool_(True),), (None, [1, 0], None), (..., [1, 0]), (..., None, 1),
@@ -145,6 +149,41 @@ def test_such_an_index_picks_what_it_picks_from_an_array(index):
     found, expected = tensor(array)[index], array[index]
     np.testing.assert_array_equal(found if isinstance(found, float) else found.to_numpy(), expected)
     assert np.shape(found) == expected.shape
+
+
+@pytest.mark.parametrize(
+    ("index", "first", "rest"),
+    [
+        ((1, slice(None), [2, 0]), (1,), (slice(None), [2, 0])),
+        ((0, slice(None), [1]), (0,), (slice(None), [1])),
+        (([1, 0], slice(None), 2), (..., 2), ([1, 0],)),
+        (([1, 0, 1], 2, [2, 0, 1]), (slice(None), 2), ([1, 0, 1], [2, 0, 1])),
+        ((1, None, [2, 0]), (1,), (None, [2, 0])),
+        ((-1, ..., [True, False, True, True]), (-1,), (..., [True, False, True, True])),
+        ((0, [[True, False, True, True], [False] * 4, [True] * 4]), (0,), ([[True, False, True, True], [False] * 4, [True] * 4],)),
+        ((True, 0, [1, 2]), (0,), (True, [1, 2])),
+    ],
+    ids=repr,
+)
+def test_integers_are_applied_before_lists_and_masks(index, first, rest):
+    array = counted((2, 3, 4))
+    expected = array[first][rest]
+    np.testing.assert_array_equal(tensor(array)[index].to_numpy(), expected)
+    x, written = tensor(array), array.copy()
+    x[index] = -1.0
+    view = written[first]
+    view[rest] = -1.0
+    np.testing.assert_array_equal(x.to_numpy(), written)
+
+
+def test_dots_for_no_dimensions_do_not_separate_lists():
+    array = counted((2, 3, 4))
+    assert tensor(array)[:, [0, 1], ..., [2, 0]].tolist() == array[:, [0, 1], [2, 0]].tolist()
+
+
+def test_a_mask_of_no_elements_does_not_fit_a_dimension():
+    with raises(IndexingError, "Select: a mask expected shape (1,), that of its dimensions of shape (0, 1), got (0,)"):
+        tensor(np.zeros((0, 1)))[:, np.zeros(0, bool)]
 
 
 @pytest.mark.parametrize("dtype", [int64, int32])
