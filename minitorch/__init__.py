@@ -68,6 +68,7 @@ with _lazy_imports(globals()):
     from minitorch.core.number_formats import bits, finfo, iinfo
     from minitorch.optim.grad_scaler import GradScaler
     from minitorch import models as models
+    from minitorch import language as language
     from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
     from minitorch import autograd as autograd
     from minitorch.autograd.engine import grad

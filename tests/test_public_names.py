@@ -13,7 +13,7 @@ import minitorch
 from course.manifest import ROOT, course
 from minitorch import Function
 
-TABLES = ["minitorch", *map("minitorch.{}".format, ("nn", "optim", "data", "models", "autograd", "cuda", "distributed"))]
+TABLES = ["minitorch", *map("minitorch.{}".format, ("nn", "optim", "data", "models", "autograd", "cuda", "distributed", "language"))]
 WHOLE = ["minitorch.nn.init", "minitorch.nn.functional", "minitorch.nn.parallel"]
 """Modules that users call by their own name: all names that they define are public."""
 
