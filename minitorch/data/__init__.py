@@ -28,6 +28,11 @@ from minitorch.data.samplers import (
 from minitorch.data.combined import ChainDataset, IterableDataset, TensorDataset, random_split
 from minitorch.data.fashion import load_fashion_mnist
 from minitorch.data.cifar import load_cifar10
+from minitorch.data import story_words as story_words
+from minitorch.data import story_writer as story_writer
+from minitorch.data import story_plots as story_plots
+from minitorch.data.story_grammar import GrammarScore, grammar_score
+from minitorch.data.stories import Stories
 from minitorch.data.collate import default_collate, default_convert
 from minitorch.data.dataloader import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
@@ -53,6 +58,7 @@ __all__ = [
     "DistributedSampler",
     "FashionMNIST",
     "GloVe",
+    "GrammarScore",
     "ImageDataset",
     "IterableDataset",
     "Normalize",
@@ -64,6 +70,7 @@ __all__ = [
     "Sentences",
     "SequentialSampler",
     "Shift",
+    "Stories",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
@@ -75,6 +82,7 @@ __all__ = [
     "data_home",
     "default_collate",
     "default_convert",
+    "grammar_score",
     "load_cifar10",
     "load_fashion_mnist",
     "load_mnist",
