@@ -17,7 +17,7 @@ from typing import Any
 from minitorch.autodiff import History, topological_sort
 from minitorch.autograd.double_backward import Alias, NotDifferentiable, OnceDifferentiable, trace_backward
 from minitorch.autograd.in_place import restore_past
-from minitorch.core.context import TensorContext, grad_mode, no_grad
+from minitorch.core.context import TensorContext, grad_mode, last_write, no_grad
 from minitorch.core.dtypes import promote_to_float
 from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
 from minitorch.core.tensor_base import Tensor, TensorBase
@@ -218,6 +218,7 @@ def input_gradients(node: Tensor, gradient: Tensor) -> Iterable[tuple[Tensor, Te
 
 def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradient: Tensor) -> Sequence[Any]:
     """The gradients of a function's arguments, recorded; where this is impossible, gradients that raise when differentiated."""
+    _ = ctx.saved_values  # raises an error where one was written into: a rule may use the result instead
     if fn in RULES:
         gradients = RULES[fn](ctx, out, gradient)
         return gradients if isinstance(gradients, (tuple, list)) else (gradients,)
@@ -269,7 +270,7 @@ def check_unmodified(ctx: TensorContext) -> None:
         if isinstance(arg, TensorBase) and arg._tensor._version[1] > tick:
             raise RuntimeError(
                 f"backward of {ctx.fn.__name__} needs a tensor of shape {arg.shape} as it was in forward, "
-                "but it has been written into since; write into a copy: x.clone()"
+                f"but it has been written into since{last_write(arg)}; write into a copy: x.clone()"
             )
 
 

@@ -103,8 +103,8 @@ def where_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[None, Tensor, Tenso
 
 def extremum_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:
     """Gradient of the maximum or minimum."""
-    a, dim, largest = ctx.saved_values
-    return MaskedSelect.apply(grad, reductions.extreme(a.detach(), dim, largest)[1])
+    (chosen,) = ctx.saved_values
+    return MaskedSelect.apply(grad, chosen)
 
 
 def max_rule(ctx: Any, out: Tensor, grad: Tensor) -> Tensor:

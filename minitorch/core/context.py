@@ -90,12 +90,33 @@ class TensorContext(Context):
             RuntimeError: If one has been written into since.
         """
         for value in self._saved:
-            if isinstance(value, TensorBase) and value._tensor._version[1] > self._saved_at:
+            if isinstance(value, TensorBase) and value._tensor._version[1] > self._saved_at and needs_value(self, value):
                 raise RuntimeError(
                     f"backward of {self.fn.__name__} needs a tensor of shape {value.shape} as it was in forward, "
-                    "but it has been written into since; write into a copy: x.clone()"
+                    f"but it has been written into since{last_write(value)}; write into a copy: x.clone()"
                 )
         return self._saved
 
     def __repr__(self) -> str:
         return f"TensorContext({self.fn.__name__}, no_grad={self.no_grad}, saved_values={self._saved})"
+
+
+bilinear: set[type] = set()
+"""Products of two tensors: the gradient of each needs the numbers of the other one only. `autograd.in_place` names them."""
+
+
+def needs_value(ctx: TensorContext, value: Any) -> bool:
+    """Whether the gradients of a function need the numbers of a tensor that it saved."""
+    if ctx.fn not in bilinear:
+        return True
+    (a, b, *_), (needed_by_a, needed_by_b, *_) = ctx.args, ctx.needs_input_grad
+    return (value is b and needed_by_a) or (value is a and needed_by_b) or (value is not a and value is not b)
+
+
+def last_write(x: Any) -> str:
+    """Which function in place last wrote into the memory of a tensor, and where it was called, if that is known."""
+    _, tick, *noted = x._tensor._version
+    if not noted or noted[0][0] != tick:
+        return ""
+    _, name, file, line = noted[0]
+    return f" by {name} ({file}, line {line})"

@@ -108,19 +108,20 @@ class Div(Function):
     """a / b, in one division: the course's division computes 1 / b, which often leaves the range of float16, or its precision."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        ctx.save_for_backward(a, b)
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a if ctx.needs_input_grad[1] else None, b)
         return a.f.zip(operators.div, promote_to_float)(a, b)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b = ctx.saved_values  # in float32: g / b and -(g / b) · (a / b), without the square of b
-        if not grad_output.requires_grad:  # otherwise the gradient is differentiated in turn
-            a, b = a.detach(), b.detach()
-        quotient = grad_output.to(compute_dtype(grad_output.dtype)) / b.to(compute_dtype(b.dtype))
+        differentiated = grad_output.requires_grad  # the gradient in turn
+        divisor = b if differentiated else b.detach()
+        quotient = grad_output.to(compute_dtype(grad_output.dtype)) / divisor.to(compute_dtype(b.dtype))
         grad_a = quotient if ctx.needs_input_grad[0] else None
-        grad_b = -quotient * (a / b).to(quotient.dtype) if ctx.needs_input_grad[1] else None
-        return grad_a, grad_b
+        if not ctx.needs_input_grad[1]:
+            return grad_a, None
+        return grad_a, -quotient * ((a if differentiated else a.detach()) / divisor).to(quotient.dtype)
 
 
 def require_mask(x: Tensor, operator: str) -> Tensor:
@@ -141,14 +142,14 @@ class Pow(Function):
     """
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
         whole = not (is_float(a.dtype) or is_float(b.dtype))
         if whole and (b < 0).any().item():
             raise ValueError(
                 f"integers cannot be raised to negative integer powers, got {a.dtype.name} ** {b.dtype.name}; make one of them float64"
             )
         y = a.f.zip(operators.integer_power if whole else operators.power, promote_to_number)(a, b)
-        ctx.save_for_backward(a, b, y)
+        ctx.save_for_backward(a, b, y if ctx.needs_input_grad[1] else None)
         return y
 
     @staticmethod

@@ -27,13 +27,14 @@ class MaxMin(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int, largest: bool) -> Tensor:
-        ctx.save_for_backward(a, dim, largest)
+        if not ctx.no_grad:
+            ctx.save_for_backward(extreme(a, dim, largest)[1])
         return reduce_extreme(a, dim, largest)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        a, dim, largest = ctx.saved_values
-        return mask_select(extreme(a, dim, largest)[1], grad_output)
+        (chosen,) = ctx.saved_values
+        return mask_select(chosen, grad_output)
 
 
 def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:

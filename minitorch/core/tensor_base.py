@@ -26,9 +26,9 @@ class TensorBase:
 
 
 def blank(x: Any, kind: Any = None) -> Any:
-    """A tensor without data on the backend of x, of its class or of another: its `_like` makes further ones."""
+    """A tensor without elements on the backend of x, of its class or of another: its `_like` makes further ones."""
     made = object.__new__(kind or x._plain)
-    made.backend = x.backend
+    made.backend, made._tensor = x.backend, type(x._tensor).empty((0,), x.dtype)
     return made
 
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from minitorch.autodiff import LEAF
 from minitorch.nn.module import Module
 from minitorch.tensor import Tensor
 
@@ -28,23 +27,10 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
 
 
 def replace(input: Any, out: Tensor, inplace: bool) -> Any:
-    """The result of a function; with inplace, input becomes it.
-
-    While gradients are recorded, the function may need the numbers of input in its backward pass, so that they stay in memory: other
-    tensors that share this memory keep them, too.
-
-    Raises:
-        RuntimeError: If input is a leaf that requires gradients.
-    """
+    """The result of a function that saves none of the numbers of input; with inplace, input becomes it."""
     if not inplace:
         return out
-    if out.history is None:
-        input._overwrite(out)
-    elif input.history is LEAF:
-        raise RuntimeError("a leaf that requires gradients cannot be changed in place; leave out inplace, or do it within torch.no_grad()")
-    else:
-        input._rebase(out.history)
-        input._tensor = out._tensor
+    input._become(out, "a function with inplace=True")
     return input
 
 
@@ -55,11 +41,12 @@ def with_inplace(fn: Callable[..., Tensor]) -> Callable[..., Any]:
     position = len(signature.parameters)
 
     @functools.wraps(fn)
-    def function(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+    def function(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         if len(args) == position:
             *args, inplace = args  # type: ignore[assignment]  # a list is as good
-        out = fn(input, *args, **kwargs)
-        return replace(input, out, True) if inplace else out
+        if inplace:
+            return input._apply_in_place(fn, f"{fn.__name__} with inplace=True", *args, **kwargs)
+        return fn(input, *args, **kwargs)
 
     function.__doc__ = f"{inspect.getdoc(fn)}\n\nWith inplace=True, input becomes the result."
     function.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]

@@ -44,6 +44,12 @@ class Relu(ElementwiseActivation):
 
     fn, derivative = kernels.relu, kernels.relu_back
 
+    @classmethod
+    def forward(cls, ctx: Any, a: Tensor) -> Tensor:
+        y = a.f.map(cls.fn, promote_to_float)(a)
+        ctx.save_for_backward(y)  # positive exactly where a is
+        return y
+
     @staticmethod
     def composed(a: Tensor) -> Tensor:
         """The same function composed of differentiable tensor operations."""

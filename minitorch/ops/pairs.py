@@ -136,30 +136,32 @@ class Hypot(Function):
     """√(a² + b²)."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
         out = a.f.zip(hypot)(a, b)
-        ctx.save_for_backward(a, b, out)
+        needs_a, needs_b = ctx.needs_input_grad
+        ctx.save_for_backward(a if needs_a else None, b if needs_b else None, out)
         return out
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b, out = ctx.saved_values
-        return grad_output * a / out, grad_output * b / out
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        *inputs, out = ctx.saved_values
+        return tuple(None if x is None else grad_output * x / out for x in inputs)
 
 
 class Fmod(Function):
     """a - trunc(a / b) · b."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        out = a.f.zip(fmod if is_float(a.dtype) else whole_fmod)(a, b)
-        ctx.save_for_backward(a, b, out)
-        return out
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(*(a, b) if ctx.needs_input_grad[1] else ())
+        return a.f.zip(fmod if is_float(a.dtype) else whole_fmod)(a, b)
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b, out = ctx.saved_values
-        return grad_output, -grad_output * ((a - out) / b)
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor | None]:
+        if not ctx.saved_values:
+            return grad_output, None
+        a, b = ctx.saved_values
+        return grad_output, -grad_output * ((a - Fmod.apply(a, b)) / b)
 
 
 class LogAddExp(Function):
@@ -167,29 +169,28 @@ class LogAddExp(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        out = a.f.zip(logaddexp)(a, b)
-        ctx.save_for_backward(a, b, out)
-        return out
+        ctx.save_for_backward(a, b)
+        return a.f.zip(logaddexp)(a, b)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b, out = ctx.saved_values
-        return grad_output * (a - out).exp(), grad_output * (b - out).exp()
+        a, b = ctx.saved_values
+        return grad_output * (a - b).sigmoid(), grad_output * (b - a).sigmoid()
 
 
 class CopySign(Function):
     """|a| with the sign of b; its derivative at a = 0 is 0."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
         out = a.f.zip(copysign)(a, b)
-        ctx.save_for_backward(a, b, out)
+        ctx.save_for_backward(a if ctx.needs_input_grad[0] else None, out)
         return out
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b, out = ctx.saved_values
-        return grad_output * Sign.apply(a) * Sign.apply(out), b.zeros()
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, None]:
+        a, out = ctx.saved_values
+        return None if a is None else grad_output * Sign.apply(a) * Sign.apply(out), None
 
 
 class NextAfter(Function):

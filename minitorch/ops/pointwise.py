@@ -12,7 +12,7 @@ from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float, promote_to_float
 from minitorch.core.recording import call
 from minitorch.core.tensor_base import Tensor
-from minitorch.tensor_functions import LT, Function
+from minitorch.tensor_functions import LT, Function, Inv
 
 
 def apply_ufunc(ufunc: Callable[..., Any], dtype: np.dtype, *inputs: Tensor) -> Tensor:
@@ -24,24 +24,43 @@ def apply_ufunc(ufunc: Callable[..., Any], dtype: np.dtype, *inputs: Tensor) -> 
 
 
 class Elementwise(Function):
-    """Base class of functions of one tensor: `number` is the function of a number, `slope` its derivative at every element."""
+    """Base class of functions of one tensor.
+
+    Attributes:
+        number: The function of a number.
+        of_result: Whether the derivative is a function of the result, so that the tensor may be overwritten.
+    """
 
     number: ClassVar[Callable[[float], float]]
+    of_result: ClassVar[bool] = False
 
     @staticmethod
     def slope(a: Tensor) -> Tensor:
-        """The derivative at every element of a; 0 unless a subclass defines it, as for functions that are constant in steps."""
-        return a.zeros()
+        """The derivative at every element of a tensor or, with `of_result`, at every element of the result."""
+        raise NotImplementedError
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
-        ctx.save_for_backward(a)
+        out = a.f.map(ctx.fn.number, promote_to_float)(a)
+        ctx.save_for_backward(out if ctx.fn.of_result else a)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_values
+        return grad_output * ctx.fn.slope(x)
+
+
+class Step(Elementwise):
+    """Base class of functions that are constant in steps: their derivative is 0 wherever it exists."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor) -> Tensor:
         return a.f.map(ctx.fn.number, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (a,) = ctx.saved_values
-        return grad_output * ctx.fn.slope(a)
+        return grad_output.zeros()
 
 
 def expm1(x: float) -> float:
@@ -142,14 +161,46 @@ def sign(x: float) -> float:
     return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
 
 
+def rsqrt(x: float) -> float:
+    """1 / √x; ∞ at 0, NaN below."""
+    if x > 0.0:
+        return 1.0 / math.sqrt(x)
+    return math.copysign(math.inf, x) if x == 0.0 else math.nan
+
+
+class Reciprocal(Inv):
+    """1 / x."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor) -> Tensor:
+        y = a.f.inv_map(a)
+        ctx.save_for_backward(y)  # not a, which may be overwritten
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
+        (y,) = ctx.saved_values
+        return -grad_output * y * y
+
+
+class Rsqrt(Elementwise):
+    """1 / √x."""
+
+    number, of_result = staticmethod(rsqrt), True
+
+    @staticmethod
+    def slope(y: Tensor) -> Tensor:
+        return y * y * y * -0.5
+
+
 class Expm1(Elementwise):
     """eˣ - 1."""
 
-    number = staticmethod(expm1)
+    number, of_result = staticmethod(expm1), True
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return a.exp()
+    def slope(y: Tensor) -> Tensor:
+        return y + 1.0
 
 
 class Log1p(Elementwise):
@@ -165,11 +216,10 @@ class Log1p(Elementwise):
 class Tan(Elementwise):
     """Tangent."""
 
-    number = staticmethod(tan)
+    number, of_result = staticmethod(tan), True
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        y = Tan.apply(a)
+    def slope(y: Tensor) -> Tensor:
         return 1.0 + y * y
 
 
@@ -277,31 +327,31 @@ class Erfc(Elementwise):
         return (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi))
 
 
-class Floor(Elementwise):
+class Floor(Step):
     """Rounded down."""
 
     number = staticmethod(floor)
 
 
-class Ceil(Elementwise):
+class Ceil(Step):
     """Rounded up."""
 
     number = staticmethod(ceil)
 
 
-class Trunc(Elementwise):
+class Trunc(Step):
     """Rounded towards 0."""
 
     number = staticmethod(trunc)
 
 
-class Round(Elementwise):
+class Round(Step):
     """Rounded to the nearest whole number."""
 
     number = staticmethod(round_half_even)
 
 
-class Sign(Elementwise):
+class Sign(Step):
     """The sign."""
 
     number = staticmethod(sign)
@@ -345,11 +395,10 @@ class Remainder(Function):
     """a - floor(a / b) · b."""
 
     @staticmethod
-    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
-        ctx.save_for_backward(a, b)
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(*(a, b) if ctx.needs_input_grad[1] else ())
         return a.f.zip(modulo if is_float(a.dtype) else whole_modulo)(a, b)
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        a, b = ctx.saved_values
-        return grad_output, -grad_output * FloorDivide.apply(a, b)
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor | None]:
+        return grad_output, -grad_output * FloorDivide.apply(*ctx.saved_values) if ctx.saved_values else None

@@ -27,6 +27,7 @@ from minitorch.torch.promotion import (
     require_one_dtype,
     result_type,
 )
+from minitorch.torch.saved import Kept
 
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
@@ -124,7 +125,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
         if exponent in (0.5, -0.5):
             root = Sqrt.apply(input)
             return root if exponent > 0 else Inv.apply(root)
-    return Pow.apply(*promote(input, exponent))
+    out = Pow.apply(*promote(input, exponent))
+    return Kept.apply(out, True) if out.history is not None and isinstance(exponent, Tensor) else out
 
 
 def neg(input: Tensor) -> Tensor:

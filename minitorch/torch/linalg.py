@@ -2,9 +2,10 @@
 
 from minitorch.torch import names, products
 from minitorch.torch.absent import defined, refuse_absent
+from minitorch.torch.saved import SAVED, keeping
 from minitorch.torch.tensor import lift
 
 globals().update({name: lift(function) for name, function in names.functions(names.LINALG).items()})
-cross = lift(products.vector_product)
+cross = lift(keeping(products.vector_product, SAVED["cross"]))
 
 __getattr__ = refuse_absent("torch.linalg", defined(globals()))

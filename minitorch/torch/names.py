@@ -21,6 +21,7 @@ from minitorch.torch import (
     statistics,
 )
 from minitorch.torch.calls import callable_as_in_torch
+from minitorch.torch.saved import SAVED, keeping
 
 BOTH = {  # functions that are methods of Tensor as well
     arithmetic: """
@@ -91,5 +92,6 @@ adapted = functools.cache(callable_as_in_torch)
 def functions(*tables: dict[ModuleType, str]) -> dict[str, Callable[..., Any]]:
     """The functions of tables under their names and synonyms."""
     found = {name: adapted(getattr(family, name)) for table in tables for family, names in table.items() for name in names.split()}
+    found |= {name: keeping(found[name], positions) for name, positions in SAVED.items() if name in found}
     synonyms = [pair.split("=") for pair in SYNONYMS.split()]
     return found | {name: found[known] for name, known in synonyms if known in found}

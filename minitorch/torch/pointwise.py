@@ -16,7 +16,7 @@ from minitorch.ops import pointwise as ops
 from minitorch.ops.activations import relu as engine_relu
 from minitorch.ops.pairs import Choose
 from minitorch.tensor import Tensor
-from minitorch.tensor_functions import Exp, Function, Inv, Sigmoid
+from minitorch.tensor_functions import Exp, Function, Sigmoid
 from minitorch.torch.calls import DtypeError
 from minitorch.torch.promotion import cast, get_default_dtype, require_floats
 
@@ -62,10 +62,10 @@ def of_numbers(function: type[Function], name: str) -> Callable[[Tensor], Tensor
 exp, log, sqrt, sin, cos = (
     of_floats(function, name) for function, name in ((Exp, "exp"), (ExactLog, "log"), (Sqrt, "sqrt"), (Sin, "sin"), (Cos, "cos"))
 )
-tanh, sigmoid, reciprocal = of_floats(Tanh, "tanh"), of_floats(Sigmoid, "sigmoid"), of_floats(Inv, "reciprocal")
+tanh, sigmoid, reciprocal = of_floats(Tanh, "tanh"), of_floats(Sigmoid, "sigmoid"), of_floats(ops.Reciprocal, "reciprocal")
 tan, asin, acos, atan = (of_floats(getattr(ops, name.capitalize()), name) for name in ("tan", "asin", "acos", "atan"))
 sinh, cosh, erf, expm1, log1p = (of_floats(getattr(ops, name.capitalize()), name) for name in ("sinh", "cosh", "erf", "expm1", "log1p"))
-asinh, acosh, atanh, erfc = (of_floats(getattr(ops, name.capitalize()), name) for name in ("asinh", "acosh", "atanh", "erfc"))
+asinh, acosh, atanh, erfc, rsqrt = (of_floats(getattr(ops, x.capitalize()), x) for x in ("asinh", "acosh", "atanh", "erfc", "rsqrt"))
 floor, ceil, trunc = (of_numbers(getattr(ops, name.capitalize()), name) for name in ("floor", "ceil", "trunc"))
 
 
@@ -77,11 +77,6 @@ def log2(input: Tensor) -> Tensor:
 def log10(input: Tensor) -> Tensor:
     """Logarithm to base 10."""
     return log(input) / math.log(10)
-
-
-def rsqrt(input: Tensor) -> Tensor:
-    """1 / √input."""
-    return 1.0 / sqrt(input)
 
 
 def square(input: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import constant
+from minitorch.ops import views
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import shapes
@@ -54,7 +55,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of a size along a dimension, each a step after the one before, as a copy: the last dimension of the result goes through one.
+    """Windows of a size along a dimension, each a step after the one before, as a view: the last dimension of the result goes through one.
 
     Raises:
         ValueError: If a window is larger than the dimension, or the step less than 1.
@@ -63,8 +64,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     dim = x._normalize_dim(dimension)
     if not 0 <= size <= x.shape[dim] or step < 1:
         raise ValueError(f"unfold expected a size from 0 to {x.shape[dim]} and a step of at least 1, got {size} and {step}")
-    numbers = np.arange(0, x.shape[dim] - size + 1, step)[:, None] + np.arange(size)
-    out = shapes.movedim(Select.apply(x, (*(slice(None),) * dim, numbers)), dim + 1, -1)
+    out = views.unfold(x, dim, size, step)
     return out if input.dims else out.squeeze(0)
 
 

@@ -18,6 +18,7 @@ from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise
 from minitorch.torch.calls import ArgumentError, DtypeError, EmptyError
 from minitorch.torch.promotion import cast, require_floats
+from minitorch.torch.saved import SAVED, keeping
 
 Dims = int | Sequence[int] | None
 
@@ -154,7 +155,7 @@ def _extreme(input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, large
         return (arithmetic.maximum if largest else arithmetic.minimum)(input, other)
     whole = amax if largest else amin
     if dim is None:
-        return whole(input)
+        return keeping(whole, SAVED["amax"])(input)
     values = reduced(require_elements(input, dim), "max" if largest else "min", dim, keepdim)
     return Extreme(values, reduced(input, "argmax" if largest else "argmin", dim, keepdim))
 

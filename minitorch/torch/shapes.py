@@ -12,10 +12,11 @@ from minitorch.core import creation
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import constant
-from minitorch.ops.views import StridedView
+from minitorch.ops import views
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import cast, result_type
+from minitorch.torch.views import several
 
 
 def sizes(values: tuple[Any, ...]) -> tuple[int, ...]:
@@ -39,7 +40,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
-    return Tensor.view(input, *shape) if input.is_contiguous() else StridedView.apply(input, input._resolve_shape(sizes(shape)))
+    return Tensor.view(input, *shape) if input.is_contiguous() else views.StridedView.apply(input, input._resolve_shape(sizes(shape)))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -115,7 +116,8 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     own = (1,) * (len(times) - input.dims) + input.shape
     spread = input.reshape(*[size for pair in zip([1] * len(own), own, strict=True) for size in pair])
     spread = spread.expand(*[size for pair in zip(times, own, strict=True) for size in pair])
-    return spread.reshape(*[time * size for time, size in zip(times, own, strict=True)])
+    out = spread.reshape(*[time * size for time, size in zip(times, own, strict=True)])
+    return out.clone() if out._tensor._version is input._tensor._version else out
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
@@ -163,7 +165,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a size along dim, the last one possibly smaller; or of given sizes."""
-    return tuple(Tensor.split(tensor, split_size_or_sections, dim))
+    return several(Tensor.split(tensor, split_size_or_sections, dim))
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -175,7 +177,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along dim, without it."""
     dim = input._normalize_dim(dim)
     before = (slice(None),) * dim
-    return tuple(Select.apply(input, (*before, i)) for i in range(input.shape[dim]))
+    return several(Select.apply(input, (*before, i)) for i in range(input.shape[dim]))
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -235,12 +237,8 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements on a diagonal of two dimensions, as the last dimension of the result."""
-    x = movedim(input, (dim1, dim2), (-2, -1))
-    rows, columns = x.shape[-2:]
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    numbers = np.arange(count)
-    return Select.apply(x, (..., numbers + max(-offset, 0), numbers + max(offset, 0)))
+    """The elements on a diagonal of two dimensions, as the last dimension of a view."""
+    return views.diagonal(input, offset, input._normalize_dim(dim1), input._normalize_dim(dim2))
 
 
 _diagonal = diagonal  # a parameter of diag has its name
@@ -249,7 +247,7 @@ _diagonal = diagonal  # a parameter of diag has its name
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with these numbers on a diagonal; of a matrix, its diagonal."""
     if input.dims == 2:
-        return _diagonal(input, diagonal)
+        return _diagonal(input, diagonal).clone()
     n = input.numel() + abs(diagonal)
     spread = input.view(input.numel(), 1).expand(input.numel(), n)
     rows = np.zeros((n, n), bool)

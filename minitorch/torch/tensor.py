@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import LEAF, History
-from minitorch.autograd.in_place import keep_past, restore_past
+from minitorch.autograd.in_place import RETAINED, keep_past, keep_saved, note_write, record, restore_past, snapshot
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
 from minitorch.core.indexing import is_basic
-from minitorch.core.layout_functions import Expand, Select
+from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put
-from minitorch.ops.views import StridedView
 from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
-from minitorch.tensor_functions import Add, Function, Mul, Permute, View
+from minitorch.tensor_data import TensorData, version_counter
+from minitorch.tensor_functions import Add, Function, Mul
 from minitorch.torch import arithmetic, creation, factorizations, names, products, shapes
 from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.indexing import index_of
@@ -33,12 +34,7 @@ from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, kind_of, promote
-
-RETAINED = object()
-"""The key of the hook that keeps the gradient of a computed tensor; it runs after all others."""
-
-VIEWS = (View, Permute, Expand, Select, StridedView)
-"""The functions whose results share memory with their input."""
+from minitorch.torch.views import VIEWS, check_writable, rebase, relate, requires_grad
 
 
 def as_torch(x: Any) -> Any:
@@ -93,7 +89,7 @@ def write_out(result: Any, out: Any) -> Any:
     if not out.numel() and result.numel():
         out._take(cast(result, out.dtype))
     else:
-        out._overwrite(result)
+        out._become(result, "out")
     return out
 
 
@@ -111,12 +107,13 @@ def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
 def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
     """A function of tensors as a method that overwrites its Tensor with the result."""
 
+    name = f"{fn.__name__}_"
+
     @functools.wraps(fn)
     def overwrite(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        self._overwrite(fn(self, *args, **kwargs))
-        return self
+        return self._apply_in_place(fn, name, *args, **kwargs)
 
-    overwrite.__name__ = f"{fn.__name__}_"
+    overwrite.__name__ = name
     return overwrite
 
 
@@ -126,7 +123,8 @@ Base: Any = EngineTensor  # to a type checker, a method that means something els
 class Tensor(Base):
     """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype."""
 
-    __slots__ = ("__dict__", "_past")  # see autograd/in_place.py
+    # _past: what it was before each recorded write, see autograd/in_place.py. _view: its base, if it is a view, and _views, see views.py
+    __slots__ = ("__dict__", "_past", "_view", "_views")
 
     def __init__(self, *data: Any) -> None:
         if not data or all(isinstance(each, int) for each in data):
@@ -148,6 +146,21 @@ class Tensor(Base):
         """Become another tensor: its memory and history."""
         self._tensor, self.history, self.backend = x._tensor, x.history, x.backend
         self.f = x.backend
+
+    def _like(self, data: TensorData, history: History | None = None, backend: Any = None) -> Any:
+        """A tensor on the same backend, with a history; one over memory of this tensor is a view of it."""
+        made = new(self._plain)
+        made.backend = made.f = used = backend or self.backend
+        made._tensor = used.ops.place(data) if used.cuda else data
+        made.history = history
+        made.grad = made._name = made._hooks = None
+        own = self._tensor
+        if data._version is own._version:
+            if data is not own:
+                relate(made, self)
+            elif history is not None and history.last_fn in VIEWS and hasattr(self, "_view"):
+                relate(made, history.inputs[0])  # self is the result of forward, which `Function.apply` records
+        return made
 
     # Properties
 
@@ -267,9 +280,15 @@ class Tensor(Base):
         self.f = value.backend
 
     def detach_(self) -> Tensor:
-        """Make it a constant; what it was used for before stays computed from it."""
+        """Make it a constant; what it was used for before stays computed from it.
+
+        Raises:
+            RuntimeError: If it is a view of a tensor that requires gradients.
+        """
+        if getattr(self, "_view", None) is not None and requires_grad(self):
+            raise RuntimeError("detach_ cannot change a view in place, its base would not know; use x.detach()")
         if not self.is_leaf:
-            self._rebase(None)
+            keep_past(self, snapshot(self), None)
         self.history = None
         return self
 
@@ -322,63 +341,116 @@ class Tensor(Base):
 
     # Writing
 
-    def _overwrite(self, out: EngineTensor) -> None:
-        """Replace the numbers by those of a result, and the history by its history.
+    def _fit(self, out: EngineTensor, name: str) -> EngineTensor:
+        """A result in the dtype of this tensor.
 
         Raises:
-            RuntimeError: If that would lose gradients: a leaf, or a view of a tensor that was computed.
-            TypeError: If the dtype of the result is of a higher category.
+            RuntimeError: If the shapes differ, or the dtype of the result is of a higher category.
         """
         if self._tensor.shape != out._tensor.shape:
             raise RuntimeError(
-                f"a function in place expected a result of shape {self._tensor.shape}, that of the tensor, got {out._tensor.shape}"
+                f"{name} expected a result of shape {tuple(self.shape)}, that of the tensor, got {tuple(out._tensor.shape)}; "
+                "assign the result to a variable instead"
             )
-        recorded = grad_mode.enabled and (self.history is not None or out.history is not None)
-        if recorded and self.history is LEAF:
-            raise RuntimeError("a leaf that requires gradients cannot be changed in place; do it within torch.no_grad()")
-        if recorded and self.history is not None and self.history.last_fn in VIEWS:
-            raise RuntimeError("a view of a tensor with a history cannot be changed in place, its base would not know; use x.clone() first")
         if kind_of(out._tensor.dtype) > kind_of(self._tensor.dtype):
             method = "float" if is_float(out.dtype) else "long"
-            raise RuntimeError(f"a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; convert it first: x.{method}()")
-        values = cast(out, self._tensor.dtype)
-        with no_grad():
-            EngineTensor.__setitem__(self.detach(), ..., values.detach())
-        if recorded:
-            self._rebase(values.history)
+            raise RuntimeError(
+                f"{name}: a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; convert it first: x.{method}()"
+            )
+        return cast(out, self._tensor.dtype)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def _put(self, index: Any, value: Any, name: str) -> None:
+        """Write numbers to the elements at an index, without a record, and note where it was asked for."""
+        with no_grad():
+            part = EngineTensor._like(self, self._tensor)
+            if index is not ... and is_basic(index):  # of an expanded tensor one element may be written
+                part, index = Select.apply(part, index), ...
+            if any(size > 1 and not stride for size, stride in zip(part._tensor.shape, part._tensor.strides, strict=True)):
+                raise RuntimeError(
+                    f"{name}: an expanded tensor, whose elements share memory, cannot be changed in place; write into a copy: x.clone()"
+                )
+            EngineTensor.__setitem__(part, index, value.detach() if isinstance(value, EngineTensor) else value)
+        note_write(self, name)
+
+    def _apply_in_place(self, fn: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Tensor:
+        """Become the result of a function of this tensor.
+
+        Args:
+            fn: The function.
+            name: What it is called in messages.
+            args: Its arguments after this tensor.
+            kwargs: Its keyword arguments.
+        """
+        since, before = next(version_counter), snapshot(self)
+        self._become(fn(before, *args, **kwargs), name, before, since)
+        return self
+
+    def _become(self, out: EngineTensor, name: str, before: Any = None, since: float = math.inf) -> None:
+        """Replace the numbers by those of a result, and the history by its history.
+
+        Args:
+            out: The result.
+            name: The function in place.
+            before: The snapshot of the tensor that the result was computed from; None for the tensor itself.
+            since: The version counter before that; without it, no node of the function keeps a copy of the tensor.
+
+        Raises:
+            RuntimeError: If the result does not fit, or the write cannot be recorded; see `_fit` and `check_writable`.
+        """
+        values = self._fit(out, name)
+        if not grad_mode.enabled or (values.history is None and not requires_grad(self)):
+            self._put(..., values, name)
+            return
+        check_writable(self, name)
+        before = snapshot(self) if before is None else before
+        results = keep_saved(before, values, since)
+        self._put(..., values, name)
+        for ctx in results:
+            itself = snapshot(values, self._tensor)
+            others = [x for x in ctx._saved if isinstance(x, EngineTensor) and x._tensor is not values._tensor]
+            ctx._saved = tuple([itself if getattr(x, "_tensor", None) is values._tensor else x for x in ctx._saved])
+            if all(x._tensor._version is not self._tensor._version for x in others):
+                ctx._saved_at = next(version_counter)
+        rebase(self, before, values.history or record(Put, (before, (...,), values), ((...,), values.shape)))
+
+    def _assign(self, index: Any, value: Any, name: str) -> None:
+        """Write numbers, a tensor or what becomes one, to the elements at an index.
+
+        Raises:
+            TypeError: If the value is no tensor, array or number.
+        """
         if not isinstance(value, (EngineTensor, np.ndarray, *NUMBER)):
             raise TypeError(f"assignment expected a Tensor or a number, got {type(value).__name__}; convert it with torch.tensor(...)")
-        given = (
-            cast(value, self.dtype) if isinstance(value, EngineTensor) else creation.tensor(value, dtype=self.dtype, device=self.backend)
-        )
-        parts = index_of(index)
-        if grad_mode.enabled and (self.history is not None or given.history is not None):
-            self._overwrite(Put.apply(self, parts, given))
+        if isinstance(value, EngineTensor):
+            given = cast(value, self.dtype)
+            given = given if given.backend is self.backend else given.to(self.backend)
+        else:
+            given = creation.tensor(value, dtype=self.dtype, device=self.backend)
+        if not (grad_mode.enabled and (requires_grad(self) or given.history is not None)):
+            self._put(index, given, name)
             return
-        with no_grad():
-            if is_basic(parts):  # of an expanded tensor one element may be written
-                EngineTensor.__setitem__(Select.apply(self.detach(), parts), ..., given.detach())
-            else:
-                EngineTensor.__setitem__(self.detach(), parts, given.detach())
+        check_writable(self, name)
+        before = snapshot(self)
+        self._put(index, given, name)
+        rebase(self, before, record(Put, (before, index, given), (index, given._tensor.shape)))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._assign(index_of(index), value, "an assignment to elements")
 
     def copy_(self, src: Any) -> Tensor:
         """Overwrite it with other numbers, which broadcast and are converted to its dtype."""
-        given = cast(src, self.dtype).expand(*self.shape) if isinstance(src, EngineTensor) else creation.full_like(self, src)
-        if given.backend is not self.backend:
-            given = given.to(self.backend)
-        self._overwrite(given.clone() if given.history is None else given)
+        self._assign(..., src, "copy_")
         return self
 
     def fill_(self, value: Any) -> Tensor:
         """Overwrite it with one number."""
-        self._overwrite(creation.full_like(self, value))
+        self._assign(..., value, "fill_")
         return self
 
     def zero_(self) -> Tensor:
         """Overwrite it with zeros."""
-        return self.fill_(0)
+        self._assign(..., 0, "zero_")
+        return self
 
     def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite it with uniform random numbers from a to b.
@@ -388,7 +460,7 @@ class Tensor(Base):
         """
         if b < a:
             raise ArgumentError(f"uniform_ expected limits in ascending order, got {a} and {b}; exchange them")
-        self._overwrite(creation.rand(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * (b - a) + a)
+        self._assign(..., creation.rand(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * (b - a) + a, "uniform_")
         return self
 
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
@@ -399,7 +471,8 @@ class Tensor(Base):
         """
         if std < 0:
             raise ArgumentError(f"normal_ expected a standard deviation from 0 on, got {std}")
-        self._overwrite(creation.randn(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * std + mean)
+        made = creation.randn(self.shape, generator=generator, dtype=self.dtype, device=self.backend) * std + mean
+        self._assign(..., made, "normal_")
         return self
 
     def clamp_min_(self, min: Any) -> Tensor:
@@ -413,45 +486,42 @@ class Tensor(Base):
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Overwrite it with 1, with probability p, or 0."""
         probabilities = p if isinstance(p, Tensor) else creation.full(self.shape, float(p), dtype=get_default_dtype())
-        self._overwrite(cast(creation.bernoulli(probabilities, generator=generator), self.dtype))
+        self._assign(..., creation.bernoulli(probabilities, generator=generator), "bernoulli_")
         return self
 
     def unsqueeze_(self, dim: int) -> Tensor:
         """Insert a dimension of size 1."""
-        return self._reshaped(lambda x: x.unsqueeze(dim))
+        return self._reshaped("unsqueeze_", lambda x: x.unsqueeze(dim))
 
     def squeeze_(self, dim: Any = None) -> Tensor:
         """Remove dimensions of size 1."""
-        return self._reshaped(lambda x: shapes.squeeze(x, dim))
+        return self._reshaped("squeeze_", lambda x: shapes.squeeze(x, dim))
 
     def transpose_(self, dim0: int, dim1: int) -> Tensor:
         """Exchange two dimensions."""
-        return self._reshaped(lambda x: shapes.transpose(x, dim0, dim1))
+        return self._reshaped("transpose_", lambda x: shapes.transpose(x, dim0, dim1))
 
     def t_(self) -> Tensor:
         """Transpose a matrix."""
-        return self._reshaped(shapes.t)
+        return self._reshaped("t_", shapes.t)
 
-    def _reshaped(self, view: Callable[[Any], Any]) -> Tensor:
+    def _reshaped(self, name: str, view: Callable[[Any], Any]) -> Tensor:
         """Become a view of what it was."""
-        out = view(self)
+        before = snapshot(self)
+        out = view(before)
+        if grad_mode.enabled and self.history is not None:
+            check_writable(self, name)
+            keep_past(self, before, out.history)
         self._tensor = out._tensor
-        if out.history is not self.history:
-            self._rebase(out.history)
         return self
-
-    def _rebase(self, history: History | None) -> None:
-        """Take another history; what used the tensor before goes on with the one that it had."""
-        retains = self.retains_grad
-        before = keep_past(self, history)
-        if retains:
-            before._hooks.pop(RETAINED)
-            self.retain_grad()
 
     # Operators; `names` has the others
 
     __add__, __mul__ = map(operator_of, (Add, Mul))
     __radd__, __rmul__ = __add__, __mul__
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.reciprocal() * other
 
     def __eq__(self, other: Any) -> Any:
         return arithmetic.eq(self, other) if isinstance(other, (EngineTensor, *NUMBER)) else False
@@ -643,6 +713,6 @@ for _name in names.IN_PLACE.split():
 for _pair in names.OPERATORS.split():
     _name, _, _known = _pair.partition("=")
     setattr(Tensor, f"__{_name}__", getattr(Tensor, _known))
-for _name, _known in (("rsub", "sub"), ("rtruediv", "div"), ("rfloordiv", "floor_divide"), ("rmod", "remainder"), ("rpow", "pow"),
+for _name, _known in (("rsub", "sub"), ("rfloordiv", "floor_divide"), ("rmod", "remainder"), ("rpow", "pow"),
                       ("rlshift", "bitwise_left_shift"), ("rrshift", "bitwise_right_shift")):  # fmt: skip
     setattr(Tensor, f"__{_name}__", arithmetic.reverse(getattr(Tensor, _known)))

@@ -1,0 +1,79 @@
+"""Stage 6 - Tensors that must not be overwritten before the backward pass, because PyTorch saves them and the composition here does not.
+
+PyTorch computes these functions in one kernel whose gradient needs some of the arguments or the result. Overwriting one of them is an error
+there, and so it is here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from minitorch.autograd.engine import RULES
+from minitorch.core.tensor_base import TensorBase
+from minitorch.tensor_functions import Function
+
+RESULT = -1
+"""The result of the function, among the positions of its arguments."""
+
+BOTH = (0, 1)
+SAVED: dict[str, tuple[int | tuple[int, int], ...]] = {
+    **dict.fromkeys(("nan_to_num", "var", "std", "var_mean", "std_mean", "nansum", "nanmean", "quantile", "nanquantile"), (0,)),
+    **dict.fromkeys(("cummax", "cummin", "gather", "masked_select"), (0,)),
+    **dict.fromkeys(("amax", "amin", "aminmax", "norm", "vector_norm", "logsumexp", "nanmedian", "median"), (0, RESULT)),
+    **dict.fromkeys(("prod", "cumprod", "logcumsumexp"), (RESULT,)),
+    **dict.fromkeys(("maximum", "minimum", "xlogy", "cdist", "dist"), BOTH),
+    "clamp": (0, 1, 2),
+    "addcdiv": (2,),
+    "inner": ((1, 0),),
+    "cross": ((0, 1), (1, 0)),
+    "index_add": ((3, 3),),
+    "index_copy": ((3, 3),),
+}
+"""The positions of the saved arguments; (i, j) if argument i is saved only where j requires gradients."""
+
+
+class Kept(Function):
+    """The same tensor, whose gradient needs other tensors as they were."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Any, with_result: bool, *others: Any) -> Any:
+        """The tensor, of the same memory."""
+        kept = out._like(out._tensor)
+        ctx.save_for_backward(*(kept,) if with_result else (), *others)
+        return kept
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> tuple[Any, ...]:
+        """The gradient as it is.
+
+        Raises:
+            RuntimeError: If one of the tensors was written into.
+        """
+        _ = ctx.saved_values
+        return grad_output, *[None] * (len(ctx.args) - 1)
+
+
+RULES[Kept] = lambda ctx, out, grad: Kept.backward(ctx, grad)
+
+
+def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]) -> Callable[..., Any]:
+    """A function whose gradient needs the arguments at these positions, and maybe the result, as they were."""
+    chosen = [position if isinstance(position, tuple) else (position, None) for position in positions if position != RESULT]
+
+    @functools.wraps(fn)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        if all(getattr(out, "history", None) is None for out in outputs):
+            return result
+        given = (*args, *kwargs.values())
+        saved = [
+            given[i] for i, j in chosen
+            if i < len(given) and isinstance(given[i], TensorBase) and (j is None or getattr(given[j], "history", None) is not None)
+        ]  # fmt: skip
+        kept = [out if getattr(out, "history", None) is None else Kept.apply(out, RESULT in positions, *saved) for out in outputs]
+        return kept[0] if outputs is not result else type(result)(*kept) if hasattr(result, "_fields") else tuple(kept)
+
+    return function
