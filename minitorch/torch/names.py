@@ -77,12 +77,12 @@ SYNONYMS = """
 OPERATORS = """
     abs=abs sub=sub truediv=div floordiv=floor_divide mod=remainder pow=pow neg=neg matmul=matmul lt=lt le=le gt=gt ge=ge and=bitwise_and
     rand=bitwise_and or=bitwise_or ror=bitwise_or xor=bitwise_xor rxor=bitwise_xor invert=bitwise_not lshift=bitwise_left_shift
-    rshift=bitwise_right_shift iadd=add_ isub=sub_ imul=mul_ ipow=pow_ itruediv=div_ ilshift=bitwise_left_shift_
-    irshift=bitwise_right_shift_"""
+    rshift=bitwise_right_shift iadd=add_ isub=sub_ imul=mul_ ipow=pow_ itruediv=div_ ifloordiv=floor_divide_ imod=remainder_
+    iand=bitwise_and_ ior=bitwise_or_ ixor=bitwise_xor_ ilshift=bitwise_left_shift_ irshift=bitwise_right_shift_"""
 IN_PLACE = """
     add sub mul div pow clamp masked_fill lerp addcmul addcdiv neg exp sqrt abs relu sigmoid tanh floor round scatter scatter_add index_add
     log square reciprocal rsqrt sin cos ceil trunc index_fill index_copy nan_to_num addmm fmod copysign nextafter bitwise_left_shift
-    bitwise_right_shift"""
+    bitwise_right_shift floor_divide remainder bitwise_and bitwise_or bitwise_xor"""
 """Methods that, with an underscore, overwrite their Tensor with the result."""
 
 

@@ -59,7 +59,7 @@ def result_type(*operands: Any) -> np.dtype:
         if isinstance(x, Tensor):
             ranked[0 if x._tensor.shape else 1].append(x._tensor.dtype)
         else:
-            ranked[2].append(number_dtype(x))
+            ranked[2].append(_default if isinstance(x, np.bool_) else number_dtype(x))  # PyTorch takes np.True_ for 1.0
     highest = max(kind_of(dtype) for dtypes in ranked for dtype in dtypes)
     for dtypes in ranked:
         if dtypes and max(map(kind_of, dtypes)) == highest:

@@ -89,7 +89,7 @@ def write_out(result: Any, out: Any) -> Any:
     if not out.numel() and result.numel():
         out._take(cast(result, out.dtype))
     else:
-        out._become(result, "out")
+        out._put(..., out._fit(result, "a function with out="), "a function with out=")
     return out
 
 
@@ -98,8 +98,19 @@ def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if not isinstance(other, Tensor) or self._tensor.dtype is not other._tensor.dtype:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
             self, other = promote(self, other)  # type: ignore[assignment]
         return function.apply(self, other)
+
+    return operator
+
+
+def binary(fn: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    """A method as an operator, which leaves an array of NumPy to `Tensor.__array_ufunc__`."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else fn(self, other)
 
     return operator
 
@@ -352,10 +363,10 @@ class Tensor(Base):
                 f"{name} expected a result of shape {tuple(self.shape)}, that of the tensor, got {tuple(out._tensor.shape)}; "
                 "assign the result to a variable instead"
             )
-        if kind_of(out._tensor.dtype) > kind_of(self._tensor.dtype):
-            method = "float" if is_float(out.dtype) else "long"
+        if out._tensor.dtype is not self._tensor.dtype and kind_of(out._tensor.dtype) > kind_of(self._tensor.dtype):
             raise RuntimeError(
-                f"{name}: a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; convert it first: x.{method}()"
+                f"{name}: a tensor of {self.dtype.name} cannot hold a result of {out.dtype.name}; "
+                f"convert it first: x.{'float' if is_float(out.dtype) else 'long'}()"
             )
         return cast(out, self._tensor.dtype)
 
@@ -521,12 +532,16 @@ class Tensor(Base):
     __radd__, __rmul__ = __add__, __mul__
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self.reciprocal() * other
+        return NotImplemented if isinstance(other, np.ndarray) else self.reciprocal() * other
 
     def __eq__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return arithmetic.eq(self, other) if isinstance(other, (EngineTensor, *NUMBER)) else False
 
     def __ne__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return arithmetic.ne(self, other) if isinstance(other, (EngineTensor, *NUMBER)) else True
 
     __hash__ = object.__hash__
@@ -647,12 +662,32 @@ class Tensor(Base):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's functions take the numbers of a tensor; an operator between NumPy's and a tensor is the tensor's."""
+        """NumPy's functions take the numbers of a tensor; an operator between a number of NumPy and a tensor is the tensor's.
+
+        As in PyTorch, an operator between an array and a tensor is NumPy's, in NumPy's dtype, and gives a tensor without gradients.
+
+        Raises:
+            RuntimeError: If a tensor beside an array requires gradients.
+            TypeError: If an array and a tensor are ordered, as by x < array.
+        """
         operator = OPERATORS.get(ufunc) if method == "__call__" and not options else None
         if operator is None:
             return getattr(ufunc, method)(*[np.asarray(x) if isinstance(x, Tensor) else x for x in inputs], **options)
-        a, b = (creation.as_tensor(x, device=self.backend) if isinstance(x, np.ndarray) else x for x in inputs)
-        return operator(as_torch(a), as_torch(b))
+        if ufunc in COMPARISONS:  # to which NumPy passes a number as an array without dimensions
+            if ufunc not in (np.equal, np.not_equal) and any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+                raise TypeError(f"{ufunc.__name__} expected two Tensors, got an array of NumPy; convert it with torch.as_tensor(array)")
+            return operator(*[creation.as_tensor(x, device=self.backend) if isinstance(x, np.ndarray) else as_torch(x) for x in inputs])
+        if not any(isinstance(x, np.ndarray) for x in inputs):
+            return operator(*map(as_torch, inputs))
+        if any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+            raise RuntimeError(
+                f"{ufunc.__name__} of a tensor that requires gradients and an array of NumPy would lose them; "
+                "convert the array with torch.as_tensor(array)"
+            )
+        if ufunc is np.true_divide and isinstance(inputs[0], np.ndarray):
+            return inputs[1].reciprocal() * inputs[0]
+        out = np.asarray(ufunc(*[x.numpy() if isinstance(x, Tensor) else x for x in inputs]))
+        return as_torch(creation.as_tensor(out.astype(np.uint8) if out.dtype == bool_ else out, device=self.backend))
 
     def is_nonzero(self) -> Any:
         """Whether the only element differs from 0.
@@ -702,9 +737,13 @@ OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.add: arithmetic.add, np.subtract: arithmetic.sub, np.multiply: arithmetic.mul, np.true_divide: arithmetic.div,
     np.floor_divide: arithmetic.floor_divide, np.remainder: arithmetic.remainder, np.power: arithmetic.pow, np.equal: arithmetic.eq,
     np.not_equal: arithmetic.ne, np.less: arithmetic.lt, np.less_equal: arithmetic.le, np.greater: arithmetic.gt,
-    np.greater_equal: arithmetic.ge, np.matmul: products.matmul,
+    np.greater_equal: arithmetic.ge, np.matmul: products.matmul, np.bitwise_and: arithmetic.bitwise_and,
+    np.bitwise_or: arithmetic.bitwise_or, np.bitwise_xor: arithmetic.bitwise_xor, np.left_shift: arithmetic.bitwise_left_shift,
+    np.right_shift: arithmetic.bitwise_right_shift,
 }  # fmt: skip
-"""What an operator between an array of NumPy and a Tensor computes."""
+"""What an operator between a number of NumPy and a Tensor computes."""
+
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 for _name, _function in names.functions(names.BOTH, names.METHODS).items():
     setattr(Tensor, _name, _function if _name not in creation.__dict__ else lift(_function))
@@ -712,7 +751,7 @@ for _name in names.IN_PLACE.split():
     setattr(Tensor, f"{_name}_", in_place(getattr(Tensor, _name)))
 for _pair in names.OPERATORS.split():
     _name, _, _known = _pair.partition("=")
-    setattr(Tensor, f"__{_name}__", getattr(Tensor, _known))
+    setattr(Tensor, f"__{_name}__", getattr(Tensor, _known) if _name in ("neg", "invert") else binary(getattr(Tensor, _known)))
 for _name, _known in (("rsub", "sub"), ("rfloordiv", "floor_divide"), ("rmod", "remainder"), ("rpow", "pow"),
                       ("rlshift", "bitwise_left_shift"), ("rrshift", "bitwise_right_shift")):  # fmt: skip
-    setattr(Tensor, f"__{_name}__", arithmetic.reverse(getattr(Tensor, _known)))
+    setattr(Tensor, f"__{_name}__", binary(arithmetic.reverse(getattr(Tensor, _known))))

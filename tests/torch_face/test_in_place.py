@@ -94,7 +94,7 @@ def test_a_layer_that_writes_is_named_by_the_line_of_the_program() -> None:
     (lambda x: (x + 1).expand(3, 2).mul_(2), "mul_: an expanded tensor, whose elements share memory, cannot be changed"),
     (lambda x: (x + 1).split(1)[0].mul_(2), "mul_: this view cannot be changed in place, because it is one of several that"),
     (lambda x: next(iter(x + 1)).mul_(2), "mul_: this view cannot be changed in place, because it is one of several that"),
-    (lambda x: torch.no_grad(lambda: (x + 1)[:1])().add_(x[0]), "add_: this view cannot be changed in place, because it was made within no_grad"),
+    (lambda x: torch.no_grad(lambda: (x + 1)[:1])().add_(x[0]), "add_: this view cannot be changed in place, because it was made"),
     (lambda x: (x + 1)[0].detach_(), "detach_ cannot change a view in place, its base would not know; use x.detach()"),
     (lambda x: (x + 1).add_(torch.ones(3, 2)), "add_ expected a result of shape (2,), that of the tensor, got (3, 2)"),
 ])  # fmt: skip
