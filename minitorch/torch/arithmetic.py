@@ -124,7 +124,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
             return Mul.apply(input, input)
         if exponent in (0.5, -0.5):
             root = Sqrt.apply(input)
-            return root if exponent > 0 else Inv.apply(root)
+            out = root if exponent > 0 else Inv.apply(root)
+            return Kept.apply(out.clone(), False, input) if out.history is not None else out  # the caller may write into it
     out = Pow.apply(*promote(input, exponent))
     return Kept.apply(out, True) if out.history is not None and isinstance(exponent, Tensor) else out
 

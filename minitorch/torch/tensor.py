@@ -27,7 +27,7 @@ from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_data import TensorData, version_counter
 from minitorch.tensor_functions import Add, Function, Mul
-from minitorch.torch import arithmetic, creation, factorizations, names, products, shapes
+from minitorch.torch import arithmetic, creation, factorizations, logic, names, products, shapes
 from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.indexing import index_of
 from minitorch.torch.nodes import Node
@@ -441,7 +441,7 @@ class Tensor(Base):
             self._put(index, given, name)
             return
         check_writable(self, name)
-        before = snapshot(self)
+        index, before = (index,) if index is ... else index, snapshot(self)
         self._put(index, given, name)
         rebase(self, before, record(Put, (before, index, given), (index, given._tensor.shape)))
 
@@ -737,9 +737,9 @@ OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.add: arithmetic.add, np.subtract: arithmetic.sub, np.multiply: arithmetic.mul, np.true_divide: arithmetic.div,
     np.floor_divide: arithmetic.floor_divide, np.remainder: arithmetic.remainder, np.power: arithmetic.pow, np.equal: arithmetic.eq,
     np.not_equal: arithmetic.ne, np.less: arithmetic.lt, np.less_equal: arithmetic.le, np.greater: arithmetic.gt,
-    np.greater_equal: arithmetic.ge, np.matmul: products.matmul, np.bitwise_and: arithmetic.bitwise_and,
-    np.bitwise_or: arithmetic.bitwise_or, np.bitwise_xor: arithmetic.bitwise_xor, np.left_shift: arithmetic.bitwise_left_shift,
-    np.right_shift: arithmetic.bitwise_right_shift,
+    np.greater_equal: arithmetic.ge, np.matmul: products.matmul, np.bitwise_and: logic.bitwise_and,
+    np.bitwise_or: logic.bitwise_or, np.bitwise_xor: logic.bitwise_xor, np.left_shift: logic.bitwise_left_shift,
+    np.right_shift: logic.bitwise_right_shift,
 }  # fmt: skip
 """What an operator between a number of NumPy and a Tensor computes."""
 
