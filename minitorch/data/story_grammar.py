@@ -139,8 +139,8 @@ def grammar_score(text: str) -> GrammarScore:
     pronouns he, she, him, her and his must agree with the person named last; they and their need two names before them. Quotations do not
     count here, and a line begins anew. A last sentence that has no end is refused: cut the text after its last period.
 
-        >>> grammar_score("Anna lost her ball. He cry. 3 + 4 = 8.")
-        GrammarScore(sentences=0.666..., pronouns=0.5, sums=0.0, counts=(3, 2, 1), mistakes=['He cry.', 'He after Anna', '3 + 4 = 8'])
+        >>> grammar_score("Anna lost her hat. He cry. Ben found it. 3 + 4 = 8.")
+        GrammarScore(sentences=0.75, pronouns=0.5, sums=0.0, counts=(4, 2, 1), mistakes=['He cry.', 'He after Anna', '3 + 4 = 8'])
 
     Args:
         text: Stories and sums, each on a line.
