@@ -240,7 +240,8 @@ def _check_tables(tables: Tables) -> list[int]:
     for text, number in special_tokens.items():
         if not 0 <= number < len(tokens) or tokens[number] != text.encode():
             raise ValueError(f"Tokenizer expected the special token {text!r} among tokens, got another at {number}; add its bytes")
-    rest = {number: token for number, token in enumerate(tokens) if number not in {*special_tokens.values(), *merges.values()}}
+    others = {*special_tokens.values(), *merges.values()}
+    rest = {number: token for number, token in enumerate(tokens) if number not in others}
     numbers = {token: number for number, token in rest.items()}
     missing = [byte for byte in range(256) if bytes([byte]) not in numbers]
     if missing or len(rest) > 256:

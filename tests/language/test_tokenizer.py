@@ -219,6 +219,16 @@ def test_a_megabyte_takes_seconds(trained):
     assert time.process_time() - start < 4
 
 
+def test_a_large_vocabulary_is_checked_in_a_second():
+    """GPT-2 has 50,000 merges."""
+    pairs = [(left, right) for left in range(256) for right in range(200)]
+    tokens = [bytes([byte]) for byte in range(256)] + [bytes(pair) for pair in pairs]
+    start = time.process_time()
+    found = Tokenizer(tokens, {pair: 256 + number for number, pair in enumerate(pairs)})
+    assert time.process_time() - start < 1
+    assert found.encode("ab") == [256 + 200 * ord("a") + ord("b")]
+
+
 # Decoding
 
 
