@@ -1,6 +1,6 @@
 """Comparison of layers and functions with PyTorch's of the same name: rows of a table, inputs, and the checks of a row."""
 
-import inspect
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,16 +68,17 @@ def part(name, *args, **settings):
     return Part(name, args, settings)
 
 
-def build(library, given):
-    """Our layer or PyTorch's, in float64."""
-    kind = getattr(nn if library == "ours" else torch.nn, given.name)
-    options = {"device": FastBackend, "dtype": float64} if library == "ours" else {"dtype": torch.float64}
-    options = {key: value for key, value in options.items() if key in inspect.signature(kind).parameters}
-    return kind(*[argument(library, each) for each in given.args], **arguments(library, given.settings), **options)
+def build(library, given, dtype=float64):
+    """Our layer or PyTorch's."""
+    layers, place = (nn, (FastBackend, dtype)) if library == "ours" else (torch.nn, (getattr(torch, dtype.name),))
+    made = getattr(layers, given.name)(*[argument(library, each) for each in given.args], **arguments(library, given.settings))
+    return made.to(*place)
 
 
 def argument(library, given):
-    """An argument of a row for one of the libraries: arrays become tensors, parts become layers."""
+    """An argument of a row for one of the libraries: arrays become tensors, parts become layers; the same within tuples."""
+    if type(given) is tuple and any(isinstance(each, np.ndarray) for each in given):
+        return tuple(argument(library, each) for each in given)
     if isinstance(given, Part):
         return build(library, given)
     if isinstance(given, np.ndarray):
@@ -89,15 +90,18 @@ def arguments(library, settings):
     return {name: argument(library, value) for name, value in settings.items()}
 
 
+def flat(given):
+    """The tensors in nested tuples."""
+    return [each for part in given for each in flat(part)] if isinstance(given, (tuple, list)) else [given] * (given is not None)
+
+
 def leaves(inputs):
     """The inputs with arrays as our tensors and as PyTorch's; floating ones are leaves."""
-
-    def is_leaf(a):
-        return isinstance(a, np.ndarray) and a.dtype.kind == "f"
-
-    ours = [argument("ours", a).requires_grad_(True) if is_leaf(a) else argument("ours", a) for a in inputs]
-    theirs = [argument("theirs", a).requires_grad_(True) if is_leaf(a) else argument("theirs", a) for a in inputs]
-    return ours, theirs
+    found = [[argument(library, each) for each in inputs] for library in ("ours", "theirs")]
+    for mine, other in zip(*map(flat, found), strict=True):
+        if isinstance(other, torch.Tensor) and other.is_floating_point():
+            mine.requires_grad_(True), other.requires_grad_(True)
+    return found
 
 
 def freeze_target(name, inputs):
@@ -108,28 +112,30 @@ def freeze_target(name, inputs):
 
 
 def assert_equal(ours, theirs, message):
-    """Check shapes and values; PyTorch's tensor without dimensions equals ours with one dimension."""
+    """Check shapes, dtypes and values; PyTorch's tensor without dimensions equals ours with one dimension."""
     values, expected = ours.to_numpy(), theirs.detach().numpy()
     assert values.shape == (expected.shape or values.shape[:1]), message
-    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=1e-10, atol=1e-10, err_msg=message)
+    assert values.dtype == expected.dtype, message
+    tolerance = 1e-5 if expected.dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(values.reshape(expected.shape), expected, rtol=tolerance, atol=tolerance, err_msg=message)
 
 
 def assert_same_gradients(ours, theirs, inputs, others):
-    """Check the values, and the gradients of all inputs for the same random gradient of the result."""
-    assert_equal(ours, theirs, "the value")
-    if not theirs.requires_grad:
-        return
-    given = x(*theirs.shape, seed=9)
-    theirs.backward(torch.tensor(given))
-    ours.backward(tensor(given.reshape(ours.shape), ours.backend))
-    for i, (a, b) in enumerate(zip(inputs, others, strict=True)):
-        if isinstance(b, torch.Tensor) and b.requires_grad and b.grad is not None:
-            assert_equal(a.grad, b.grad, f"the gradient of input {i}")
+    """Check the values, and the gradients of all inputs for the same random gradients of the results."""
+    for mine, other in zip(flat(ours), flat(theirs), strict=True):
+        assert_equal(mine, other, "the value")
+        if other.requires_grad:
+            given = x(*other.shape, seed=9)
+            other.backward(torch.tensor(given, dtype=other.dtype), retain_graph=True)
+            mine.backward(tensor(given.reshape(mine.shape), mine.backend, dtype=mine.dtype), retain_graph=True)
+    for i, (mine, other) in enumerate(zip(flat(inputs), flat(others), strict=True)):
+        if isinstance(other, torch.Tensor) and other.grad is not None:
+            assert_equal(mine.grad, other.grad, f"the gradient of input {i}")
 
 
-def pair(name, args, settings):
+def pair(name, args, settings, dtype=float64):
     """Our layer and PyTorch's, with the same state."""
-    ours, theirs = (build(library, Part(name, args, settings)) for library in ("ours", "theirs"))
+    ours, theirs = (build(library, Part(name, args, settings), dtype) for library in ("ours", "theirs"))
     with torch.no_grad():
         for i, parameter in enumerate(theirs.parameters()):
             parameter.copy_(torch.tensor(x(*parameter.shape, seed=i)))
@@ -137,9 +143,21 @@ def pair(name, args, settings):
     return ours, theirs
 
 
-def check_layer(name, args, settings, inputs, modes=(True, False)):
+def without_bias(text):
+    """The representation of a layer without what only newer versions of PyTorch show of norms."""
+    return re.sub(r"(Norm\w*\(.*), bias=\w+", r"\1", text)
+
+
+def check_names(ours, theirs):
+    """Check the representation, and the names of modules and parameters."""
+    assert without_bias(repr(ours)) == without_bias(repr(theirs))
+    for names in ("named_modules", "named_parameters"):
+        assert [key for key, _ in getattr(ours, names)()] == [key for key, _ in getattr(theirs, names)()]
+
+
+def check_layer(name, args, settings, inputs, modes=(True, False), dtype=float64):
     """Check values, gradients and states: first in training, in which some layers update statistics; then in evaluation."""
-    ours, theirs = pair(name, args, settings)
+    ours, theirs = pair(name, args, settings, dtype)
     for mode in modes:
         ours.train(mode), theirs.train(mode), ours.zero_grad(), theirs.zero_grad()
         a, b = leaves(inputs)
@@ -148,11 +166,12 @@ def check_layer(name, args, settings, inputs, modes=(True, False)):
         parameters = dict(theirs.named_parameters())
         assert [key for key, _ in ours.named_parameters()] == list(parameters)
         for key, parameter in ours.named_parameters():
-            assert_equal(parameter.value.grad, parameters[key].grad, f"the gradient of {key}")
+            assert_equal(parameter.grad, parameters[key].grad, f"the gradient of {key}")
         state = {key: torch.tensor(value.to_numpy()) for key, value in ours.state_dict().items()}
         for key, value in theirs.state_dict().items():
             assert_equal(ours.state_dict()[key], value, key)
         theirs.load_state_dict(state)  # which refuses other names and shapes
+    return ours, theirs
 
 
 def check_function(name, args, settings, inputs):
