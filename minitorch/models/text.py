@@ -17,7 +17,7 @@ from minitorch.nn.init import normal_, zeros_
 from minitorch.nn.linears import Linear
 from minitorch.nn.module import Module, Node
 from minitorch.nn.normalization import LayerNorm
-from minitorch.nn.transformer import TransformerBlock
+from minitorch.nn.transformer import TransformerEncoderLayer
 from minitorch.ops.checks import positive_ints
 from minitorch.tensor import Tensor, generator, tensor
 
@@ -107,7 +107,8 @@ class GPT(Module):
         self.context = context
         self.tokens, self.positions = Embedding(vocabulary, width, **on), Embedding(context, width, **on)
         self.dropout = Dropout(dropout)
-        self.blocks = ModuleList([TransformerBlock(width, heads, 4 * width, dropout, "gelu", **on) for _ in range(layers)])
+        block: dict[str, Any] = {"activation": "gelu", "batch_first": True, "norm_first": True, **on}
+        self.blocks = ModuleList([TransformerEncoderLayer(width, heads, 4 * width, dropout, **block) for _ in range(layers)])
         self.norm = LayerNorm(width, **on)
         self.head = Linear(width, vocabulary, bias=False, **on)
         self.head.weight = self.tokens.weight
@@ -132,7 +133,7 @@ class GPT(Module):
         positions = arange(0, length, backend=tokens.backend, dtype=tokens.dtype)
         out = self.dropout(self.tokens(tokens) + self.positions(positions))
         for block in self.blocks:
-            out = block(out)
+            out = block(out, is_causal=True)
         return self.head(self.norm(out))
 
     def generate(self, tokens: Sequence[int], count: int, temperature: float = 1.0) -> list[int]:

@@ -40,7 +40,9 @@ from minitorch.nn.normalization import batch_norm, group_norm, instance_norm, la
 from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
 from minitorch.nn.layers import Flatten, Identity, Unflatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
-from minitorch.nn.transformer import TransformerBlock
+from minitorch.nn.transformer import (
+    Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
+)  # fmt: skip
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
@@ -67,7 +69,6 @@ from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuf
 from minitorch.nn.sampling import affine_grid, grid_sample
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
 from minitorch.nn.channels import ChannelShuffle, LocalResponseNorm, channel_shuffle, local_response_norm
-from minitorch.nn.encoder import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
@@ -189,7 +190,7 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
-    "TransformerBlock",
+    "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",

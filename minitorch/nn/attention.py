@@ -10,10 +10,13 @@ import numpy as np
 from minitorch.core.dtypes import is_float
 from minitorch.kernels.loop import accepts, flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
-from minitorch.nn.functional import dropout, softmax
-from minitorch.nn.init import xavier_uniform_
-from minitorch.nn.linears import Linear, linear
-from minitorch.nn.module import Module, Parameter, value_of
+from minitorch.nn.dropouts import dropout
+from minitorch.nn.functional import softmax
+from minitorch.nn.init import xavier_uniform_, zeros_
+from minitorch.nn.linears import NonDynamicallyQuantizableLinear, linear
+from minitorch.nn.module import Module
+from minitorch.nn.options import refuse_unless
+from minitorch.nn.parameter import Parameter
 from minitorch.ops.checks import check_float_tensor, check_probability, positive_ints
 from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
@@ -29,6 +32,7 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """Scaled dot-product attention: softmax(query · keyᵀ · scale) · value.
 
@@ -40,6 +44,7 @@ def scaled_dot_product_attention(
         dropout_p: Dropout probability of the attention weights; pass 0 in evaluation.
         is_causal: Whether query i attends only to keys up to i.
         scale: Factor of the scores; 1 / √E by default.
+        enable_gqa: False.
 
     Returns:
         Shape (…, L, V). A query whose keys are all masked gets zeros.
@@ -47,10 +52,12 @@ def scaled_dot_product_attention(
     Raises:
         TypeError: If an argument is not a floating-point Tensor, or the mask is neither bool nor floating-point.
         ValueError: If the shapes do not match, or dropout_p is outside [0, 1].
+        NotImplementedError: If enable_gqa is set.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1.
     """
     op = "scaled_dot_product_attention"
+    refuse_unless(op, enable_gqa=(enable_gqa, False))
     for name, x in (("query", query), ("key", key), ("value", value)):
         _check_float_input(op, name, x)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2] or not key.shape[-2] or not query.shape[-1]:
@@ -58,8 +65,8 @@ def scaled_dot_product_attention(
             f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got {query.shape}, {key.shape} "
             f"and {value.shape}"
         )
-    weights = attention_weights(op, query, key, attn_mask, is_causal, scale)
-    return drop_weights(op, weights, dropout_p) @ value
+    dropout_p = check_probability(op, "dropout_p", dropout_p, "a weight")
+    return dropout(attention_weights(op, query, key, attn_mask, is_causal, scale), dropout_p) @ value
 
 
 def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
@@ -85,14 +92,6 @@ def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, 
 def additive_mask(like: Tensor, allowed: np.ndarray) -> Tensor:
     """Return a float mask: 0 where attention is allowed, else -∞."""
     return tensor(np.where(allowed, 0.0, -math.inf), like.backend, dtype=like.dtype)
-
-
-def drop_weights(op: str, weights: Tensor, p: float) -> Tensor:
-    """Apply dropout to the attention weights, scaled to preserve the mean."""
-    if not (p := check_probability(op, "dropout_p", p, "a weight")):
-        return weights
-    out = dropout(weights, p)
-    return out * (1 / (1 - p)) if p < 1 else out
 
 
 class CausalSoftmax(Function):
@@ -157,7 +156,7 @@ def _check_mask(op: str, mask: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{op} expected a mask that broadcasts to the scores, {shape}, got {given}")
 
 
-# Layers
+# The layer
 
 
 class MultiheadAttention(Module):
@@ -168,16 +167,21 @@ class MultiheadAttention(Module):
         num_heads: Number of heads; must divide embed_dim.
         dropout: Dropout probability of the attention weights during training.
         bias: Whether the projections have biases, initialized to zeros.
+        add_bias_kv: False.
+        add_zero_attn: False.
         kdim: Dimension of each key; embed_dim by default.
         vdim: Dimension of each value; embed_dim by default.
         batch_first: Whether sequences have shape (N, L, E) instead of (L, N, E).
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
 
-    The projections are initialized by `init.xavier_uniform_`. Those of queries, keys and values form one matrix, in_proj_weight, if kdim
-    and vdim equal embed_dim.
+    The projections of queries, keys and values are initialized by `init.xavier_uniform_`, the output projection as `Linear`. The former are
+    one matrix, in_proj_weight, if kdim and vdim equal embed_dim.
 
     Raises:
         TypeError: If a size is not an integer, or dropout is not a number.
         ValueError: If a size is less than 1, num_heads does not divide embed_dim, or dropout is outside [0, 1].
+        NotImplementedError: If add_bias_kv or add_zero_attn is set.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
     """
@@ -188,7 +192,8 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        *,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -196,26 +201,35 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        name = "MultiheadAttention"
+        name, place = "MultiheadAttention", placement(device, dtype)
+        refuse_unless(name, add_bias_kv=(add_bias_kv, False), add_zero_attn=(add_zero_attn, False))
         positive_ints((embed_dim, num_heads), name, "embed_dim and num_heads")
         self.kdim, self.vdim = positive_ints([embed_dim if size is None else size for size in (kdim, vdim)], name, "kdim and vdim")
         if embed_dim % num_heads:
             raise ValueError(f"{name} expected num_heads that divides embed_dim, {embed_dim}, got {num_heads}")
-        dropout = check_probability(name, "dropout", dropout, "a weight")
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        if (self.kdim, self.vdim) == (embed_dim, embed_dim):
-            self.in_proj_weight = Parameter(zeros((3 * embed_dim, embed_dim), **placement(device, dtype)))
-            xavier_uniform_(self.in_proj_weight)
-        else:
-            for part, size in zip("qkv", (embed_dim, self.kdim, self.vdim), strict=True):
-                xavier_uniform_(self.add_parameter(f"{part}_proj_weight", zeros((embed_dim, size), **placement(device, dtype))).value)
-        self.in_proj_bias = Parameter(zeros((3 * embed_dim,), **placement(device, dtype))) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-        xavier_uniform_(self.out_proj.weight)
+        self.embed_dim, self.num_heads, self.head_dim, self.batch_first = embed_dim, num_heads, embed_dim // num_heads, batch_first
+        self.dropout = check_probability(name, "dropout", dropout, "a weight")
 
-    def extra_repr(self) -> str:
-        """The arguments of the layer."""
-        return f"{self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
+        def parameter(exists: bool, *shape: int) -> Parameter | None:
+            return Parameter(zeros(shape, **place)) if exists else None
+
+        together = (self.kdim, self.vdim) == (embed_dim, embed_dim)
+        self.in_proj_weight = parameter(together, 3 * embed_dim, embed_dim)
+        self.q_proj_weight = parameter(not together, embed_dim, embed_dim)
+        self.k_proj_weight = parameter(not together, embed_dim, self.kdim)
+        self.v_proj_weight = parameter(not together, embed_dim, self.vdim)
+        self.in_proj_bias = parameter(bias, 3 * embed_dim)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialize the projections of queries, keys and values, and all biases."""
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            zeros_(self.in_proj_bias)
+            zeros_(self.out_proj.bias)
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per multiplication in the input projections, scores and weighted sums; out_proj counts its own."""
@@ -267,7 +281,7 @@ class MultiheadAttention(Module):
         q, k, v = self._project(*inputs)
         mask = self._merge_masks(key_padding_mask, attn_mask, q.shape[0], (q.shape[2], k.shape[2]))
         weights = attention_weights(name, q, k, mask, is_causal, None)
-        weights = drop_weights(name, weights, self.dropout if self.training else 0.0)
+        weights = dropout(weights, self.dropout, self.training)
         attended = (weights @ v).permute(0, 2, 1, 3)
         out = self.out_proj(attended.reshape(*attended.shape[:2], self.embed_dim))
         out = out.squeeze(0) if unbatched else out if self.batch_first else out.transpose(0, 1)
@@ -294,20 +308,16 @@ class MultiheadAttention(Module):
 
         A single input is used for all three.
         """
-        size, heads = self.embed_dim, self.num_heads
-        bias = value_of(self.in_proj_bias)
-        if len(inputs) == 1 and "in_proj_weight" in self._parameters:
+        heads, bias = (self.num_heads, self.head_dim), self.in_proj_bias
+        if len(inputs) == 1 and self.in_proj_weight is not None:
             (x,) = inputs
-            qkv = linear(x, self.in_proj_weight.value, bias).view(*x.shape[:2], 3, heads, size // heads).permute(2, 0, 3, 1, 4)
+            qkv = linear(x, self.in_proj_weight, bias).view(*x.shape[:2], 3, *heads).permute(2, 0, 3, 1, 4)
             return [qkv[i] for i in range(3)]
-        inputs = inputs * 3 if len(inputs) == 1 else inputs
-        if "in_proj_weight" in self._parameters:
-            matrices = self.in_proj_weight.value.split(size)
-        else:
-            matrices = [self._parameters[f"{part}_proj_weight"].value for part in "qkv"]
-        biases = [None] * 3 if bias is None else bias.split(size)
-        projections = [linear(x, matrix, b) for x, matrix, b in zip(inputs, matrices, biases, strict=True)]
-        return [x.view(*x.shape[:2], heads, size // heads).permute(0, 2, 1, 3) for x in projections]
+        weight: Any = self.in_proj_weight
+        matrices = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if weight is None else weight.split(self.embed_dim)
+        biases = [None] * 3 if bias is None else bias.split(self.embed_dim)
+        projections = [linear(*each) for each in zip(inputs * 3 if len(inputs) == 1 else inputs, matrices, biases, strict=True)]
+        return [x.view(*x.shape[:2], *heads).permute(0, 2, 1, 3) for x in projections]
 
     def _merge_masks(self, padding: Tensor | None, mask: Tensor | None, samples: int, sizes: tuple[int, int]) -> Tensor | None:
         """Combine both masks into one for `attention_weights`: a bool mask of allowed keys, or a float mask to add."""
@@ -326,5 +336,5 @@ class MultiheadAttention(Module):
         if all(x.dtype.kind == "b" for x in masks):
             masks = [~x for x in masks]
             return masks[0] if len(masks) == 1 else masks[0] & masks[1] if masks else None
-        added = [additive_mask(self.out_proj.weight.value, ~x.to_numpy()) if x.dtype.kind == "b" else x for x in masks]
+        added = [additive_mask(self.out_proj.weight, ~x.to_numpy()) if x.dtype.kind == "b" else x for x in masks]
         return added[0] if len(added) == 1 else added[0] + added[1]

@@ -15,7 +15,7 @@ LAYERS = {
     "BatchNorm1d": (lambda backend: nn.BatchNorm1d(2, device=backend, dtype=float64), (3, 2)),
     "LayerNorm": (lambda backend: nn.LayerNorm(3, device=backend, dtype=float64), (2, 3)),
     "AdaptiveAvgPool2d": (lambda backend: nn.AdaptiveAvgPool2d(2), (1, 1, 3, 3)),
-    "TransformerBlock": (lambda backend: nn.TransformerBlock(2, 1, 2, 0.0, device=backend, dtype=float64), (1, 2, 2)),
+    "TransformerEncoderLayer": (lambda backend: nn.TransformerEncoderLayer(2, 1, 2, 0.0, device=backend, dtype=float64), (1, 2, 2)),
     "GRU": (lambda backend: nn.GRU(2, 1, device=backend, dtype=float64), (2, 1, 2)),
     "LSTM": (lambda backend: nn.LSTM(2, 1, device=backend, dtype=float64), (2, 1, 2)),
 }

@@ -26,7 +26,7 @@ def test_a_gpt_ties_its_first_and_last_weights_and_begins_as_surprised_as_chance
     model, numbers = gpt(), tokens(6)
     assert model.head.weight is model.tokens.weight
     block = 4 * WIDTH**2 + 4 * WIDTH + 8 * WIDTH**2 + 5 * WIDTH + 4 * WIDTH
-    assert sum(p.value.numel() for p in model.parameters()) == (VOCABULARY + CONTEXT) * WIDTH + LAYERS * block + 2 * WIDTH
+    assert sum(p.numel() for p in model.parameters()) == (VOCABULARY + CONTEXT) * WIDTH + LAYERS * block + 2 * WIDTH
     logits = model(tensor(numbers, FastBackend))
     assert logits.shape == (6, CONTEXT, VOCABULARY)
     loss = cross_entropy(logits.view(numbers.size, VOCABULARY), tensor(tokens(6, seed=2).reshape(-1), FastBackend)).item()

@@ -1,4 +1,4 @@
-"""Attention: by hand and from NumPy, gradients from finite differences, and a comparison of layers with PyTorch."""
+"""Attention and transformers: by hand and from NumPy, and gradients from finite differences."""
 
 import math
 import pickle
@@ -6,11 +6,11 @@ import pickle
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, float32, float64, grad_check, manual_seed, tensor
-from minitorch.nn import MultiheadAttention, TransformerBlock
+from minitorch import FastBackend, float32, float64, grad_check, manual_seed, tensor, zeros
+from minitorch.nn import LayerNorm, Linear, MultiheadAttention, PReLU, Transformer, TransformerEncoder, TransformerEncoderLayer
 from minitorch.nn.attention import scaled_dot_product_attention
 from tests.autograd.test_double_backward import assert_second_derivatives
-from tests.nn.checks import leaf, random, refuses
+from tests.nn.checks import random, refuses
 
 
 def expected_attention(query, key, value, seen=None, added=0.0, scale=None):
@@ -90,17 +90,19 @@ def test_one_head_with_identity_matrices_is_plain_attention():
 
 def test_initial_weights_follow_glorot_and_have_pytorch_names():
     manual_seed(0)
-    layer = MultiheadAttention(20, 4, backend=FastBackend, dtype=float32)
+    layer = MultiheadAttention(20, 4)
     shapes = {"in_proj_weight": (60, 20), "in_proj_bias": (60,), "out_proj.weight": (20, 20), "out_proj.bias": (20,)}
     assert {name: x.shape for name, x in layer.state_dict().items()} == shapes
-    weight, bound = layer.in_proj_weight.value.to_numpy(), math.sqrt(6 / 80)
-    assert 0.95 * bound < abs(weight).max() <= bound
-    assert abs(layer.out_proj.weight.value.to_numpy()).max() > 0.95 * math.sqrt(6 / 40)
-    assert not layer.in_proj_bias.value.to_numpy().any()
+    for weight, bound in ((layer.in_proj_weight, math.sqrt(6 / 80)), (layer.out_proj.weight, math.sqrt(1 / 20))):
+        assert 0.95 * bound < abs(weight.to_numpy()).max() <= bound
+    assert not layer.in_proj_bias.to_numpy().any()
+    assert not layer.out_proj.bias.to_numpy().any()
     assert {x.dtype for x in layer.state_dict().values()} == {float32}
     names = ["q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight"]
     assert list(MultiheadAttention(4, 2, bias=False, kdim=3).state_dict()) == names
-    assert repr(layer).splitlines()[1] == "  20, num_heads=4, dropout=0.0, batch_first=False"
+    assert repr(layer) == (
+        "MultiheadAttention(\n  (out_proj): NonDynamicallyQuantizableLinear(in_features=20, out_features=20, bias=True)\n)"
+    )
 
 
 def test_the_summary_counts_operations():
@@ -117,114 +119,72 @@ def test_layers_refuse_incompatible_arguments():
     refuses(ValueError, message, MultiheadAttention, 6, 2, 2)
     refuses(ValueError, "… expected kdim and vdim of at least 1, got 0, 6", MultiheadAttention, 6, 2, kdim=0)
     refuses(TypeError, "… expected embed_dim and num_heads as integers, got '6', 2", MultiheadAttention, "6", 2)
-    layer, x = MultiheadAttention(2, 1), tensor(random((3, 4, 2)))
+    layer, x = MultiheadAttention(2, 1, dtype=float64), tensor(random((3, 4, 2)), FastBackend)
     message = "… expected query, key and value of shapes (L, N, 2), (S, N, 2), (S, N, 2), or each without N, got {}"
     refuses(ValueError, message.format("(3, 4, 2), (3, 2, 2) and (3, 2, 2)"), layer, x, x[:, :2], x[:, :2])
     message = "… expected key_padding_mask of shape (4, 3) or (3,), got (3, 4)"
-    refuses(ValueError, message, layer, x, x, x, tensor(np.zeros((3, 4), bool)))
+    refuses(ValueError, message, layer, x, x, x, tensor(np.zeros((3, 4), bool), FastBackend))
     message = "… expected attn_mask of shape (3, 3) or (4, 3, 3), got (4, 3)"
-    refuses(ValueError, message, layer, x, x, x, attn_mask=tensor(np.zeros((4, 3), bool)))
+    refuses(ValueError, message, layer, x, x, x, attn_mask=tensor(np.zeros((4, 3), bool), FastBackend))
     message = "… expected a Tensor of bool or floats as attn_mask, got int64; convert it, for example with x != 0"
-    refuses(TypeError, message, layer, x, x, x, attn_mask=tensor(np.zeros((3, 3), int)))
+    refuses(TypeError, message, layer, x, x, x, attn_mask=tensor(np.zeros((3, 3), int), FastBackend))
     for wrong in ("tanh", 3):
         message = f"… expected activation relu or gelu, or a function, got {wrong!r}"
-        refuses(ValueError, message, TransformerBlock, 2, 1, activation=wrong)
+        refuses(ValueError, message, TransformerEncoderLayer, 2, 1, activation=wrong)
+    for name in ("add_bias_kv", "add_zero_attn"):
+        message = f"… supports {name}=False only, got True; leave {name} out"
+        refuses(NotImplementedError, message, MultiheadAttention, 2, 1, **{name: True})
+    message = "… supports enable_gqa=False only, got True; leave enable_gqa out"
+    refuses(NotImplementedError, message, scaled_dot_product_attention, x, x, x, enable_gqa=True)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_a_block_survives_pickling(activation):
-    block = TransformerBlock(4, 2, 8, activation=activation).eval()
-    x = tensor(random((1, 3, 4)))
-    assert pickle.loads(pickle.dumps(block))(x).tolist() == block(x).tolist()
+def test_a_layer_survives_pickling(activation):
+    layer = TransformerEncoderLayer(4, 2, 8, activation=activation).eval()
+    x = zeros((3, 4), layer.linear1.weight.backend, dtype=float32) + 0.5
+    assert pickle.loads(pickle.dumps(layer))(x).tolist() == layer(x).tolist()
 
 
-def test_an_element_of_a_causal_block_ignores_later_elements():
+def test_an_element_of_a_causal_layer_ignores_later_elements():
     manual_seed(0)
-    block = TransformerBlock(4, 2, 8, 0.0, backend=FastBackend)
+    layer = TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True, norm_first=True, dtype=float64)
     x = random((1, 5, 4))
-    before = block(tensor(x, FastBackend)).to_numpy()
+    before = layer(tensor(x, FastBackend), is_causal=True).to_numpy()
     x[0, 3:] += 1
-    after = block(tensor(x, FastBackend)).to_numpy()
+    after = layer(tensor(x, FastBackend), is_causal=True).to_numpy()
     np.testing.assert_array_equal(after[0, :3], before[0, :3])
     assert (after[0, 3:] != before[0, 3:]).all()
 
 
 def test_dropout_is_active_only_in_training():
     manual_seed(0)
-    block = TransformerBlock(4, 2, 8, 0.5)
-    x = tensor(random((1, 3, 4)))
-    assert block(x).tolist() != block(x).tolist()
-    block.eval()
-    assert block(x).tolist() == block(x).tolist()
+    layer = TransformerEncoderLayer(4, 2, 8, 0.5, dtype=float64)
+    x = tensor(random((1, 3, 4)), FastBackend)
+    assert layer(x).tolist() != layer(x).tolist()
+    layer.eval()
+    assert layer(x).tolist() == layer(x).tolist()
 
 
-# Against PyTorch
+def test_an_activation_may_be_a_layer_with_parameters():
+    layer = TransformerEncoderLayer(4, 2, 8, activation=PReLU())
+    assert list(layer.state_dict())[-1] == "activation.weight"
 
 
-def compare_layers(ours, theirs, call, inputs, backend, tolerance):
-    """Compare results, and gradients of inputs and parameters, of two layers with the same weights."""
-    torch = pytest.importorskip("torch")
-    ours.load_state_dict(theirs.state_dict())
-    assert list(ours.state_dict()) == list(theirs.state_dict())
-    a = [leaf(x, backend) for x in inputs]
-    b = [torch.tensor(x, requires_grad=True) for x in inputs]
-    for layer in (ours, theirs):
-        layer.eval(), layer.zero_grad()
-    results = call(ours, a, lambda x: tensor(x, backend)), call(theirs, b, torch.tensor)
-    for got, expected in zip(*results, strict=True):
-        np.testing.assert_allclose(got.to_numpy(), expected.detach().numpy(), rtol=tolerance, atol=tolerance)
-    given = random(results[0][0].shape, 9).astype(inputs[0].dtype)
-    results[0][0].backward(tensor(given, backend)), results[1][0].backward(torch.tensor(given))
-    pairs = [*zip(a, b, strict=True), *zip([p.value for p in ours.parameters()], theirs.parameters(), strict=True)]
-    for got, expected in pairs:
-        np.testing.assert_allclose(got.grad.to_numpy(), expected.grad.numpy(), rtol=tolerance, atol=tolerance)
+def test_an_encoder_copies_its_layer():
+    encoder = TransformerEncoder(TransformerEncoderLayer(4, 2, 8), 2, LayerNorm(4))
+    first, second = (layer.linear1.weight for layer in encoder.layers)
+    assert first is not second
+    assert first.tolist() == second.tolist()
 
 
-PADDING = np.array([[False, False, True], [False, False, False]])
-HIDDEN = np.triu(np.ones((3, 3), bool), 1)
+def test_a_transformer_may_have_another_encoder_and_its_matrices_follow_glorot():
+    manual_seed(0)
+    model = Transformer(20, 4, custom_encoder=Linear(20, 20), num_decoder_layers=1, dim_feedforward=40)
+    assert [type(part).__name__ for part in model.children()] == ["Linear", "TransformerDecoder"]
+    weight = model.decoder.layers[0].linear1.weight.to_numpy()
+    assert 0.95 * math.sqrt(6 / 60) < abs(weight).max() <= math.sqrt(6 / 60)
 
 
-@pytest.mark.parametrize("dtype", [float64, float32], ids=str)
-def test_multi_head_attention_agrees_with_pytorch(backend, dtype):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    kind, tolerance = getattr(torch, dtype.name), 1e-10 if dtype == float64 else 1e-5
-    first, last = random((2, 3, 4)).astype(dtype), random((3, 2, 4)).astype(dtype)
-    torch.manual_seed(0)
-
-    def pair(**settings):
-        theirs = torch.nn.MultiheadAttention(4, 2, dtype=kind, **settings)
-        with torch.no_grad():
-            for parameter in theirs.parameters():
-                parameter.normal_()
-        return MultiheadAttention(4, 2, backend=backend, dtype=dtype, **settings), theirs
-
-    def to_itself(layer, xs, made, **masks):
-        return layer(xs[0], xs[0], xs[0], **{name: made(mask) for name, mask in masks.items()})
-
-    trials = [{}, {"key_padding_mask": PADDING}, {"attn_mask": HIDDEN}, {"key_padding_mask": PADDING, "attn_mask": HIDDEN}]
-    trials += [{"attn_mask": random((4, 3, 3)).astype(dtype)}]
-    for masks in trials:
-        compare_layers(*pair(batch_first=True), lambda *args, masks=masks: to_itself(*args, **masks), [first], backend, tolerance)
-    others = [random((5, 2, size), size).astype(dtype) for size in (3, 6)]
-    compare_layers(*pair(kdim=3, vdim=6), lambda layer, xs, _: layer(*xs, average_attn_weights=False), [last, *others], backend, tolerance)
-    alike = [random((5, 2, 4), seed).astype(dtype) for seed in (1, 2)]
-    compare_layers(*pair(bias=False), lambda layer, xs, _: layer(*xs), [last, *alike], backend, tolerance)
-    compare_layers(*pair(), lambda layer, xs, _: layer(*xs), [x[:, 0] for x in (last, *alike)], backend, tolerance)
-
-
-@pytest.mark.parametrize("settings", [{}, {"activation": "gelu", "bias": False}, {"norm_first": False, "layer_norm_eps": 0.1}], ids=str)
-def test_transformer_blocks_agree_with_pytorch(backend, settings):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
-    norm_first = {"norm_first": True} | settings
-    for dtype, tolerance in ((float64, 1e-10), (float32, 1e-5)):
-        torch.manual_seed(0)
-        theirs = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dtype=getattr(torch, dtype.name), **norm_first)
-        ours = TransformerBlock(4, 2, 8, backend=backend, dtype=dtype, **settings)
-        x = random((2, 3, 4)).astype(dtype)
-
-        def call(layer, xs, made):
-            if isinstance(layer, TransformerBlock):
-                return [layer(xs[0])]
-            return [layer(xs[0], src_mask=torch.tensor(HIDDEN), is_causal=True)]
-
-        compare_layers(ours, theirs, call, [x], backend, tolerance)
+def test_the_mask_of_later_elements_adds_minus_infinity():
+    mask = Transformer.generate_square_subsequent_mask(3)
+    assert (mask.dtype, mask.tolist()) == (float32, [[0, -math.inf, -math.inf], [0, 0, -math.inf], [0, 0, 0]])

@@ -74,12 +74,6 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("RNNCell", (4, 3), {}, (ROWS, floats(5, 3))),
     ("LSTMCell", (4, 3), {}, (ROWS, (floats(5, 3), floats(5, 3, seed=1)))),
     ("GRUCell", (4, 3), {"bias": False}, (ROWS,)),
-    ("MultiheadAttention", (4, 2), {}, (floats(3, 2, 4), floats(5, 2, 4), floats(5, 2, 4, seed=1))),
-    ("MultiheadAttention", (4, 2), {"batch_first": True, "kdim": 3, "vdim": 5}, (floats(2, 3, 4), floats(2, 6, 3), floats(2, 6, 5))),
-    ("TransformerEncoderLayer", (4, 2, 8, 0.0), {}, (floats(5, 2, 4),)),
-    ("TransformerEncoderLayer", (4, 2, 8, 0.0), {"batch_first": True, "norm_first": True, "activation": "gelu"}, (floats(2, 5, 4),)),
-    ("TransformerDecoderLayer", (4, 2, 8, 0.0), {}, (floats(5, 2, 4), floats(3, 2, 4))),
-    ("Transformer", (4, 2, 1, 2, 8, 0.0), {"batch_first": True}, (floats(2, 5, 4), floats(2, 3, 4))),
     ("CosineSimilarity", (), {"dim": 1}, (ROWS, floats(5, 4, seed=1))),
     ("PairwiseDistance", (), {"p": 1.0}, (ROWS, floats(5, 4, seed=1))),
 ]
@@ -111,7 +105,6 @@ def without_bias(text: str) -> str:
     return re.sub(r", bias=\w+(?=\)|, track)", "", text) if "Norm" in text else text
 
 
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning", "ignore:The PyTorch API of nested tensors:UserWarning")
 @pytest.mark.parametrize(("name", "args", "kwargs", "inputs"), LAYERS, ids=lambda x: x if isinstance(x, str) else "")
 def test_a_layer_computes_what_pytorch_s_does(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: Inputs) -> None:
     theirs.manual_seed(0)
@@ -146,8 +139,7 @@ def test_a_layer_computes_what_pytorch_s_does(name: str, args: tuple[Any, ...], 
 
 INITIAL = [
     ("Linear", (40, 50)), ("Conv2d", (8, 16, 3)), ("Conv1d", (8, 16, 3)), ("ConvTranspose2d", (8, 16, 3)), ("Embedding", (50, 40)),
-    ("LSTM", (20, 30)), ("GRUCell", (20, 30)), ("MultiheadAttention", (32, 4)), ("Bilinear", (10, 11, 12)),
-    ("TransformerEncoderLayer", (32, 4, 64)), ("BatchNorm2d", (8,)),
+    ("LSTM", (20, 30)), ("GRUCell", (20, 30)), ("Bilinear", (10, 11, 12)), ("BatchNorm2d", (8,)),
 ]  # fmt: skip
 
 
@@ -165,34 +157,3 @@ def test_parameters_have_pytorch_s_initial_distribution(name: str, args: tuple[i
             assert np.abs(mine).max() == pytest.approx(size, rel=0.3), key
             assert mine.std() == pytest.approx(reference.std(), rel=0.1), key
             assert abs(mine.mean()) < 0.1 * mine.std(), key
-
-
-def test_masks_of_attention_are_those_of_pytorch() -> None:
-    theirs.manual_seed(0)
-    x, padding = floats(2, 5, 4), np.array([[0, 0, 0, 1, 1], [0, 0, 0, 0, 0]], bool)
-    layer, other = (
-        nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True),
-        theirs.nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True),
-    )
-    layer.load_state_dict(other.state_dict())
-    mask, reference = nn.Transformer.generate_square_subsequent_mask(5), theirs.nn.Transformer.generate_square_subsequent_mask(5)
-    check_close(mask, reference, "mask")
-    for options in ({"src_mask": True}, {"src_key_padding_mask": True}):
-        mine = {"src_mask": mask} if "src_mask" in options else {"src_key_padding_mask": ours.from_numpy(padding)}
-        given = {"src_mask": reference} if "src_mask" in options else {"src_key_padding_mask": theirs.from_numpy(padding)}
-        check_close(layer(ours.from_numpy(x), **mine), other(theirs.from_numpy(x), **given), str(options))
-
-
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
-def test_an_encoder_copies_its_layer_and_has_pytorch_s_names() -> None:
-    theirs.manual_seed(0)
-    layer, other = nn.TransformerEncoderLayer(4, 2, 8, 0.0), theirs.nn.TransformerEncoderLayer(4, 2, 8, 0.0)
-    encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4), enable_nested_tensor=False)
-    reference = theirs.nn.TransformerEncoder(other, 2, theirs.nn.LayerNorm(4), enable_nested_tensor=False)
-    assert list(encoder.state_dict()) == list(reference.state_dict())
-    assert repr(encoder) == repr(reference)
-    assert encoder.layers[0].linear1.weight is not encoder.layers[1].linear1.weight
-    encoder.load_state_dict(reference.state_dict())
-    x = floats(5, 2, 4)
-    mask, given = (torch.Transformer.generate_square_subsequent_mask(5) for torch in (nn, theirs.nn))
-    check_close(encoder(ours.from_numpy(x), mask), reference(theirs.from_numpy(x), given), "encoder")

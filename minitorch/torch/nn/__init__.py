@@ -16,16 +16,8 @@ from minitorch.torch.nn.recurrent import (
     RNN,
     RNNCell,
 )
-from minitorch.torch.nn.transformer import (
-    MultiheadAttention,
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
 
-_LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name not in ("Max", "TransformerBlock")}
+_LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name != "Max"}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})
 
 __all__ = sorted({name for name in globals() if name[0].isupper()} | {"functional", "init", "utils"})

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-import minitorch.nn as engine
 from minitorch.core.dtypes import int64
 from minitorch.core.math_functions import ExactLog
 from minitorch.nn import (
     activations,
+    attention,
     channels,
     convolution,
     ctc,
@@ -31,7 +31,6 @@ from minitorch.nn import (
     transposed,
     volumes,
 )
-from minitorch.nn.options import refuse_unless
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import rand
 from minitorch.tensor_data import TensorData
@@ -42,6 +41,7 @@ NAMES = {
     activations: """
         celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish prelu relu relu6 rrelu selu
         sigmoid silu softmax softmin softplus softshrink softsign tanh tanhshrink threshold""",
+    attention: "scaled_dot_product_attention",
     channels: "channel_shuffle local_response_norm",
     convolution: "conv1d conv2d",
     distances: "bilinear cosine_similarity normalize pairwise_distance",
@@ -131,25 +131,6 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
 def _numbers(like: EngineTensor, count: int) -> EngineTensor:
     """0 to count - 1 as int64 on the backend of a tensor."""
     return like._like(TensorData(np.arange(count), (count,)))
-
-
-# Attention
-
-
-@lift
-def scaled_dot_product_attention(
-    query: EngineTensor,
-    key: EngineTensor,
-    value: EngineTensor,
-    attn_mask: EngineTensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> EngineTensor:
-    """Attention; see `minitorch.nn.scaled_dot_product_attention`."""
-    refuse_unless("scaled_dot_product_attention", enable_gqa=(enable_gqa, False))
-    return engine.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
 
 
 __getattr__ = refuse_absent(

@@ -1,4 +1,4 @@
-"""Attention: by hand and from NumPy, gradients from finite differences, and a comparison of layers with PyTorch."""
+"""Attention: masks that hide every key, large scores, and dropout."""
 
 import math
 
@@ -7,7 +7,8 @@ import pytest
 
 from minitorch import float32, float64, manual_seed, tensor
 from minitorch.nn.attention import scaled_dot_product_attention
-from tests.nn.test_attention import expected_attention, leaf, random
+from tests.nn.checks import leaf, random
+from tests.nn.test_attention import expected_attention
 
 
 def test_a_query_without_keys_gets_zeros_and_no_gradient(backend):
