@@ -452,7 +452,7 @@ class ConvNd(Module):
         self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, padding_mode, device, dtype)
         before, after = resolve_padding(name, padding, self.stride, self.dilation, self.kernel_size)
         self.padding = padding if isinstance(padding, str) else before
-        self._border = [width for pair in zip(reversed(before), reversed(after), strict=True) for width in pair]
+        self._border = tuple([width for pair in zip(reversed(before), reversed(after), strict=True) for width in pair])
 
     def _set_up(
         self,

@@ -62,6 +62,8 @@ def conv3d(
             "conv3d expected input of shape (B, C, D, H, W) and weight of shape (O, C / groups, KD, KH, KW), "
             f"got {tuple(input.shape)}, {tuple(weight.shape)} and {groups} groups"
         )
+    if not weight.shape[2]:
+        raise ValueError(f"{op} expected a kernel of at least one tap, got weight {tuple(weight.shape)}")
     volumes = input if input.dims == 5 else input.unsqueeze(0)
     steps, gaps = as_sizes(op, "stride", stride, 1, 3), as_sizes(op, "dilation", dilation, 1, 3)
     before, after = resolve_padding(op, padding, steps, gaps, weight.shape[2:])

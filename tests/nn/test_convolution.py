@@ -403,9 +403,11 @@ def test_volumes_and_weights_that_do_not_fit_are_refused(x, w, message):
         conv3d(x, w)
 
 
-def test_a_kernel_deeper_than_the_volume_is_refused():
+def test_a_kernel_deeper_than_the_volume_or_without_taps_is_refused():
     with raises(ValueError, "conv3d expected a depth of at least 4 with its padding, got 3"):
         conv3d(ONES, zeros((1, 4, 4, 1, 1)))
+    with raises(ValueError, "conv3d expected a kernel of at least one tap, got weight (1, 4, 0, 1, 1)"):
+        conv3d(ONES, zeros((1, 4, 0, 1, 1)))
 
 
 # Layers
