@@ -25,8 +25,8 @@ from minitorch.tensor_functions import Function
 Pair = tuple[int, int]
 """Height and width."""
 
-AXES = ("L", "H, W", "D, H, W")
-"""The spatial dimensions of sequences, images and volumes."""
+AXES = ("L", "H, W")
+"""The spatial dimensions of sequences and images."""
 
 
 class PoolGeometry(NamedTuple):
