@@ -196,7 +196,7 @@ class ResNet(Module):
             if isinstance(module, Conv2d):
                 kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
             if zero_init_residual and isinstance(module, (BasicBlock, Bottleneck)):
-                constant_(module.bn2.weight if isinstance(module, BasicBlock) else module.bn3.weight, 0.0)
+                constant_(module.bn2.weight if isinstance(module, BasicBlock) else module.bn3.weight, 0.0)  # type: ignore
 
     def forward(self, x: Tensor) -> Tensor:
         """From images, shape (B, in_channels, H, W), to logits, shape (B, num_classes)."""

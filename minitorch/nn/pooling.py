@@ -637,7 +637,7 @@ class AvgPool1d(AvgPoolNd):
         self.kernel_size, self.stride, self.padding, _ = check_window_sizes("AvgPool1d", 1, kernel_size, stride, padding)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the means."""
+        """Map shape (B, C, L) to (B, C, L')."""
         return avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 

@@ -149,6 +149,18 @@ def test_sequences_are_padded() -> None:
     assert nn.utils.rnn.pad_sequence(sequences, padding_side="left").tolist() == [[1, 0], [2, 0], [3, 4]]
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_a_hard_sample_of_gumbel_softmax_has_a_one_and_a_gradient(dim: int) -> None:
+    torch.manual_seed(0)
+    logits = torch.zeros(2, 3, 4, requires_grad=True)
+    sample = F.gumbel_softmax(logits, hard=True, dim=dim)
+    np.testing.assert_allclose(np.sort(sample.detach().numpy(), dim).sum(dim), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(sample.detach().numpy().max(dim), 1.0, rtol=1e-6)
+    (sample * torch.arange(24.0).view(2, 3, 4)).sum().backward()
+    np.testing.assert_allclose(logits.grad.numpy().sum(dim), 0.0, atol=1e-5)
+    assert logits.grad.abs().max().item() > 0
+
+
 def test_hand_computed_values() -> None:
     x = torch.tensor([[1.0, 2.0], [3.0, 0.0]])
     assert F.cross_entropy(torch.zeros(2, 4), torch.tensor([0, 3])).item() == pytest.approx(np.log(4))

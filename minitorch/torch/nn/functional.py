@@ -100,7 +100,9 @@ def gumbel_softmax(logits: EngineTensor, tau: float = 1, hard: bool = False, eps
     if not hard:
         return soft
     size = soft.shape[dim]
-    at_maximum = soft.detach().argmax(dim) == _numbers(soft, size).reshape(*[size if d == dim % soft.dims else 1 for d in range(soft.dims)])
+    at_maximum = soft.detach().argmax(dim, keepdim=True) == _numbers(soft, size).reshape(
+        *[size if d == dim % soft.dims else 1 for d in range(soft.dims)]
+    )
     return at_maximum.to(soft.dtype) - soft.detach() + soft
 
 
