@@ -40,7 +40,9 @@ def snapshot(x: Any, data: TensorData | None = None) -> Any:
     history = x.history
     if history is not None and history is not LEAF:
         history = History(history.last_fn, history.ctx, history.inputs)  # of its own, because backward frees each as it passes
-    return Tensor._like(x, x._tensor if data is None else data, history)
+    made: Any = Tensor._like(x, x._tensor if data is None else data, history)
+    made._base = made._views = None
+    return made
 
 
 def keep_past(x: Any, before: Any, history: History | None) -> None:

@@ -6,6 +6,7 @@ Each setting's function of two numbers is cached, because a backend may compile 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -21,6 +22,19 @@ def is_tensor(value: Any) -> bool:
 def value_of(parameter: Any) -> Any:
     """The Scalar or Tensor of a parameter; a Tensor that is optimized as it is, is its own."""
     return parameter.value if isinstance(parameter, Parameter) else parameter
+
+
+def with_gradients(closure: Callable[[], Any]) -> Any:
+    """The result of a closure that computes gradients, which are recorded even if `step` is called within no_grad."""
+    context = sys.modules.get("minitorch.core.context")  # of a later stage: Scalars always record
+    if context is None:
+        return closure()
+    mode = context.grad_mode
+    before, mode.enabled = mode.enabled, True
+    try:
+        return closure()
+    finally:
+        mode.enabled = before
 
 
 def apply_elementwise(fn: Callable[[float, float], float], a: Any, b: Any, out: Any = None) -> Any:

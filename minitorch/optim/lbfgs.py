@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minitorch.core.context import no_grad
+from minitorch.optim.arithmetic import with_gradients
 from minitorch.optim.optimizer import Optimizer
 
 Function = Callable[[float], tuple[float, np.ndarray]]
@@ -69,6 +71,7 @@ class LBFGS(Optimizer):
         """
         if closure is None:
             raise TypeError("LBFGS.step expected a closure that computes the loss again; pass step(closure)")
+        closure = partial(with_gradients, closure)
         group, state = self.param_groups[0], self.state[self._params[0]]
         first = closure()
         loss, gradient, evaluations = float(first), self._gradient(), 1

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from minitorch.core.kernel import find_kernel
 from minitorch.core.recording import call_python, clears_gradient
 from minitorch.module import Parameter
-from minitorch.optim.arithmetic import is_tensor, state_dtype, value_of
+from minitorch.optim.arithmetic import is_tensor, state_dtype, value_of, with_gradients
 from minitorch.optim.saving import load_groups, load_states, to_saved
 
 
@@ -197,7 +197,7 @@ class Optimizer:
         Returns:
             The closure's loss, or None.
         """
-        loss = None if closure is None else closure()
+        loss = None if closure is None else with_gradients(closure)
         for group in self.param_groups:
             for parameter in group["params"]:
                 value = value_of(parameter)

@@ -11,6 +11,7 @@ import functools
 import math
 import weakref
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, kind_of, promote
-from minitorch.torch.views import VIEWS, check_writable, rebase, relate, requires_grad
+from minitorch.torch.views import NO_GRAD, VIEWS, base_of, check_writable, rebase, relate, requires_grad
 
 
 def as_torch(x: Any) -> Any:
@@ -134,8 +135,8 @@ Base: Any = EngineTensor  # to a type checker, a method that means something els
 class Tensor(Base):
     """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype."""
 
-    # _past: what it was before each recorded write, see autograd/in_place.py. _view: its base, if it is a view, and _views, see views.py
-    __slots__ = ("__dict__", "_past", "_view", "_views")
+    # _past: what it was before each recorded write, see autograd/in_place.py. _base, _why and _views: see views.py
+    __slots__ = ("__dict__", "_base", "_past", "_views", "_why")
 
     def __init__(self, *data: Any) -> None:
         if not data or all(isinstance(each, int) for each in data):
@@ -157,6 +158,7 @@ class Tensor(Base):
         """Become another tensor: its memory and history."""
         self._tensor, self.history, self.backend = x._tensor, x.history, x.backend
         self.f = x.backend
+        self._base = self._views = None
 
     def _like(self, data: TensorData, history: History | None = None, backend: Any = None) -> Any:
         """A tensor on the same backend, with a history; one over memory of this tensor is a view of it."""
@@ -164,12 +166,15 @@ class Tensor(Base):
         made.backend = made.f = used = backend or self.backend
         made._tensor = used.ops.place(data) if used.cuda else data
         made.history = history
-        made.grad = made._name = made._hooks = None
+        made._grad = made._name = made._hooks = made._base = made._views = None
         own = self._tensor
         if data._version is own._version:
             if data is not own:
-                relate(made, self)
-            elif history is not None and history.last_fn in VIEWS and hasattr(self, "_view"):
+                if grad_mode.enabled or self.history is not None:
+                    relate(made, self)
+                else:
+                    made._base, made._why = self, NO_GRAD
+            elif history is not None and history.last_fn in VIEWS and self._base is not None:
                 relate(made, history.inputs[0])  # self is the result of forward, which `Function.apply` records
         return made
 
@@ -246,6 +251,29 @@ class Tensor(Base):
 
     # Autograd
 
+    _grad = EngineTensor.grad  # the slot itself, without the checks of an assignment
+
+    def _set_grad(self, gradient: Any) -> None:
+        if gradient is not None:
+            own, given = self._tensor, getattr(gradient, "_tensor", None)
+            if given is None or own.shape != given.shape or own.dtype is not given.dtype or gradient is self:
+                self._refuse_gradient(gradient)
+        self._grad = gradient
+
+    grad = property(attrgetter("_grad"), _set_grad, doc="Sum of the gradients that reached it; None before the first.")
+
+    def _refuse_gradient(self, gradient: Any) -> None:
+        """Raise the error for an assigned gradient that does not fit."""
+        if not isinstance(gradient, EngineTensor):
+            raise TypeError(f"grad expected a Tensor or None, got {type(gradient).__name__}; convert it with torch.as_tensor(...)")
+        if gradient is self:
+            raise RuntimeError("grad expected another tensor, got the tensor itself; assign a copy: x.grad = x.detach().clone()")
+        if gradient._tensor.shape != self._tensor.shape:
+            raise RuntimeError(f"grad expected shape {tuple(self.shape)}, that of the tensor, got {tuple(gradient._tensor.shape)}")
+        raise RuntimeError(
+            f"grad expected {self.dtype.name}, the dtype of the tensor, got {gradient.dtype.name}; convert it: gradient.to(x.dtype)"
+        )
+
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow into it. Assignment makes it a leaf, or a constant."""
@@ -296,7 +324,7 @@ class Tensor(Base):
         Raises:
             RuntimeError: If it is a view of a tensor that requires gradients.
         """
-        if getattr(self, "_view", None) is not None and requires_grad(self):
+        if base_of(self) is not self and requires_grad(self):
             raise RuntimeError("detach_ cannot change a view in place, its base would not know; use x.detach()")
         if not self.is_leaf:
             keep_past(self, snapshot(self), None)

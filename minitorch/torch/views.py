@@ -31,18 +31,22 @@ DEAD = 64  # after so many more views, a base forgets those that no longer exist
 
 def relate(view: Any, x: Any) -> None:
     """Note that a new tensor is a view of another, or of its base."""
+    view._why = None if grad_mode.enabled else NO_GRAD
     try:
-        base, why = x._view
-    except AttributeError:
-        base, why = x, None
-    recorded = grad_mode.enabled
-    view._view = (base, why) if recorded else (base, NO_GRAD)
-    if base.history is LEAF or not (recorded or base.history is not None):  # no write into it will be recorded
-        return
-    try:
+        base, views = x._base, x._views
+    except AttributeError:  # it comes from a pickle, for example
+        base = x._base = views = x._views = None
+    if base is None:
+        base = x
+    else:
         views = base._views
-    except AttributeError:
-        views = base._views = []
+        view._why = view._why or x._why
+    view._base = base
+    if base.history is LEAF:  # no write into it will be recorded
+        return
+    if views is None:
+        base._views = [ref(view)]
+        return
     views.append(ref(view))
     if len(views) % DEAD == 0:
         views[:] = [each for each in views if each() is not None]
@@ -52,15 +56,20 @@ def several(views: Iterable[Any]) -> tuple[Any, ...]:
     """The views that one function returns, into which no write is recorded."""
     found = tuple(views)
     for view in found:
-        base, why = getattr(view, "_view", (None, NO_GRAD))
-        if why is not NO_GRAD:
-            view._view = base, SEVERAL
+        if base_of(view) is not view and view._why is not NO_GRAD:
+            view._why = SEVERAL
     return found
+
+
+def base_of(x: Any) -> Any:
+    """The tensor whose memory a view shows; of another tensor, itself."""
+    base = getattr(x, "_base", None)
+    return x if base is None else base
 
 
 def requires_grad(x: Any) -> bool:
     """Whether gradients flow into a tensor or, for a view made within no_grad, into its base."""
-    return x.history is not None or getattr(x, "_view", (x, None))[0].history is not None
+    return x.history is not None or base_of(x).history is not None
 
 
 def check_writable(x: Any, name: str) -> None:
@@ -69,9 +78,9 @@ def check_writable(x: Any, name: str) -> None:
     Raises:
         RuntimeError: If it is a leaf that requires gradients, a view of one, or a view whose write PyTorch refuses.
     """
-    base, why = getattr(x, "_view", (x, None))
-    if why is not None:
-        raise RuntimeError(f"{name}: this view cannot be changed in place, because it {why}")
+    base = base_of(x)
+    if base is not x and x._why is not None:
+        raise RuntimeError(f"{name}: this view cannot be changed in place, because it {x._why}")
     if x.history is not None and base.history is LEAF:
         which = "a leaf that requires gradients" if base is x else "a view of a leaf that requires gradients"
         raise RuntimeError(f"{name}: {which} cannot be changed in place; do it within torch.no_grad()")
@@ -85,7 +94,7 @@ def rebase(x: Any, before: Any, history: History | None) -> None:
         before: Its snapshot from before the write.
         history: That of the new numbers.
     """
-    base = getattr(x, "_view", (x, None))[0]
+    base = base_of(x)
     if base is x:
         keep_past(x, before, history)
     else:
@@ -93,7 +102,7 @@ def rebase(x: Any, before: Any, history: History | None) -> None:
         part.history = history
         index = np.unravel_index(elements(base._tensor, x._tensor), base._tensor.shape) if base._tensor.shape else ()
         keep_past(base, whole, record(Put, (whole, index, part), (index, part._tensor.shape)))
-    for each in getattr(base, "_views", ()):
+    for each in getattr(base, "_views", None) or ():
         view = each()
         if view is not None:
             keep_past(view, snapshot(view), history_of(view, base))
@@ -101,9 +110,8 @@ def rebase(x: Any, before: Any, history: History | None) -> None:
 
 def history_of(view: Any, base: Any) -> History:
     """The history of a view of a base that was written into."""
-    why = view._view[1]
-    if why is not None:
-        return record(Refused, (base, why), (why,))
+    if view._why is not None:
+        return record(Refused, (base, view._why), (view._why,))
     return record(Select, (base, None), (base._tensor.shape, elements(base._tensor, view._tensor)))
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import minitorch.torch as torch_names
-from minitorch import SGD, Adam, Module, Optimizer, Parameter, Scalar, float32, optim, tensor
+from minitorch import SGD, Adam, Module, Optimizer, Parameter, Scalar, float32, no_grad, optim, tensor
+from minitorch.core.context import grad_mode
 from minitorch.optim import AdamW, RMSprop
 from minitorch.torch import optim as torch_optim
 from tests.errors import raises
@@ -177,6 +178,31 @@ def test_maximize_ascends_and_a_closure_computes_the_loss():
 
     assert SGD([p, q], lr=0.5, maximize=True).step(closure) == "loss"
     assert (p.value.data, q.value.tolist()) == (5.0, [5.0])
+
+
+@pytest.mark.parametrize("optimizer", [SGD, optim.Adam, optim.LBFGS])
+def test_a_closure_records_gradients_within_no_grad(optimizer):
+    x, seen = tensor([3.0], requires_grad=True), []
+
+    def closure():
+        seen.append(grad_mode.enabled)
+        x.zero_grad_()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with no_grad():
+        assert optimizer([x], lr=0.1).step(closure).item() == 9.0
+        assert not grad_mode.enabled
+    assert set(seen) == {True}
+    assert x.tolist() != [3.0]
+
+
+def test_a_closure_that_fails_leaves_the_mode_as_it_was():
+    with no_grad(), pytest.raises(ZeroDivisionError):
+        SGD([tensor([3.0], requires_grad=True)], lr=0.1).step(lambda: 1 / 0)
+    with no_grad():
+        assert not grad_mode.enabled
 
 
 def test_a_tensor_that_is_optimized_as_it_is_keeps_its_gradient():

@@ -186,3 +186,24 @@ def gradient_of_written(x: Any) -> Any:
     with torch.enable_grad():  # gradcheck turns it off for differences
         x = x if x.requires_grad else x.clone().requires_grad_()
         return torch.autograd.grad(cube_of_written(x).sum(), x, create_graph=True)[0]
+
+
+# Gradients that are assigned
+
+
+@pytest.mark.parametrize(("gradient", "error", "message"), [
+    (lambda x: torch.ones(3), RuntimeError, "grad expected shape (2,), that of the tensor, got (3,)"),
+    (lambda x: torch.ones(1, 2), RuntimeError, "grad expected shape (2,), that of the tensor, got (1, 2)"),
+    (lambda x: torch.ones(2), RuntimeError, "grad expected float64, the dtype of the tensor, got float32; convert it"),
+    (lambda x: x, RuntimeError, "grad expected another tensor, got the tensor itself; assign a copy: x.grad = x.detach().clone()"),
+    (lambda x: 1.0, TypeError, "grad expected a Tensor or None, got float; convert it with torch.as_tensor(...)"),
+    (lambda x: [1.0, 1.0], TypeError, "grad expected a Tensor or None, got list"),
+])  # fmt: skip
+def test_a_gradient_that_does_not_fit_is_refused(gradient: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    for x in (leaf(1.0, 2.0), nn.Parameter(leaf(1.0, 2.0).detach())):
+        kept = x.grad = torch.ones(2, dtype=torch.float64)
+        with pytest.raises(error, match=re.escape(message)):
+            x.grad = gradient(x)
+        assert x.grad is kept
+        x.grad = None
+        assert x.grad is None

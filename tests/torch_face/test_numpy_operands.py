@@ -36,7 +36,7 @@ def outcome(lib: Any, fn: Callable[..., Any], dtype: str, value: Any, left: bool
     return str(out.dtype).removeprefix("torch."), np.nan_to_num(np.round(out.double().numpy(), 4), nan=-9.0).tolist(), out is x
 
 
-CASES = [
+CASES: list[tuple[Any, Any, bool]] = [
     *(
         (fn, value, left)
         for fn, value, left in itertools.product((*ARITHMETIC, *BITS, *ORDER, operator.eq, operator.ne), NUMBERS, (True, False))
@@ -96,8 +96,8 @@ def test_what_pytorch_refuses_is_refused(compute: Callable[[Any], Any], error: t
 @pytest.mark.parametrize("number", NUMBERS[:5])
 def test_a_number_beside_a_tensor_of_the_course_is_one_of_python(number: Any) -> None:
     for dtype, values in list(DTYPES.items())[:4]:
-        x = minitorch.tensor(values, dtype=dtype)
-        own = float(number) if isinstance(number, np.floating) else int(number)
+        x: Any = minitorch.tensor(values, dtype=dtype)
+        own: Any = float(number) if isinstance(number, np.floating) else int(number)
         for fn in (operator.add, operator.sub, operator.mul, operator.lt, operator.eq):
             for out, wanted in ((fn(x, number), fn(x, own)), (fn(number, x), fn(own, x))):
                 assert type(out) is minitorch.Tensor
