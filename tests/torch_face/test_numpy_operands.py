@@ -49,7 +49,7 @@ CASES: list[tuple[Any, Any, bool]] = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("fn", sorted({fn for fn, _, _ in CASES}, key=lambda fn: fn.__name__), ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", dict.fromkeys(fn for fn, _, _ in CASES), ids=str)
 def test_the_result_is_pytorchs(fn: Callable[..., Any]) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for _, value, left in (case for case in CASES if case[0] is fn):
