@@ -17,7 +17,7 @@ from .op_table import OPS
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 network_files = [
     importlib.import_module(f"tests.nn.test_{subject}_against_torch")
-    for subject in ("layers", "activations", "attention", "losses", "windows", "normalization")
+    for subject in ("layers", "activations", "attention", "losses", "windows", "normalization", "recurrent")
 ]
 initializers = importlib.import_module("tests.nn.test_init_against_torch")
 optimizers = importlib.import_module("tests.optim.test_further_optimizers_against_torch")
@@ -295,7 +295,6 @@ def test_gradient_clipping_agrees_with_pytorch(most):
 
 ELSEWHERE = {
     "nn/test_losses_against_torch.py::test_ctc_loss_of_log_softmax_agrees_with_pytorch": "nn.CTCLoss nn.ctc_loss",
-    "torch_face/test_nn_layers.py::test_a_layer_computes_what_pytorch_s_does": "nn.RNN nn.LSTM nn.GRU nn.RNNCell nn.LSTMCell nn.GRUCell",
     "nn/test_module.py::test_a_state_of_pytorch_can_be_loaded": "nn.Module.load_state_dict nn.Module.forward",
     "nn/test_init.py::test_gains_agree_with_pytorch": "nn.init.calculate_gain",
     "optim/test_further_optimizers_against_torch.py::test_fifty_steps_are_pytorchs": "SGD optim.SGD optim.Adam optim.AdamW optim.RMSprop",

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, SimpleBackend, float32, grad_check, manual_seed, nn, tensor
+from minitorch import FastBackend, SimpleBackend, float32, float64, grad_check, manual_seed, nn, tensor
 from minitorch.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from minitorch.nn.recurrent import KINDS, recurrence
+from minitorch.nn.packed import pack_padded_sequence
+from minitorch.nn.recurrence import KINDS, recurrence
 from tests.autograd.test_double_backward import assert_second_derivatives
 from tests.errors import raises
 from tests.marks import needs_compiler
@@ -33,17 +34,17 @@ def test_one_step_of_each_cell_follows_its_formula(backend):
     x, h, c = np.array([[1.0, 2.0]]), np.array([[0.5]]), np.array([[-0.25]])
     a, state, cell = (tensor(v, backend) for v in (x, h, c))
     for nonlinearity, f in (("tanh", np.tanh), ("relu", lambda v: np.maximum(v, 0))):
-        layer = RNNCell(2, 1, nonlinearity=nonlinearity, backend=backend)
+        layer = RNNCell(2, 1, nonlinearity=nonlinearity, device=backend, dtype=float64)
         set_all(layer, 0.1)
         assert layer(a, state).tolist() == [[pytest.approx(f(0.3 + 0.05 + 0.2))]]
         assert layer(a).tolist() == [[pytest.approx(f(0.5))]]
-    layer = LSTMCell(2, 1, backend=backend)
+    layer = LSTMCell(2, 1, device=backend, dtype=float64)
     set_all(layer, 0.1)
     gate, squashed = sigmoid(0.55), math.tanh(0.55)
     expected = gate * -0.25 + gate * squashed
     hidden, after = layer(a, (state, cell))
     assert (hidden.tolist(), after.tolist()) == ([[pytest.approx(gate * math.tanh(expected))]], [[pytest.approx(expected)]])
-    layer = GRUCell(2, 1, backend=backend)
+    layer = GRUCell(2, 1, device=backend, dtype=float64)
     set_all(layer, 0.1)
     new = math.tanh(0.4 + gate * 0.15)
     assert layer(a, state).tolist() == [[pytest.approx((1 - gate) * new + gate * 0.5)]]
@@ -99,9 +100,9 @@ def test_a_write_into_the_result_is_detected_in_the_backward_pass():
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_a_layer_applies_its_cell_step_by_step(name):
     manual_seed(0)
-    layer, cell = getattr(nn, name)(3, 2), getattr(nn, f"{name}Cell")(3, 2)
+    layer, cell = (getattr(nn, kind)(3, 2, dtype=float64) for kind in (name, f"{name}Cell"))
     cell.load_state_dict({key.removesuffix("_l0"): value for key, value in layer.state_dict().items()})
-    x, state, outputs = tensor(random((4, 2, 3))), None, []
+    x, state, outputs = tensor(random((4, 2, 3)), FastBackend), None, []
     for t in range(4):
         state = cell(x[t], state)
         outputs.append((state[0] if name == "LSTM" else state).tolist())
@@ -112,7 +113,7 @@ def test_a_layer_applies_its_cell_step_by_step(name):
 
 def test_initial_weights_are_uniform_with_pytorch_names():
     manual_seed(0)
-    layer = LSTM(3, 100, num_layers=2, bidirectional=True, backend=FastBackend, dtype=float32)
+    layer = LSTM(3, 100, num_layers=2, bidirectional=True)
     names = [f"{part}_l{i}{end}" for i in (0, 1) for end in ("", "_reverse") for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
     state = layer.state_dict()
     assert list(state) == names
@@ -128,23 +129,35 @@ def test_initial_weights_are_uniform_with_pytorch_names():
 def test_the_repr_of_a_layer_shows_its_settings():
     assert repr(LSTM(3, 4, 2, dropout=0.5)) == "LSTM(3, 4, num_layers=2, dropout=0.5)"
     assert repr(RNN(3, 4, batch_first=True)) == "RNN(3, 4, batch_first=True)"
-    assert repr(GRUCell(3, 4, bias=False)) == "GRUCell(3, 4, bias=False)"
+    assert repr(RNNCell(3, 4, False, "relu")) == "RNNCell(3, 4, bias=False, nonlinearity=relu)"
+
+
+def test_parameters_have_names_and_can_be_initialized_again():
+    manual_seed(0)
+    for layer in (GRU(2, 3), LSTMCell(2, 3)):
+        before = [value.tolist() for value in layer.state_dict().values()]
+        layer.reset_parameters()
+        assert all(value.tolist() != old for value, old in zip(layer.state_dict().values(), before, strict=True))
+    layer = RNN(2, 3)
+    layer.flatten_parameters()
+    assert layer._flat_weights_names == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
 
 
 def test_the_summary_counts_operations():
     x = tensor(random((5, 2, 3)))
-    assert LSTM(3, 4).flops((x,), None) == 2 * 10 * 16 * (3 + 4)
+    for given in (x, pack_padded_sequence(x, [5, 5])):
+        assert LSTM(3, 4).flops((given,), None) == 2 * 10 * 16 * (3 + 4)
     assert GRUCell(3, 4).flops((x[0],), None) == 2 * 2 * 12 * (3 + 4)
 
 
 def test_dropout_between_layers_is_active_only_in_training():
     manual_seed(0)
-    layer = GRU(2, 9, 2, dropout=0.5, backend=FastBackend)
+    layer = GRU(2, 9, 2, dropout=0.5, dtype=float64)
     x = tensor(random((3, 1, 2)), FastBackend)
     assert layer(x)[0].tolist() != layer(x)[0].tolist()
     layer.eval()
     assert layer(x)[0].tolist() == layer(x)[0].tolist()
-    one = GRU(2, 9, 1, dropout=0.5, backend=FastBackend)
+    one = GRU(2, 9, 1, dropout=0.5, dtype=float64)
     assert one(x)[0].tolist() == one(x)[0].tolist()
 
 
@@ -161,4 +174,5 @@ def test_incompatible_arguments_are_refused():
     refuses(ValueError, "LSTM expected sequences of at least one element, got input of shape (0, 2, 3)", layer, x[:0])
     refuses(ValueError, '… expected nonlinearity "tanh" or "relu", got \'sigmoid\'', RNN, 3, 2, nonlinearity="sigmoid")
     refuses(ValueError, "… expected dropout from 0 to 1, got -1; it is the probability that an element is zeroed", GRU, 3, 2, dropout=-1)
+    refuses(NotImplementedError, "… supports proj_size=0 only, got 2; leave proj_size out", LSTM, 3, 2, proj_size=2)
     refuses(ValueError, "… expected input_size, hidden_size and num_layers of at least 1, got 3, 2, 0", LSTM, 3, 2, 0)

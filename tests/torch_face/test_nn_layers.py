@@ -65,15 +65,6 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("RReLU", (0.25, 0.25), {}, (ROWS,)),
     ("GLU", (), {"dim": 1}, (IMAGES,)),
     ("Dropout", (0.0,), {}, (ROWS,)),
-    ("RNN", (4, 3), {}, (floats(6, 2, 4),)),
-    ("RNN", (4, 3), {"num_layers": 2, "nonlinearity": "relu", "bidirectional": True}, (floats(6, 2, 4), floats(4, 2, 3))),
-    ("LSTM", (4, 3, 2), {"batch_first": True}, (floats(2, 6, 4),)),
-    ("LSTM", (4, 3), {}, (floats(6, 2, 4), (floats(1, 2, 3), floats(1, 2, 3, seed=1)))),
-    ("GRU", (4, 3), {"bidirectional": True, "bias": False}, (floats(6, 2, 4),)),
-    ("GRU", (4, 3), {}, (floats(6, 4),)),
-    ("RNNCell", (4, 3), {}, (ROWS, floats(5, 3))),
-    ("LSTMCell", (4, 3), {}, (ROWS, (floats(5, 3), floats(5, 3, seed=1)))),
-    ("GRUCell", (4, 3), {"bias": False}, (ROWS,)),
     ("CosineSimilarity", (), {"dim": 1}, (ROWS, floats(5, 4, seed=1))),
     ("PairwiseDistance", (), {"p": 1.0}, (ROWS, floats(5, 4, seed=1))),
 ]
@@ -139,7 +130,7 @@ def test_a_layer_computes_what_pytorch_s_does(name: str, args: tuple[Any, ...], 
 
 INITIAL = [
     ("Linear", (40, 50)), ("Conv2d", (8, 16, 3)), ("Conv1d", (8, 16, 3)), ("ConvTranspose2d", (8, 16, 3)), ("Embedding", (50, 40)),
-    ("LSTM", (20, 30)), ("GRUCell", (20, 30)), ("Bilinear", (10, 11, 12)), ("BatchNorm2d", (8,)),
+    ("Bilinear", (10, 11, 12)), ("BatchNorm2d", (8,)),
 ]  # fmt: skip
 
 

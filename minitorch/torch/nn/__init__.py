@@ -8,14 +8,6 @@ from minitorch.torch.nn import utils as utils
 from minitorch.nn import init as init
 
 from minitorch.torch.nn.parallel import DataParallel
-from minitorch.torch.nn.recurrent import (
-    GRU,
-    GRUCell,
-    LSTM,
-    LSTMCell,
-    RNN,
-    RNNCell,
-)
 
 _LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name != "Max"}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})

@@ -8,7 +8,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, int64, nn, tensor
 from minitorch.autograd import engine, grad
-from minitorch.nn.recurrent import recurrence
+from minitorch.nn.recurrence import recurrence
 from tests.autograd.test_double_backward import BACKENDS, DIFFERENTIABLE, assert_op, assert_second_derivatives, filled, numbers, right
 
 ONE_EACH = list({op.covers: op for op in DIFFERENTIABLE if not re.search("any|max|min", op.name)}.values())  # those only mask

@@ -1,4 +1,4 @@
-"""Packed sequences of minitorch.torch: written-out values, sequences one by one, and PyTorch's recurrent layers."""
+"""Packed sequences: written-out values, sequences one by one, and PyTorch's recurrent layers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import minitorch.torch as ours
-from minitorch.torch import nn
-from minitorch.torch.nn.utils.rnn import (
+from minitorch.nn.packed import (
     PackedSequence,
     invert_permutation,
     pack_padded_sequence,
@@ -17,6 +16,7 @@ from minitorch.torch.nn.utils.rnn import (
     pad_packed_sequence,
     unpack_sequence,
 )
+from minitorch.torch import nn
 from tests.errors import raises
 
 LENGTHS = [3, 6, 1, 6]
