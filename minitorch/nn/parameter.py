@@ -1,10 +1,13 @@
-"""Stage 6 - Parameter: a Tensor that modules register and optimizers update."""
+"""Stage 6 - Parameter: a Tensor that modules register and optimizers update; and all parameters as one vector."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import minitorch.module
+from minitorch.core.context import no_grad
+from minitorch.core.creation import cat
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import zeros
 from minitorch.torch.placement import placement
@@ -47,3 +50,37 @@ class Parameter(Tensor, minitorch.module.Parameter):
 
     __str__ = __repr__
     __hash__ = object.__hash__
+
+
+# All parameters as one vector
+
+
+def parameters_to_vector(parameters: Iterable[EngineTensor]) -> EngineTensor:
+    """The elements of all parameters, one after the other.
+
+    Args:
+        parameters: As from `module.parameters()`.
+    """
+    return cat([x.reshape(-1) for x in parameters])
+
+
+def vector_to_parameters(vec: EngineTensor, parameters: Iterable[EngineTensor]) -> None:
+    """Copy the elements of a vector into parameters, in order.
+
+    Args:
+        vec: Shape (number of elements,).
+        parameters: As from `module.parameters()`.
+
+    Raises:
+        TypeError: If vec is not a Tensor.
+        ValueError: If it has too few or too many elements.
+    """
+    if not isinstance(vec, EngineTensor):
+        raise TypeError(f"vector_to_parameters expected a Tensor, got {type(vec).__name__}")
+    targets, source, start = list(parameters), vec.detach(), 0
+    if source.shape != (sum(x.numel() for x in targets),):
+        raise ValueError(f"vector_to_parameters expected a vector of {sum(x.numel() for x in targets)} elements, got shape {source.shape}")
+    with no_grad():
+        for x in targets:
+            x[...] = source[start : start + x.numel()].reshape(*x.shape)
+            start += x.numel()

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.context import no_grad
+from minitorch.core.creation import randn
 from minitorch.nn.parameter import Parameter
-from minitorch.tensor import Tensor as EngineTensor
-from minitorch.torch import creation
-from minitorch.torch.tensor import Tensor, as_torch
+from minitorch.tensor import Tensor
 
 
 class _Reparametrization:
@@ -24,7 +23,7 @@ class _Reparametrization:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def compute(self, module: Any) -> EngineTensor:
+    def compute(self, module: Any) -> Tensor:
         """The weight."""
         raise NotImplementedError(f"{type(self).__name__} has no compute; define compute(self, module) in the class")
 
@@ -48,7 +47,7 @@ def _install(module: Any, hook: _Reparametrization, own: dict[str, Tensor]) -> N
     module.register_forward_pre_hook(hook)
 
 
-def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: Callable[[Any, Any], EngineTensor]) -> Any:
+def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: Callable[[Any, Any], Tensor]) -> Any:
     """Remove a hook and its parameters, and register the weight as a parameter.
 
     Raises:
@@ -62,12 +61,12 @@ def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: 
             module.__dict__.pop(name, None)
             for other in others:
                 delattr(module, f"{name}_{other}")
-            module.register_parameter(name, Parameter(as_torch(weight)))
+            module.register_parameter(name, Parameter(weight))
             return module
     raise ValueError(f"{type(module).__name__} has no {kind.__name__} of {name!r} that could be removed")
 
 
-def _weight(module: Any, name: str) -> EngineTensor:
+def _weight(module: Any, name: str) -> Tensor:
     """A parameter of a module.
 
     Raises:
@@ -81,12 +80,12 @@ def _weight(module: Any, name: str) -> EngineTensor:
 # Weight normalization
 
 
-def _norm(v: EngineTensor, dim: int | None) -> EngineTensor:
+def _norm(v: Tensor, dim: int | None) -> Tensor:
     """The norm of v over all dimensions but one, which keep size 1; over all for None."""
-    squares = EngineTensor.sum((v * v).reshape(-1), 0, keepdim=False) if dim is None else v * v
+    squares = Tensor.sum((v * v).reshape(-1), 0, keepdim=False) if dim is None else v * v
     if dim is not None:
         for each in range(v.dims):
-            squares = squares if each == dim % v.dims else EngineTensor.sum(squares, each)
+            squares = squares if each == dim % v.dims else Tensor.sum(squares, each)
     return squares.sqrt()
 
 
@@ -97,7 +96,7 @@ class WeightNorm(_Reparametrization):
         super().__init__(name)
         self.dim = dim
 
-    def compute(self, module: Any) -> EngineTensor:
+    def compute(self, module: Any) -> Tensor:
         """The weight."""
         g, v = (module._parameters[f"{self.name}_{part}"] for part in ("g", "v"))
         return v * (g / _norm(v, self.dim))
@@ -120,7 +119,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     weight = _weight(module, name).detach()
     dim = None if dim == -1 else dim  # as PyTorch reads it
     hook = WeightNorm(name, dim)
-    _install(module, hook, {f"{name}_g": as_torch(_norm(weight, dim).detach().clone()), f"{name}_v": as_torch(weight)})
+    _install(module, hook, {f"{name}_g": _norm(weight, dim).detach().clone(), f"{name}_v": weight})
     hook(module, None)
     return module
 
@@ -144,17 +143,17 @@ class SpectralNorm(_Reparametrization):
         super().__init__(name)
         self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
 
-    def matrix(self, weight: EngineTensor) -> EngineTensor:
+    def matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix whose rows are the outputs."""
         order = (self.dim, *[each for each in range(weight.dims) if each != self.dim])
         return weight.permute(*order).reshape(weight.shape[self.dim], -1)
 
-    def normalized(self, x: EngineTensor) -> EngineTensor:
+    def normalized(self, x: Tensor) -> Tensor:
         """A vector of length 1."""
         length = float(np.sqrt((x * x).sum().item()))
         return x * (1 / max(length, self.eps))
 
-    def compute(self, module: Any, iterations: int | None = None) -> EngineTensor:
+    def compute(self, module: Any, iterations: int | None = None) -> Tensor:
         """The weight; in training mode after further power iterations."""
         weight = module._parameters[f"{self.name}_orig"]
         matrix, buffers = self.matrix(weight), [f"{self.name}_{part}" for part in ("u", "v")]
@@ -167,7 +166,7 @@ class SpectralNorm(_Reparametrization):
                 v = self.normalized((constant.t() @ u.unsqueeze(1)).squeeze(1))
                 u = self.normalized((constant @ v.unsqueeze(1)).squeeze(1))
         for name, value in zip(buffers, (u, v), strict=True):
-            setattr(module, name, as_torch(value))
+            setattr(module, name, value)
         return weight / (u.unsqueeze(0) @ matrix @ v.unsqueeze(1)).reshape(*[1] * weight.dims)
 
 
@@ -195,10 +194,9 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     if dim is None:
         dim = int(type(module).__name__.startswith("ConvTranspose"))
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
-    _install(module, hook, {f"{name}_orig": as_torch(weight)})
+    _install(module, hook, {f"{name}_orig": weight})
     for part, size in zip(("u", "v"), hook.matrix(weight).shape, strict=True):
-        start = creation.randn((size,), dtype=weight.dtype, device=weight.backend)
-        module.register_buffer(f"{name}_{part}", as_torch(hook.normalized(start)))
+        module.register_buffer(f"{name}_{part}", hook.normalized(randn((size,), weight.backend, dtype=weight.dtype)))
     module.__dict__[name] = Parameter._of(weight)
     return module
 

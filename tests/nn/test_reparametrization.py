@@ -1,4 +1,4 @@
-"""Weight normalization and spectral normalization of minitorch.torch, by hand, NumPy and PyTorch."""
+"""Weight normalization and spectral normalization, by hand, NumPy and PyTorch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minitorch.torch as ours
+from minitorch.nn.reparametrization import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from minitorch.torch import nn
-from minitorch.torch.nn.utils import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 
 def floats(*shape: int) -> np.ndarray:
