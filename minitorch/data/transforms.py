@@ -17,7 +17,7 @@ from minitorch.data import image_geometry as geometry
 from minitorch.data import images
 from minitorch.data.image_geometry import InterpolationMode
 from minitorch.data.random_streams import random_stream
-from minitorch.torch.nn.module import Module
+from minitorch.nn.module import Module
 from minitorch.torch.tensor import Tensor
 
 

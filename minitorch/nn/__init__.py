@@ -64,6 +64,7 @@ from minitorch.nn.margin_losses import (
 )
 from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn import parallel as parallel
+from minitorch.nn.parallel import DataParallel
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.sampling import affine_grid, grid_sample
@@ -112,6 +113,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",

@@ -1,4 +1,4 @@
-"""Stage 6 - DistributedDataParallel: one model in several processes, each on its own part of the batch.
+"""Stage 6 - DataParallel, and DistributedDataParallel: one model in several processes, each on its own part of the batch.
 
 The gradients are averaged while the backward pass still runs. It computes those of the last layers first; as soon as those of a bucket of
 parameters are complete, MPI starts to sum the bucket over the processes. When backward ends, the sums are divided and replace the
@@ -24,6 +24,33 @@ from minitorch.nn.module import Module, Node
 from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
+
+
+class DataParallel(Module):
+    """A module whose batches PyTorch distributes over GPUs; here all of them go to one device.
+
+    Args:
+        module: The module; it is the child `module`, which the names of a state dict begin with.
+        device_ids: The GPUs, at most one.
+        output_device: The GPU of the result.
+        dim: The dimension of the batches.
+
+    Raises:
+        ValueError: If there are several GPUs.
+    """
+
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError(f"DataParallel expected at most one device, got {len(device_ids)}; leave device_ids out")
+        self.module, self.device_ids, self.output_device, self.dim = module, list(device_ids or []), output_device, dim
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self.module(*inputs, **kwargs)
+
+
+# Several processes
 
 NAME = "DistributedDataParallel"
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minitorch.core.context import no_grad
+from minitorch.nn.module import Module
 from minitorch.nn.normalization import _BatchNorm
 from minitorch.optim.lr_scheduler import LRScheduler
 from minitorch.optim.optimizer import Optimizer
 from minitorch.torch import creation
-from minitorch.torch.nn.module import Module
 from minitorch.torch.tensor import Tensor, as_torch
 
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]

@@ -21,6 +21,7 @@ LAYERS = [
     row("Embedding", 5, 3, padding_idx=2, on=[np.array([2, 0, 2, 4])]),
     row("Embedding", 5, 3, padding_idx=-1, on=[np.array([[4, 4], [0, 1]])]),
     row("Identity", on=[IMAGE]),
+    row("DataParallel", part("Linear", 4, 3), on=[x(5, 4)]),
     row("Identity", 54, on=[x(3)]),
     row("Unflatten", 1, (2, 2), on=[x(3, 4, 5)]),
     row("Unflatten", -1, (3, -1), on=[x(2, 6)]),

@@ -6,8 +6,8 @@ from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import utils as utils
 from minitorch.nn import init as init
+from minitorch.nn import parallel as parallel
 
-from minitorch.torch.nn.parallel import DataParallel
 
 _LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name != "Max"}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})

@@ -13,6 +13,7 @@ from minitorch import distributed, nn, optim
 from minitorch.nn.parallel import DistributedDataParallel
 
 STEPS = 3
+BACKENDS = {"cpu": minitorch.FastBackend, "simple": minitorch.SimpleBackend}
 
 
 def make_model(random, features, outputs, kind, backend):
@@ -24,7 +25,7 @@ def make_model(random, features, outputs, kind, backend):
         middle = nn.Linear(width, width)
         twice = [middle, nn.Tanh(), middle] if kind == "shared" else [middle, nn.Tanh()]
         layers = [nn.Linear(features, width), nn.Tanh(), *twice, nn.Linear(width, outputs, bias=bool(random.integers(2)))]
-    return nn.Sequential(*layers).double().to(backend)
+    return nn.Sequential(*layers).double().to(BACKENDS[backend])
 
 
 def make_optimizer(random, parameters):
@@ -35,10 +36,9 @@ def make_optimizer(random, parameters):
 def train(model, wrap, batches, seed, backend, penalty):
     """Take a step per batch; returns the parameters. The gradients of every other step are accumulated with those of the next."""
     optimizer = make_optimizer(np.random.default_rng(seed), model.parameters())
-    kind = minitorch.FastBackend if backend == "cpu" else minitorch.SimpleBackend
     network = wrap(model)
     for step, (inputs, targets) in enumerate(batches):
-        x, y = (minitorch.tensor(part, backend=kind) for part in (inputs, targets))
+        x, y = (minitorch.tensor(part, backend=BACKENDS[backend]) for part in (inputs, targets))
         with np.errstate(all="ignore"):  # the mean over no examples
             loss = ((network(x) - y) ** 2).mean() if len(inputs) else network(x).sum() * float("nan")
             if penalty:
