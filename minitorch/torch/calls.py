@@ -14,6 +14,10 @@ class ArgumentError(ValueError, RuntimeError):
     """A wrong value or shape. PyTorch raises RuntimeError for it."""
 
 
+class ElementError(TypeError, ArgumentError):
+    """Something else where a number is expected. PyTorch raises TypeError, ValueError or RuntimeError for it."""
+
+
 class RangeError(ArgumentError, OverflowError):
     """A number that a dtype cannot represent. PyTorch raises RuntimeError for it."""
 

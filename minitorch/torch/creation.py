@@ -12,7 +12,7 @@ from minitorch.core.dtypes import as_dtype, convert_array, int64, is_float, to_a
 from minitorch.core.recording import refuse
 from minitorch.data.random_streams import random_stream
 from minitorch.tensor import NUMBER, Tensor
-from minitorch.torch.calls import ArgumentError, DtypeError, size_by_name
+from minitorch.torch.calls import ArgumentError, ElementError, size_by_name
 from minitorch.torch.factory import Generator as Generator
 from minitorch.torch.factory import drawn, float_dtype, numbers_of, of_array, shape_of
 from minitorch.torch.places import backend_of
@@ -39,9 +39,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         RuntimeError: If there is neither a number nor a list, or an integer tensor should require gradients.
     """
     if not isinstance(data, (Tensor, np.ndarray, np.generic, Sequence, *NUMBER)):
-        raise DtypeError(f"tensor expected numbers, got {data!r}; pass nested lists of numbers, or an array")
+        raise ElementError(f"tensor expected numbers, got {data!r}; pass nested lists of numbers, or an array")
     dtypes: set[np.dtype] = set()
-    values = to_array(numbers_of(data, dtypes), "tensor")
+    try:
+        values = to_array(numbers_of(data, dtypes), "tensor")
+    except TypeError as error:
+        raise ElementError(str(error)) from None
     if dtype is None:
         highest = max(map(kind_of, dtypes), default=2)
         dtype = promote_types(*(each for each in dtypes if kind_of(each) == highest)) if dtypes else get_default_dtype()
@@ -108,7 +111,7 @@ def full(size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any
     """One number, in its dtype: int64, bool or the default dtype."""
     if isinstance(fill_value, Tensor):
         if fill_value.shape:
-            raise ArgumentError(f"full expected a number or a tensor without dimensions, got shape {tuple(fill_value.shape)}")
+            raise ElementError(f"full expected a number or a tensor without dimensions, got shape {tuple(fill_value.shape)}")
         fill_value = fill_value.item()
     return filled(shape_of(size), fill_value, dtype, device, requires_grad)
 
@@ -324,7 +327,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     require_floats("multinomial", input)
     if num_samples < 1 or input.dims not in (1, 2):
         raise ArgumentError(
-            f"multinomial expected one sample or more of weights in one or two dimensions, got {num_samples} of shape {tuple(input.shape)}"
+            f"multinomial expected one sample or more of one or two dimensions, got {num_samples} of shape {tuple(input.shape)}"
         )
     rows = np.atleast_2d(input._tensor.array().astype(np.float64))
     if rows.ndim > 2 or (rows < 0).any() or not np.isfinite(rows).all() or (rows.sum(1) <= 0).any():

@@ -62,7 +62,7 @@ FUNCTIONS = {  # of torch only
 METHODS = {  # of Tensor only
     shapes: "view expand repeat",
     rearranging: "unfold",
-    creation: "new_zeros new_ones new_empty new_full new_tensor",
+    creation: "new_zeros new_ones new_empty new_full new_tensor bernoulli multinomial",
 }
 LINALG = {
     products: "cholesky inv solve solve_triangular vecdot",

@@ -150,6 +150,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 def _extreme(input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, largest: bool) -> Any:
     if isinstance(dim, Tensor):
+        if keepdim is not False:
+            raise TypeError(f"max and min expected two tensors or a dimension, got both: a tensor and {keepdim!r}")
         dim, other = None, dim
     if other is not None:
         return (arithmetic.maximum if largest else arithmetic.minimum)(input, other)

@@ -196,7 +196,7 @@ class Tensor(Base):
     ndimension = dim
     ndim = property(dim)
     nelement = EngineTensor.numel
-    item = names.adapted(EngineTensor.item)
+    item, unsqueeze = map(names.adapted, (EngineTensor.item, EngineTensor.unsqueeze))
 
     @property
     def device(self) -> device:
