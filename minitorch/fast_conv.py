@@ -176,7 +176,7 @@ def convolve(op: str, input: Tensor, weight: Tensor, shape: tuple[int, ...], rev
     else:
         out = x.zeros(shape)
         textbook = tensor_conv1d if op == "conv1d" else tensor_conv2d
-        launch(textbook, *arrays(out._tensor), out.size, *arrays(x._tensor), *arrays(w._tensor), reverse)
+        launch(textbook, *arrays(out._tensor), out._tensor.size, *arrays(x._tensor), *arrays(w._tensor), reverse)
     return out.to(dtype)
 
 

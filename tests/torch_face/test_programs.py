@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import minitorch
 from course.workspace.library import for_minitorch
 from tests.errors import raises
 
@@ -157,3 +158,10 @@ def test_a_program_trains_and_prints_as_with_pytorch(name, torch, monkeypatch, c
     assert text == wanted_text
     np.testing.assert_allclose(numbers, wanted_numbers, rtol=1e-3, atol=2e-3)
     assert torch.is_grad_enabled()
+
+
+def test_convolution_computes_with_the_textbook_kernels_of_a_workspace(monkeypatch):
+    torch = pytest.importorskip("minitorch.torch", reason="this workspace has no minitorch.torch")
+    monkeypatch.setattr(minitorch.FastOps, "optimized", False)
+    for conv, size in ((minitorch.conv1d, (3,)), (minitorch.conv2d, (3, 3))):
+        assert conv(torch.ones(1, 1, *size), torch.ones(1, 1, *[2] * len(size))).max().item() == 2 ** len(size)
