@@ -70,7 +70,27 @@ class VisionDataset(Dataset):
         return "\n    ".join(lines)
 
 
-class MNIST(VisionDataset):
+class _SplitDataset(VisionDataset):
+    """Base class of data sets with images for training and for tests."""
+
+    def __init__(
+        self,
+        root: str | Path,
+        train: bool = True,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, None, transform, target_transform)
+        self.train = train
+        self._read("train" if train else "test", download)
+
+    def _read(self, split: str, download: bool) -> None:
+        """Read the images and the classes of a split, which may be downloaded."""
+        raise NotImplementedError
+
+
+class MNIST(_SplitDataset):
     """Handwritten digits of 28×28 pixels; the files are in the folder MNIST/raw of root, compressed or not.
 
     Args:
@@ -98,17 +118,8 @@ class MNIST(VisionDataset):
     own_folder = "mnist"
     published: Any = mnist
 
-    def __init__(
-        self,
-        root: str | Path,
-        train: bool = True,
-        transform: Transform | None = None,
-        target_transform: Transform | None = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, None, transform, target_transform)
-        self.train = train
-        folders, split = [self.raw_folder, data_home() / self.own_folder], "train" if train else "test"
+    def _read(self, split: str, download: bool) -> None:
+        folders = [self.raw_folder, data_home() / self.own_folder]
         paths = mnist.find_files(folders, split, self.published.MIRRORS, self.published.HASHES, download)
         images, labels = self.published.read_images(*paths)
         self.data: Tensor = as_torch(creation.from_numpy(images.copy()))
@@ -138,7 +149,7 @@ class FashionMNIST(MNIST):
     published = fashion
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(_SplitDataset):
     """Photographs of 32×32 pixels in ten classes.
 
     The files are those of the binary version: the archive cifar-10-binary.tar.gz, or the folder cifar-10-batches-bin, in root. Those of the
@@ -165,22 +176,13 @@ class CIFAR10(VisionDataset):
 
     classes = cifar.CLASSES
 
-    def __init__(
-        self,
-        root: str | Path,
-        train: bool = True,
-        transform: Transform | None = None,
-        target_transform: Transform | None = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, None, transform, target_transform)
-        self.train = train
+    def _read(self, split: str, download: bool) -> None:
         folder = self.root
         if not cifar.has_files(folder) and cifar.has_files(data_home() / "cifar10"):
             folder = data_home() / "cifar10"
         elif not cifar.has_files(folder) and not download:
             raise RuntimeError(f"{folder / cifar.ARCHIVE} expected to exist, got no such file; pass download=True, or put it there")
-        images, labels = cifar.read_split("train" if train else "test", folder)
+        images, labels = cifar.read_split(split, folder)
         self.data = np.ascontiguousarray(images.transpose(0, 2, 3, 1))
         self.targets = labels.tolist()
 

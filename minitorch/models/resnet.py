@@ -81,16 +81,8 @@ class BasicBlock(Module):
 class Bottleneck(Module):
     """A 3 × 3 convolution between two 1 × 1 convolutions, which reduce and restore the number of channels, and a skip connection.
 
-    Args:
-        inplanes: Number of input channels.
-        planes: A quarter of the number of output channels.
-        stride: Step of the 3 × 3 convolution.
-        downsample: Brings the input of the skip connection into the shape of the output where they differ.
-        groups: Number of channel groups of the 3 × 3 convolution.
-        base_width: Channels of a group for every 64 planes.
-        dilation: Step between the taps of the 3 × 3 convolution.
-        norm_layer: Makes a normalization layer for a number of channels; BatchNorm2d by default.
-        on: device and dtype of the parameters.
+    The 3 × 3 convolution has groups of base_width channels for every 64 planes, and the stride and the dilation; the output has 4 · planes
+    channels. The other arguments are those of `BasicBlock`.
     """
 
     expansion = 4
