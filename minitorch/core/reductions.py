@@ -14,6 +14,7 @@ import numpy as np
 import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import accumulator_dtype, is_float
+from minitorch.core.errors import DimensionError
 from minitorch.core.half_precision import compute_in_float32
 from minitorch.core.layout_functions import concatenate, unbind
 from minitorch.core.math_functions import mask_select
@@ -41,10 +42,10 @@ def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
     """The largest or smallest element along one dimension, which keeps size 1; NaN if any is NaN.
 
     Raises:
-        ValueError: If dim has size 0.
+        DimensionError: If dim has size 0.
     """
     if a.shape[dim] == 0:
-        raise ValueError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
+        raise DimensionError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
     info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
     if largest:
         return a.f.reduce(operators.maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)

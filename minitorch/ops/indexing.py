@@ -8,8 +8,9 @@ import numpy as np
 
 from minitorch.autograd.engine import RULES
 from minitorch.core.context import no_grad
+from minitorch.core.dtypes import int32, int64
 from minitorch.core.layout_functions import Select
-from minitorch.core.recording import call, constant
+from minitorch.core.recording import call, constant, refuse
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
@@ -39,7 +40,7 @@ def full_index(a: Tensor, dim: int, index: Tensor) -> tuple[np.ndarray, ...]:
         IndexingError: If index does not fit.
         TypeError: If it does not hold integers.
     """
-    if index.dtype.kind not in "iu":
+    if index.dtype not in (int64, int32):
         raise TypeError(f"gather and scatter expected an index of integers, got {index.dtype.name}; convert it: index.long()")
     dim, numbers = a._normalize_dim(dim), index._tensor.array()
     sizes = [(i, own) for i, (own, given) in enumerate(zip(a.shape, index.shape, strict=False)) if i != dim and given > own]
@@ -90,3 +91,49 @@ class Put(Function):
 
 
 RULES[Put] = lambda ctx, out, grad: Put.backward(ctx, grad)
+
+
+UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+"""What combines the values for one element, by the name of a reduction."""
+
+
+class ScatterReduce(Function):
+    """a with elements at an index reduced with values: their sum, mean, product, maximum or minimum.
+
+    The gradient of an element and of each of its values is that of the result times a weight, which is 0 for those that are not extreme.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, index: tuple[np.ndarray, ...], values: Tensor, reduction: str, include_self: bool) -> Tensor:
+        refuse("scatter_reduce()")
+        x, v = a._tensor.array(), values._tensor.array()
+        is_kept = np.ones(x.shape, bool)  # whether the element itself counts
+        is_kept[index] = include_self
+        out, count = x.copy(), is_kept.astype(np.int64)
+        limits = np.iinfo(x.dtype) if x.dtype.kind in "iu" else None
+        lowest, highest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
+        if not include_self:
+            out[index] = {"prod": 1, "amax": lowest, "amin": highest}.get(reduction, 0)
+        UFUNCS[reduction].at(out, index, v)
+        np.add.at(count, index, 1)
+        weight, weights = is_kept.astype(np.float64), np.ones(v.shape)
+        if reduction == "mean":
+            out = (out // count if limits else out / count).astype(x.dtype)
+            weight, weights = weight / count, 1 / count[index]
+        elif reduction in ("amax", "amin"):
+            first, others = is_kept & (x == out), v == out[index]
+            equal = first.astype(np.int64)
+            np.add.at(equal, index, others)
+            weight, weights = first / np.maximum(equal, 1), others / np.maximum(equal, 1)[index]
+        ctx.save_for_backward(index, reduction, weight, weights)
+        return a._like(TensorData(out.reshape(-1), out.shape))
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, Tensor, None, None]:
+        index, reduction, weight, weights = ctx.saved_values
+        if reduction == "prod":
+            raise NotImplementedError("scatter_reduce has no gradient of products; use sum, mean, amax or amin, or x.detach()")
+        first, others = (
+            grad_output._like(TensorData(each.astype(grad_output.dtype).reshape(-1), each.shape)) for each in (weight, weights)
+        )
+        return grad_output * first, None, Select.apply(grad_output, index) * others, None, None

@@ -11,6 +11,7 @@ import numpy as np
 
 from minitorch.core.creation import cat
 from minitorch.core.dtypes import float32, float64
+from minitorch.core.errors import LinAlgError
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
@@ -55,12 +56,12 @@ def solved(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
     """x of a @ x = b.
 
     Raises:
-        ValueError: If a matrix is singular.
+        LinAlgError: If a matrix is singular.
     """
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        raise ValueError(f"{name} expected matrices of full rank, got a singular one") from None
+        raise LinAlgError(f"{name} expected matrices of full rank, got a singular one") from None
 
 
 class Inverse(Function):
@@ -85,7 +86,11 @@ class Solve(Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        x = made(b, solved(square(a, "solve"), b._tensor.array(), "solve"))
+        left, right = square(a, "solve"), matrices(b, "solve")
+        if a.dtype is not b.dtype or left.shape[-1] != right.shape[-2]:
+            raise ValueError(f"solve expected matrices of one dtype with as many rows, got shapes {a.shape} and {b.shape}")
+        np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        x = made(b, solved(left, right, "solve"))
         ctx.save_for_backward(a, x)
         return x
 
@@ -107,7 +112,7 @@ class Cholesky(Function):
         try:
             out = made(a, np.linalg.cholesky(square(a, "cholesky")))
         except np.linalg.LinAlgError:
-            raise ValueError("cholesky expected positive definite matrices, got one that is not; add a small multiple of eye") from None
+            raise LinAlgError("cholesky expected positive definite matrices, got one that is not; add a small multiple of eye") from None
         ctx.save_for_backward(out)
         return out
 

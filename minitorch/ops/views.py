@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from minitorch.autograd.engine import RULES
 from minitorch.core.tensor_base import Tensor
 from minitorch.ops.indexing import ScatterAdd
-from minitorch.tensor_data import TensorData
+from minitorch.tensor_data import TensorData, strides_from_shape
 from minitorch.tensor_functions import Function
 
 
@@ -41,15 +42,23 @@ class StridedView(Function):
         return grad_output.reshape(*shape)
 
 
+Layout = tuple[tuple[int, ...], tuple[int, ...], int]
+"""The shape, strides and offset of a tensor."""
+
+
 class AsStrided(Function):
-    """The same memory with another layout, whose elements may occur several times."""
+    """The same memory with another layout, whose elements may occur several times.
+
+    The layout is made of that of the tensor, so that a contiguous one tells which elements the view has: by their place in memory, those of
+    an expanded tensor could not be told apart.
+    """
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-        data = a._tensor.as_view(shape, strides, offset)
+    def forward(ctx: Any, a: Tensor, relayout: Callable[..., Layout]) -> Tensor:
+        data = a._tensor
         if not ctx.no_grad:
-            ctx.save_for_backward(a._tensor.shape, elements(a._tensor, data))
-        return a._like(data)
+            ctx.save_for_backward(data.shape, positions(*relayout(data.shape, strides_from_shape(data.shape), 0)))
+        return a._like(data.as_view(*relayout(data.shape, data.strides, data.offset)))
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
@@ -62,35 +71,40 @@ RULES[AsStrided] = lambda ctx, out, grad: AsStrided.backward(ctx, grad)
 
 def diagonal(a: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """The elements on a diagonal of two dimensions, as the last dimension of a view."""
-    data = a._tensor
-    kept = [dim for dim in range(len(data.shape)) if dim not in (dim1, dim2)]
-    count = max(0, min(data.shape[dim1] + min(offset, 0), data.shape[dim2] - max(offset, 0)))
-    start = max(-offset, 0) * data.strides[dim1] + max(offset, 0) * data.strides[dim2] if count else 0
-    strides = (*[data.strides[dim] for dim in kept], data.strides[dim1] + data.strides[dim2])
-    return AsStrided.apply(a, (*[data.shape[dim] for dim in kept], count), strides, data.offset + start)
+
+    def relayout(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Layout:
+        kept = [dim for dim in range(len(shape)) if dim not in (dim1, dim2)]
+        count = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
+        start += max(-offset, 0) * strides[dim1] + max(offset, 0) * strides[dim2] if count else 0
+        return (*[shape[dim] for dim in kept], count), (*[strides[dim] for dim in kept], strides[dim1] + strides[dim2]), start
+
+    return AsStrided.apply(a, relayout)
 
 
 def unfold(a: Tensor, dim: int, size: int, step: int) -> Tensor:
     """Windows of a size along a dimension, each a step after the one before, as the last dimension of a view."""
-    data = a._tensor
-    shape, strides = list(data.shape), list(data.strides)
-    shape[dim], strides[dim] = (shape[dim] - size) // step + 1, strides[dim] * step
-    return AsStrided.apply(a, (*shape, size), (*strides, data.strides[dim]), data.offset)
+
+    def relayout(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Layout:
+        sizes, steps = list(shape), list(strides)
+        sizes[dim], steps[dim] = (shape[dim] - size) // step + 1, strides[dim] * step
+        return (*sizes, size), (*steps, strides[dim]), start
+
+    return AsStrided.apply(a, relayout)
 
 
 def elements(base: TensorData, view: TensorData) -> np.ndarray:
     """The elements of a view, as their ordinals in its base."""
-    found = positions(view)
+    found = positions(view.shape, view.strides, view.offset)
     if base.is_contiguous():
         return found - base.offset
-    own = positions(base).reshape(-1)
+    own = positions(base.shape, base.strides, base.offset).reshape(-1)
     order = np.argsort(own)
     return order[np.searchsorted(own[order], found)]
 
 
-def positions(data: TensorData) -> np.ndarray:
-    """The position in storage of every element."""
-    found = np.array(data.offset)
-    for size, stride in zip(data.shape, data.strides, strict=True):
+def positions(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+    """The position in storage of every element of a layout."""
+    found = np.array(offset)
+    for size, stride in zip(shape, strides, strict=True):
         found = found[..., None] + np.arange(size) * stride
     return found

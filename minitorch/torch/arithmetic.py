@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import bool_, int64, is_float, uint8
+from minitorch.core.errors import ArgumentError, DivisionError, DtypeError
 from minitorch.core.math_functions import LE, NE, Div, ExactLog, Pow, Sqrt, clip
 from minitorch.core.number_formats import finfo
+from minitorch.core.recording import refuse
 from minitorch.ops.pairs import Atan2, Choose, CopySign, Fmod, Hypot, LogAddExp, Maximum, Minimum, NextAfter
 from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc
-from minitorch.tensor import Tensor
+from minitorch.tensor import NUMBER, Tensor
 from minitorch.tensor_functions import EQ, LT, Add, Function, Inv, Mul, Neg
-from minitorch.torch.calls import ArgumentError, DivisionError, DtypeError
 from minitorch.torch.promotion import (
     cast,
     float_result_type,
@@ -262,9 +263,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if condition._tensor.dtype is not bool_:
         raise DtypeError(f"where expected a condition of bools, got {condition.dtype.name}; compare first, such as x > 0")
     if input is None and other is None:
-        found = np.nonzero(condition._tensor.array())
-        return tuple(condition._like(type(condition._tensor)(each, each.shape)) for each in found)
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        refuse("where() with a condition alone")
+        found = np.nonzero(np.atleast_1d(condition._tensor.array()))
+        return tuple(condition._like(type(condition._tensor)(each.copy(), each.shape)) for each in found)
+    if isinstance(input, NUMBER) and isinstance(other, NUMBER):
         input = condition._like(type(condition._tensor)(np.full(1, input, number_dtype(input)), ()))
     dtype = result_type(input, other)
     for x in (input, other):
@@ -299,12 +301,12 @@ def number_like(input: Tensor, value: Any, name: str) -> Tensor:
     return cast(input._ensure_tensor(require_number(name, value, input.dtype)), input.dtype)
 
 
-def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """input with other numbers for NaN, ∞ and -∞: by default 0, the largest and the smallest number of the dtype."""
     if not is_float(input.dtype):
         return input.clone()
     limits = finfo(input.dtype)
-    out = masked_fill(input, input != input, nan)
+    out = masked_fill(input, input != input, nan or 0.0)
     out = masked_fill(out, input == math.inf, limits.max if posinf is None else posinf)
     return masked_fill(out, input == -math.inf, limits.min if neginf is None else neginf)
 

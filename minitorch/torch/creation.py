@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, convert_array, int64, is_float, to_array
+from minitorch.core.errors import ArgumentError, ElementError
 from minitorch.core.recording import refuse
 from minitorch.data.random_streams import random_stream
 from minitorch.tensor import NUMBER, Tensor
-from minitorch.torch.calls import ArgumentError, ElementError, size_by_name
+from minitorch.torch.arguments import size_by_name
 from minitorch.torch.factory import Generator as Generator
 from minitorch.torch.factory import drawn, float_dtype, numbers_of, of_array, shape_of
 from minitorch.torch.places import backend_of
@@ -107,7 +109,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def full(size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(size: Sequence[int], fill_value: float | Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One number, in its dtype: int64, bool or the default dtype."""
     if isinstance(fill_value, Tensor):
         if fill_value.shape:
@@ -131,7 +133,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
     return ones(input.shape, **like(input, dtype, device), requires_grad=requires_grad)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: float | Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One number in the shape, dtype and on the device of another tensor."""
     return full(input.shape, fill_value, **like(input, dtype, device), requires_grad=requires_grad)
 
@@ -160,7 +162,7 @@ def new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, 
 
 
 def new_full(
-    input: Tensor, size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, size: Sequence[int], fill_value: float | Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One number in a shape of its own, in the dtype and on the device of another tensor."""
     return full(size, fill_value, **like(input, dtype, device), requires_grad=requires_grad)
@@ -176,18 +178,18 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
 
     Raises:
         TypeError: If a limit is not a number.
-        ValueError: If step is 0 or leads away from end.
+        ValueError: If step is 0 or leads away from end, or a number is not finite.
     """
     low, high = (0, start) if end is None else (start, end)
     if not all(isinstance(each, (Tensor, *NUMBER)) for each in (low, high, step)):
         raise TypeError(f"arange expected numbers, got {low!r}, {high!r} and {step!r}")
-    if step == 0 or (high - low) * step < 0:
-        raise ArgumentError(
-            f"arange expected a step from {low} towards {high}, got {step}; pass a step of the other sign"
-            if step
-            else "arange expected a step other than 0"
-        )
-    values = np.arange(low, high, step)
+    if step == 0:
+        raise ArgumentError("arange expected a step other than 0")
+    if not np.isfinite([float(low), float(high)]).all() or math.isnan(step):
+        raise ArgumentError(f"arange expected finite numbers, got {low}, {high} and {step}")
+    if (high - low) * step < 0:
+        raise ArgumentError(f"arange expected a step from {low} towards {high}, got {step}; pass a step of the other sign")
+    values = np.arange(low, high, step) if math.isfinite(step) else np.array([step])[:0]
     return of_array(values, dtype or (int64 if values.dtype.kind in "iu" else get_default_dtype()), device, requires_grad)
 
 
@@ -210,14 +212,18 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the elements on and below a diagonal of a matrix: a row of row numbers and one of column numbers."""
-    row, col = shape_of(row, col)
-    return of_array(np.stack(np.tril_indices(row, offset, col)), dtype or int64, device, False)
+    return _triangle(np.tril_indices, row, col, offset, dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The indices of the elements on and above a diagonal of a matrix: a row of row numbers and one of column numbers."""
+    return _triangle(np.triu_indices, row, col, offset, dtype, device)
+
+
+def _triangle(indices: Callable[..., Any], row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
+    """The indices of a triangle of a matrix."""
     row, col = shape_of(row, col)
-    return of_array(np.stack(np.triu_indices(row, offset, col)), dtype or int64, device, False)
+    return of_array(np.stack(indices(row, offset, col)), dtype or int64, device, False)
 
 
 # Random numbers; the streams differ from PyTorch's
@@ -339,5 +345,6 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
             f"multinomial expected at least {num_samples} weights above 0 to draw without replacement; pass replacement=True"
         )
     source = random_stream(generator)
-    drawn = np.stack([source.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows])
+    drawn = np.array([source.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows], np.int64)
+    drawn = drawn.reshape(len(rows), num_samples)
     return of_array(drawn if input.dims == 2 else drawn[0], int64, input.backend, False)

@@ -238,8 +238,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of n square matrices A; of the inverse for negative n."""
-    ops.square(A, "matrix_power")
+    """The product of n square matrices A; of the inverse for negative n.
+
+    Raises:
+        ValueError: If they are not square.
+    """
+    if A.dims < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"matrix_power expected square matrices, got shape {A.shape}")
     if n < 0:
         A, n = ops.Inverse.apply(A), -n
     out = None
@@ -284,7 +289,12 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 # Norms
 
 
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False) -> Tensor:
+def largest_of(x: Tensor, largest: bool, dim: int) -> Tensor:
+    """The largest or the smallest element along dim; the largest of none is 0."""
+    return reductions.sum(x, dim) if largest and not x.shape[dim] else (reductions.amax if largest else reductions.amin)(x, dim)
+
+
+def matrix_norm(A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     """A norm of matrices in two dimensions.
 
     It is √Σx² for "fro", the sum of the singular values for "nuc", the largest for 2, the smallest for -2, the largest and smallest sum of
@@ -293,16 +303,19 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), ke
     Raises:
         ValueError: If it is unknown.
     """
-    rows, columns = (A._normalize_dim(each) for each in dim)
+    dim = shapes.sizes((dim,))
+    if len(dim) != 2:
+        raise ValueError(f"matrix_norm expected two dimensions, got {dim}")
+    rows, columns = A._normalize_dims(dim)
     if ord == "fro":
         return reductions.norm(A, 2, (rows, columns), keepdim)
     if ord in (2, -2, "nuc"):
         s = _svd(shapes.movedim(A, (rows, columns), (-2, -1)))[1]
-        out = reductions.sum(s, -1) if ord == "nuc" else s[..., 0 if ord == 2 else -1]
+        out = reductions.sum(s, -1) if ord == "nuc" else largest_of(s, ord > 0, -1)
     elif ord in (1, -1, math.inf, -math.inf):
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = reductions.sum(pointwise.abs(A), summed)
-        out = (reductions.amax if ord > 0 else reductions.amin)(sums, other - (summed < other))
+        out = largest_of(sums, ord > 0, other - (summed < other))
     else:
         raise ValueError(f'matrix_norm expected ord 1, -1, 2, -2, inf, -inf, "fro" or "nuc", got {ord!r}')
     if keepdim:
@@ -319,9 +332,15 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """`matrix_norm` if ord is given and there are two dimensions, in dim or of A; else `vector_norm`; without ord √Σx²."""
+    """`matrix_norm` if ord is given and there are two dimensions, in dim or of A; else `vector_norm`; without ord √Σx².
+
+    Raises:
+        ValueError: If ord is given without dim, and A has neither one dimension nor two.
+    """
     if ord is None:
         return reductions.norm(A, 2, dim, keepdim)
+    if dim is None and A.dims not in (1, 2):
+        raise ValueError(f"norm expected one dimension or two, or dim, got shape {A.shape}")
     dims: Any = (-2, -1) if dim is None and A.dims == 2 else dim
     if isinstance(ord, str) or (isinstance(dims, Sequence) and len(dims) == 2):
         pair: Any = dims or (-2, -1)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, cast_array, is_float
+from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.recording import call, constant, refuse
 from minitorch.tensor import Tensor, make_tensor
 from minitorch.tensor_data import TensorData
-from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.places import backend_of
 from minitorch.torch.places import device as as_device
 from minitorch.torch.promotion import get_default_dtype, number_dtype

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import bool_, int8, int16, is_float, uint8
-from minitorch.core.errors import ArgumentError, IndexTypeError
-from minitorch.core.indexing import as_index
+from minitorch.core.dtypes import bool_, int8, int16, int32, int64, is_float, uint8
+from minitorch.core.errors import ArgumentError, DimensionError, IndexTypeError
+from minitorch.core.indexing import as_index, selected_elements
 from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
-from minitorch.ops.indexing import Put, ScatterAdd, full_index
+from minitorch.ops.indexing import UFUNCS, Put, ScatterAdd, ScatterReduce, full_index
 from minitorch.ops.indexing import gather as gather
 from minitorch.tensor import Tensor
-from minitorch.tensor_data import TensorData
-from minitorch.torch.promotion import cast
-from minitorch.torch.reductions import Extreme
+from minitorch.tensor_data import IndexingError, TensorData
+from minitorch.torch.promotion import cast, truths
+from minitorch.torch.reductions import Extreme, scalar_dims
 
 
 def index_of(index: Any) -> tuple[Any, ...]:
@@ -47,46 +48,149 @@ def index_of(index: Any) -> tuple[Any, ...]:
 def integers(like: Tensor, values: np.ndarray) -> Tensor:
     """Integers, which NumPy found among the numbers of a tensor, as a tensor of int64 on its backend."""
     refuse("a search or an order, as by nonzero(), sort() or topk(),")
-    values = np.ascontiguousarray(values, np.int64)
+    values = np.asarray(values, np.int64, order="C")
     return like._like(TensorData(values.reshape(-1), values.shape))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """`gather`, after all other dimensions are broadcast; without dim of the flattened tensor."""
+    """`gather`, after all other dimensions are broadcast; without dim of the flattened tensor.
+
+    Raises:
+        ValueError: If the tensor and the index have different numbers of dimensions.
+    """
     if dim is None:
         return gather(input.reshape(input.numel()), 0, indices.reshape(indices.numel()))
     dim = input._normalize_dim(dim)
+    if input.dims != indices.dims:
+        raise ValueError(f"take_along_dim expected an index of {input.dims} dimensions, got shape {indices.shape}")
     around = [[size for i, size in enumerate(x.shape) if i != dim] for x in (input, indices)]
     shape = np.broadcast_shapes(*map(tuple, around))
     input, indices = (x.expand(*shape[:dim], x.shape[dim], *shape[dim:]) for x in (input, indices))
     return gather(input, dim, indices)
 
 
+def vector(index: Tensor, name: str) -> np.ndarray:
+    """The numbers of an index of one dimension, or of none.
+
+    Raises:
+        DimensionError: If it has more.
+        IndexTypeError: If they are not int64 or int32.
+    """
+    if index.dims > 1:
+        raise DimensionError(f"{name} expected an index of one dimension, got shape {index.shape}")
+    if index.dtype not in (int64, int32):
+        raise IndexTypeError(f"{name} expected an index of int64 or int32, got {index.dtype.name}; convert it: index.long()")
+    return index._tensor.array().reshape(-1)
+
+
+def slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: str) -> np.ndarray:
+    """The numbers of an index of slices along dim, as many as those of a source of the same other sizes.
+
+    Raises:
+        DimensionError: If the shapes do not match.
+        TypeError: If the dtypes differ.
+    """
+    numbers, dim = vector(index, name), input._normalize_dim(dim)
+    if source.dtype is not input.dtype:
+        raise TypeError(f"{name} expected a source of {input.dtype.name}, got {source.dtype.name}; convert it: source.to(input.dtype)")
+    expected = (*input.shape[:dim], numbers.size, *input.shape[dim + 1 :])
+    if source.shape != expected:
+        raise DimensionError(f"{name} expected a source of shape {expected}, got {source.shape}")
+    return numbers
+
+
+def part(src: Tensor, index: Tensor, dtype: np.dtype) -> Tensor:
+    """The values for the elements of an index, the first ones along every dimension.
+
+    Raises:
+        ValueError: If there are fewer.
+        TypeError: If they are of another dtype.
+    """
+    if src.dtype is not dtype:
+        raise TypeError(f"scatter expected values of {dtype.name}, got {src.dtype.name}; convert them: src.to(input.dtype)")
+    if src.dims != index.dims or any(own < size for own, size in zip(src.shape, index.shape, strict=True)):
+        raise DimensionError(f"scatter expected values for an index of shape {index.shape}, got shape {src.shape}")
+    return Select.apply(src, tuple(slice(size) for size in index.shape))
+
+
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """input with elements replaced: the converse of `gather`. Of several values for one element the last one stays."""
-
-    values = cast(src, input.dtype) if isinstance(src, Tensor) else input._ensure_tensor(src)
     place = full_index(input, dim, index)
-    if values.dims:
-        values = Select.apply(values, tuple(slice(size) for size in index.shape))
-    return Put.apply(input, place, values if values.dims else values.expand(*index.shape))
+    if isinstance(src, Tensor):
+        values = part(src, index, input.dtype)
+    else:
+        values = cast(input._ensure_tensor(src), input.dtype).expand(*index.shape)
+    return Put.apply(input, place, values)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with values added to elements: the converse of `gather`. An element receives all values for it."""
-    values = Select.apply(cast(src, input.dtype), tuple(slice(size) for size in index.shape))
-    return ScatterAdd.apply(input, full_index(input, dim, index), values)
+    return ScatterAdd.apply(input, full_index(input, dim, index), part(src, index, input.dtype))
+
+
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """input with elements reduced with the values for them: "sum", "prod", "mean", "amax" or "amin".
+
+    Args:
+        input: A tensor.
+        dim: The dimension, as in `gather`.
+        index: For each value the index of its element along dim.
+        src: The values.
+        reduce: The reduction.
+        include_self: Whether the elements of input count as well.
+
+    Raises:
+        ValueError: If the reduction is unknown.
+    """
+    if reduce not in UFUNCS:
+        raise ValueError(f"scatter_reduce expected reduce to be one of {', '.join(UFUNCS)}, got {reduce!r}")
+    return ScatterReduce.apply(input, full_index(input, dim, index), part(src, index, input.dtype), reduce, include_self)
+
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """input with values, which broadcast, at an index.
+
+    Args:
+        input: A tensor.
+        indices: A tensor of indices, or a mask, for each of the first dimensions.
+        values: A tensor of the same dtype, or one without dimensions.
+        accumulate: Whether the values are added; an element that occurs several times receives all of them.
+
+    Raises:
+        TypeError: If there are no indices, one is not a tensor, or the dtypes differ.
+        ValueError: If the values have more dimensions than what the index selects.
+    """
+    if not isinstance(indices, (tuple, list)) or not indices or not all(isinstance(each, Tensor) for each in indices):
+        raise TypeError(f"index_put expected a tuple of tensors, got {indices!r}")
+    values = values if values.dims else cast(values, input.dtype)
+    if values.dtype is not input.dtype:
+        raise TypeError(f"index_put expected values of {input.dtype.name}, got {values.dtype.name}; convert them: values.to(input.dtype)")
+    place = index_of(tuple(indices))
+    numbers = selected_elements(input.shape, place)
+    if values.dims > numbers.ndim:
+        raise ValueError(f"index_put expected values that broadcast to {numbers.shape}, the shape at the index, got {values.shape}")
+    if not accumulate:
+        return Put.apply(input, place, values)
+    added = values.expand(*numbers.shape).reshape(numbers.size)
+    return ScatterAdd.apply(input.reshape(input.numel()), (numbers.reshape(-1),), added).reshape(input.shape)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices with these indices along dim."""
-    return Select.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)))
+    numbers = vector(index, "index_select")
+    if not input.dims:
+        return input.clone() if scalar_dims(input, dim) and numbers.tolist() == [0] else index_select(input.view(1), dim, index)
+    return Select.apply(input, (*(slice(None),) * input._normalize_dim(dim), numbers))
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """input with slices added to those with these indices along dim."""
-    dim = input._normalize_dim(dim)
-    numbers = index._tensor.array().reshape([-1 if i == dim else 1 for i in range(input.dims)])
+    if scalar_dims(input, dim):
+        return index_add(input.view(1), dim, index, source.reshape(1), alpha=alpha).squeeze(0)
+    dim, numbers = input._normalize_dim(dim), slices(input, dim, index, source, "index_add")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < input.shape[dim]) and source.numel():
+        raise IndexingError(f"index_add expected indices from 0 to {input.shape[dim] - 1}, got {numbers.min()} to {numbers.max()}")
+    numbers = numbers.reshape([-1 if i == dim else 1 for i in range(input.dims)])
     spread = integers(input, np.broadcast_to(numbers, source.shape))
     return scatter_add(input, dim, spread, source if alpha == 1 else source * alpha)
 
@@ -99,13 +203,17 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor) and value.dims:
         raise ValueError(f"index_fill expected a number, or a tensor without dimensions, got shape {value.shape}; use index_copy")
+    if scalar_dims(input, dim):
+        return index_fill(input.view(1), dim, index, value).squeeze(0)
     filled = cast(value if isinstance(value, Tensor) else input._ensure_tensor(value), input.dtype)
-    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)), filled)
+    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), vector(index, "index_fill")), filled)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with the slices with these indices along dim replaced."""
-    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), index._tensor.array().reshape(-1)), cast(source, input.dtype))
+    if scalar_dims(input, dim):
+        return index_copy(input.view(1), dim, index, source.reshape(1)).squeeze(0)
+    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), slices(input, dim, index, source, "index_copy")), source)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -118,17 +226,23 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(elements: float | Tensor, test_elements: float | Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
     refuse("isin()")
-    like = elements if isinstance(elements, Tensor) else test_elements
+    like: Any = elements if isinstance(elements, Tensor) else test_elements
     a, b = (x._tensor.array() if isinstance(x, Tensor) else x for x in (elements, test_elements))
     found = np.isin(a, b, invert=invert)
     return like._like(TensorData(found.reshape(-1), found.shape))
 
 
 def searchsorted(
-    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: None = None
+    sorted_sequence: Tensor,
+    input: float | Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: None = None,
 ) -> Tensor:
     """The index in a sorted sequence before which each number keeps the order; of equal elements the first, with right after the last.
 
@@ -163,13 +277,18 @@ def searchsorted(
     return sorted_sequence._like(TensorData(found.reshape(-1), found.shape))
 
 
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: float | Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the interval between ascending boundaries in which each number lies; see `searchsorted`."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask is true, in one dimension."""
+    """The elements where the mask is true, in one dimension.
+
+    Raises:
+        TypeError: If the mask is not a bool tensor.
+    """
+    mask = truths(mask, "masked_select")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     x = input if input.shape == shape else input.expand(*shape)
     return Select.apply(x, (np.broadcast_to(mask._tensor.array(), shape),))
@@ -186,12 +305,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along dim; equal elements keep their order."""
-    return integers(input, order(input, dim, descending)) if input.dims else integers(input, np.zeros((), np.int64))
+    return integers(input, np.zeros((), np.int64)) if scalar_dims(input, dim) else integers(input, order(input, dim, descending))
 
 
 def order(x: Tensor, dim: int, descending: bool) -> np.ndarray:
     """The indices that sort along dim; NaN counts as the largest number."""
-    values = x._tensor.array()
+    values, dim = x._tensor.array(), x._normalize_dim(dim)
     if not descending:
         return np.argsort(values, dim, kind="stable")
     turned = np.flip(np.argsort(np.flip(values, dim), dim, kind="stable"), dim)
@@ -200,7 +319,7 @@ def order(x: Tensor, dim: int, descending: bool) -> np.ndarray:
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
     """The elements in ascending or descending order along dim, and their indices."""
-    if not input.dims:
+    if scalar_dims(input, dim):
         return Extreme(input.clone(), argsort(input))
     indices = argsort(input, dim, descending)
     return Extreme(gather(input, dim, indices), indices)
@@ -212,7 +331,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Raises:
         ValueError: If there are fewer than k.
     """
-    if not 0 <= k <= input.shape[dim]:
+    if scalar_dims(input, dim):
+        return Extreme(*(each.squeeze(0) if k else each for each in topk(input.view(1), k, dim, largest, sorted)))
+    if not 0 <= k <= input.shape[input._normalize_dim(dim)]:
         raise ValueError(f"topk expected k from 0 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
     found = order(input, dim, largest)
     indices = integers(input, np.take(found, np.arange(k), dim))
@@ -223,10 +344,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
     """The k-th smallest element along dim, and its index.
 
     Raises:
-        ValueError: If there are fewer than k, or k is less than 1.
+        DimensionError: If there are fewer than k, or k is less than 1.
     """
-    if not 1 <= k <= input.shape[dim]:
-        raise ValueError(f"kthvalue expected k from 1 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
+    if scalar_dims(input, dim):
+        return Extreme(*(each.squeeze(0) for each in kthvalue(input.view(1), k, dim, True)))
+    if not 1 <= k <= input.shape[input._normalize_dim(dim)]:
+        raise DimensionError(f"kthvalue expected k from 1 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
     indices = integers(input, np.take(order(input, dim, False), [k - 1], dim))
     values = gather(input, dim, indices)
     return Extreme(values, indices) if keepdim else Extreme(values.squeeze(dim), indices.squeeze(dim))
@@ -234,6 +357,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the lower one of two; with dim the values and their indices."""
+    size = input.numel() if dim is None or scalar_dims(input, dim) else input.shape[input._normalize_dim(dim)]
     if dim is None:
-        return kthvalue(input.reshape(input.numel()), (input.numel() + 1) // 2).values
-    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
+        return kthvalue(input.reshape(size), (size + 1) // 2).values if size else cast(input.zeros(()) + math.nan, input.dtype)
+    return kthvalue(input, (size + 1) // 2, dim, keepdim)

@@ -1,5 +1,6 @@
 """Stage 6 - torch.linalg: norms, solutions, determinants and factorizations, with gradients."""
 
+from minitorch.core.errors import LinAlgError as LinAlgError
 from minitorch.torch import names, products
 from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.saved import SAVED, keeping

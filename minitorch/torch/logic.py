@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import bool_, int64, is_float
+from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.math_functions import NE
 from minitorch.ops.pointwise import apply_ufunc
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Add, Mul
 from minitorch.torch.arithmetic import as_bool
-from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.promotion import cast, promote, require_one_dtype
 
 

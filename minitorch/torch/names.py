@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from minitorch.torch import (
+    arguments,
     arithmetic,
     creation,
     factorizations,
@@ -20,7 +21,6 @@ from minitorch.torch import (
     shapes,
     statistics,
 )
-from minitorch.torch.calls import callable_as_in_torch
 from minitorch.torch.saved import SAVED, keeping
 
 BOTH = {  # functions that are methods of Tensor as well
@@ -32,7 +32,8 @@ BOTH = {  # functions that are methods of Tensor as well
         bitwise_left_shift bitwise_right_shift""",
     pointwise: """
         exp log sqrt sin cos tanh sigmoid reciprocal tan asin acos atan sinh cosh erf expm1 log1p asinh acosh atanh erfc floor ceil trunc
-        log2 log10 rsqrt square abs sign round frac relu isnan isinf isfinite signbit softmax log_softmax logit deg2rad rad2deg""",
+        log2 log10 rsqrt square abs sign round frac relu isnan isinf isfinite signbit softmax log_softmax logit deg2rad
+        rad2deg""",
     reductions: """
         sum mean prod all any var std amax amin max min argmax argmin logsumexp norm cumsum cumprod unique bincount count_nonzero""",
     statistics: """
@@ -42,8 +43,8 @@ BOTH = {  # functions that are methods of Tensor as well
         tril triu diagonal diag""",
     rearranging: "rot90 fliplr flipud ravel tensor_split hsplit vsplit dsplit diagflat diag_embed",
     indexing: """
-        gather take_along_dim scatter scatter_add index_select index_add index_fill index_copy masked_select nonzero select argwhere isin
-        bucketize argsort sort topk kthvalue median""",
+        gather take_along_dim scatter scatter_add scatter_reduce index_put index_select index_add index_fill index_copy masked_select
+        nonzero select argwhere isin bucketize argsort sort topk kthvalue median""",
     products: "matmul mm bmm mv dot outer addmm addmv addr baddbmm addbmm inner kron cross dist trace cholesky",
     factorizations: "det slogdet logdet matrix_power qr",
 }
@@ -80,18 +81,19 @@ OPERATORS = """
     rshift=bitwise_right_shift iadd=add_ isub=sub_ imul=mul_ ipow=pow_ itruediv=div_ ifloordiv=floor_divide_ imod=remainder_
     iand=bitwise_and_ ior=bitwise_or_ ixor=bitwise_xor_ ilshift=bitwise_left_shift_ irshift=bitwise_right_shift_"""
 IN_PLACE = """
-    add sub mul div pow clamp masked_fill lerp addcmul addcdiv neg exp sqrt abs relu sigmoid tanh floor round scatter scatter_add index_add
-    log square reciprocal rsqrt sin cos ceil trunc index_fill index_copy nan_to_num addmm fmod copysign nextafter bitwise_left_shift
+    add sub mul div pow clamp masked_fill lerp addcmul addcdiv neg exp sqrt abs relu sigmoid tanh floor round scatter scatter_add
+    scatter_reduce index_add index_put log square reciprocal rsqrt sin cos ceil trunc index_fill index_copy nan_to_num addmm
+    fmod copysign nextafter bitwise_left_shift
     bitwise_right_shift floor_divide remainder bitwise_and bitwise_or bitwise_xor"""
 """Methods that, with an underscore, overwrite their Tensor with the result."""
 
 
-adapted = functools.cache(callable_as_in_torch)
+checked = functools.cache(arguments.checked)  # a function of torch and the method are one
 
 
 def functions(*tables: dict[ModuleType, str]) -> dict[str, Callable[..., Any]]:
     """The functions of tables under their names and synonyms."""
-    found = {name: adapted(getattr(family, name)) for table in tables for family, names in table.items() for name in names.split()}
+    found = {name: checked(getattr(family, name)) for table in tables for family, names in table.items() for name in names.split()}
     found |= {name: keeping(found[name], positions) for name, positions in SAVED.items() if name in found}
     synonyms = [pair.split("=") for pair in SYNONYMS.split()]
     return found | {name: found[known] for name, known in synonyms if known in found}

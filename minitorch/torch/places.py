@@ -8,9 +8,9 @@ import numpy as np
 
 from minitorch.core.backend import resolve_backend
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from minitorch.core.errors import ArgumentError
 from minitorch.fast_ops import FastBackend
 from minitorch.tensor_ops import TensorBackend
-from minitorch.torch.calls import ArgumentError
 
 dtype = np.dtype
 """The class of the dtypes."""

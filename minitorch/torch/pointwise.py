@@ -11,13 +11,13 @@ from types import ModuleType
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float
+from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
 from minitorch.ops import pointwise as ops
 from minitorch.ops.activations import relu as engine_relu
 from minitorch.ops.pairs import Choose
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Exp, Function, Sigmoid
-from minitorch.torch.calls import DtypeError
 from minitorch.torch.promotion import cast, get_default_dtype, require_floats
 
 
@@ -162,8 +162,7 @@ def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
     Raises:
         TypeError: If they are not floating-point numbers.
     """
-    x = require_floats("softmax", input if dtype is None else cast(input, as_dtype(dtype)))
-    return functional().softmax(x, dim) if x.dims else functional().softmax(x.view(1), 0).squeeze(0)
+    return _along(functional().softmax, require_floats("softmax", input if dtype is None else cast(input, as_dtype(dtype))), dim)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
@@ -172,8 +171,14 @@ def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tenso
     Raises:
         TypeError: If they are not floating-point numbers.
     """
-    x = require_floats("log_softmax", input if dtype is None else cast(input, as_dtype(dtype)))
-    return functional().logsoftmax(x, dim) if x.dims else functional().logsoftmax(x.view(1), 0).squeeze(0)
+    return _along(functional().logsoftmax, require_floats("log_softmax", input if dtype is None else cast(input, as_dtype(dtype))), dim)
+
+
+def _along(function: Callable[[Tensor, int], Tensor], x: Tensor, dim: int) -> Tensor:
+    """A function along a dimension; 0 and -1 stand for that of a tensor without any."""
+    if not x.dims:
+        return function(x.view(1), dim).squeeze(0)
+    return function(x, dim) if x.shape[x._normalize_dim(dim)] else x.clone()
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

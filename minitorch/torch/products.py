@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import bool_
+from minitorch.core.dtypes import bool_, is_float
+from minitorch.core.errors import DimensionError
 from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import MatMul
 from minitorch.torch import arithmetic, reductions, shapes
-from minitorch.torch.promotion import promote, require_one_dtype
+from minitorch.torch.promotion import promote
+
+
+def same_dtype(a: Tensor, b: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """Two factors of a product.
+
+    Raises:
+        TypeError: If their dtypes differ, or they hold bools.
+    """
+    if a.dtype is not b.dtype or a.dtype is bool_:
+        raise TypeError(
+            f"{name} expected tensors of one dtype, not of bools, got {a.dtype.name} and {b.dtype.name}; convert one of them: x.to(y.dtype)"
+        )
+    return a, b
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -21,11 +36,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         TypeError: If the dtypes differ.
         ValueError: If the inner sizes differ, or a tensor has no dimensions.
     """
-    require_one_dtype("matmul", input, other)
-    a, b = input, other
+    a, b = same_dtype(input, other, "matmul")
     left, right = a._tensor.shape, b._tensor.shape
     if not left or not right or left[-1] != right[-2 if len(right) > 1 else -1]:
-        raise ValueError(f"matmul expected inner sizes that are equal, got shapes {left} and {right}; transpose one of them")
+        raise DimensionError(f"matmul expected inner sizes that are equal, got shapes {left} and {right}; transpose one of them")
     if len(left) > 1 and len(right) > 1:
         return MatMul.apply(a, b)
     rows = a if a.dims > 1 else a.view(1, a.numel())
@@ -40,8 +54,8 @@ def of_dims(first: int, second: int, name: str) -> Any:
     """`matmul` of tensors with these numbers of dimensions only."""
 
     def product(input: Tensor, mat2: Tensor) -> Tensor:
-        if (input.dims, mat2.dims) != (first, second):
-            raise ValueError(
+        if (input.dims, mat2.dims) != (first, second) or (first == 3 and input.shape[0] != mat2.shape[0]):
+            raise DimensionError(
                 f"{name} expected tensors of {first} and {second} dimensions, got shapes {input.shape} and {mat2.shape}; use matmul"
             )
         return matmul(input, mat2)
@@ -55,15 +69,20 @@ mm, bmm, mv, dot = of_dims(2, 2, "mm"), of_dims(3, 3, "bmm"), of_dims(2, 1, "mv"
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Products of every element of one vector with every element of another."""
+    """Products of every element of one vector with every element of another.
+
+    Raises:
+        ValueError: If one has not one dimension.
+    """
+    if (input.dims, vec2.dims) != (1, 1):
+        raise ValueError(f"outer expected two vectors, got shapes {input.shape} and {vec2.shape}")
     a, b = promote(input, vec2)
     return a.view(a.numel(), 1) * b.view(1, b.numel())
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2."""
-    product = mm(mat1, mat2)
-    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
+    return product_and_input(input, mm(mat1, mat2), beta, alpha)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
@@ -87,8 +106,10 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     sizes: dict[str, int] = {}
     for name, x in zip(names, given, strict=True):
         for letter, size in zip(name, x.shape, strict=True):
-            if sizes.setdefault(letter, size) != size and 1 not in (size, sizes[letter]):
-                raise ValueError(f"einsum expected one size for {letter!r} in {equation!r}, got {sizes[letter]} and {size}")
+            known = sizes.setdefault(letter, size)
+            sizes[letter] = size if known == 1 else known
+            if size not in (1, sizes[letter]) or (name.count(letter) > 1 and size != x.shape[name.index(letter)]):
+                raise ValueError(f"einsum expected one size for {letter!r} in {equation!r}, got {known} and {size}")
     if not set(output) <= set(sizes):
         raise ValueError(f"einsum expected a result of dimensions of the operands, got {equation!r}")
     current, name = _distinct(given[0], names[0])
@@ -118,15 +139,22 @@ def _summed(x: Tensor, name: str, kept: set[str]) -> tuple[Tensor, str]:
 
 def _contract(a: Tensor, first: str, b: Tensor, second: str, later: set[str]) -> tuple[Tensor, str]:
     """Two operands as one, summed over the dimensions that no later one needs, by a batched matrix product."""
+    if a.dtype is not b.dtype and (set(first) & set(second)) - later:
+        raise TypeError(f"einsum expected tensors of one dtype, got {a.dtype.name} and {b.dtype.name}; convert one: x.to(y.dtype)")
     a, b = promote(a, b)
     a, first = _summed(a, first, later | set(second))
     b, second = _summed(b, second, later | set(first))
-    batch = [letter for letter in first if letter in second and letter in later]
-    inner = [letter for letter in first if letter in second and letter not in later]
+    shared = [letter for letter in first if letter in second]
+    own, other = dict(zip(first, a.shape, strict=True)), dict(zip(second, b.shape, strict=True))
+    wide = {letter: max(own[letter], other[letter]) if 0 not in (own[letter], other[letter]) else 0 for letter in shared}
+    a = a.expand(*[wide.get(letter, size) for letter, size in own.items()])  # a size of 1 stands for any other
+    b = b.expand(*[wide.get(letter, size) for letter, size in other.items()])
+    batch = [letter for letter in shared if letter in later]
+    inner = [letter for letter in shared if letter not in later]
     rows, columns = [letter for letter in first if letter not in second], [letter for letter in second if letter not in first]
 
     def arranged(x: Tensor, name: str, groups: list[list[str]]) -> tuple[Tensor, list[tuple[int, ...]]]:
-        x = x.permute(*[name.index(letter) for group in groups for letter in group])
+        x = x.permute([name.index(letter) for group in groups for letter in group])
         ends = np.cumsum([0] + [len(group) for group in groups])
         own = [x.shape[ends[i] : ends[i + 1]] for i in range(len(groups))]
         return x.reshape(*[int(np.prod(size, dtype=int)) for size in own]), own
@@ -137,16 +165,28 @@ def _contract(a: Tensor, first: str, b: Tensor, second: str, later: set[str]) ->
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances between the rows of two matrices."""
+    """The p-norm distances between the rows of two matrices.
+
+    Raises:
+        ValueError: If they have different numbers of columns, or p is negative.
+    """
+    if x1.dims < 2 or x2.dims < 2 or x1.shape[-1] != x2.shape[-1] or not p >= 0:
+        raise ValueError(f"cdist expected matrices with as many columns, and p from 0 on, got shapes {x1.shape} and {x2.shape}, p={p}")
     return reductions.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
 def product_and_input(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """beta · input + alpha · product; for beta = 0 whatever input holds."""
+    """beta · input + alpha · product, in whose shape input must broadcast; for beta = 0 whatever input holds.
+
+    Raises:
+        ValueError: If beta or alpha is a fraction, but the tensors hold integers.
+    """
+    same_dtype(input, product, "a sum with a product")
+    if not is_float(product.dtype) and not (float(beta).is_integer() and float(alpha).is_integer()):
+        raise ValueError(f"a sum with a product of integers expected integers beta and alpha, got {beta} and {alpha}")
     product = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return product
-    return arithmetic.add(input if beta == 1 else input * beta, product)
+    input = input.expand(*product.shape) if input.shape != product.shape else input
+    return product if beta == 0 else arithmetic.add(input if beta == 1 else input * beta, product)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -156,7 +196,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta · input + alpha · the outer product of two vectors."""
-    return product_and_input(input, outer(vec1, vec2), beta, alpha)
+    return product_and_input(*promote(input, outer(vec1, vec2)), beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -166,11 +206,17 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta · input + alpha · the sum of batch1 @ batch2 over the first dimension."""
-    return product_and_input(input, reductions.sum(bmm(batch1, batch2), 0), beta, alpha)
+    return product_and_input(input, reductions.sum(bmm(batch1, batch2), 0, dtype=batch1.dtype), beta, alpha)
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of products along the last dimensions, for all others."""
+    """The sum of products along the last dimensions, for all others.
+
+    Raises:
+        ValueError: If these differ in size.
+    """
+    if input.dims and other.dims and input.shape[-1] != other.shape[-1]:
+        raise ValueError(f"inner expected equal last sizes, got shapes {input.shape} and {other.shape}")
     return tensordot(input, other, ([-1], [-1])) if input.dims and other.dims else arithmetic.mul(input, other)
 
 
@@ -185,18 +231,30 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Raises:
         ValueError: If the sizes differ.
     """
-    a, b = promote(a, b)
+    a, b = same_dtype(a, b, "tensordot")
+    if isinstance(dims, (int, np.integer, Tensor)):
+        dims = int(dims)
+        if not 0 <= dims <= min(a.dims, b.dims):
+            raise ValueError(f"tensordot expected dims from 0 to {min(a.dims, b.dims)}, got {dims}")
+    elif not isinstance(dims, (tuple, list)):
+        raise TypeError(f"tensordot expected a number of dimensions or two lists, got {dims!r}")
+    elif len(dims) != 2:
+        raise ValueError(f"tensordot expected a number of dimensions or two lists, got {dims!r}")
     first, second = (range(a.dims - dims, a.dims), range(dims)) if isinstance(dims, int) else dims
-    first, second = ([x._normalize_dim(int(dim)) for dim in each] for x, each in ((a, first), (b, second)))
+    first, second = (x._normalize_dims(list(each)) for x, each in ((a, first), (b, second)))
+    if len(first) == len(second):  # a size of 1 stands for any other
+        for i, j in zip(first, second, strict=True):
+            a = reductions.sum(a, i, True) if b.shape[j] == 1 else a
+            b = reductions.sum(b, j, True) if a.shape[i] == 1 else b
     if [a.shape[dim] for dim in first] != [b.shape[dim] for dim in second]:
         raise ValueError(f"tensordot expected equal sizes in dimensions {first} and {second}, got shapes {a.shape} and {b.shape}")
     rows = [dim for dim in range(a.dims) if dim not in first]
     columns = [dim for dim in range(b.dims) if dim not in second]
-    inner_size = int(np.prod([a.shape[dim] for dim in first], dtype=int))
+    inner_size = math.prod(a.shape[dim] for dim in first)
     shape = [a.shape[dim] for dim in rows] + [b.shape[dim] for dim in columns]
-    left = (a.permute(*rows, *first) if a.dims else a).reshape(-1, inner_size) if a.numel() else a.reshape(0, inner_size)
-    right = (b.permute(*second, *columns) if b.dims else b).reshape(inner_size, -1) if b.numel() else b.reshape(inner_size, 0)
-    return (left @ right).reshape(*shape) if shape else (left @ right).reshape(1).squeeze(0)
+    left = a.permute(*rows, *first).reshape(math.prod(a.shape[dim] for dim in rows), inner_size)
+    right = b.permute(*second, *columns).reshape(inner_size, math.prod(b.shape[dim] for dim in columns))
+    return (left @ right).reshape(shape)
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -215,10 +273,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     Raises:
         ValueError: If there is none.
     """
-    a, b = promote(input, other)
+    a, b = input, other
+    if a.dims != b.dims:
+        raise ValueError(f"cross expected as many dimensions of both tensors, got shapes {a.shape} and {b.shape}")
     if dim is None:
         dim = next((i for i in range(a.dims) if a.shape[i] == 3), 0)
-    if not a.dims or not b.dims or a.shape[dim] != 3 or b.shape[dim] != 3:
+    dim = a._normalize_dim(dim)
+    if a.shape[dim] != 3 or b.shape[dim] != 3:
         raise ValueError(f"cross expected tensors of size 3 in dimension {dim}, got shapes {a.shape} and {b.shape}")
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = (x if x.shape == shape else x.expand(*shape) for x in (a, b))
@@ -254,11 +315,13 @@ def inv(A: Tensor) -> Tensor:
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
     """X of A @ X = B, where B is a matrix or one vector."""
-    return Solve.apply(A, B.unsqueeze(-1)).squeeze(-1) if B.dims == A.dims - 1 else Solve.apply(A, B)
+    is_vector = B.dims == 1 or (B.dims == A.dims - 1 and B.shape == A.shape[:-1])
+    return Solve.apply(A, B.unsqueeze(-1)).squeeze(-1) if is_vector else Solve.apply(A, B)
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True) -> Tensor:
     """X of A @ X = B with the triangle of A on one side of its diagonal; without left of X @ A = B."""
+    A, B = promote(A, B)
     triangle = shapes.triu(A) if upper else shapes.tril(A)
     if left:
         return Solve.apply(triangle, B)
@@ -284,5 +347,11 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    Raises:
+        ValueError: If it is not a matrix.
+    """
+    if input.dims != 2:
+        raise ValueError(f"trace expected a matrix, got shape {input.shape}")
     return reductions.sum(shapes.diagonal(input))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float, promote_types
+from minitorch.core.errors import DtypeError, RangeError
 from minitorch.core.number_formats import finfo, iinfo
 from minitorch.tensor import NUMBER, Tensor
-from minitorch.torch.calls import DtypeError, RangeError
 
 _default = float32
 
@@ -142,3 +142,14 @@ def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tens
         return first, cast(b, dtype) if isinstance(b, Tensor) else first._ensure_tensor(b)
     second = cast(b, dtype)
     return second._ensure_tensor(a), second
+
+
+def truths(mask: Tensor, name: str) -> Tensor:
+    """A mask.
+
+    Raises:
+        TypeError: If it is not a bool tensor.
+    """
+    if mask.dtype is not bool_:
+        raise TypeError(f"{name} expected a mask of bools, got {mask.dtype.name}; compare first, such as x > 0")
+    return mask

@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.layout_functions import Select
-from minitorch.core.math_functions import MaskedSelect
-from minitorch.core.recording import constant
 from minitorch.ops import views
 from minitorch.tensor import Tensor
-from minitorch.tensor_data import TensorData
 from minitorch.torch import shapes
 
 
@@ -29,6 +26,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     Raises:
         ValueError: If there are not two different dimensions.
     """
+    dims = shapes.sizes((dims,))
     if len(dims) != 2 or input._normalize_dim(dims[0]) == input._normalize_dim(dims[1]):
         raise ValueError(f"rot90 expected two different dimensions, got {tuple(dims)}")
     first, second = dims
@@ -45,7 +43,13 @@ def fliplr(input: Tensor) -> Tensor:
 
 
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse order, as a copy."""
+    """Rows in reverse order, as a copy.
+
+    Raises:
+        ValueError: If there are no dimensions.
+    """
+    if not input.dims:
+        raise ValueError("flipud expected at least one dimension, got shape ()")
     return shapes.flip(input, 0)
 
 
@@ -85,12 +89,14 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     return tuple(Select.apply(input, (*before, slice(start, end))) for start, end in itertools.pairwise(bounds))
 
 
-def equal_pieces(input: Tensor, indices_or_sections: Any, dim: int, name: str) -> tuple[Tensor, ...]:
+def equal_pieces(input: Tensor, indices_or_sections: Any, dim: int, name: str, least: int) -> tuple[Tensor, ...]:
     """`tensor_split` into pieces of one size, or at indices.
 
     Raises:
-        ValueError: If the pieces would differ in size.
+        ValueError: If the pieces would differ in size, or there are too few dimensions.
     """
+    if input.dims < least:
+        raise ValueError(f"{name} expected at least {least} dimensions, got shape {input.shape}")
     if isinstance(indices_or_sections, int) and (indices_or_sections < 1 or input.shape[dim] % indices_or_sections):
         raise ValueError(f"{name} expected a number of pieces that divides {input.shape[dim]}, got {indices_or_sections}; use tensor_split")
     return tensor_split(input, indices_or_sections, dim)
@@ -98,17 +104,17 @@ def equal_pieces(input: Tensor, indices_or_sections: Any, dim: int, name: str) -
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the second dimension, of one dimension along the first: a number of equal ones, or at indices."""
-    return equal_pieces(input, indices_or_sections, 1 if input.dims > 1 else 0, "hsplit")
+    return equal_pieces(input, indices_or_sections, 1 if input.dims > 1 else 0, "hsplit", 1)
 
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the first dimension: a number of equal ones, or at indices."""
-    return equal_pieces(input, indices_or_sections, 0, "vsplit")
+    return equal_pieces(input, indices_or_sections, 0, "vsplit", 2)
 
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the third dimension: a number of equal ones, or at indices."""
-    return equal_pieces(input, indices_or_sections, 2, "dsplit")
+    return equal_pieces(input, indices_or_sections, 2, "dsplit", 3)
 
 
 # Joins
@@ -126,7 +132,13 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each of several vectors, one a row; of one vector itself."""
+    """All combinations of one element of each of several vectors, one a row; of one vector itself.
+
+    Raises:
+        ValueError: If one has not one dimension.
+    """
+    if not tensors or any(x.dims != 1 for x in tensors):
+        raise ValueError(f"cartesian_prod expected tensors of one dimension, got shapes {[x.shape for x in tensors]}")
     if len(tensors) == 1:
         return tensors[0]
     return shapes.stack(shapes.meshgrid(*tensors), -1).reshape(-1, len(tensors))
@@ -148,7 +160,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with several matrices along its diagonal, and 0 elsewhere; a vector counts as a row."""
+    """A matrix with several matrices along its diagonal, and 0 elsewhere; a vector counts as a row.
+
+    Raises:
+        ValueError: If one has more than two dimensions.
+    """
+    if any(x.dims > 2 for x in tensors):
+        raise ValueError(f"block_diag expected at most two dimensions, got shapes {[x.shape for x in tensors]}")
     blocks = [x.reshape(1, x.numel()) if x.dims < 2 else x for x in tensors]
     width, rows, start = sum(x.shape[1] for x in blocks), [], 0
     for x in blocks:
@@ -168,14 +186,4 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in two new dimensions, with the elements of the last dimension on a diagonal."""
-    n = input.shape[-1]
-    size = n + abs(offset)
-    mask, index = np.zeros((size, size), bool), np.zeros(size, np.int64)
-    numbers = np.arange(n)
-    mask[numbers + max(-offset, 0), numbers + max(offset, 0)] = True
-    index[numbers + max(-offset, 0)] = numbers
-    columns = Select.apply(input, (..., index)).unsqueeze(-1)
-    chosen = constant(np.broadcast_to(mask, (*input.shape[:-1], size, size)).flatten())
-    spread = columns.expand(*input.shape[:-1], size, size)
-    out = MaskedSelect.apply(spread, input._like(TensorData(chosen, spread.shape)))
-    return shapes.movedim(out, (-2, -1), (dim1, dim2))
+    return shapes.movedim(shapes.on_diagonal(input, offset), (-2, -1), (dim1, dim2))

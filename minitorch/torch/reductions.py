@@ -11,12 +11,12 @@ import numpy as np
 
 from minitorch.core.creation import cat
 from minitorch.core.dtypes import as_dtype, bool_, float32, float64, int64, is_float, uint8
+from minitorch.core.errors import ArgumentError, DtypeError, EmptyError
 from minitorch.core.math_functions import NE
 from minitorch.ops.reductions import Extremum
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise
-from minitorch.torch.calls import ArgumentError, DtypeError, EmptyError
 from minitorch.torch.promotion import cast, require_floats
 from minitorch.torch.saved import SAVED, keeping
 
@@ -30,9 +30,21 @@ class Extreme(NamedTuple):
     indices: Any
 
 
+def scalar_dims(x: Tensor, dim: Any) -> bool:
+    """Whether a tensor has no dimensions; then 0 and -1 stand for the missing one.
+
+    Raises:
+        IndexingError: If another one is named, or both are.
+    """
+    if not x.dims and dim is not None:
+        x.view(1)._normalize_dims(dim)
+    return not x.dims
+
+
 def reduced(x: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
     """A method of the engine's tensor along dimensions; None and () stand for all."""
     if not x._tensor.shape:
+        scalar_dims(x, dim)
         return getattr(Tensor, name)(x.view(1), None, keepdim=False)
     if dim is None or (type(dim) is not int and isinstance(dim, Sequence) and not dim):
         out = getattr(Tensor, name)(x, None, keepdim=False)
@@ -65,13 +77,19 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements differ from 0, as bool; of uint8 as uint8."""
-    return cast(reduced(arithmetic.as_bool(input), "all", dim, keepdim), uint8 if input.dtype is uint8 else bool_)
+    """Whether all elements differ from 0, as bool, or uint8 for such; along no dimensions whether each does."""
+    return _truth(input, "all", dim, keepdim)
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether some element differs from 0, as bool; of uint8 as uint8."""
-    return cast(reduced(arithmetic.as_bool(input), "any", dim, keepdim), uint8 if input.dtype is uint8 else bool_)
+    """Whether some element differs from 0, as bool, or uint8 for such; along no dimensions whether each does."""
+    return _truth(input, "any", dim, keepdim)
+
+
+def _truth(input: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
+    x = arithmetic.as_bool(input)
+    found = x if isinstance(dim, (tuple, list)) and not dim else reduced(x, name, dim, keepdim)
+    return cast(found, uint8 if input.dtype is uint8 else bool_)
 
 
 def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None) -> Tensor:
@@ -82,7 +100,7 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = 
     """
     require_floats("var and std", input)
     by = float(unbiased) if correction is None else correction
-    if dim is None or (isinstance(dim, Sequence) and not dim):
+    if scalar_dims(input, dim) or dim is None or (isinstance(dim, Sequence) and not dim):
         out = Tensor.var(input if input.dims else input.view(1), None, False, by)
         return out.view(*[1] * input.dims) if keepdim else out
     return Tensor.var(input, dim, keepdim, by)
@@ -183,10 +201,12 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """ln Σ e^input, without overflow."""
     x = pointwise.as_float(input)
+    if not x.numel():
+        return sum(x, dim, keepdim) - math.inf
     highest = amax(x.detach(), dim, True)
     highest = arithmetic.masked_fill(highest, pointwise.isinf(highest), 0.0)
     out = pointwise.log(sum(pointwise.exp(x - highest), dim, True)) + highest
-    return out if keepdim else out.squeeze(dim) if dim is not None else out.view()
+    return out if keepdim or not x.dims else out.squeeze(dim) if dim is not None else out.view()
 
 
 def norm(input: Tensor, p: float | str | None = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
@@ -229,7 +249,7 @@ def _root(powers: Tensor, p: float) -> Tensor:
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The sum of the elements up to each one along dim, in dtype; without one, of integers and bools as int64."""
-    return computed_in(dtype, input, lambda x: Tensor.cumsum(x, dim) if x.dims else Tensor.cumsum(x.view(1), 0).squeeze(0))
+    return computed_in(dtype, input, lambda x: Tensor.cumsum(x.view(1), 0).squeeze(0) if scalar_dims(x, dim) else Tensor.cumsum(x, dim))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -238,6 +258,9 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 def _cumprod(x: Tensor, dim: int) -> Tensor:
+    """The product of the elements up to each one."""
+    if scalar_dims(x, dim) or not x.shape[x._normalize_dim(dim)]:
+        return x.clone()
     out, pieces = None, []
     for piece in x.split(1, dim):
         out = piece if out is None else out * piece
@@ -273,8 +296,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         got = f"minlength={minlength}" if minlength < 0 else f"weights of shape {tuple(weights.shape)}"  # type: ignore[union-attr]
         raise ArgumentError(f"bincount expected a minlength from 0 on and weights of shape {tuple(input.shape)}, got {got}")
     found = np.bincount(numbers, None if weights is None else weights._tensor.array().astype(float64), minlength)
-    if weights is not None and weights.dtype is float32:
-        found = found.astype(float32)
+    if weights is not None and (weights.dtype is float32 or not numbers.size):
+        found = found.astype(float32 if numbers.size else int64)
     return input._like(TensorData(found, found.shape))
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minitorch.core import creation
+from minitorch.core.errors import DimensionError
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import constant
 from minitorch.ops import views
+from minitorch.ops.indexing import Put
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import cast, result_type
@@ -23,7 +26,7 @@ def sizes(values: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence, as Python ints."""
     if len(values) == 1 and not isinstance(values[0], (int, np.integer, Tensor)):
         values = tuple(values[0])
-    return tuple(int(value) for value in values)
+    return tuple(operator.index(value) for value in values)
 
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
@@ -45,15 +48,19 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions start_dim to end_dim as one."""
-    return Tensor.flatten(input, start_dim, end_dim) if input.dims else input.view(1)
+    return Tensor.flatten(input if input.dims else input.view(1), start_dim, end_dim)
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension as several."""
+    """One dimension as several.
+
+    Raises:
+        ValueError: If their sizes do not multiply to its own.
+    """
     dim = input._normalize_dim(dim)
-    own = list(sizes)
-    if -1 in own:
-        own[own.index(-1)] = input.shape[dim] // -math.prod(own)
+    own = list(input.zeros((input.shape[dim],))._resolve_shape(tuple(sizes))) if len(sizes) else []
+    if math.prod(own) != input.shape[dim] or not own:
+        raise ValueError(f"unflatten expected sizes that multiply to {input.shape[dim]}, the size of dimension {dim}, got {tuple(sizes)}")
     return input.reshape(*input.shape[:dim], *own, *input.shape[dim + 1 :])
 
 
@@ -64,8 +71,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the others keep their order."""
-    before = [input._normalize_dim(dim) for dim in ((source,) if isinstance(source, int) else source)]
-    after = [input._normalize_dim(dim) for dim in ((destination,) if isinstance(destination, int) else destination)]
+    before, after = input._normalize_dims(source), input._normalize_dims(destination)
     order = [dim for dim in range(input.dims) if dim not in before]
     for place, dim in sorted(zip(after, before, strict=True)):
         order.insert(place, dim)
@@ -74,7 +80,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged, as a view."""
-    return Tensor.transpose(input, dim0, dim1) if input.dims else input
+    if not input.dims:
+        for dim in (dim0, dim1):
+            input.view(1)._normalize_dim(dim)
+        return input.view()
+    return Tensor.transpose(input, dim0, dim1)
 
 
 def t(input: Tensor) -> Tensor:
@@ -92,7 +102,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dimensions of size 1 removed: all, or those named; others stay."""
     if dim is None:
         return Tensor.squeeze(input)
-    dims = [input._normalize_dim(each) for each in ((dim,) if isinstance(dim, int) else dim)] if input.dims else []
+    dims = (input if input.dims else input.view(1))._normalize_dims(dim)
+    if not input.dims:
+        return input.view()
     shape = [size for i, size in enumerate(input.shape) if i not in dims or size != 1]
     return Tensor.squeeze(input, [i for i in dims if input.shape[i] == 1]) if len(shape) < input.dims else input
 
@@ -126,7 +138,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return repeat(input, *(1,) * (input.dims - len(times)), *times)
 
 
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = None) -> Tensor:
     """Each element, or each slice along dim, repeated."""
     x, dim = (input.reshape(input.numel()), 0) if dim is None else (input, input._normalize_dim(dim))
     times = repeats._tensor.array() if isinstance(repeats, Tensor) else repeats
@@ -163,14 +175,21 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(parts, 0 if parts[0].dims == 1 else 1)
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a size along dim, the last one possibly smaller; or of given sizes."""
     return several(Tensor.split(tensor, split_size_or_sections, dim))
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most so many pieces of equal size along dim, the last one possibly smaller."""
-    return split(input, max(1, math.ceil(input.shape[dim] / chunks)), dim)
+    """At most so many pieces of equal size along dim, the last one possibly smaller.
+
+    Raises:
+        ValueError: If chunks is less than 1.
+    """
+    length = input.shape[input._normalize_dim(dim)]
+    if chunks < 1:
+        raise ValueError(f"chunk expected at least one piece, got {chunks}")
+    return split(input, math.ceil(length / chunks) if length else [0] * chunks, dim)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -181,36 +200,50 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A part along dim, as a view."""
+    """A part along dim, as a view; a negative start counts from the end.
+
+    Raises:
+        DimensionError: If the part is not within the dimension.
+    """
     dim = input._normalize_dim(dim)
+    size = input.shape[dim]
+    first = int(start) + size if start < 0 else int(start)
+    if not (0 <= first <= size and 0 <= length <= size - first):
+        raise DimensionError(f"narrow expected a part of the {size} elements along dimension {dim}, got start {start} and length {length}")
+    start = first
     return Select.apply(input, (*(slice(None),) * dim, slice(start, start + length)))
 
 
 def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
     """Elements in reverse order along dimensions, as a copy."""
-    return Tensor.flip(input, *sizes(numbers if dims is None else (dims,)))
+    reversed_dims = sizes(numbers if dims is None else (dims,))
+    if not input.dims:
+        input.view(1)._normalize_dims(reversed_dims)
+    return Tensor.flip(input, *reversed_dims) if reversed_dims and input.dims else input.clone()
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along dimensions; those that leave at the end enter at the beginning."""
-    if dims is None:
+    if dims is None or not sizes((dims,)):
         return roll(input.reshape(input.numel()), shifts, 0).reshape(*input.shape)
-    for shift, dim in zip(*(((each,) if isinstance(each, int) else each) for each in (shifts, dims)), strict=True):
+    for shift, dim in zip(sizes((shifts,)), sizes((dims,)), strict=True):
         dim = input._normalize_dim(dim)
         numbers = np.roll(np.arange(input.shape[dim]), shift)
         input = Select.apply(input, (*(slice(None),) * dim, numbers))
     return input
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = "ij") -> tuple[Tensor, ...]:
     """The coordinates of a grid, one tensor for each direction.
 
     Raises:
-        ValueError: If indexing is neither "ij" nor "xy".
+        ValueError: If indexing is neither "ij" nor "xy", a tensor has several dimensions, or the dtypes differ.
     """
-    if indexing not in ("ij", "xy"):
+    if indexing not in (None, "ij", "xy"):
         raise ValueError(f'meshgrid expected indexing "ij" or "xy", got {indexing!r}')
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    if not given or any(x.dims > 1 or x.dtype is not given[0].dtype for x in given):
+        raise ValueError(f"meshgrid expected tensors of one dimension and one dtype, got shapes {[x.shape for x in given]}")
     if indexing == "xy" and len(given) > 1:
         given[:2] = given[1::-1]
     shape = [x.numel() for x in given]
@@ -245,15 +278,24 @@ _diagonal = diagonal  # a parameter of diag has its name
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A matrix with these numbers on a diagonal; of a matrix, its diagonal."""
-    if input.dims == 2:
-        return _diagonal(input, diagonal).clone()
-    n = input.numel() + abs(diagonal)
-    spread = input.view(input.numel(), 1).expand(input.numel(), n)
-    rows = np.zeros((n, n), bool)
-    numbers = np.arange(input.numel())
-    rows[numbers + max(-diagonal, 0), numbers + max(diagonal, 0)] = True
-    index = np.zeros(n, np.int64)
-    index[numbers + max(-diagonal, 0)] = numbers
-    chosen = Select.apply(spread, (index,))
-    return MaskedSelect.apply(chosen, input._like(TensorData(constant(rows.reshape(-1)), rows.shape)))
+    """A matrix with these numbers on a diagonal; of a matrix, its diagonal.
+
+    Raises:
+        ValueError: If it has neither one dimension nor two.
+    """
+    if input.dims not in (1, 2):
+        raise ValueError(f"diag expected one dimension or two, got shape {input.shape}; use diagonal or diag_embed")
+    return _diagonal(input, diagonal).clone() if input.dims == 2 else on_diagonal(input, diagonal)
+
+
+def on_diagonal(input: Tensor, offset: int) -> Tensor:
+    """Square matrices, in the last two dimensions, with the elements of the last dimension on a diagonal.
+
+    Raises:
+        DimensionError: If there are no dimensions.
+    """
+    if not input.dims:
+        raise DimensionError("a diagonal expected at least one dimension, got shape ()")
+    size = input.shape[-1] + abs(offset)
+    numbers = np.arange(input.shape[-1])
+    return Put.apply(input.zeros((*input.shape[:-1], size, size)), (..., numbers + max(-offset, 0), numbers + max(offset, 0)), input)

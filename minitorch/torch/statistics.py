@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, is_float
+from minitorch.core.errors import DimensionError
 from minitorch.ops.pairs import LogAddExp
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise, reductions, shapes
-from minitorch.torch.indexing import gather, integers, sort
+from minitorch.torch.indexing import gather, integers, median, sort
 from minitorch.torch.promotion import cast
-from minitorch.torch.reductions import Dims, Extreme
+from minitorch.torch.reductions import Dims, Extreme, scalar_dims
 
 
 class MinMax(NamedTuple):
@@ -61,9 +62,9 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 
 def _running_extreme(input: Tensor, dim: int, largest: bool) -> Extreme:
-    if not input.dims:
+    if scalar_dims(input, dim):
         return Extreme(input.clone(), integers(input, np.zeros((), np.int64)))
-    x = input._tensor.array()
+    x, dim = input._tensor.array(), input._normalize_dim(dim)
     extremes = (np.maximum if largest else np.minimum).accumulate(x, dim)
     is_new = (x == extremes) | (x != x)  # of equal elements the last
     places = np.arange(x.shape[dim]).reshape([-1 if i == dim % x.ndim else 1 for i in range(x.ndim)])
@@ -84,7 +85,7 @@ def cummin(input: Tensor, dim: int) -> Extreme:
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """ln of the sum of e^x up to each element along dim, without overflow."""
     x = pointwise.as_float(input)
-    if not x.dims or not x.numel():
+    if scalar_dims(x, dim) or not x.shape[x._normalize_dim(dim)]:
         return x.clone()
     pieces = list(shapes.split(x, 1, dim))
     for i in range(1, len(pieces)):
@@ -96,11 +97,13 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     """The differences of neighbors along dim, n times; of bools whether they differ.
 
     Raises:
-        ValueError: If there are no dimensions, or n is negative.
+        ValueError: If there are no dimensions, n is negative, or prepend or append has other dimensions.
     """
     if not input.dims or n < 0:
         raise ValueError(f"diff expected a tensor with dimensions and n from 0 on, got shape {input.shape} and {n}")
     parts = [x for x in (prepend, input, append) if x is not None]
+    if any(x.dims != input.dims for x in parts):
+        raise ValueError(f"diff expected prepend and append with dimensions like input, got shapes {[x.shape for x in parts]}")
     x = shapes.cat(parts, dim) if len(parts) > 1 else input
     dim = x._normalize_dim(dim)
     for _ in range(min(n, x.shape[dim])):
@@ -110,8 +113,18 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The integral of y along dim by trapezoids, over points x or over points with distance dx."""
+    """The integral of y along dim by trapezoids, over points x or over points with distance dx.
+
+    Raises:
+        ValueError: If there are not as many points as elements along dim.
+    """
     dim = y._normalize_dim(dim)
+    if x is not None and not x.dims:
+        raise ValueError("trapezoid expected points with a dimension, got shape ()")
+    if x is not None and x.shape[-1 if x.dims == 1 else dim] != y.shape[dim]:
+        raise ValueError(f"trapezoid expected a point for each of the {y.shape[dim]} elements along dimension {dim}, got shape {x.shape}")
+    if not y.shape[dim]:
+        return reductions.sum(y, dim)
     means = arithmetic.add(shapes.narrow(y, dim, 1, y.shape[dim] - 1), shapes.narrow(y, dim, 0, y.shape[dim] - 1)) / 2
     if x is None:
         return reductions.sum(means * dx, dim)
@@ -122,7 +135,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
 # Quantiles
 
 
-def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The numbers below which parts q of the elements lie: of all, or along dim; NaN where an element is.
 
     Args:
@@ -141,7 +154,9 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
     return arithmetic.masked_fill(out, missing, np.nan)
 
 
-def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def nanquantile(
+    input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """`quantile` of the elements that are not NaN.
 
     Raises:
@@ -160,7 +175,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
         raise ValueError(f"quantile expected some elements, and q from 0 to 1, got shape {input.shape} and q {parts.tolist()}")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ValueError(f'quantile expected interpolation "linear", "lower", "higher", "midpoint" or "nearest", got {interpolation!r}')
-    dims = input.dims
+    dims = 0 if scalar_dims(input, dim) else input.dims
     x = input.reshape(input.numel()) if dim is None or not dims else shapes.movedim(input, dim, -1)
     ordered = sort(x).values
     counts = np.asarray((x._tensor.array() == x._tensor.array()).sum(-1, keepdims=True))
@@ -172,6 +187,9 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     low, high = (gather(ordered, -1, integers(input, each)) for each in (lower, upper))
     weight = np.asarray(weights[interpolation], input.dtype)
     w = input._like(TensorData(weight.reshape(-1), weight.shape))
+    if interpolation == "linear" and isinstance(q, Tensor) and q.history is not None:  # the same numbers, with a gradient
+        size = np.asarray(np.maximum(counts - 1, 0), input.dtype)
+        w = w + (q - q.detach()).reshape(q.numel()) * input._like(TensorData(size.reshape(-1), size.shape))
     out = arithmetic.where(w < 0.5, low + (high - low) * w, high - (high - low) * (1.0 - w))  # right next to an infinite element, too
     out = shapes.movedim(out, -1, 0)
     if keepdim and dims:
@@ -181,8 +199,12 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN, the lower one of two; with dim the values and their indices."""
-    if dim is None or not input.dims:
-        return nanmedian(input.reshape(input.numel()), 0).values
+    if dim is None:
+        return nanmedian(input.reshape(input.numel()), 0).values if input.numel() else median(input)
+    if scalar_dims(input, dim):
+        return Extreme(*(each.squeeze(0) for each in nanmedian(input.view(1), 0, True)))
+    if not input.shape[input._normalize_dim(dim)]:
+        raise DimensionError(f"nanmedian expected at least one element along dimension {dim}, got shape {input.shape}")
     values, indices = sort(input, dim)
     x = input._tensor.array()
     place = integers(input, np.maximum((x == x).sum(dim, keepdims=True) - 1, 0) // 2)
@@ -224,8 +246,8 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
         raise ValueError(f"cov expected a matrix with a row for each variable, got shape {input.shape}")
     x = pointwise.as_float(input).reshape(1, input.numel()) if input.dims < 2 else pointwise.as_float(input)
     deviations = x - reductions.mean(x, 1, True)
-    out = deviations @ deviations.transpose(0, 1) / float(x.shape[1] - correction)
-    return out if input.dims == 2 else out.reshape(1).squeeze(0)
+    out = deviations @ deviations.transpose(0, 1) / float(max(x.shape[1] - correction, 0))
+    return out if x.shape[0] != 1 else out.reshape(1).squeeze(0)
 
 
 def corrcoef(input: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from minitorch.autodiff import LEAF, History
 from minitorch.autograd.in_place import RETAINED, keep_past, keep_saved, note_write, record, restore_past, snapshot
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
+from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.indexing import is_basic
 from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
@@ -29,7 +30,6 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_data import TensorData, version_counter
 from minitorch.tensor_functions import Add, Function, Mul
 from minitorch.torch import arithmetic, creation, factorizations, logic, names, products, shapes
-from minitorch.torch.calls import ArgumentError, DtypeError
 from minitorch.torch.indexing import index_of
 from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
@@ -56,6 +56,8 @@ def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     With `out`, a Tensor or a tuple of them, it writes its result there, which records no gradients.
     """
+
+    fn = fn if hasattr(fn, "__wrapped__") else names.checked(fn)
 
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
@@ -196,7 +198,7 @@ class Tensor(Base):
     ndimension = dim
     ndim = property(dim)
     nelement = EngineTensor.numel
-    item, unsqueeze = map(names.adapted, (EngineTensor.item, EngineTensor.unsqueeze))
+    item, unsqueeze = map(names.checked, (EngineTensor.item, EngineTensor.unsqueeze))
 
     @property
     def device(self) -> device:
