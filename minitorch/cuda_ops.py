@@ -130,7 +130,7 @@ class CudaOps(TensorOps):
         def reduce_tensor(a: Tensor, dim: int, out: Tensor | None = None) -> Tensor:
             dim = a._normalize_dim(dim)
             out = a.zeros((*a.shape[:dim], 1, *a.shape[dim + 1 :])) if out is None else out
-            if out.size:
+            if out.numel():
                 _reduce_in_passes(_kernel("reduce", tensor_reduce, fn), a, dim, out, start)
             return out
 
@@ -141,7 +141,7 @@ class CudaOps(TensorOps):
         """See `TensorOps.matrix_multiply`."""
         batch = shape_broadcast(a.shape[:-2], b.shape[:-2])
         out = a.zeros((*batch, a.shape[-2], b.shape[-1]), dtype=promote_types(a.dtype, b.dtype))
-        if out.size and a.shape[-1]:
+        if out.numel() and a.shape[-1]:
             _multiply(out, a, b, batch)
         return out
 
@@ -198,7 +198,7 @@ def _count_cells(kernel: Any, outputs: int, length: int, along: bool) -> int:
 
 def _multiply(out: Tensor, a: Tensor, b: Tensor, batch: tuple[int, ...]) -> None:
     """Launch the matrix product of 3-D tensors. Several batch dimensions become one; the operand is copied where no stride can do it."""
-    count = out.size // (out.shape[-2] * out.shape[-1])
+    count = out.numel() // (out.shape[-2] * out.shape[-1])
     operands: list[Any] = []
     for x in (a, b):
         batch_strides = broadcast_strides(x.shape[:-2], x._tensor.strides[:-2], batch)

@@ -21,7 +21,7 @@ from minitorch.distributed.collectives import broadcast
 from minitorch.distributed.group import ProcessGroup, current_group
 from minitorch.distributed.staging import copy_to_host, host_buffer
 from minitorch.nn.module import Module, Node
-from minitorch.tensor import Tensor, make_tensor
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 
@@ -123,7 +123,7 @@ class DistributedDataParallel(Module):
         return first.shape[batch_dim]
 
     def _prepare(self) -> _Reducer:
-        """The reducer of the current parameters. A new one is made where they were replaced, as by `load_state_dict` and `to`."""
+        """The reducer of the current parameters. A new one is made where they were replaced or converted, as by `to`."""
         trained = [(name, parameter.value) for name, parameter in self._module_parameters() if parameter.value.requires_grad]
         if self._reducer is not None:
             self._reducer.check_finished()
@@ -167,7 +167,7 @@ class _Bucket:
 
     def __init__(self, members: Sequence[int], values: Sequence[Tensor]) -> None:
         first = values[members[0]]
-        ends = np.cumsum([values[index].size for index in members]).tolist()
+        ends = np.cumsum([values[index].numel() for index in members]).tolist()
         self.buffer = host_buffer(ends[-1], compute_dtype(first.dtype), first.backend.cuda)
         starts = [0, *ends[:-1]]
         self.places = {index: self.buffer[start:end] for index, start, end in zip(members, starts, ends, strict=True)}
@@ -189,6 +189,7 @@ class _Reducer:
 
     def __init__(self, group: ProcessGroup, named: Sequence[tuple[str, Tensor]], cap_mb: float) -> None:
         self._group, self._names, self._values = group, [name for name, _ in named], [value for _, value in named]
+        self._state = [(id(x), x.dtype, x.backend) for x in self._values]
         self._buckets = [_Bucket(members, self._values) for members in _assign(self._values, cap_mb * 2**20)] if group.size > 1 else []
         self._bucket_of = {index: bucket for bucket in self._buckets for index in bucket.places}
         self._hooks: list[Hook] = [self._values[i].register_hook(partial(self._collect, i)) for i in self._bucket_of]
@@ -204,8 +205,8 @@ class _Reducer:
             bucket.missing, bucket.request = set(bucket.places), None
 
     def averages(self, values: Sequence[Tensor]) -> bool:
-        """Whether these are the parameters."""
-        return len(values) == len(self._values) and all(map(lambda x, y: x is y, values, self._values))
+        """Whether these are the parameters, with the same dtypes and backends."""
+        return [(id(x), x.dtype, x.backend) for x in values] == self._state
 
     def remove(self) -> None:
         """Remove the hooks."""
@@ -293,7 +294,7 @@ class _Reducer:
         for index, bucket in self._bucket_of.items():
             value, old = self._values[index], before[index]
             mean = (bucket.places[index] / max(int(counts[0]), 1)).astype(value.dtype, copy=False)
-            new = make_tensor(TensorData(mean, value.shape), value.backend, False)
+            new = value._like(TensorData(mean, value.shape))
             value.grad = new if old is None else old + new
         self._begin()
 

@@ -45,6 +45,11 @@ class Parameter(Tensor, minitorch.module.Parameter):
     def value(self, x: EngineTensor) -> None:
         self._take(x)
 
+    def update(self, x: EngineTensor) -> None:
+        """Replace its memory by that of a tensor, of any shape, and keep its gradient from then on."""
+        self._take(x.detach())
+        self.requires_grad_(True)
+
     def __repr__(self) -> str:
         return f"Parameter containing:\n{Tensor.__repr__(self)}"
 

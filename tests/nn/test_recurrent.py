@@ -126,6 +126,13 @@ def test_initial_weights_are_uniform_with_pytorch_names():
     assert list(GRU(2, 1, bias=False).state_dict()) == ["weight_ih_l0", "weight_hh_l0"]
 
 
+def test_a_replaced_parameter_is_trained_further():
+    layer = GRU(1, 1)
+    layer.weight_ih_l0.update(tensor([[1.0], [2.0], [3.0]], FastBackend, dtype=float32))
+    layer(tensor([[1.0]], FastBackend, dtype=float32))[0].sum().backward()
+    assert layer.weight_ih_l0.grad is not None
+
+
 def test_the_repr_of_a_layer_shows_its_settings():
     assert repr(LSTM(3, 4, 2, dropout=0.5)) == "LSTM(3, 4, num_layers=2, dropout=0.5)"
     assert repr(RNN(3, 4, batch_first=True)) == "RNN(3, 4, batch_first=True)"

@@ -75,12 +75,16 @@ first = gradient(several.w0)[0]
 (output.right["twice"].mean()).backward()
 show("outputs", [type(output).__name__, type(output.right).__name__, first, (gradient(several.w0)[0] - first) / 2])
 
-model.load_state_dict(model.state_dict())  # new tensors, which have no hooks yet
+model.load_state_dict(model.state_dict())
 model.zero_grad()
 network(x).mean().backward()
-show("new leaves", gradient(model.w0))
+show("loaded", gradient(model.w0))
 
-norm = nn.BatchNorm1d(1, momentum=1.0).double()
+model.float().zero_grad()
+network(x.float()).mean().backward()
+show("converted", [network._reducer._buckets[0].buffer.dtype.name, gradient(model.w0)])
+
+norm = nn.BatchNorm1d(1, momentum=1.0).double().to(x.backend)
 DistributedDataParallel(norm)(minitorch.tensor(np.repeat(x.to_numpy(), 2, 0)))
 show("statistics", norm.running_mean.tolist())
 

@@ -27,7 +27,8 @@ def test_gradients_buffers_and_outputs_by_hand():
         assert results["buffers of rank 0"] == [10.0, 0]
         assert results["parameters of rank 0"] == [1.0]
         assert results["outputs"] == ["Pair", "dict", 2.5, 2.5]
-        assert results["new leaves"] == [2.5]
+        assert results["loaded"] == [2.5]
+        assert results["converted"] == ["float32", [2.5]]
         assert results["statistics"] == [[1.0], [3.0]][rank]  # BatchNorm: each rank its own
         assert results["evaluation"] == "rank 0 alone"
 
