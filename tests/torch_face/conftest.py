@@ -20,6 +20,7 @@ WITHOUT_KERNELS = {
     "test_result_dtypes",
     "test_serialization",
     "test_tensors",
+    "test_thresholds",
     "test_training_tools",
     "test_tutorials",
     "test_vision",
