@@ -1,4 +1,5 @@
-"""Tests of minitorch.torch compute on the simple backend, which compiles nothing; tests/exhaustive repeats them on the fast one."""
+"""Tests of minitorch.torch compute on the simple backend, which compiles nothing; tests/exhaustive repeats them on the fast one,
+except those of every pair of dtypes, which would compile a kernel for each."""
 
 from collections.abc import Iterator
 
