@@ -346,6 +346,16 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return clip(x, min, max)
 
 
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """`clamp` with a lower limit only."""
+    return clamp(input, min)
+
+
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """`clamp` with an upper limit only."""
+    return clamp(input, None, max)
+
+
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """input + weight · (end - input).
 

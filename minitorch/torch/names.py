@@ -26,7 +26,7 @@ from minitorch.torch.saved import SAVED, keeping
 BOTH = {  # functions that are methods of Tensor as well
     arithmetic: """
         add sub mul div floor_divide remainder pow neg fmod atan2 copysign nextafter hypot logaddexp xlogy eq ne lt le gt ge masked_fill
-        nan_to_num maximum minimum clamp lerp addcmul addcdiv""",
+        nan_to_num maximum minimum clamp clamp_min clamp_max lerp addcmul addcdiv""",
     logic: """
         isclose allclose equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
         bitwise_left_shift bitwise_right_shift""",

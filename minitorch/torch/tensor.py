@@ -588,14 +588,6 @@ class Tensor(Base):
 
     __pos__ = positive
 
-    def clamp_min(self, min: Any) -> Tensor:
-        """`clamp` with a lower limit only."""
-        return self.clamp(min=min)
-
-    def clamp_max(self, max: Any) -> Tensor:
-        """`clamp` with an upper limit only."""
-        return self.clamp(max=max)
-
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """self where the condition is true, other elsewhere."""
         return arithmetic.where(condition, self, other)

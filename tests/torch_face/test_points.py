@@ -65,7 +65,7 @@ ROWS = [
     Row("clamp(-1, 1)", lambda torch, x: x.clamp(-1, 1), [[-1, 1, 0, 2, -3]], [[0, 0, 3, 0, 0]]),
     Row("clamp(min=0)", lambda torch, x: x.clamp(min=0), [[0, -1, 1]], [[0, 0, 3]]),
     Row("clamp(max=0)", lambda torch, x: x.clamp(max=0), [[0, -1, 1]], [[0, 2, 0]]),
-    Row("clamp_min", lambda torch, x: x.clamp_min(0), [[0, -1, 1]], [[0, 0, 3]]),
+    Row("clamp_min", lambda torch, x: torch.clamp_min(x, 0), [[0, -1, 1]], [[0, 0, 3]]),
     Row("clamp of NaN", lambda torch, x: x.clamp(-1, 1), [[nan, inf, -inf]], [[0, 0, 0]]),
     Row("clamp, limits exchanged", lambda torch, x: x.clamp(1, -1), [[0, 2, -2, 1, -1]], [[0, 0, 0, 0, 0]]),
     Row("clamp, tensors", lambda torch, x, y, z: x.clamp(y, z),
