@@ -11,7 +11,7 @@ import numpy as np
 
 from minitorch.core.dtypes import as_dtype, convert_array, int64, is_float, to_array
 from minitorch.core.errors import ArgumentError, ElementError
-from minitorch.core.recording import refuse
+from minitorch.core.recording import call, refuse
 from minitorch.data.random_streams import random_stream
 from minitorch.tensor import NUMBER, Tensor
 from minitorch.torch.arguments import size_by_name
@@ -302,8 +302,7 @@ def normal(mean: Any, std: Any, size: Any = None, *, generator: Any = None) -> T
     tensors = [require_floats("normal", x).detach() for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not tensors:
         raise TypeError("normal expected a tensor as mean or std, or a size; such as normal(0.0, 1.0, (3,))")
-    if (std._tensor.array().min(initial=0) if isinstance(std, Tensor) else std) < 0:
-        raise ArgumentError(f"normal expected standard deviations from 0 on, got {std}")
+    call(refuse_negative, std._tensor.array() if isinstance(std, Tensor) else std)
     shape = shape_of(size) if size is not None else np.broadcast_shapes(*(x.shape for x in tensors))
     out = randn(shape, generator=generator, dtype=tensors[0].dtype if tensors else None) * std + mean
     return cast(out, tensors[0].dtype) if tensors else out
@@ -316,10 +315,28 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
         TypeError: If it holds integers or bools.
         ValueError: If a number is not from 0 to 1.
     """
-    chances = require_floats("bernoulli", input)._tensor.array()
-    if not ((chances >= 0) & (chances <= 1)).all():
-        raise ArgumentError("bernoulli expected probabilities from 0 to 1, got others; limit them: x.clamp(0, 1), or x.sigmoid()")
+    call(refuse_outside, require_floats("bernoulli", input)._tensor.array())
     return cast(rand(input.shape, generator=generator, dtype=input.dtype, device=input.backend) < input.detach(), input.dtype)
+
+
+def refuse_negative(deviations: Any) -> None:
+    """Refuse standard deviations below 0, and NaN.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    if not np.all(deviations >= 0):
+        raise ArgumentError(f"normal expected standard deviations from 0 on, got {np.min(deviations)}")
+
+
+def refuse_outside(probabilities: np.ndarray) -> None:
+    """Refuse probabilities below 0 or above 1, and NaN.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise ArgumentError("bernoulli expected probabilities from 0 to 1, got others; limit them: x.clamp(0, 1), or x.sigmoid()")
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
