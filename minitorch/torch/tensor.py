@@ -406,7 +406,8 @@ class Tensor(Base):
             part = EngineTensor._like(self, self._tensor)
             if index is not ... and is_basic(index):  # of an expanded tensor one element may be written
                 part, index = Select.apply(part, index), ...
-            if any(size > 1 and not stride for size, stride in zip(part._tensor.shape, part._tensor.strides, strict=True)):
+            data = part._tensor
+            if 0 in data.strides and any(size > 1 and not stride for size, stride in zip(data.shape, data.strides, strict=True)):
                 raise RuntimeError(
                     f"{name}: an expanded tensor, whose elements share memory, cannot be changed in place; write into a copy: x.clone()"
                 )
@@ -422,6 +423,9 @@ class Tensor(Base):
             args: Its arguments after this tensor.
             kwargs: Its keyword arguments.
         """
+        if not grad_mode.enabled:
+            self._put(..., self._fit(fn(self, *args, **kwargs), name), name)
+            return self
         since, before = next(version_counter), snapshot(self)
         self._become(fn(before, *args, **kwargs), name, before, since)
         return self

@@ -220,6 +220,9 @@ y = x*1.5; v = y[0]; v.pow_(2); v.exp_(); y.log_(); out = y*v
 # mulself refused
 y = x*1.5; y.mul_(y); out = y
 
+# powself refused
+y = x*1.5; y.pow_(y); out = y
+
 # mulview refused
 y = x*1.5; y.mul_(y[0]); out = y
 
