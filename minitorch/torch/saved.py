@@ -74,6 +74,6 @@ def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]
             if i < len(given) and isinstance(given[i], TensorBase) and (j is None or getattr(given[j], "history", None) is not None)
         ]  # fmt: skip
         kept = [out if getattr(out, "history", None) is None else Kept.apply(out, RESULT in positions, *saved) for out in outputs]
-        return kept[0] if outputs is not result else type(result)(*kept) if hasattr(result, "_fields") else tuple(kept)
+        return getattr(result, "_make", tuple)(kept) if outputs is result else kept[0]  # _make: of a named tuple
 
     return function
