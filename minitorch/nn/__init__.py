@@ -43,6 +43,8 @@ from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attent
 from minitorch.nn.transformer import (
     Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
 )  # fmt: skip
+from minitorch.nn import recurrence as recurrence
+from minitorch.nn import reparametrization as reparametrization
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential

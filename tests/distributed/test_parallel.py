@@ -30,7 +30,7 @@ def test_two_processes_train_as_one():
 
 
 def test_in_one_process_the_module_is_only_called(alone):
-    model = nn.Linear(2, 1).to(minitorch.SimpleBackend, minitorch.float64)
+    model = nn.Linear(2, 1, dtype=minitorch.float64)
     wrapped = DistributedDataParallel(model)
     x = minitorch.tensor([[1.0, 2.0], [3.0, 5.0]], minitorch.FastBackend)
     wrapped(x).mean().backward()
