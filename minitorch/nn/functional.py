@@ -98,7 +98,7 @@ def max(input: Tensor, dim: int | None = None) -> Tensor:
         ValueError: If there are no elements along it.
     """
     if dim is None:
-        return Max.apply(input.contiguous().view(input.size), 0)
+        return Max.apply(input.contiguous().view(input.numel()), 0)
     return Max.apply(input, input._normalize_dim(dim))
 
 
