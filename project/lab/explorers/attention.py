@@ -113,7 +113,7 @@ def forward(model: GPT, tokens: Sequence[int]) -> ForwardPass:
         x = model.tokens(tensor(np.array([tokens]), FastBackend)) + model.positions(tensor(np.arange(len(tokens)), FastBackend))
         for block in model.blocks:
             weights.append(attend(block, x)[1])
-            x = block(x)
+            x = block(x, is_causal=True)
         logits = model.head(model.norm(x))
     return ForwardPass(weights, logits.to_numpy()[0])
 
