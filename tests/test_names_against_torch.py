@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minitorch
+import minitorch.torch as face
 from minitorch import Tensor, float64
 from minitorch.nn import Module
 
@@ -258,10 +259,12 @@ def assert_same(ours, theirs):
 
 @pytest.fixture(autouse=True)
 def double():
-    """PyTorch with our default dtype."""
+    """Both with the course's default dtype."""
     torch.set_default_dtype(torch.float64)
+    face.set_default_dtype(float64)
     yield
     torch.set_default_dtype(torch.float32)
+    face.set_default_dtype(minitorch.float32)
 
 
 def named(rows):

@@ -37,7 +37,7 @@ from minitorch.nn.volumes import adaptive_avg_pool3d, adaptive_max_pool3d, avg_p
 from minitorch.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, RMSNorm
 from minitorch.nn.normalization import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from minitorch.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
-from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from minitorch.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, alpha_dropout
 from minitorch.nn.layers import Flatten, Identity, Unflatten
 from minitorch.nn.attention import MultiheadAttention, scaled_dot_product_attention
 from minitorch.nn.transformer import (
@@ -216,6 +216,7 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "affine_grid",
+    "alpha_dropout",
     "argmax",
     "avg_pool1d",
     "avg_pool2d",

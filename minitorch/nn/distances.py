@@ -98,7 +98,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # Layers
 
 
-CosineSimilarity, PairwiseDistance = layer("CosineSimilarity", cosine_similarity), layer("PairwiseDistance", pairwise_distance)
+CosineSimilarity = layer("CosineSimilarity", cosine_similarity, shown="")
+PairwiseDistance = layer("PairwiseDistance", pairwise_distance, shown="")
 
 
 class Bilinear(Module):

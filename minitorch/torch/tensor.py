@@ -407,7 +407,11 @@ class Tensor(Base):
             if index is not ... and is_basic(index):  # of an expanded tensor one element may be written
                 part, index = Select.apply(part, index), ...
             data = part._tensor
-            if 0 in data.strides and any(size > 1 and not stride for size, stride in zip(data.shape, data.strides, strict=True)):
+            if (
+                data.size
+                and 0 in data.strides
+                and any(size > 1 and not stride for size, stride in zip(data.shape, data.strides, strict=True))
+            ):
                 raise RuntimeError(
                     f"{name}: an expanded tensor, whose elements share memory, cannot be changed in place; write into a copy: x.clone()"
                 )
@@ -777,7 +781,7 @@ for _name in names.IN_PLACE.split():
     setattr(Tensor, f"{_name}_", in_place(getattr(Tensor, _name)))
 for _pair in names.OPERATORS.split():
     _name, _, _known = _pair.partition("=")
-    setattr(Tensor, f"__{_name}__", getattr(Tensor, _known) if _name in ("neg", "invert") else binary(getattr(Tensor, _known)))
+    setattr(Tensor, f"__{_name}__", getattr(Tensor, _known) if _name in ("abs", "neg", "invert") else binary(getattr(Tensor, _known)))
 for _name, _known in (("rsub", "sub"), ("rfloordiv", "floor_divide"), ("rmod", "remainder"), ("rpow", "pow"),
                       ("rlshift", "bitwise_left_shift"), ("rrshift", "bitwise_right_shift")):  # fmt: skip
     setattr(Tensor, f"__{_name}__", binary(arithmetic.reverse(getattr(Tensor, _known))))

@@ -44,7 +44,7 @@ FUNCTIONS = [
     row("embedding", on=[random_integers(5, 2, 4), x(5, 3)]),
     row("local_response_norm", 4, 0.5, 1.5, 2.0, on=[IMAGE]),
     row("channel_shuffle", 2, on=[x(2, 6, 3)]),
-    row("alpha_dropout", 1.0, on=[x(2, 3)]),
+    row("alpha_dropout", 1.0, training=True, on=[x(2, 3)]),
     row("bilinear", on=[x(5, 3), x(5, 4), x(2, 3, 4), x(2)]),
     row("bilinear", on=[x(3), x(4), x(2, 3, 4)]),
     row("cosine_similarity", on=[x(5, 4), x(5, 4, seed=1)]),
