@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections import OrderedDict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,22 @@ def parameter_dict(lib, nn):
     return [list(some.keys()), "a" in some, "c" in some, list(some.state_dict().items())]
 
 
+def added(name, lib, nn):
+    """The names in the state dict of a module to which something was added."""
+    module = nn.Linear(2, 3)
+    getattr(module, name)("new", nn.Parameter(lib.tensor([1.0])) if name == "register_parameter" else nn.Linear(1, 1))
+    return list(module.state_dict())
+
+
+def backward_hook_calls(lib, nn):
+    """What a hook of the backward pass is given."""
+    layer, seen = nn.Tanh(), []
+    layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.extend((*grad_input, *grad_output)))
+    x = lib.tensor([0.0, 0.0], requires_grad=True)
+    layer(x).sum().backward()
+    return seen
+
+
 MODULES = [
     ("nn.Module.children", lambda lib, nn: kinds(tree(nn).children())),
     ("nn.Module.named_children", lambda lib, nn: [name for name, _ in tree(nn).named_children()]),
@@ -188,6 +205,12 @@ MODULES = [
     ("nn.Module.double", lambda lib, nn: dtypes(tree(nn).half().double())),
     ("nn.Module.to", lambda lib, nn: dtypes(tree(nn).to(dtype=lib.float32))),
     ("nn.Module.cpu", lambda lib, nn: dtypes(tree(nn).cpu())),
+    ("nn.Module.type", lambda lib, nn: dtypes(tree(nn).type(lib.float32))),
+    ("nn.Module.get_submodule", lambda lib, nn: kinds([tree(nn).get_submodule(name) for name in (*dict(tree(nn).named_modules()),)])),
+    ("nn.Module.get_parameter", lambda lib, nn: [tuple(nn.Linear(2, 3).get_parameter(name).shape) for name in ("weight", "bias")]),
+    ("nn.Module.get_buffer", lambda lib, nn: nn.BatchNorm1d(2).get_buffer("running_var")),
+    *[(f"nn.Module.{name}", partial(added, name)) for name in ("add_module", "register_module", "register_parameter")],
+    ("nn.Module.register_full_backward_hook", backward_hook_calls),
     ("nn.Module.register_buffer", buffered_module),
     ("nn.Module.register_forward_hook", hook_calls),
     ("nn.Module.register_forward_pre_hook", hook_calls),
@@ -324,8 +347,9 @@ NOT_COMPARED = {
         "Tensor nn.Module nn.Parameter optim.Optimizer optim.LRScheduler optim.lr_scheduler data.Dataset data.Sampler Tensor.__init__"
     ),
     "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
-        "rand randn manual_seed dropout nn.dropout nn.Dropout"
+        "rand randn manual_seed dropout nn.dropout nn.Dropout nn.alpha_dropout"
     ),
+    "tested in torch_face/test_training_tools and nn/test_init": "optim.swa_utils nn.init._calculate_fan_in_and_fan_out",
     "published by the course; another in PyTorch": "Graph dot prod argmax max tile conv1d conv2d Tensor.is_leaf Tensor.size Tensor.name",
     "other files: never pickles; tested in io/test_files": "save load Tensor.__reduce__",
     "float64 here, float32 there": "get_default_dtype set_default_dtype",

@@ -80,7 +80,7 @@ def _observe(values: Sequence[Any], hook: Callable[..., Any]) -> tuple[tuple[Any
     Raises:
         NotImplementedError: If the tensors have several dtypes.
     """
-    places = [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
+    places = [place for place, value in enumerate(values) if isinstance(value, EngineTensor) and value.requires_grad]
     if not places:
         return tuple(values), False
     engines = [values[place] for place in places]
@@ -98,7 +98,7 @@ def _observe(values: Sequence[Any], hook: Callable[..., Any]) -> tuple[tuple[Any
 
     joined.register_hook(observe)
     for place, part in zip(places, _split(joined, shapes), strict=True):
-        made[place] = as_torch(part)
+        made[place] = as_torch(part) if isinstance(values[place], Tensor) else part
     return tuple(made), True
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import minitorch.module
 from minitorch.core.context import grad_mode, no_grad
-from minitorch.core.dtypes import convert_array, is_float, to_array
+from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
 from minitorch.core.recording import clears_gradient
 from minitorch.nn.hooks import BackwardHooks, KeywordsKey
@@ -448,8 +448,12 @@ class Module(minitorch.module.Module):
         return self
 
     def type(self, dst_type: Any) -> Self:
-        """Convert all floating-point values to a dtype and return this module."""
-        return self.to(dst_type)
+        """Convert all parameters and buffers, integers as well, to a floating-point dtype and return this module."""
+        self.to(dst_type)
+        for module in self.modules():
+            for name, buffer, _ in own_buffers(module):
+                setattr(module, name, buffer.to(as_dtype(dst_type)))
+        return self
 
     def half(self) -> Self:
         """Convert all floating-point values to float16."""

@@ -34,7 +34,9 @@ LAYERS = [
     row("CosineSimilarity", 0, on=[x(5, 4), x(5, 4, seed=1)]),
     row("PairwiseDistance", on=[x(5, 4), x(5, 4, seed=1)]),
     row("PairwiseDistance", 1.0, 0.1, True, on=[x(5, 4), x(5, 4, seed=1)]),
-    *[row(name, p, on=[IMAGE]) for name in ("Dropout2d", "AlphaDropout") for p in (0.0, 1.0)],  # without chance; see the last test
+    row("Softmax2d", on=[IMAGE]),
+    row("EmbeddingBag", 5, 3, on=[random_integers(5, 2, 4)]),
+    *[row(name, p, on=[IMAGE]) for name in ("Dropout2d", "Dropout3d", "AlphaDropout") for p in (0.0, 1.0)],  # no chance; see below
     *[row("Dropout1d", p, on=[x(2, 3, 4)]) for p in (0.0, 1.0)],
 ]
 
@@ -44,7 +46,6 @@ FUNCTIONS = [
     row("embedding", on=[random_integers(5, 2, 4), x(5, 3)]),
     row("local_response_norm", 4, 0.5, 1.5, 2.0, on=[IMAGE]),
     row("channel_shuffle", 2, on=[x(2, 6, 3)]),
-    row("alpha_dropout", 1.0, training=True, on=[x(2, 3)]),
     row("bilinear", on=[x(5, 3), x(5, 4), x(2, 3, 4), x(2)]),
     row("bilinear", on=[x(3), x(4), x(2, 3, 4)]),
     row("cosine_similarity", on=[x(5, 4), x(5, 4, seed=1)]),

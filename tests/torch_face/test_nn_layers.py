@@ -50,7 +50,6 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], Inputs]] = [
     ("Softmax", (1,), {}, (ROWS,)),
     ("LogSoftmax", (), {"dim": -1}, (ROWS,)),
     ("Softmin", (0,), {}, (ROWS,)),
-    ("Softmax2d", (), {}, (IMAGES,)),
     ("ELU", (0.5,), {}, (ROWS,)),
     ("CELU", (0.7,), {}, (ROWS,)),
     ("Softplus", (), {"beta": 2.0}, (ROWS,)),
