@@ -41,6 +41,36 @@ class MatmulKernels(NamedTuple):
     parallel: Any
 
 
+@jitable
+def aligned(size, like):
+    """Return an uninitialized array aligned to a cache line (64 bytes), so that no vector crosses two lines."""
+    raw = np.empty(size + 64 // like.itemsize, like.dtype)
+    start = (-raw.ctypes.data % 64) // like.itemsize
+    return raw[start : start + size]
+
+
+@cache
+def row_adder(width: int) -> Any:
+    """Make the innermost loop for rows of a given width: it adds the product of two rows of a with rows of packed to two rows of a tile."""
+
+    @jitable
+    def add_two_rows(tile, a, first, second, a_k, packed, quarters):
+        """Add the product of two rows of a, 4 · quarters long, with packed to two rows of the tile."""
+        q = 0
+        for _ in range(quarters):
+            a00, a01, a02, a03 = a[first], a[first + a_k], a[first + 2 * a_k], a[first + 3 * a_k]
+            a10, a11, a12, a13 = a[second], a[second + a_k], a[second + 2 * a_k], a[second + 3 * a_k]
+            for j in range(width):
+                b0, b1, b2, b3 = packed[q + j], packed[q + width + j], packed[q + 2 * width + j], packed[q + 3 * width + j]
+                tile[j] = tile[j] + a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
+                tile[width + j] = tile[width + j] + a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
+            first += 4 * a_k
+            second += 4 * a_k
+            q += 4 * width
+
+    return add_two_rows
+
+
 @cache
 def matmul_kernels(width: int) -> MatmulKernels:
     """Make the product in tiles of a given width, for one thread and for several.
@@ -48,14 +78,7 @@ def matmul_kernels(width: int) -> MatmulKernels:
     The kernels' arguments are out, a and b (flat storages); the batch layout (see `plan`); the number and the height of tiles; the numbers
     of rows and columns of the result and the length of the inner dimension; and the strides of these dimensions.
     """
-    key = code_key()
-
-    @jitable
-    def aligned(size, like):
-        """Return an uninitialized array aligned to a cache line (64 bytes), so that no vector crosses two lines."""
-        raw = np.empty(size + 64 // like.itemsize, like.dtype)
-        start = (-raw.ctypes.data % 64) // like.itemsize
-        return raw[start : start + size]
+    key, add_two_rows = code_key(), row_adder(width)
 
     @jitable
     def pack(packed, b, position, b_k, b_j, depth, columns):
@@ -74,21 +97,6 @@ def matmul_kernels(width: int) -> MatmulKernels:
                 row[j] = 0
         for i in range(depth * width, (depth + 3) // 4 * 4 * width):
             packed[i] = 0
-
-    @jitable
-    def add_two_rows(tile, a, first, second, a_k, packed, quarters):
-        """Add the product of two rows of a, 4 · quarters long, with packed to two rows of the tile."""
-        q = 0
-        for _ in range(quarters):
-            a00, a01, a02, a03 = a[first], a[first + a_k], a[first + 2 * a_k], a[first + 3 * a_k]
-            a10, a11, a12, a13 = a[second], a[second + a_k], a[second + 2 * a_k], a[second + 3 * a_k]
-            for j in range(width):
-                b0, b1, b2, b3 = packed[q + j], packed[q + width + j], packed[q + 2 * width + j], packed[q + 3 * width + j]
-                tile[j] = tile[j] + a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
-                tile[width + j] = tile[width + j] + a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
-            first += 4 * a_k
-            second += 4 * a_k
-            q += 4 * width
 
     @jitable
     def multiply_tile(out, a, b, origins, strides, rows, columns, inner):

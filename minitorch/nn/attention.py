@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import is_float
+from minitorch.kernels.attention import TILE, WIDTHS, AttentionSizes, kernels_for, run
 from minitorch.kernels.loop import accepts, flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
 from minitorch.nn.dropouts import dropout
@@ -65,13 +66,28 @@ def scaled_dot_product_attention(
             f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got {query.shape}, {key.shape} "
             f"and {value.shape}"
         )
-    dropout_p = check_probability(op, "dropout_p", dropout_p, "a weight")
-    return dropout(attention_weights(op, query, key, attn_mask, is_causal, scale), dropout_p) @ value
+    return _attend(op, query, key, value, attn_mask, check_probability(op, "dropout_p", dropout_p, "a weight"), is_causal, scale)
+
+
+def _attend(
+    op: str, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float | None
+) -> Tensor:
+    """`scaled_dot_product_attention` of checked arguments: without dropout in tiles, if there is a kernel."""
+    if not dropout_p and FusedAttention.accepts(query, key, value, mask):
+        if mask is not None and mask.dtype.kind == "b":
+            mask = additive_mask(query, mask.to_numpy())
+        return FusedAttention.apply(query, key, value, mask, is_causal, _scale(query, scale))
+    return dropout(attention_weights(op, query, key, mask, is_causal, scale), dropout_p) @ value
+
+
+def _scale(query: Tensor, scale: float | None) -> float:
+    """The factor of the scores."""
+    return 1 / math.sqrt(query.shape[-1]) if scale is None else scale
 
 
 def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
     """Return the attention weights, shape (…, L, S); for the arguments see `scaled_dot_product_attention`."""
-    scores = (query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)) @ key.transpose(-1, -2)
+    scores = (query * _scale(query, scale)) @ key.transpose(-1, -2)
     if mask is None:
         if not is_causal:
             return softmax(scores, -1)
@@ -92,6 +108,59 @@ def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, 
 def additive_mask(like: Tensor, allowed: np.ndarray) -> Tensor:
     """Return a float mask: 0 where attention is allowed, else -∞."""
     return tensor(np.where(allowed, 0.0, -math.inf), like.backend, dtype=like.dtype)
+
+
+class FusedAttention(Function):
+    """Attention in tiles. No matrix of all scores is made, neither forward nor backward."""
+
+    @staticmethod
+    def accepts(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
+        """Whether there is a kernel for these tensors: of one batch shape and dtype, with a mask for all heads or for each."""
+        batch, scores = query.shape[:-2], (query.shape[-2], key.shape[-2])
+        if not all(x.shape[:-2] == batch and x.dtype == query.dtype and accepts(x) for x in (query, key, value)):
+            return False
+        if mask is not None:
+            floats = isinstance(mask, Tensor) and (mask.dtype == query.dtype or mask.dtype.kind == "b") and not mask.requires_grad
+            if not floats or mask.shape[-2:] != scores or mask.shape[:-2] not in (batch, (1,) * len(batch), ()):
+                return False
+        return max(query.shape[-1], value.shape[-1]) <= WIDTHS[-1]
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
+        sizes = _sizes(query, key, value, mask, is_causal)
+        out = TensorData.empty((*query.shape[:-1], value.shape[-1]), query.dtype)
+        logsumexp = TensorData.empty(query.shape[:-1], query.dtype)
+        arrays = (out._storage, logsumexp._storage, *map(flat, (query, key, value)), out._storage if mask is None else flat(mask))
+        run(kernels_for(sizes).forward, arrays, sizes, scale, sizes.heads * -(-sizes.queries // TILE))
+        y = query._like(out)
+        ctx.save_for_backward(query, key, value, mask, y, query._like(logsumexp), sizes, scale)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, mask, y, logsumexp, sizes, scale = ctx.saved_values
+        grads = [TensorData.empty(x.shape, x.dtype) for x in (query, key, value)]
+        arrays = [flat(x) for x in (grad_output, y, logsumexp, query, key, value)]
+        run(
+            kernels_for(sizes).backward,
+            (*[x._storage for x in grads], *arrays, arrays[0] if mask is None else flat(mask)),
+            sizes,
+            scale,
+            sizes.heads,
+        )
+        return *[query._like(x) for x in grads], None, None, None
+
+    @staticmethod
+    def composed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
+        """The same function composed of differentiable tensor operations."""
+        return attention_weights("attention", query, key, mask, is_causal, scale) @ value
+
+
+def _sizes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> AttentionSizes:
+    """The sizes of a call of a fused kernel."""
+    heads = math.prod(query.shape[:-2])
+    masks = 0 if mask is None else math.prod(mask.shape[:-2])
+    return AttentionSizes(heads, query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1], int(is_causal), masks)
 
 
 class CausalSoftmax(Function):
@@ -280,12 +349,14 @@ class MultiheadAttention(Module):
         inputs = [x.unsqueeze(0) if unbatched else x if self.batch_first else x.transpose(0, 1) for x in inputs]
         q, k, v = self._project(*inputs)
         mask = self._merge_masks(key_padding_mask, attn_mask, q.shape[0], (q.shape[2], k.shape[2]))
-        weights = attention_weights(name, q, k, mask, is_causal, None)
-        weights = dropout(weights, self.dropout, self.training)
-        attended = (weights @ v).permute(0, 2, 1, 3)
+        dropout_p, weights = self.dropout if self.training else 0.0, None
+        if need_weights:
+            weights = dropout(attention_weights(name, q, k, mask, is_causal, None), dropout_p)
+        attended = _attend(name, q, k, v, mask, dropout_p, is_causal, None) if weights is None else weights @ v
+        attended = attended.permute(0, 2, 1, 3)
         out = self.out_proj(attended.reshape(*attended.shape[:2], self.embed_dim))
         out = out.squeeze(0) if unbatched else out if self.batch_first else out.transpose(0, 1)
-        if not need_weights:
+        if weights is None:
             return out, None
         weights = Tensor.mean(weights, 1, keepdim=False) if average_attn_weights else weights
         return out, weights.squeeze(0) if unbatched else weights

@@ -1,0 +1,75 @@
+"""Attention of a language model in float32, ours in tiles, against PyTorch's and our own composed of operations, measured alternately.
+
+Each library runs in its own process.
+
+python -m benchmarks.language --threads 1 2 --torch-python /path/to/python
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+from benchmarks.language_contenders import LIBRARIES
+from benchmarks.rivals import (
+    MISSED,
+    NOT_RUN,
+    REACHED,
+    SHOWN,
+    Demand,
+    Library,
+    measure,
+    print_row,
+    print_verdicts,
+    progress,
+    settings,
+    spread,
+    tables,
+)
+
+GOALS = {"torch": 1.3, "composed": 0.6}
+"""The maximum time of forward and backward together, relative to each."""
+
+LENGTHS = (128, 512, 2048)
+"""Lengths of the text, for 8 heads of size 64; the goals are for 512."""
+
+ROWS = [f"{kind} {length}" for kind in ("causal", "full") for length in LENGTHS]
+"""Whether a position attends to earlier ones only, and the length."""
+
+
+def demand(rival: str, ours: list[float], theirs: list[float] | None) -> Demand:
+    """Our time relative to a rival's: the ratio of the medians, and the smallest and the largest ratio of one repeat."""
+    asked = f"{GOALS[rival]} times {SHOWN[rival]}'s time"
+    if theirs is None:
+        return Demand(asked, "", NOT_RUN)
+    got, turns = median(ours) / median(theirs), [mine / other for mine, other in zip(ours, theirs, strict=True)]
+    return Demand(asked, f"{got:.2f} ({min(turns):.2f} to {max(turns):.2f})", REACHED if got <= GOALS[rival] else MISSED)
+
+
+def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
+    """Measure and print the rows for a number of threads; returns a count of the verdicts."""
+    rows, verdicts = [row for row in ROWS if only in row], Counter[str]()
+    print(f"\n{threads} thread{'s' * (threads > 1)}\n{'attention':22} {'goal: at most':23} {'measured':23} verdict")
+    libraries = {name: Library(name, threads, python, "benchmarks.language_contenders") for name, python in pythons.items()}
+    for number, row in enumerate(rows):
+        progress(f"{number + 1} of {len(rows)}: {row}")
+        seconds = measure(row, libraries, repeats)
+        found = [demand(rival, seconds["minitorch"], seconds.get(rival)) for rival in GOALS]
+        progress("")
+        print_row(row, found, ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items()))
+        verdicts.update(each.verdict for each in found)
+    for library in libraries.values():
+        library.close()
+    return verdicts
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print the tables."""
+    options = settings("language", "Attention against PyTorch and against operations.", [*ROWS], arguments)
+    turns = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
+    heading = f"float32, forward and backward, 8 heads of size 64. {turns}"
+    print_verdicts(tables(options, heading, [*LIBRARIES], lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
+
+
+if __name__ == "__main__":
+    main()

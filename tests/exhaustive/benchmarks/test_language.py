@@ -1,0 +1,26 @@
+"""The benchmark of attention runs, compares the same attention, and gives verdicts."""
+
+import re
+
+import numpy as np
+
+from benchmarks import language, language_contenders
+
+
+def test_the_table_has_rows_and_says_that_there_is_no_torch(capsys):
+    language.main(["--threads", "1", "--repeats", "1", "--only", "causal 128", "--torch-python", "false"])
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(r"causal 128 +1\.3 times torch's time +NOT RUN", lines[6])
+    assert re.match(r" +0\.6 times composed's time +[\d.]+ \([\d.]+ to [\d.]+\) +(reached|MISSED)", lines[7])
+    assert re.match(r" +ours [\d.]+ [mµ]?s .*, composed [\d.]+ [mµ]?s", lines[8])
+
+
+def test_both_of_ours_are_the_attention_that_the_table_names():
+    is_causal, (q, k, v, gradient) = language_contenders.arrays("causal 12")
+    assert is_causal
+    powers = np.exp(np.float64(q) @ k.transpose(0, 1, 3, 2) / 8) * np.tri(12)
+    weights = powers / powers.sum(-1, keepdims=True)
+    for contender in (language_contenders.of_minitorch, language_contenders.of_composed):
+        out, grads = contender("causal 12")()
+        np.testing.assert_allclose(out.to_numpy(), weights @ v, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(grads[2].to_numpy(), weights.transpose(0, 1, 3, 2) @ gradient, rtol=1e-4, atol=1e-5)
