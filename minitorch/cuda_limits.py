@@ -73,7 +73,7 @@ def check_launch(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
 
 
 def check_memory(space: str, size: int) -> None:
-    """Check that the shared arrays of a block, or a local array, fit into memory.
+    """Check that the shared arrays of a block, or the local arrays of a thread, fit into memory.
 
     Args:
         space: "shared" or "local".
@@ -82,7 +82,7 @@ def check_memory(space: str, size: int) -> None:
     Raises:
         ValueError: If they do not.
     """
-    most, whose = (MAX_SHARED, "the shared arrays of a block") if space == "shared" else (MAX_LOCAL, "a local array")
+    most, whose = (MAX_SHARED, "the shared arrays of a block") if space == "shared" else (MAX_LOCAL, "the local arrays of a thread")
     if size > most:
         raise ValueError(f"{whose} expected at most {most} bytes, got {size}; use smaller tiles")
 
@@ -104,7 +104,7 @@ def check_arrays(kernel: Any) -> None:
 def _problem_of(function: types.FunctionType, is_kernel: bool = True) -> str:
     """Why the compiler refuses an array of a function, or of one that it calls; empty if it does not."""
     try:
-        code = _Code(function, is_kernel)
+        code = Code(function, is_kernel)
     except Exception:  # the frontend of the compiler does not support the function, which says nothing about its arrays
         return ""
     problems = (problem for line, call in code.calls() if (problem := code.problem(line, call)))
@@ -120,7 +120,7 @@ _UNKNOWN = object()
 """A value that the compiler may know, or not."""
 
 
-class _Code:
+class Code:
     """What the frontend of Numba makes of a function, in which each variable is assigned once.
 
     Args:
@@ -132,6 +132,7 @@ class _Code:
         blocks = reconstruct_ssa(run_frontend(function)).blocks
         self.is_kernel, self.file = is_kernel, function.__code__.co_filename
         self.assigned = {node.target.name: node for block in blocks.values() for node in block.body if isinstance(node, ir.Assign)}
+        self.returned = [node.value for block in blocks.values() for node in block.body if isinstance(node, ir.Return)]
 
     def calls(self) -> Iterator[tuple[int, Any]]:
         """The calls and the lists of the function, each with its line."""
@@ -151,7 +152,7 @@ class _Code:
         expected, remedy = "", "use cuda.local.array(size, dtype)"
         if call.op == "build_list":
             expected = "a kernel expected no list"
-        elif space := self._space(call.func):
+        elif space := self.space(call.func):
             expected, remedy = self._array(space, call)
         else:
             meaning = self.meaning(call.func)
@@ -161,7 +162,7 @@ class _Code:
         source = linecache.getline(self.file, line).strip()
         return expected and f"{os.path.basename(self.file)}, line {line}: {expected}, got {source!r}; {remedy}"
 
-    def _space(self, called: Any) -> str:
+    def space(self, called: Any) -> str:
         """ "shared" or "local" if a variable is the function array of one of them."""
         method = self._value(called)
         if getattr(method, "op", "") != "getattr" or method.attr != "array":

@@ -50,6 +50,12 @@ def _round(x: Any, digits: int | None = None) -> Any:
     return cast(np.rint(x), np.int64) if digits is None else np.round(x, digits)
 
 
+def _tuple(values: tuple = ()) -> tuple:
+    if not isinstance(values, tuple):
+        raise TypeError("the compiler must know the number of elements: write them")
+    return values
+
+
 def _sum(values: tuple, start: Any = 0) -> Any:
     for value in values:
         start = binary(ast.Add, start, value)
@@ -60,7 +66,7 @@ PYTHON: dict[Any, Callable[..., Any]] = {
     abs: np.abs, bool: lambda x=False: cast(x, np.bool_), divmod: _divmod, enumerate: lambda *xs: tuple(enumerate(*xs)),
     float: lambda x=0.0: cast(x, np.float64), int: lambda x=0: int(x) if isinstance(x, int) else cast(x, np.int64), len: len,
     max: _extreme(ast.Gt), min: _extreme(ast.Lt), pow: lambda x, y: binary(ast.Pow, x, y), range: _range,
-    reversed: lambda x: tuple(reversed(x)), round: _round, sum: _sum, tuple: lambda x=(): tuple(x), zip: lambda *xs: tuple(zip(*xs)),  # noqa: B905  # as Python's
+    round: _round, sum: _sum, tuple: _tuple, zip: lambda *xs: tuple(zip(*xs)),  # noqa: B905  # as Python's
 }  # fmt: skip
 
 
@@ -114,12 +120,20 @@ def plain_function(function: Any) -> Callable[..., Any] | None:
 # numba.cuda. Each function gets the interpreter, the node, the frame, the mask and the arguments of the call.
 
 
+def _check_dims(machine: Expressions, node: Any, frame: Frame, dims: Any) -> None:
+    if type(dims) is not int or dims not in (1, 2, 3) or ast.unparse(node.args[0]) in frame.function.signature.parameters:
+        message = f"{ast.unparse(node.func)} expected the constant 1, 2 or 3, the number of dimensions, got {ast.unparse(node)!r}"
+        raise machine.error(frame, node, f"{message}; write the number")
+
+
 def _grid(machine: Expressions, node: ast.AST, frame: Frame, mask: Mask, dims: int) -> Any:
+    _check_dims(machine, node, frame, dims)
     axes = [machine.block_index[a] * n + machine.thread_index[a] for a, n in zip("xyz", machine.recorder.block_shape, strict=True)]
     return axes[0] if dims == 1 else tuple(axes[:dims])
 
 
 def _gridsize(machine: Expressions, node: ast.AST, frame: Frame, mask: Mask, dims: int) -> Any:
+    _check_dims(machine, node, frame, dims)
     sizes = [b * g for b, g in zip(machine.recorder.block_shape, machine.recorder.grid, strict=True)]
     return sizes[0] if dims == 1 else tuple(sizes[:dims])
 
@@ -142,6 +156,9 @@ def _array(space: str) -> Callable[..., Memory]:
         if node in arrays:
             return arrays[node]
         sizes = shape if isinstance(shape, tuple) else (shape,)
+        if space == "shared" and sizes == (0,):
+            message = f"the size of {ast.unparse(node)!r} is given at the launch, and inspect_kernel launches with none"
+            raise machine.error(frame, node, f"{message}; give the array a constant size of at least 1")
         element = np.dtype(dtype) if isinstance(dtype, str) else dtype_of(dtype)
         if element is None or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
             raise machine.error(
@@ -152,7 +169,8 @@ def _array(space: str) -> Callable[..., Memory]:
         if space == "shared":
             machine.recorder.add_shared(memory)
         try:
-            check_memory(space, machine.recorder.shared if space == "shared" else memory.nbytes)
+            machine.local |= {node: memory.nbytes} if space == "local" else {}
+            check_memory(space, machine.recorder.shared if space == "shared" else sum(machine.local.values()))
         except ValueError as error:
             raise machine.error(frame, node, str(error)) from None
         return memory

@@ -71,6 +71,7 @@ class Expressions:
         self.thread_index = {"x": lanes % x, "y": lanes // x % y, "z": lanes // (x * y)}
         self.block_index: dict[str, int] = {}
         self.shared: dict[ast.AST, Memory] = {}  # the block's shared arrays, by the node of the call: all calls of a function have the same
+        self.local: dict[ast.AST, int] = {}  # the bytes of a thread's local arrays, by the node of the call
         self.target = ""  # of the current assignment: the name of an array that it allocates
         self.alive = np.ones(self.threads, np.bool_)
         self._handlers: dict[type, Callable[..., Any]] = {}
@@ -102,6 +103,10 @@ class Expressions:
         """The value of a call; see `Interpreter`."""
         raise NotImplementedError
 
+    def assign(self, target: ast.expr, value: Any, mask: Mask, frame: Frame) -> None:
+        """Give a variable a value; see `Interpreter`."""
+        raise NotImplementedError
+
     def _call(self, node: ast.Call, mask: Mask, frame: Frame) -> Any:
         return self.call(node, mask, frame)
 
@@ -123,7 +128,33 @@ class Expressions:
         return self.cuda_number(value.path) if isinstance(value, Cuda) else value
 
     def _tuple(self, node: ast.Tuple, mask: Mask, frame: Frame) -> tuple:
-        return tuple(self.evaluate(element, mask, frame) for element in node.elts)
+        values: list[Any] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                values += self.evaluate(element.value, mask, frame)
+            else:
+                values.append(self.evaluate(element, mask, frame))
+        return tuple(values)
+
+    def _namedexpr(self, node: ast.NamedExpr, mask: Mask, frame: Frame) -> Any:
+        value = self.evaluate(node.value, mask, frame)
+        self.assign(node.target, value, mask, frame)
+        return value
+
+    def condition(self, node: ast.AST, value: Any, frame: Frame) -> Any:
+        """Whether a value is true: a bool, or one per thread."""
+        if isinstance(value, Memory):
+            message = f"expected a number as condition, got the array {value.name} in {ast.unparse(node)!r}"
+            raise self.error(frame, node, f"{message}; compare one element, or its size")
+        return truth(value) if is_number(value) else bool(value)
+
+    def check_alike(self, node: ast.AST, values: tuple, frame: Frame) -> None:
+        """Check that the elements of a tuple have one type: the compiler gives an element whose number it does not know a single type."""
+        kinds = {kind_of(value) for value in values}
+        if len(kinds) > 1:
+            got = ast.unparse(node).splitlines()[0]
+            message = f"a tuple expected elements of one type where a variable selects them, got {' and '.join(sorted(kinds))} in {got!r}"
+            raise self.error(frame, node, f"{message}; write constants as indices, or make them all float")
 
     def _attribute(self, node: ast.Attribute, mask: Mask, frame: Frame) -> Any:
         value = self.evaluate(node.value, mask, frame)
@@ -187,12 +218,16 @@ class Expressions:
     def _unaryop(self, node: ast.UnaryOp, mask: Mask, frame: Frame) -> Any:
         value = self.evaluate(node.operand, mask, frame)
         if isinstance(node.op, ast.Not):
-            known = truth(value) if is_number(value) else bool(value)
+            known = self.condition(node, value, frame)
             return ~known if is_lanes(known) else not known
         if not is_number(value):
             raise self.error(frame, node, f"expected a number, got {describe(value)} in {ast.unparse(node)!r}")
         if isinstance(value, (np.ndarray, np.bool_)) and value.dtype.kind == "b":
             value = value.astype(np.int64)
+        if isinstance(node.op, ast.Invert) and is_float(value):
+            raise self.error(
+                frame, node, f"{ast.unparse(node)!r} is not defined for {describe(value)}; write not, or convert it to an integer"
+            )
         sign: Any = value
         return ~sign if isinstance(node.op, ast.Invert) else -sign if isinstance(node.op, ast.USub) else +sign
 
@@ -200,7 +235,7 @@ class Expressions:
         conjunction = isinstance(node.op, ast.And)
         value = self.evaluate(node.values[0], mask, frame)
         for operand in node.values[1:]:
-            known: Any = truth(value) if is_number(value) else bool(value)
+            known: Any = self.condition(node, value, frame)
             if not is_lanes(known):
                 if known != conjunction:
                     return value
@@ -243,7 +278,7 @@ class Expressions:
         raise self.error(frame, node, f"expected numbers on both sides, got {ast.unparse(node)!r}")
 
     def _ifexp(self, node: ast.IfExp, mask: Mask, frame: Frame) -> Any:
-        condition = truth(self.evaluate(node.test, mask, frame))
+        condition = self.condition(node, self.evaluate(node.test, mask, frame), frame)
         if not is_lanes(condition):
             return self.evaluate(node.body if condition else node.orelse, mask, frame)
         yes, no = mask & condition, mask & ~condition
@@ -277,6 +312,8 @@ class Expressions:
     def _tuple_element(self, node: ast.Subscript, value: tuple, index: Any, mask: Mask, frame: Frame) -> Any:
         if isinstance(index, slice):
             return value[index]
+        if is_lanes(index) or ast.unparse(node.slice) in frame.function.signature.parameters:
+            self.check_alike(node, value, frame)
         if not is_lanes(index):
             try:
                 return value[index]
@@ -295,7 +332,7 @@ class Expressions:
         """The existing elements that threads access, and these threads; accesses outside of the array are reported."""
         indices = list(index) if isinstance(index, tuple) else [index]
         for each in indices:
-            if not is_number(each) or is_float(each):
+            if not is_number(each) or is_float(each) or kind_of(each) == "bool":
                 raise self.error(frame, node, f"{memory.name} expected integers as indices, got {describe(each)} in {ast.unparse(node)!r}")
         if len(indices) != memory.ndim:
             message = f"{memory.name} has {memory.ndim} dimensions, got {len(indices)} indices in {ast.unparse(node)!r}"
@@ -335,6 +372,14 @@ class Expressions:
 
 
 _REMEDY = "write it with numbers, arrays, tuples, if, while, for and calls of functions, or test it on a GPU"
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value, as the compiler distinguishes them in a tuple."""
+    if is_number(value):
+        kind = value.dtype.kind if isinstance(value, (np.ndarray, np.generic)) else np.dtype(type(value)).kind
+        return "float" if kind == "f" else "bool" if kind == "b" else "int"
+    return f"a tuple of {len(value)}" if isinstance(value, tuple) else describe(value)
 
 
 def describe(value: Any) -> str:

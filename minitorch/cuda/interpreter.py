@@ -15,8 +15,8 @@ import numpy as np
 
 from minitorch.cuda.calls import LaneRange, call_cuda, call_plain, plain_function
 from minitorch.cuda.expressions import Expressions, Frame, describe
-from minitorch.cuda.findings import Position
-from minitorch.cuda.lanes import Mask, binary, is_lanes, is_number, spread, truth
+from minitorch.cuda.findings import KernelError, Position
+from minitorch.cuda.lanes import Mask, binary, is_lanes, spread
 from minitorch.cuda.memory import Memory
 from minitorch.cuda.races import READ
 from minitorch.cuda.recorder import Recorder
@@ -61,7 +61,7 @@ class Interpreter(Expressions):
         """
         self.block_index = dict(zip("xyz", block, strict=True))
         self.alive = np.ones(self.threads, np.bool_)
-        self.steps, self.shared = 0, {}
+        self.steps, self.shared, self.local = 0, {}, {}
         everyone = Mask(self.alive.copy())
         frame = Frame(self.function, everyone, dict(arguments))
         with np.errstate(all="ignore"):
@@ -78,7 +78,13 @@ class Interpreter(Expressions):
             if handler is None:
                 what = ast.unparse(node).splitlines()[0]
                 raise self.error(frame, node, f"a kernel expected assignments, if, while, for, return and calls, got {what!r}; rewrite it")
-            mask = handler(node, mask, frame)
+            try:
+                mask = handler(node, mask, frame)
+            except KernelError:
+                raise
+            except Exception as error:
+                message = f"the interpreter cannot run {ast.unparse(node).splitlines()[0]!r} ({type(error).__name__}: {error})"
+                raise self.error(frame, node, f"{message}; write it in smaller steps, or test it on a GPU") from error
         return mask
 
     def _count(self, node: ast.AST, mask: Mask, frame: Frame, kind: str = "") -> None:
@@ -98,6 +104,20 @@ class Interpreter(Expressions):
 
     def _do_pass(self, node: ast.Pass, mask: Mask, frame: Frame) -> Mask:
         return mask
+
+    def _do_global(self, node: ast.Global | ast.Nonlocal, mask: Mask, frame: Frame) -> Mask:
+        return mask  # `check_language` has seen that nothing is assigned
+
+    _do_nonlocal = _do_global
+
+    def _do_assert(self, node: ast.Assert, mask: Mask, frame: Frame) -> Mask:
+        self._count(node, mask, frame)
+        holds, fails = self._branch(node, node.test, mask, frame)
+        if fails.count:
+            thread = self.recorder.thread(fails.lanes[0])
+            message = f"{ast.unparse(node)!r} does not hold in thread {thread} of block {tuple(self.block_index.values())}"
+            raise self.error(frame, node, f"{message}; a GPU would go on unless the kernel is compiled with debug=True")
+        return holds
 
     def _do_assign(self, node: ast.Assign, mask: Mask, frame: Frame) -> Mask:
         self._count(node, mask, frame)
@@ -161,8 +181,7 @@ class Interpreter(Expressions):
 
     def _branch(self, node: Any, test: ast.expr, mask: Mask, frame: Frame) -> tuple[Mask, Mask]:
         """The active threads for which a condition is true, and the others."""
-        value = self.evaluate(test, mask, frame)
-        return self._split(node, truth(value) if is_number(value) else bool(value), mask, frame)
+        return self._split(node, self.condition(test, self.evaluate(test, mask, frame), frame), mask, frame)
 
     def _split(self, node: ast.AST, condition: Any, mask: Mask, frame: Frame) -> tuple[Mask, Mask]:
         bits = condition if is_lanes(condition) else np.full(self.threads, condition)
@@ -198,7 +217,9 @@ class Interpreter(Expressions):
                     mask = self._iteration(node, loop, mask, frame)
                     counter = binary(ast.Add, counter, step)
             return self.execute(node.orelse, done, frame) | loop.broken
-        if not isinstance(values, (range, tuple)):
+        if isinstance(values, tuple):
+            self.check_alike(node, values, frame)
+        elif not isinstance(values, range):
             raise self.error(frame, node, f"a loop expected range(…) or a tuple, got {describe(values)} in {ast.unparse(node.iter)!r}")
         for value in values:
             if not mask.count:

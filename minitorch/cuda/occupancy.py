@@ -129,7 +129,7 @@ def occupancy(threads: int, registers: int, shared_bytes: int, card: str = "8.0"
         "blocks": limits.blocks,
         "registers": warps_by_registers // warps,
     }
-    if shared:
+    if shared_bytes:  # the system's reserve alone never limits
         allowed["shared memory"] = limits.shared // shared
     blocks = min(allowed.values())
     return Occupancy(blocks, blocks * warps, limits.warps, allowed)

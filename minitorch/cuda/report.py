@@ -11,10 +11,12 @@ import numpy as np
 from minitorch.cuda.findings import DivergentBarrier, Finding, KernelError, OutOfBounds, Position, Race, Uninitialized
 from minitorch.cuda.interpreter import Interpreter, blocks
 from minitorch.cuda.lanes import WARP
+from minitorch.cuda.language import check_language
 from minitorch.cuda.memory import SECTOR, AccessCount, Memory
 from minitorch.cuda.recorder import LineCount, Recorder, Step
 from minitorch.cuda.source import function as find_function
 from minitorch.cuda.table import format_report
+from minitorch.cuda.unify import check_types
 from minitorch.cuda_limits import check_arrays, check_launch
 
 Number = bool | int | float | np.generic
@@ -203,6 +205,7 @@ def inspect_kernel(
         check_arrays(function.python)
     except ValueError as error:
         raise KernelError(str(error)) from None
+    check_language(function, compiled=function.python is not kernel)
     traced = None if trace is None else _traced(trace, whole_grid)
     parameters = _parameters(function, args)
     labels = parameters if names is None else list(names)
@@ -210,6 +213,7 @@ def inspect_kernel(
         raise ValueError(f"names expected a different name for each of the {len(args)} arguments, got {labels}")
     recorder = Recorder(whole_grid, whole_block, traced)
     arguments, arrays = _arguments(args, labels, recorder)
+    check_types(function.python, dict(zip(parameters, arguments, strict=True)))
     interpreter = Interpreter(recorder, function, max_steps)
     for number, position in enumerate(blocks(whole_grid)):
         recorder.begin_block(number)
@@ -221,7 +225,8 @@ def inspect_kernel(
 def _size(name: str, value: Any) -> Position:
     """Three sizes."""
     sizes = value if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(sizes) <= 3 or not all(isinstance(size, (int, np.integer)) and size >= 1 for size in sizes):
+    whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= 1 for size in sizes)
+    if not 1 <= len(sizes) <= 3 or not whole:
         raise ValueError(f"{name} expected one to three integers of at least 1, got {value!r}")
     x, y, z = (*map(int, sizes), *(1,) * (3 - len(sizes)))
     return x, y, z

@@ -128,9 +128,9 @@ def _function(python: types.FunctionType, kernel_file: str) -> Function:
 
 
 @functools.lru_cache(maxsize=64)
-def _parse(file: str, text: str) -> list[ast.FunctionDef | ast.Lambda]:
+def _parse(file: str, text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
     """All functions and lambda expressions of a file."""
-    return [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
+    return [node for node in ast.walk(ast.parse(text, file)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
 
 
 def _find(file: str, code: types.CodeType, name: str) -> Any:

@@ -77,14 +77,15 @@ def show_totals(report) -> None:
         mistakes = len(report.findings)
         st.metric("Mistakes", mistakes or "none", width=110, help="Races, accesses outside of arrays, barriers that not all threads reach.")
         help = "The sectors of global memory that would be enough, divided by those that are transferred."
-        st.metric("Coalesced", f"{report.coalescing:.0%}", width=120, help=help)
+        st.metric("Coalesced", f"{report.coalescing:.0%}" if report.sectors else "no access", width=120, help=help)
         degree = report.bank_conflict_degree
         help = "The largest number of threads of a warp that wait for the same bank of shared memory."
         st.metric("Bank conflicts", f"{degree}-way" if degree > 1 else "none", width=150, help=help)
         help = "The threads that are active when a warp executes a line, on average."
         st.metric("Active threads", f"{report.warp_efficiency:.0%}", width=150, help=help)
         help = "Floating-point operations for each byte of global memory that is transferred."
-        st.metric("Operations a byte", f"{report.intensity:.2g}", width=160, help=help)
+        known = f"{report.intensity:.2g}" if report.global_bytes else "no traffic" if report.flops else "none"
+        st.metric("Operations a byte", known, width=160, help=help)
 
 
 def show_step(steps, moment: int) -> None:
@@ -126,7 +127,7 @@ st.subheader("How fast could it be?")
 left, right = st.columns(2, gap="large")
 with left:
     draw(kernel_roofline.roofline(report.intensity), "kernel_roofline")
-    st.caption(plain(kernel_roofline.in_words(report.intensity)))
+    st.caption(plain(kernel_roofline.in_words(report.intensity, traffic=bool(report.global_bytes))))
 with right:
     help = "Registers of a thread. The compiler decides on their number: make check-cuda prints it."
     registers = int(st.number_input("Registers", 1, 255, 32, key="kernel_registers", bind="query-params", width=140, help=help))

@@ -183,3 +183,10 @@ def endless(out: Any) -> None:
     i = 0
     while i < 10:
         out[cuda.threadIdx.x] = i
+
+
+def raises_what_does_not_hold(out, n):
+    """Stops at numbers that are not positive or too large; a GPU does so with debug=True only."""
+    assert n > 0, "no elements"
+    if n > 100:
+        raise ValueError("too many")

@@ -362,7 +362,7 @@ def test_a_local_array_has_512_kilobytes():
         cuda.local.array((512, 129), numba.float64)[0, 0] = out[0]
 
     assert inspect_kernel(fits, 1, 1, np.zeros(1)).findings == []
-    with pytest.raises(KernelError, match=r": a local array expected at most 524288 bytes, got 528384; use smaller tiles$"):
+    with pytest.raises(KernelError, match=r": the local arrays of a thread expected at most 524288 bytes, got 528384; use smaller tiles$"):
         inspect_kernel(does_not, 1, 1, np.zeros(1))
 
 

@@ -47,6 +47,12 @@ def test_occupancy_is_limited_by_the_scarcest_resource(threads, registers, share
     assert result.fraction == warps / CARDS[card].warps
 
 
+@pytest.mark.parametrize("card", CARDS)
+def test_a_block_without_shared_memory_is_not_limited_by_it(card):
+    assert list(occupancy(32, 16, 0, card).limits) == ["warps", "blocks", "registers"]
+    assert "shared memory" in occupancy(32, 16, 1, card).limits
+
+
 def test_it_is_described_in_words():
     assert str(occupancy(256, 40, 0)) == "48 of 64 warps (75%) in 6 blocks, limited by registers"
     assert str(occupancy(1024, 32, 0, "7.5")) == "32 of 32 warps (100%) in 1 block, limited by warps"

@@ -89,7 +89,7 @@ def test_the_simulator_has_the_limits_of_a_gpu_and_its_compiler():
         [
             "expected a size that is known when the kernel is compiled",
             "the shared arrays of a block expected at most 49152 bytes, got 96000; use smaller tiles",
-            "a local array expected at most 524288 bytes, got 560000; use smaller tiles",
+            "the local arrays of a thread expected at most 524288 bytes, got 560000; use smaller tiles",
             "block expected at most 1024 threads and 64 along z, got (2, 1, 65): 130 threads; use more blocks",
             "grid expected at most 2147483647 blocks along x and 65535 along y and z, got (1, 65536, 1); ",
             "grid expected sizes of at least 1, got (0, 1, 1); ",

@@ -1,5 +1,6 @@
 """The kernel laboratory: launches of all kernels, one warp step by step, the figures, and the page."""
 
+import math
 import re
 
 import numpy as np
@@ -158,7 +159,22 @@ def test_memory_limits_a_kernel_below_the_ridge_of_a_card():
     assert "A100 80% (memory)" in said  # 15.55 of 19.5
     assert kernel_roofline.in_words(1000.0).count("100% (arithmetic)") == 4
     assert "T4 0.3% (memory)" in kernel_roofline.in_words(0.08)  # 25.6 GFLOP/s of 8,100
-    assert kernel_roofline.in_words(0.0).startswith("The kernel does no floating-point arithmetic")
+
+
+def test_a_kernel_without_arithmetic_or_without_traffic_has_no_place_on_the_chart():
+    for intensity in (0.0, math.inf):
+        layers = kernel_roofline.roofline(intensity)["layer"]
+        assert [len(layer["data"]["values"]) for layer in layers] == [12, 0, 0]
+    assert kernel_roofline.in_words(0.0).endswith("no place on the chart: it can only be as fast as the memory.")
+    assert kernel_roofline.in_words(math.inf).endswith("no place on the chart: it can only be as fast as the arithmetic.")
+    assert kernel_roofline.in_words(0.0, traffic=False).endswith("accesses no global memory: neither roof limits it.")
+
+
+def test_a_kernel_beyond_the_edge_of_the_chart_extends_it():
+    for intensity, axis in ((0.01, [0.01, 1000.0]), (5000.0, [0.05, 5000.0]), (1.0, [0.05, 1000.0])):
+        roofs, _, points = kernel_roofline.roofline(intensity)["layer"]
+        assert roofs["encoding"]["x"]["scale"]["domain"] == axis
+        assert {point["intensity"] for point in points["data"]["values"]} == {intensity}
 
 
 def test_the_occupancy_of_each_card_is_a_row():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from minitorch.cuda import CARDS, occupancy
@@ -10,7 +11,7 @@ from project.lab.charts.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE
 from project.lab.charts.vega import Spec
 
 LEFT, RIGHT = 0.05, 1000.0
-"""The smallest and the largest intensity that is shown."""
+"""The intensities that are always shown; a kernel outside of them extends the axis."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,25 @@ def roofline(intensity: float) -> Spec:
     """Return the chart of the roofs, with a line at the kernel's intensity. Both axes are logarithmic.
 
     Args:
-        intensity: Operations per byte; 0 and infinity are drawn at the edges.
+        intensity: Operations per byte. Without arithmetic, 0, or without traffic, infinity, the kernel has no place on the axis: only the
+            roofs are drawn.
     """
+    kernel = [intensity] if 0 < intensity < math.inf else []
+    left, right = min([LEFT, *kernel]), max([RIGHT, *kernel])
     ticks = {"values": [0.1, 1, 10, 100, 1000], "grid": False, "format": "~g"}
-    x = vega.quantitative("intensity", "operations a byte", scale={"type": "log", "domain": [LEFT, RIGHT]}, axis=ticks)
+    x = vega.quantitative("intensity", "operations a byte", scale={"type": "log", "domain": [left, right]}, axis=ticks)
     y = vega.quantitative("TFLOP/s", "TFLOP/s", scale={"type": "log", "nice": True}, axis={"format": "~g", "tickCount": 5})
     names = [speed.name for speed in SPEEDS]
     color = vega.nominal("card", names, list(COLORS), vega.LEGEND | {"columns": 4})
     roofs = [
         {"intensity": at, "TFLOP/s": float(f"{speed.limit(at) / 1e12:.4g}"), "card": speed.name}
         for speed in SPEEDS
-        for at in (LEFT, speed.peak / speed.bandwidth, RIGHT)
+        for at in (left, speed.peak / speed.bandwidth, right)
     ]
-    here = min(max(intensity, LEFT), RIGHT)
-    points = [{"intensity": here, "TFLOP/s": float(f"{speed.limit(here) / 1e12:.4g}"), "card": speed.name} for speed in SPEEDS]
-    rule = [{"intensity": here}]
+    points = [
+        {"intensity": here, "TFLOP/s": float(f"{speed.limit(here) / 1e12:.4g}"), "card": speed.name} for here in kernel for speed in SPEEDS
+    ]
+    rule = [{"intensity": here} for here in kernel]
     return vega.chart(
         in_words(intensity),
         [
@@ -74,10 +79,19 @@ def roofline(intensity: float) -> Spec:
     )
 
 
-def in_words(intensity: float) -> str:
-    """Say what limits the kernel, and to which share of the peak."""
+def in_words(intensity: float, traffic: bool = True) -> str:
+    """Say what limits the kernel, and to which share of the peak.
+
+    Args:
+        intensity: Operations per byte; infinity without traffic.
+        traffic: Whether the kernel accesses global memory.
+    """
+    if intensity == 0 and not traffic:
+        return "The kernel does no floating-point arithmetic and accesses no global memory: neither roof limits it."
     if intensity == 0:
-        return "The kernel does no floating-point arithmetic: it can only be as fast as the memory."
+        return "The kernel does no floating-point arithmetic, so it has no place on the chart: it can only be as fast as the memory."
+    if intensity == math.inf:
+        return "The kernel accesses no global memory, so it has no place on the chart: it can only be as fast as the arithmetic."
     shares = []
     for speed in SPEEDS:
         share = speed.limit(intensity) / speed.peak
