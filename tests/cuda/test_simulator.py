@@ -128,7 +128,7 @@ def too_much_local_memory(out):
     [
         (shared_of_the_size_of_the_block, "cuda.shared.array expected a size that is known when the kernel is compiled"),
         (too_much_shared_memory, "the shared arrays of a block expected at most 49152 bytes, got 49160"),
-        (too_much_local_memory, "a local array expected at most 524288 bytes, got 524296"),
+        (too_much_local_memory, "the local arrays of a thread expected at most 524288 bytes, got 524296"),
     ],
 )
 def test_a_kernel_that_a_gpu_would_refuse_is_an_error(kernel, message):

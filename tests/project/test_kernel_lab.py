@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from course.manifest import course
-from minitorch.cuda import inspect_kernel
+from minitorch.cuda import KernelError, inspect_kernel
 from minitorch.kernels.cuda.device import cuda
 from project.lab.charts import kernel_figures, kernel_roofline
 from project.lab.explorers import kernel_lab
@@ -150,6 +150,33 @@ def test_the_source_has_its_counts_the_current_line_and_lines_with_a_mistake():
     assert 'aria-label="2 of 32 threads are active"' in kernel_figures.lanes(np.arange(32) < 2)
     wrong = [re.sub("<[^>]*>", " ", row).strip().split("  ")[-1].strip() for look, row in rows if look == "wrong"]
     assert wrong == ["numbers[thread] = a[thread]", "out[thread] = numbers[2 * WARP - 1 - thread]"]
+
+
+def copies(out, n):
+    out[0] = n
+
+
+def returns_text(out, n):
+    return f"{n}"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block", "args", "message"),
+    [
+        (
+            copies,
+            (2048,),
+            (np.zeros(1), 1),
+            "block expected at most 1024 threads and 64 along z, got (2048, 1, 1): 2048 threads; use more blocks",
+        ),
+        (copies, (32,), (np.zeros(1),), "copies expected 2 arguments (out, n), got 1"),
+        (returns_text, (32,), (np.zeros(1), 1), "numba.cuda cannot compile a kernel that returns a value, got "),
+    ],
+)
+def test_whatever_the_interpreter_refuses_is_an_error_that_the_page_shows(kernel, block, args, message):
+    launch = kernel_lab.Launch("a kernel", "Does something.", lambda: kernel, (1,), block, lambda: list(args))
+    with pytest.raises(KernelError, match=re.escape(message)):
+        kernel_lab.run(launch, (0, 0, 0))
 
 
 def test_memory_limits_a_kernel_below_the_ridge_of_a_card():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minitorch import cuda_kernels, cuda_ops, operators
-from minitorch.cuda import KernelReport, inspect_kernel
+from minitorch.cuda import KernelError, KernelReport, inspect_kernel
 from minitorch.cuda.lanes import WARP
 from minitorch.cuda.memory import count_sectors, count_wavefronts
 from minitorch.cuda.recorder import Step, StepAccess
@@ -165,13 +165,16 @@ def run(launch: Launch, block: tuple[int, int, int]) -> KernelReport:
 
     Raises:
         NotImplementedError: If the kernel is a stub.
-        KernelError: If the kernel cannot be interpreted.
+        KernelError: If the kernel cannot be interpreted, or the launch is one that no GPU accepts.
     """
     kernel = launch.kernel()
     code = getattr(getattr(kernel, "py_func", kernel), "__code__", None)
     if code is not None and code.co_names == ("NotImplementedError",):
         kernel(*[None] * code.co_argcount)
-    return inspect_kernel(kernel, launch.grid, launch.block, *launch.args(), trace=block, max_steps=MAX_STEPS)
+    try:
+        return inspect_kernel(kernel, launch.grid, launch.block, *launch.args(), trace=block, max_steps=MAX_STEPS)
+    except (TypeError, ValueError) as error:  # the student's block is too large, or the kernel has other parameters
+        raise KernelError(str(error)) from error
 
 
 # One warp, step by step
