@@ -103,13 +103,21 @@ def check_arrays(kernel: Any) -> None:
 @lru_cache(maxsize=256)
 def _problem_of(function: types.FunctionType, is_kernel: bool = True) -> str:
     """Why the compiler refuses an array of a function, or of one that it calls; empty if it does not."""
-    try:
-        code = Code(function, is_kernel)
-    except Exception:  # the frontend of the compiler does not support the function, which says nothing about its arrays
+    code = code_of(function, is_kernel)
+    if code is None:
         return ""
     problems = (problem for line, call in code.calls() if (problem := code.problem(line, call)))
     called = (problem for other in code.called() if other is not function and (problem := _problem_of(other, False)))
     return next(problems, "") or next(called, "")
+
+
+@lru_cache(maxsize=256)
+def code_of(function: types.FunctionType, is_kernel: bool = True) -> Code | None:
+    """What the frontend of Numba makes of a function; None if it does not support it, which says nothing about arrays and variables."""
+    try:
+        return Code(function, is_kernel)
+    except Exception:
+        return None
 
 
 class _NotConstant(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from numba.core import ir
 from minitorch.cuda.calls import dtype_of
 from minitorch.cuda.findings import KernelError
 from minitorch.cuda.memory import Memory
-from minitorch.cuda_limits import Code
+from minitorch.cuda_limits import Code, code_of
 
 Kind = tuple[Any, ...]
 """("number",), ("text",), ("tuple", elements) or ("array", dimensions, dtype); empty if unknown."""
 
 UNKNOWN: Kind = ()
+
+RESULT = "a function has one type of result: return one type in every branch"
+VARIABLE = "a variable has one type: give each type a variable of its own"
 
 
 def check_types(function: types.FunctionType, arguments: Mapping[str, Any]) -> None:
@@ -35,32 +39,38 @@ def check_types(function: types.FunctionType, arguments: Mapping[str, Any]) -> N
     Raises:
         KernelError: If one has several, with the line that assigns it.
     """
+    kinds = tuple((name, _kind_of(value)) for name, value in arguments.items())
+    if problem := _problem_of(function, kinds):
+        raise KernelError(problem)
+
+
+@lru_cache(maxsize=256)
+def _problem_of(function: types.FunctionType, arguments: tuple[tuple[str, Kind], ...]) -> str:
+    """The first variable or result of several types in a function, or in one that it calls; empty if there is none."""
     pending, seen = [function], {function}
     while pending:
         current = pending.pop()
-        try:
-            code = _Kinds(current, arguments if current is function else None)
-        except Exception:  # the frontend of the compiler does not support the function, which says nothing about its variables
+        code = code_of(current, current is function)
+        if code is None:
             continue
-        for line, message in code.conflicts():
-            raise KernelError(f"{code.file}, line {line}: {message}")
-        for called in code.called():
-            if called not in seen:
-                seen.add(called)
-                pending.append(called)
+        for line, message in _Kinds(code, dict(arguments) if current is function else {}).conflicts():
+            return f"{code.file}, line {line}: {message}"
+        new = [called for called in code.called() if called not in seen]
+        seen.update(new)
+        pending += new
+    return ""
 
 
-class _Kinds(Code):
+class _Kinds:
     """The kinds of the variables of a function.
 
     Args:
-        function: The Python function.
-        arguments: The arguments of a kernel; None for a function that it calls.
+        code: The function.
+        arguments: The kinds of the arguments of a kernel; unknown for a function that it calls.
     """
 
-    def __init__(self, function: types.FunctionType, arguments: Mapping[str, Any] | None) -> None:
-        super().__init__(function, is_kernel=arguments is not None)
-        self.arguments = arguments or {}
+    def __init__(self, code: Code, arguments: Mapping[str, Kind]) -> None:
+        self.code, self.arguments, self.assigned = code, arguments, code.assigned
 
     def conflicts(self) -> Iterator[tuple[int, str]]:
         """Variables and results with values of several types, each with a line and a sentence."""
@@ -68,9 +78,9 @@ class _Kinds(Code):
             if isinstance(node.value, ir.Expr) and node.value.op == "phi":
                 what = "this expression" if name.startswith("$") else name.split(".")[0]
                 values = [value for value in node.value.incoming_values if isinstance(value, ir.Var)]
-                yield from self._conflict(what, values, {name: UNKNOWN}, "a variable has one type: give each type a variable of its own")
-        if not self.is_kernel:
-            yield from self._conflict("the result", self.returned, {}, "a function has one type of result: return one type in every branch")
+                yield from self._conflict(what, values, {name: UNKNOWN}, VARIABLE)
+        if not self.code.is_kernel:
+            yield from self._conflict("the result", self.code.returned, {}, RESULT)
 
     def _conflict(self, what: str, values: list[ir.Var], assumed: dict[str, Kind], remedy: str) -> Iterator[tuple[int, str]]:
         first = UNKNOWN
@@ -91,7 +101,7 @@ class _Kinds(Code):
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)):
             return _kind_of(value.value)
         if isinstance(value, ir.Arg):
-            return _kind_of(self.arguments.get(value.name))
+            return self.arguments.get(value.name, UNKNOWN)
         find = getattr(self, f"_{getattr(value, 'op', '')}", None)
         return find(value, assumed) if find else UNKNOWN
 
@@ -116,11 +126,11 @@ class _Kinds(Code):
     _inplace_binop = _binop
 
     def _call(self, value: Any, assumed: Mapping[str, Kind]) -> Kind:
-        if not self.space(value.func):
+        if not self.code.space(value.func):
             return UNKNOWN
         named = dict(value.kws)
         shape, dtype = [*value.args, *map(named.get, ("shape", "dtype")[len(value.args) :])][:2]
-        shape, element = self.kind(shape, assumed), dtype_of(self.meaning(dtype))
+        shape, element = self.kind(shape, assumed), dtype_of(self.code.meaning(dtype))
         dims = {"tuple": shape[1:], "number": (1,)}.get(shape[0] if shape else "", ())
         return ("array", *dims, element) if dims and element is not None else UNKNOWN
 
