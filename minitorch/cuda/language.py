@@ -48,7 +48,7 @@ class Rule(NamedTuple):
 
 _MEMORY = "a thread cannot allocate memory"
 _NO_CATCH = "a GPU has no exceptions that a thread could catch"
-_NO_TEXT = "a thread cannot build a text"
+_NO_STRING = "a thread cannot build a string"
 _SUSPENDED = "a thread runs to its end and cannot be suspended"
 _COMPILED = "it is Python that numba.cuda compiles and the interpreter does not know"
 
@@ -69,7 +69,7 @@ CONSTRUCTS: dict[type[ast.AST], Rule] = {
     ast.SetComp: _SET,
     ast.ListComp: _COMPREHENSION,
     ast.GeneratorExp: _COMPREHENSION,
-    ast.JoinedStr: Rule("an f-string", _NO_TEXT, "write the numbers to an array, and format them after the launch"),
+    ast.JoinedStr: Rule("an f-string", _NO_STRING, "write the numbers to an array, and format them after the launch"),
     ast.Yield: _GENERATOR,
     ast.YieldFrom: _GENERATOR,
     ast.AsyncFunctionDef: _ASYNC,
@@ -98,7 +98,7 @@ FUNCTIONS: dict[str, Rule] = {
     "any": Rule("any", _NO_VERSION, "join the conditions with or"),
     "all": Rule("all", _NO_VERSION, "join the conditions with and"),
     "getattr": Rule("getattr", "the compiler must know the attribute", "write the attribute after a dot"),
-    "str": Rule("text", _NO_TEXT, "write the numbers to an array, and format them after the launch"),
+    "str": Rule("a string", _NO_STRING, "write the numbers to an array, and format them after the launch"),
     "print": Rule("print", _COMPILED, "remove it here, and read report.arrays and report.trace", compiled=True),
     **{
         name: Rule(name, _COMPILED, "write it with numbers, arrays and tuples", compiled=True)

@@ -21,7 +21,7 @@ from minitorch.cuda.memory import Memory
 from minitorch.cuda_limits import Code, code_of
 
 Kind = tuple[Any, ...]
-"""("number",), ("text",), ("tuple", elements) or ("array", dimensions, dtype); empty if unknown."""
+"""("number",), ("string",), ("tuple", elements) or ("array", dimensions, dtype); empty if unknown."""
 
 UNKNOWN: Kind = ()
 
@@ -143,7 +143,7 @@ def _kind_of(value: Any) -> Kind:
         return "tuple", len(value)
     if isinstance(value, Memory):
         return "array", value.ndim, value.dtype
-    return ("text",) if isinstance(value, str) else UNKNOWN
+    return ("string",) if isinstance(value, str) else UNKNOWN
 
 
 def _describe(kind: Kind) -> str:

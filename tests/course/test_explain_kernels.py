@@ -182,7 +182,7 @@ def test_what_the_interpreter_refuses_is_the_kernels_error(blame: Any) -> None:
     label, message = difference.rows[-1]
     assert label == "It raises"
     assert "numba.cuda cannot compile an f-string, got" in message
-    assert "a thread cannot build a text; write the numbers to an array, and format them after the launch" in message
+    assert "a thread cannot build a string; write the numbers to an array, and format them after the launch" in message
 
 
 # Global memory

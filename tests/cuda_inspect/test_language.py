@@ -83,22 +83,22 @@ def a_generator_expression(out, n):
     out[0] = sum(i for i in range(n))
 
 
-@refused("an f-string, got \"f'{n}'\": a thread cannot build a text; write the numbers to an array, and format them after the launch")
+@refused("an f-string, got \"f'{n}'\": a thread cannot build a string; write the numbers to an array, and format them after the launch")
 def an_f_string(out, n):
     text = f"{n}"
 
 
-@refused("text, got \"'%d' % n\": a thread cannot build a text; write the numbers")
+@refused("a string, got \"'%d' % n\": a thread cannot build a string; write the numbers")
 def a_formatted_text(out, n):
     text = "%d" % n
 
 
-@refused("text, got \"'{}'.format(n)\": a thread cannot build a text; ")
+@refused("a string, got \"'{}'.format(n)\": a thread cannot build a string; ")
 def a_call_of_format(out, n):
     text = "{}".format(n)
 
 
-@refused("text, got 'str': a thread cannot build a text; ")
+@refused("a string, got 'str': a thread cannot build a string; ")
 def a_call_of_str(out, n):
     text = str(n)
 
@@ -309,7 +309,7 @@ def arrays_of_two_dtypes(out, n):
     x[0] = 1
 
 
-@refused(f"x is a text or a number, {VARIABLE}")
+@refused(f"x is a string or a number, {VARIABLE}")
 def a_text_and_a_number(out, n):
     x = "a"
     if n > 1:
