@@ -21,6 +21,7 @@ from minitorch.ops.hard_activations import hardshrink, softshrink
 from minitorch.ops.smooth_activations import logsigmoid, softplus, softsign, tanhshrink
 from minitorch.tensor import Tensor
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import require_floats
 
 REQUIRED: Any = inspect.Parameter.empty
 
@@ -42,7 +43,7 @@ def _implicit_dim(op: str, dims: int) -> int:
 
 def _along(fn: Callable[..., Any], op: str, x: Tensor, dim: int | None, dtype: Any) -> Tensor:
     """A function along a dimension; of a tensor without dimensions as of one with a single element."""
-    x = x if dtype is None else x.to(as_dtype(dtype))
+    x = require_floats(op, x if dtype is None else x.to(as_dtype(dtype)))
     dim = _implicit_dim(op, x.dims) if dim is None else dim
     return fn(x, dim) if x.dims else fn(x.reshape(1), dim).reshape(())
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import is_float
+from minitorch.core.dtypes import bool_, float32, is_float
+from minitorch.core.errors import DtypeError
 from minitorch.kernels.attention import TILE, WIDTHS, AttentionSizes, kernels_for, run
 from minitorch.kernels.loop import accepts, flat, loop
 from minitorch.kernels.softmax import SOFTMAX_BACKWARD, exp_row, run_rows
@@ -23,6 +24,7 @@ from minitorch.tensor import Tensor, tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import cast, require_one_dtype
 
 
 def scaled_dot_product_attention(
@@ -61,6 +63,7 @@ def scaled_dot_product_attention(
     refuse_unless(op, enable_gqa=(enable_gqa, False))
     for name, x in (("query", query), ("key", key), ("value", value)):
         _check_float_input(op, name, x)
+    require_one_dtype(op, query, key, value)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2] or not key.shape[-2] or not query.shape[-1]:
         raise ValueError(
             f"{op} expected query (…, L, E), key (…, S, E) and value (…, S, V) with S and E of at least 1, got {query.shape}, {key.shape} "
@@ -92,9 +95,9 @@ def attention_weights(op: str, query: Tensor, key: Tensor, mask: Tensor | None, 
         if not is_causal:
             return softmax(scores, -1)
         return CausalSoftmax.apply(scores) if accepts(scores) and scores.numel() else CausalSoftmax.composed(scores)
-    _check_mask(op, mask, scores.shape)
+    _check_mask(op, mask, scores)
     allowed = mask.detach().to_numpy() if mask.dtype.kind == "b" else mask.detach().to_numpy() > -math.inf
-    scores = scores + (additive_mask(scores, allowed) if mask.dtype.kind == "b" else mask)
+    scores = scores + (additive_mask(scores, allowed) if mask.dtype.kind == "b" else cast(mask, scores.dtype))
     if is_causal:
         lower_triangle = np.tri(*scores.shape[-2:], dtype=bool)
         scores, allowed = scores + additive_mask(scores, lower_triangle), allowed & lower_triangle
@@ -214,13 +217,15 @@ def _check_mask_dtype(op: str, name: str, mask: Any) -> None:
     """Check that a mask is a bool or floating-point tensor."""
     if not isinstance(mask, Tensor) or not (mask.dtype.kind == "b" or is_float(mask.dtype)):
         got = mask.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; convert it, for example with x != 0")
+        raise DtypeError(f"{op} expected a Tensor of bool or floats as {name}, got {got}; convert it, for example with x != 0")
 
 
-def _check_mask(op: str, mask: Any, shape: tuple[int, ...]) -> None:
-    """Check the dtype of a mask and that it broadcasts to the scores."""
+def _check_mask(op: str, mask: Any, scores: Tensor) -> None:
+    """Check the dtype of a mask, which must be bool, float32 or that of the scores, and that it broadcasts to these."""
     _check_mask_dtype(op, "mask", mask)
-    given = mask.shape
+    if mask.dtype not in (bool_, float32, scores.dtype):
+        raise DtypeError(f"{op} expected a mask of bool or {scores.dtype.name}, got {mask.dtype.name}; convert it: mask.to(query.dtype)")
+    given, shape = mask.shape, scores.shape
     if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(reversed(given), reversed(shape), strict=False)):
         raise ValueError(f"{op} expected a mask that broadcasts to the scores, {shape}, got {given}")
 
@@ -343,6 +348,7 @@ class MultiheadAttention(Module):
         name = "MultiheadAttention"
         for part, x in (("query", query), ("key", key), ("value", value)):
             _check_float_input(name, part, x)
+        require_one_dtype(name, self.out_proj.weight, query, key, value)
         unbatched = query.dims == 2
         self._check_shapes(query, key, value)
         inputs = [query] if query is key is value else [query, key, value]

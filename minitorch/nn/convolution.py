@@ -32,6 +32,7 @@ from minitorch.tensor import zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import require_numbers, require_one_dtype
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -79,8 +80,8 @@ class Convolution(Function):
 
     @staticmethod
     def forward(ctx: Context, input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
-        out_dtype = promote_to_float(*(x.dtype for x in (input, weight, bias) if x is not None))
-        dtype = compute_dtype(out_dtype)
+        out_dtype = input.dtype
+        dtype = compute_dtype(promote_to_float(out_dtype))
         input, weight = input.to(dtype), weight.to(dtype)
         ctx.save_for_backward(input, weight, geometry)
         image_shape, kernel_shape = shape_4d(input), shape_4d(weight)
@@ -349,6 +350,7 @@ def convolve(
             f"{op} expected an input of shape (B, C, {axes}) or (C, {axes}) and a weight of shape (O, C, {kernel}), "
             f"got {input.shape} and {weight.shape}"
         )
+    require_one_dtype(op, require_numbers(op, input), weight, bias)
     if input.dims == dims + 1:
         return convolve(op, dims, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     groups = operator.index(groups)

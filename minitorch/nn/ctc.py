@@ -16,6 +16,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.creation import cat, full, stack, where
+from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import ExactLog
 from minitorch.core.recording import call, constant
 from minitorch.nn.functional import max as maximum
@@ -202,7 +203,7 @@ def ctc_loss(
     check_reduction(reduction, "ctc_loss")
     if not isinstance(log_probs, Tensor) or log_probs.dtype.name not in ("float64", "float32"):
         got = log_probs.dtype.name if isinstance(log_probs, Tensor) else type(log_probs).__name__
-        raise TypeError(f"ctc_loss expected log_probs as a Tensor of float64 or float32, got {got}; convert it: x.to(float32)")
+        raise DtypeError(f"ctc_loss expected log_probs as a Tensor of float64 or float32, got {got}; convert it: x.to(float32)")
     if log_probs.dims not in (2, 3):
         raise ValueError(f"ctc_loss expected log_probs of shape (T, N, C) or (T, C), got {log_probs.shape}")
     batch = log_probs if log_probs.dims == 3 else log_probs.unsqueeze(1)
@@ -232,7 +233,7 @@ def _labels(targets: Any, lengths: np.ndarray, blank: int, classes: int) -> list
     """The labels of each sample."""
     if not isinstance(targets, Tensor) or targets.dtype.kind not in "iu":
         got = targets.dtype.name if isinstance(targets, Tensor) else type(targets).__name__
-        raise TypeError(f"ctc_loss expected targets as a Tensor of int64, got {got}; convert it: x.to(int64)")
+        raise DtypeError(f"ctc_loss expected targets as a Tensor of int64, got {got}; convert it: x.to(int64)")
     padded, total = targets.dims == 2, int(lengths.sum())
     if targets.shape != (total,) and not (padded and targets.shape[0] == len(lengths) and targets.shape[1] >= lengths.max()):
         raise ValueError(

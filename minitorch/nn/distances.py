@@ -13,6 +13,7 @@ from minitorch.nn.parameter import Parameter
 from minitorch.ops.checks import check_float_tensor, positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import promote, require_one_dtype
 
 
 def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
@@ -59,6 +60,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     Returns:
         The common shape without dim.
     """
+    x1, x2 = promote(x1, x2)
     norms = [vector_norm(x, 2.0, dim).clip(eps) for x in (x1, x2)]
     return Tensor.sum(x1 * x2, dim, False) / (norms[0] * norms[1])
 
@@ -81,6 +83,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         Shape (…, out).
 
     Raises:
+        TypeError: If the dtypes differ.
         ValueError: If the shapes do not match.
     """
     out, in1, in2 = weight.shape
@@ -89,6 +92,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"bilinear expected inputs of shapes (…, {in1}) and (…, {in2}) for weight of shape {weight.shape}, "
             f"got {input1.shape} and {input2.shape}"
         )
+    require_one_dtype("bilinear", input1, input2, weight, bias)
     rows1, rows2 = input1.reshape(-1, 1, in1), input2.reshape(-1, in2, 1)
     products = rows1.unsqueeze(1) @ weight.unsqueeze(0) @ rows2.unsqueeze(1)  # (rows, out, 1, 1)
     result = products.reshape(*input1.shape[:-1], out)

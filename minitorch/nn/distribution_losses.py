@@ -10,6 +10,7 @@ from minitorch.nn.losses import REDUCTIONS, check_reduction, loss_layer, reduce_
 from minitorch.nn.options import resolve_reduction
 from minitorch.ops.checks import check_float_tensor
 from minitorch.tensor import Tensor
+from minitorch.torch.promotion import require_floats
 
 
 def kl_div(
@@ -119,6 +120,7 @@ def gaussian_nll_loss(
     elif var.dims != input.dims or [n for n, m in zip(var.shape, input.shape, strict=True) if n != m] not in ([], [1]):
         sizes = f"{tuple(input.shape)}, {tuple(input.shape[:-1])} or the first with size 1 in one dimension"
         raise ValueError(f"gaussian_nll_loss expected var of shape {sizes}, got {tuple(var.shape)}")
+    require_floats("gaussian_nll_loss", var)
     if (var.detach() < 0).any().item():
         raise ValueError("gaussian_nll_loss expected variances of at least 0, got a negative one; pass exp(x) or softplus(x) as var")
     small = var.detach() < eps

@@ -9,6 +9,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.context import no_grad
 from minitorch.core.dtypes import compute_dtype
+from minitorch.core.errors import DtypeError
 from minitorch.core.recording import call, copy, fill, zeros
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.losses import embedding_kernels
@@ -59,7 +60,7 @@ def embedding(
     indices = check_tensor("embedding", input, "indices")
     check_tensor("embedding", weight, "weight")
     if indices.dtype.kind != "i":
-        raise TypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
+        raise DtypeError(f"embedding expected indices of int64 or int32, got {indices.dtype.name}; convert them: indices.to(int64)")
     if weight.dims != 2:
         raise ValueError(f"embedding expected weight of shape (V, D), a row for each word, got {weight.shape}")
     rows = weight.shape[0]

@@ -19,6 +19,7 @@ from minitorch.tensor import Tensor, zeros
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function, transpose_last_two
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import require_numbers, require_one_dtype
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -33,7 +34,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         Shape (…, out_features).
 
     Raises:
-        TypeError: If input is not a Tensor.
+        TypeError: If input is not a Tensor, or the dtypes differ.
         ValueError: If the shapes do not match.
     """
     size, sizes = check_tensor("linear", input, "input")._tensor.shape, weight._tensor.shape
@@ -44,10 +45,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if bias is not None and bias._tensor.shape != sizes[:1]:
         raise ValueError(f"linear expected bias of shape {weight.shape[:1]} for weight of shape {weight.shape}, got {bias.shape}")
+    require_one_dtype("linear", require_numbers("linear", input), weight, bias)
     # flatten the batch dimensions, so that one matrix product is enough
     rows = input if len(size) == 2 else input.reshape(math.prod(size[:-1]), size[-1])
-    same_dtype = rows.dtype == weight.dtype and (bias is None or bias.dtype == rows.dtype)
-    out = (Affine.apply if same_dtype else Affine.composed)(rows, weight, bias)
+    out = Affine.apply(rows, weight, bias)
     return out if len(size) == 2 else out.view(*size[:-1], sizes[0])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import int64, is_float, uint8
+from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import active, call, copy
 from minitorch.kernels.loop import accepts, flat
@@ -24,7 +25,7 @@ from minitorch.ops.checks import check_tensor
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
-from minitorch.torch.promotion import cast, result_type
+from minitorch.torch.promotion import cast, require_numbers, require_one_dtype, result_type
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -43,7 +44,7 @@ def check_tensors(input: Any, target: Any, reduction: str, op: str) -> None:
     for name, x in (("input", input), ("target", target)):
         check_tensor(op, x, name)
     if not is_float(input.dtype):
-        raise TypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
+        raise DtypeError(f"{op} expected input of float64 or float32, got {input.dtype.name}; convert it: input.to(float64)")
     check_reduction(reduction, op)
 
 
@@ -205,6 +206,7 @@ def cross_entropy(
         weighted = cast(distribution, dtype) * cast(logs if weight is None else logs * cast(weight, logs.dtype), dtype)
         return _shaped(reduce_losses(-Tensor.sum(weighted, 1, keepdim=False), reduction), input)
     labels, included = _labels(input, target, op, ignore_index)
+    require_one_dtype(op, input, weight)
     if weight is not None or label_smoothing or not included.all():
         return _shaped(_weighted_nll(logsoftmax(rows, 1), labels, reduction, weight, included, label_smoothing), input)
     if accepts(rows):
@@ -267,6 +269,7 @@ def nll_loss(
     rows = _rows(input, "nll_loss")
     check_class_weight(rows.shape[1], weight, "nll_loss")
     labels, included = _labels(input, target, "nll_loss", ignore_index)
+    require_one_dtype("nll_loss", input, weight)
     if weight is not None or not included.all():
         return _shaped(_weighted_nll(rows, labels, reduction, weight, included, 0.0), input)
     return _shaped(reduce_losses(_nll_per_sample(rows, labels), reduction), input)
@@ -287,9 +290,9 @@ def _labels(input: Tensor, target: Tensor, op: str, ignore_index: int) -> tuple[
     shape, classes = input.shape[:1] + input.shape[2:] if input.dims > 1 else (), input.shape[min(input.dims - 1, 1)]
     expected = f"{op} expected as target class indices, int64 of shape {tuple(shape)}, for input of shape {tuple(input.shape)}"
     if target.shape != shape and (shape or target.shape != (1,)):
-        raise ValueError(f"{expected}, got {target.dtype.name} of shape {tuple(target.shape)}")
-    if target.dtype not in (int64, uint8):
-        raise TypeError(f"{expected}, got {target.dtype.name}; convert it: target.to(int64)")
+        raise ArgumentError(f"{expected}, got {target.dtype.name} of shape {tuple(target.shape)}")
+    if target.dtype is not int64 and (target.dtype is not uint8 or input.dims > 2):
+        raise DtypeError(f"{expected}, got {target.dtype.name}; convert it: target.to(int64)")
     labels = target if target.dims == 1 else target.reshape(-1)
     included = call(included_classes, labels._tensor.array(), classes, op, ignore_index)
     if active.recorder is not None and included.all():  # a program for ignored samples would be another one
@@ -369,7 +372,7 @@ def _check_binary(input: Tensor, target: Tensor, weight: Any, reduction: str, op
             f"{op} expected input and target of the same shape, got {tuple(input.shape)} and {tuple(target.shape)}; view one as the other"
         )
     if not (is_float(target.dtype) if promotes else target.dtype == input.dtype):
-        raise TypeError(f"{op} expected target of {input.dtype.name}, got {target.dtype.name}; convert it: target.to(input.dtype)")
+        raise DtypeError(f"{op} expected target of {input.dtype.name}, got {target.dtype.name}; convert it: target.to(input.dtype)")
     check_element_weight(input, weight, "weight", op)
 
 
@@ -440,6 +443,7 @@ def losses_of_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None = 
     logits, labels = cast(input, dtype), cast(target, dtype)
     if pos_weight is None:
         return BinaryCrossEntropyWithLogits.apply(logits, labels)
+    require_numbers("pos_weight", pos_weight)
     positive, negative = (BinaryCrossEntropyWithLogits.apply(logits, labels.detach() * 0 + label) for label in (1.0, 0.0))
     return positive * labels * cast(pos_weight, dtype) + negative * (1.0 - labels)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from minitorch.core.creation import where
 from minitorch.core.dtypes import int64
+from minitorch.core.errors import DtypeError
 from minitorch.nn.distances import pairwise_distance
 from minitorch.nn.losses import check_class_weight, check_reduction, loss_layer, losses_of_logits, reduce_losses
 from minitorch.nn.options import resolve_reduction
@@ -16,7 +17,7 @@ from minitorch.ops.checks import check_float_tensor
 from minitorch.ops.smooth_activations import softplus
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError, TensorData
-from minitorch.torch.promotion import cast
+from minitorch.torch.promotion import cast, require_numbers
 
 
 def margin_ranking_loss(
@@ -48,6 +49,7 @@ def margin_ranking_loss(
     reduction = resolve_reduction(reduction, size_average, reduce)
     check_reduction(reduction, "margin_ranking_loss")
     _check_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    require_numbers("margin_ranking_loss", target)
     return reduce_losses((margin - target * (input1 - input2)).clip(0.0), reduction)
 
 
@@ -249,7 +251,7 @@ def multi_margin_loss(
     if scores.dims != 2 or target.dims > 1 or labels.shape != scores.shape[:1]:
         raise ValueError(f"multi_margin_loss expected input (N, C) and target (N,), got {tuple(input.shape)} and {tuple(target.shape)}")
     if target.dtype != int64:
-        raise TypeError(f"multi_margin_loss expected target of int64, got {target.dtype.name}; convert it: target.to(int64)")
+        raise DtypeError(f"multi_margin_loss expected target of int64, got {target.dtype.name}; convert it: target.to(int64)")
     chosen, count, classes = labels.to_numpy(), *scores.shape
     if count and not (chosen.min() >= 0 and chosen.max() < classes):
         raise IndexingError(f"multi_margin_loss expected class indices from 0 to {classes - 1}, got {chosen.min()} to {chosen.max()}")
@@ -287,7 +289,8 @@ def multilabel_soft_margin_loss(
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
     check_reduction(reduction, "multilabel_soft_margin_loss")
-    losses = losses_of_logits(check_float_tensor("multilabel_soft_margin_loss", input, "input"), target)
+    check_float_tensor("multilabel_soft_margin_loss", input, "input")
+    losses = losses_of_logits(input, require_numbers("multilabel_soft_margin_loss", target))
     losses = losses if weight is None else losses * cast(weight, losses.dtype)
     return reduce_losses(Tensor.mean(losses, losses.dims - 1, keepdim=False), reduction)
 

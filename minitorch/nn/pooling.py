@@ -11,6 +11,8 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.creation import cat, stack
+from minitorch.core.dtypes import int64
+from minitorch.core.errors import DtypeError
 from minitorch.core.recording import constant
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.window_pool import COMMON, avg_backward, avg_forward, max_backward, max_forward
@@ -292,6 +294,8 @@ def max_unpool2d(
     maxima = as_images(op, input, 2)
     if indices.shape != input.shape:
         raise ValueError(f"{op} expected input and indices of the same shape, got {input.shape} and {indices.shape}")
+    if indices.dtype is not int64:
+        raise DtypeError(f"{op} expected indices of int64, got {indices.dtype.name}; convert them: indices.to(int64)")
     kernel, step, border, _ = check_window_sizes(op, 2, kernel_size, stride, padding)
     B, C, H, W = maxima.shape
     height, width = ((n - 1) * s - 2 * p + k for n, s, p, k in zip((H, W), step, border, kernel, strict=True))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minitorch.core.creation import cat, stack
-from minitorch.core.dtypes import is_float
+from minitorch.core.errors import ElementError
 from minitorch.nn.dropouts import dropout as drop
 from minitorch.nn.init import uniform_
 from minitorch.nn.linears import linear
@@ -18,9 +18,10 @@ from minitorch.nn.options import refuse_unless
 from minitorch.nn.packed import PackedSequence, packed_recurrence
 from minitorch.nn.parameter import Parameter
 from minitorch.nn.recurrence import KINDS, States, recurrence
-from minitorch.ops.checks import positive_ints
+from minitorch.ops.checks import check_float_tensor, check_tensor, positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.torch.placement import placement
+from minitorch.torch.promotion import require_one_dtype
 
 
 class _Recurrent(Module):
@@ -58,11 +59,9 @@ class _Recurrent(Module):
         if not isinstance(states, (tuple, list)) or len(states) != count:
             raise TypeError(f"{name} expected hx as a pair of Tensors, hidden state and cell, got {type(states).__name__}")
         for state in states:
-            if not isinstance(state, Tensor) or not is_float(state.dtype):
-                got = state.dtype.name if isinstance(state, Tensor) else type(state).__name__
-                raise TypeError(f"{name} expected a Tensor of floats as hx, got {got}; make one with tensor(...)")
-            if state.shape != shape:
+            if check_float_tensor(name, state, "hx").shape != shape:
                 raise ValueError(f"{name} expected hx of shape {shape}, got {state.shape}")
+            require_one_dtype(name, x, state)
         return tuple(states)
 
 
@@ -81,13 +80,14 @@ def _check_nonlinearity(nonlinearity: str, layer: str) -> str:
 def _check_input(layer: Any, input: Any, dims: tuple[int, int]) -> int:
     """Check the input and return its number of dimensions."""
     name = type(layer).__name__
-    if not isinstance(input, Tensor) or not is_float(input.dtype):
-        got = input.dtype.name if isinstance(input, Tensor) else type(input).__name__
-        raise TypeError(f"{name} expected a Tensor of floats as input, got {got}; make one with tensor(...)")
-    if input.dims not in dims or input.shape[-1] != layer.input_size:
+    if check_tensor(name, input, "input").dims not in dims or input.shape[-1] != layer.input_size:
         rest = "" if dims[0] == 1 else "N, L, " if layer.batch_first else "L, N, "
         shapes = f"({rest or 'N, '}{layer.input_size}) or ({'L, ' if rest else ''}{layer.input_size}{'' if rest else ','})"
         raise ValueError(f"{name} expected input of shape {shapes}, got {input.shape}")
+    dtype = next(layer.parameters())._tensor.dtype
+    if input._tensor.dtype is not dtype:
+        expected = f"{name} expected input of {dtype.name}, the dtype of the weights"
+        raise ElementError(f"{expected}, got {input.dtype.name}; convert it: input.to({dtype.name})")
     return input.dims
 
 

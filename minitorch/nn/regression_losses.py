@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any
 
 from minitorch.core.dtypes import is_float
+from minitorch.core.errors import DtypeError
 from minitorch.nn.losses import ElementLoss, LossFunction, check_reduction, loss_layer, reduce_losses
 from minitorch.nn.options import resolve_reduction
 from minitorch.ops.checks import check_float_tensor, check_tensor
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Function
-from minitorch.torch.promotion import cast, result_type
+from minitorch.torch.promotion import cast, require_numbers, result_type
 
 
 def mse_loss(
@@ -52,11 +53,13 @@ def _losses(
     """The loss of each element, in the dtype that input and target promote to, times its weight; with a warning if they broadcast."""
     for name, x in (("input", input), ("target", target)):
         check_tensor(op, x, name)
+        if weight is not None or op == "l1_loss":  # where PyTorch subtracts
+            require_numbers(op, x)
     check_reduction(reduction, op)
     dtype = result_type(input, target)
     if not is_float(dtype):
         names = f"{input.dtype.name} and {target.dtype.name}"
-        raise TypeError(f"{op} expected input or target of floating-point numbers, got {names}; convert one: input.to(float32)")
+        raise DtypeError(f"{op} expected input or target of floating-point numbers, got {names}; convert one: input.to(float32)")
     if input.shape != target.shape:
         warnings.warn(
             f"a loss of input {tuple(input.shape)} and target {tuple(target.shape)} broadcasts them; give both the same shape",

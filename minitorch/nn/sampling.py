@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from minitorch.core.creation import stack
-from minitorch.core.dtypes import int64
+from minitorch.core.dtypes import int64, is_float
+from minitorch.core.errors import ElementError
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
+from minitorch.torch.promotion import require_floats, require_one_dtype
 
 INTERPOLATIONS, BORDERS = ("bilinear", "nearest"), ("zeros", "border", "reflection")
 
@@ -28,6 +30,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Raises:
         ValueError: If theta has another shape.
     """
+    if not is_float(theta.dtype):
+        raise ElementError(f"affine_grid expected theta of floats, got {theta.dtype.name}; convert it: theta.to(float32)")
     if len(size) != 4 or theta.shape != (size[0], 2, 3):
         raise ValueError(f"affine_grid expected theta of shape (B, 2, 3) and a size (B, C, H, W), got {theta.shape} and {tuple(size)}")
     batch, _, height, width = size
@@ -56,6 +60,7 @@ def grid_sample(
     Raises:
         ValueError: If a shape is different, or a mode unknown.
     """
+    require_one_dtype("grid_sample", require_floats("grid_sample", input), grid)
     if input.dims != 4 or grid.dims != 4 or grid.shape[0] != input.shape[0] or grid.shape[3] != 2:
         shapes = f"got {input.shape} and {grid.shape}"
         raise ValueError(f"grid_sample expected input of shape (B, C, H, W) and a grid of shape (B, H', W', 2), {shapes}")

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from minitorch.autodiff import Context
+from minitorch.core.dtypes import float32, is_half
 from minitorch.nn.convolution import ConvNd, Convolution, Geometry, input_gradient, is_optimized, weight_gradient
 from minitorch.nn.module import Module
 from minitorch.nn.resizing import Fold2d, window_positions
 from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, positive_ints
 from minitorch.tensor_functions import Function
+from minitorch.torch.promotion import require_one_dtype
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -115,7 +117,11 @@ def _transposed(
     dilation: Any,
 ) -> Tensor:
     """Check the arguments and apply the transposed convolution."""
-    if check_float_tensor(op, input).dims == dims + 1:
+    require_one_dtype(op, check_float_tensor(op, input), weight, bias)
+    if is_half(input.dtype):
+        x, kernel, shift = (each if each is None else each.to(float32) for each in (input, weight, bias))
+        return _transposed(op, dims, x, kernel, shift, stride, padding, output_padding, groups, dilation).to(input.dtype)
+    if input.dims == dims + 1:
         return _transposed(op, dims, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
     axes, kernel = (("W", "K"), ("H, W", "KH, KW"))[dims - 1]
     if input.dims != dims + 2 or weight.dims != dims + 2 or input.shape[1] != weight.shape[0]:

@@ -26,6 +26,7 @@ from minitorch.nn.pooling import (
 )
 from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, check_tensor
 from minitorch.tensor import Tensor
+from minitorch.torch.promotion import require_numbers, require_one_dtype
 
 
 def conv3d(
@@ -64,6 +65,7 @@ def conv3d(
         )
     if not weight.shape[2]:
         raise ValueError(f"{op} expected a kernel of at least one tap, got weight {tuple(weight.shape)}")
+    require_one_dtype(op, require_numbers(op, input), weight, bias)
     volumes = input if input.dims == 5 else input.unsqueeze(0)
     steps, gaps = as_sizes(op, "stride", stride, 1, 3), as_sizes(op, "dilation", dilation, 1, 3)
     before, after = resolve_padding(op, padding, steps, gaps, weight.shape[2:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from minitorch.core.dtypes import float32, promote_to_float
+from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels import activations as kernels
 from minitorch.kernels.loop import accepts, flat
@@ -324,7 +325,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Source: He et al. 2015, arXiv:1502.01852, eq. 1.
     """
-    check_float_tensor("prelu", input)
+    if check_float_tensor("prelu", input)._tensor.dtype is not weight._tensor.dtype:
+        raise DtypeError(f"prelu expected weight of {input.dtype.name}, got {weight.dtype.name}; convert it: weight.to(input.dtype)")
     channels = input.shape[1] if input.dims > 1 else 1
     if weight.shape not in ((1,), (), (channels,)):
         raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from minitorch.core.dtypes import is_float
+from minitorch.core.errors import DtypeError
 from minitorch.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -72,11 +73,14 @@ def check_float_tensor(op: str, x: Any, name: str = "") -> Tensor:
     """Return x if it is a floating-point Tensor; see `check_tensor`.
 
     Raises:
-        TypeError: If it is not.
+        TypeError: If it is not a Tensor.
+        DtypeError: If it does not hold floating-point numbers.
     """
-    if not isinstance(x, Tensor) or not is_float(x.dtype):
-        got = x.dtype.name if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"{op} expected a Tensor of floats{f' as {name}' if name else ''}, got {got}; make one with tensor(...)")
+    if not isinstance(x, Tensor) or not is_float(x._tensor.dtype):
+        expected = f"{op} expected a Tensor of floats{f' as {name}' if name else ''}"
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{expected}, got {type(x).__name__}; make one with tensor(...)")
+        raise DtypeError(f"{expected}, got {x.dtype.name}; convert it: {name or 'x'}.to(float32)")
     return x
 
 

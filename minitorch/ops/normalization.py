@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitorch.core.dtypes import is_half
+from minitorch.core.dtypes import float32, is_half
+from minitorch.core.errors import DtypeError
 from minitorch.core.number_formats import finfo
 from minitorch.core.recording import call, concatenate, constant
 from minitorch.kernels.loop import Loop, accepts, flat
@@ -448,10 +449,15 @@ def check_input(op: str, input: Any, dims: int, shape: str) -> None:
 
 
 def check_parameter(op: str, name: str, x: Any, shape: tuple[int, ...], input: Tensor) -> None:
-    """Check that a weight, bias or statistic is None or a floating-point tensor of the expected shape."""
+    """Check that a weight, bias or statistic is None, or of the expected shape and the dtype of input; float32 for half precision."""
     if x is None:
         return
-    if check_float_tensor(op, x, name).shape != shape:
+    dtype = check_float_tensor(op, x, name)._tensor.dtype
+    mixed = (dtype is float32 and is_half(input._tensor.dtype)) or op == "rms_norm"  # which PyTorch composes of functions that promote
+    if dtype is not input._tensor.dtype and not mixed:
+        expected = f"{op} expected {name} of {input.dtype.name}, like the input"
+        raise DtypeError(f"{expected}, got {dtype.name}; convert the input: input.to({dtype.name})")
+    if x.shape != shape:
         raise ValueError(f"{op} expected {name} of shape {shape} for input of shape {tuple(input.shape)}, got {tuple(x.shape)}")
 
 

@@ -25,6 +25,7 @@ from minitorch.torch.promotion import (
     promote,
     require_floats,
     require_number,
+    require_numbers,
     require_one_dtype,
     result_type,
 )
@@ -103,7 +104,7 @@ def remainder(input: Any, other: Any) -> Tensor:
         ZeroDivisionError: If integers are divided by 0.
     """
     a, b = promote(input, other)
-    return Remainder.apply(a, _divisor(b))
+    return Remainder.apply(require_numbers("remainder", a), _divisor(b))
 
 
 def _divisor(b: Tensor) -> Tensor:
@@ -127,7 +128,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
             root = Sqrt.apply(input)
             out = root if exponent > 0 else Inv.apply(root)
             return Kept.apply(out.clone(), False, input) if out.history is not None else out  # the caller may write into it
-    out = Pow.apply(*promote(input, exponent))
+    a, b = promote(input, exponent)
+    out = Pow.apply(require_numbers("pow", a) if isinstance(exponent, Tensor) else a, b)
     return Kept.apply(out, True) if out.history is not None and isinstance(exponent, Tensor) else out
 
 
@@ -149,7 +151,7 @@ def fmod(input: Any, other: Any) -> Tensor:
         ZeroDivisionError: If integers are divided by 0.
     """
     a, b = promote(input, other)
-    return Fmod.apply(a, _divisor(b))
+    return Fmod.apply(require_numbers("fmod", a), _divisor(b))
 
 
 def atan2(input: Any, other: Any) -> Tensor:
@@ -339,6 +341,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if not limits:
         raise ArgumentError("clamp expected min or max, got neither; name one: x.clamp(min=0)")
     x = cast(input, result_type(input, *limits))
+    x = require_numbers("clamp", x) if len(limits) > 1 else x
     low, high = (None if limit is None else number_like(x, limit, "clamp") for limit in (min, max))
     if any(isinstance(limit, Tensor) for limit in limits):
         x = x if low is None else Maximum.apply(x, low)
@@ -368,7 +371,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """input + value · tensor1 · tensor2."""
-    return add(input, mul(tensor1, tensor2), alpha=value)
+    return require_numbers("addcmul", add(input, mul(tensor1, tensor2), alpha=value))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import bool_, int8, int16, int32, int64, is_float, uint8
-from minitorch.core.errors import ArgumentError, DimensionError, IndexTypeError
+from minitorch.core.errors import ArgumentError, DimensionError, DtypeError, IndexTypeError
 from minitorch.core.indexing import as_index, selected_elements
 from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
@@ -61,12 +61,24 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if dim is None:
         return gather(input.reshape(input.numel()), 0, indices.reshape(indices.numel()))
     dim = input._normalize_dim(dim)
+    require_int64(indices, "take_along_dim")
     if input.dims != indices.dims:
         raise ValueError(f"take_along_dim expected an index of {input.dims} dimensions, got shape {indices.shape}")
     around = [[size for i, size in enumerate(x.shape) if i != dim] for x in (input, indices)]
     shape = np.broadcast_shapes(*map(tuple, around))
     input, indices = (x.expand(*shape[:dim], x.shape[dim], *shape[dim:]) for x in (input, indices))
     return gather(input, dim, indices)
+
+
+def require_int64(index: Tensor, name: str) -> Tensor:
+    """An index itself.
+
+    Raises:
+        IndexTypeError: If it does not hold int64, even where others take int32.
+    """
+    if index.dtype is not int64:
+        raise IndexTypeError(f"{name} expected an index of int64, got {index.dtype.name}; convert it: index.long()")
+    return index
 
 
 def vector(index: Tensor, name: str) -> np.ndarray:
@@ -88,11 +100,11 @@ def slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: str) ->
 
     Raises:
         DimensionError: If the shapes do not match.
-        TypeError: If the dtypes differ.
+        DtypeError: If the dtypes differ.
     """
     numbers, dim = vector(index, name), input._normalize_dim(dim)
     if source.dtype is not input.dtype:
-        raise TypeError(f"{name} expected a source of {input.dtype.name}, got {source.dtype.name}; convert it: source.to(input.dtype)")
+        raise DtypeError(f"{name} expected a source of {input.dtype.name}, got {source.dtype.name}; convert it: source.to(input.dtype)")
     expected = (*input.shape[:dim], numbers.size, *input.shape[dim + 1 :])
     if source.shape != expected:
         raise DimensionError(f"{name} expected a source of shape {expected}, got {source.shape}")
@@ -147,13 +159,27 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return ScatterReduce.apply(input, full_index(input, dim, index), part(src, index, input.dtype), reduce, include_self)
 
 
+def values_for(x: Tensor, place: tuple[Any, ...], values: Tensor, name: str) -> Tensor:
+    """Values to write at an index, in the dtype of a tensor.
+
+    Raises:
+        DtypeError: If the index holds tensors or lists and the dtypes differ, unless a mask selects what a single element fills.
+    """
+    if values.dtype is x.dtype:
+        return values
+    arrays = [each for each in place if isinstance(each, np.ndarray) and each.ndim]
+    if arrays and not (values.numel() == 1 and len(arrays) == 1 and arrays[0].dtype == bool):
+        raise DtypeError(f"{name} expected values of {x.dtype.name}, got {values.dtype.name}; convert them: values.to(x.dtype)")
+    return cast(values, x.dtype)
+
+
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """input with values, which broadcast, at an index.
 
     Args:
         input: A tensor.
         indices: A tensor of indices, or a mask, for each of the first dimensions.
-        values: A tensor of the same dtype, or one without dimensions.
+        values: A tensor of the same dtype; of any other only a single element for one mask.
         accumulate: Whether the values are added; an element that occurs several times receives all of them.
 
     Raises:
@@ -162,10 +188,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     if not isinstance(indices, (tuple, list)) or not indices or not all(isinstance(each, Tensor) for each in indices):
         raise TypeError(f"index_put expected a tuple of tensors, got {indices!r}")
-    values = values if values.dims else cast(values, input.dtype)
-    if values.dtype is not input.dtype:
-        raise TypeError(f"index_put expected values of {input.dtype.name}, got {values.dtype.name}; convert them: values.to(input.dtype)")
     place = index_of(tuple(indices))
+    values = values_for(input, place, values, "index_put")
     numbers = selected_elements(input.shape, place)
     if values.dims > numbers.ndim:
         raise ValueError(f"index_put expected values that broadcast to {numbers.shape}, the shape at the index, got {values.shape}")
@@ -206,13 +230,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if scalar_dims(input, dim):
         return index_fill(input.view(1), dim, index, value).squeeze(0)
     filled = cast(value if isinstance(value, Tensor) else input._ensure_tensor(value), input.dtype)
-    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), vector(index, "index_fill")), filled)
+    return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), vector(require_int64(index, "index_fill"), "index_fill")), filled)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with the slices with these indices along dim replaced."""
     if scalar_dims(input, dim):
         return index_copy(input.view(1), dim, index, source.reshape(1)).squeeze(0)
+    require_int64(index, "index_copy")
     return Put.apply(input, (*(slice(None),) * input._normalize_dim(dim), slices(input, dim, index, source, "index_copy")), source)
 
 

@@ -11,30 +11,18 @@ from types import ModuleType
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float
-from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
 from minitorch.ops import pointwise as ops
 from minitorch.ops.activations import relu as engine_relu
 from minitorch.ops.pairs import Choose
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import Exp, Function, Sigmoid
-from minitorch.torch.promotion import cast, get_default_dtype, require_floats
+from minitorch.torch.promotion import cast, get_default_dtype, require_floats, require_numbers
 
 
 def as_float(x: Tensor) -> Tensor:
     """A tensor of floating-point numbers; integers and bools in the default dtype."""
     return x if is_float(x._tensor.dtype) else x.to(get_default_dtype())
-
-
-def require_numbers(name: str, x: Tensor) -> Tensor:
-    """A tensor itself.
-
-    Raises:
-        DtypeError: If it holds bools.
-    """
-    if x._tensor.dtype is bool_:
-        raise DtypeError(f"{name} expected numbers, got a bool tensor; convert it first: x.long()")
-    return x
 
 
 def of_floats(function: type[Function], name: str) -> Callable[[Tensor], Tensor]:

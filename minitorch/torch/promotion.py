@@ -84,18 +84,32 @@ def require_floats(name: str, x: Tensor) -> Tensor:
     return x
 
 
-def require_one_dtype(name: str, *tensors: Tensor) -> None:
-    """Do nothing if tensors have the same dtype.
+def require_numbers(name: str, x: Tensor) -> Tensor:
+    """A tensor itself.
+
+    Raises:
+        DtypeError: If it holds bools.
+    """
+    if x._tensor.dtype is bool_:
+        raise DtypeError(f"{name} expected numbers, got a bool tensor; convert it first: x.long()")
+    return x
+
+
+def require_one_dtype(name: str, input: Tensor, *others: Tensor | None) -> None:
+    """Do nothing if tensors have the same dtype; None is a tensor that is left out.
 
     Raises:
         TypeError: If one is not a tensor.
         DtypeError: If two have different dtypes.
     """
-    for x in tensors:
+    dtype = input._tensor.dtype
+    for x in others:
+        if x is None:
+            continue
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} expected Tensors, got {type(x).__name__}; convert it with torch.tensor(...)")
-        if x._tensor.dtype is not tensors[0]._tensor.dtype:
-            names = f"{tensors[0].dtype.name} and {x.dtype.name}"
+        if x._tensor.dtype is not dtype:
+            names = f"{dtype.name} and {x.dtype.name}"
             raise DtypeError(f"{name} expected tensors of one dtype, got {names}; convert one of them: x.to(y.dtype)")
 
 

@@ -17,7 +17,7 @@ from minitorch.ops.reductions import Extremum
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise
-from minitorch.torch.promotion import cast, require_floats
+from minitorch.torch.promotion import cast, require_floats, require_numbers
 from minitorch.torch.saved import SAVED, keeping
 
 Dims = int | Sequence[int] | None
@@ -186,7 +186,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     Raises:
         TypeError: If it holds bools.
     """
-    return reduced(require_elements(pointwise.require_numbers("argmax", input), dim), "argmax", dim, keepdim)
+    return reduced(require_elements(require_numbers("argmax", input), dim), "argmax", dim, keepdim)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
@@ -195,7 +195,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     Raises:
         TypeError: If it holds bools.
     """
-    return reduced(require_elements(pointwise.require_numbers("argmin", input), dim), "argmin", dim, keepdim)
+    return reduced(require_elements(require_numbers("argmin", input), dim), "argmin", dim, keepdim)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:

@@ -30,7 +30,7 @@ from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_data import TensorData, version_counter
 from minitorch.tensor_functions import Add, Function, Mul
 from minitorch.torch import arithmetic, creation, factorizations, logic, names, products, shapes
-from minitorch.torch.indexing import index_of
+from minitorch.torch.indexing import index_of, values_for
 from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
@@ -484,7 +484,8 @@ class Tensor(Base):
         rebase(self, before, record(Put, (before, index, given), (index, given._tensor.shape)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._assign(index_of(index), value, "an assignment to elements")
+        place, name = index_of(index), "an assignment to elements"
+        self._assign(place, values_for(self, place, value, name) if isinstance(value, EngineTensor) else value, name)
 
     def copy_(self, src: Any) -> Tensor:
         """Overwrite it with other numbers, which broadcast and are converted to its dtype."""

@@ -103,6 +103,6 @@ def test_layers_call_their_functions():
 
 def test_anything_but_a_floating_tensor_is_refused():
     refuses(TypeError, "… expected a Tensor of floats, got list; make one with tensor(...)", gelu, [1.0])
-    refuses(TypeError, "… expected a Tensor of floats, got int64; make one with tensor(...)", silu, tensor(np.array([1, 2])))
+    refuses(TypeError, "… expected a Tensor of floats, got int64; convert it: x.to(float32)", silu, tensor(np.array([1, 2])))
     refuses(ValueError, '… expected approximate "none" or "tanh", got \'erf\'', gelu, tensor([1.0]), "erf")
     refuses(ValueError, '… expected approximate "none" or "tanh", got None', GELU, None)

@@ -149,15 +149,23 @@ def test_float32_stays_float32_with_full_precision():
     assert x.grad.dtype == np.float32
 
 
-@pytest.mark.parametrize("function", [Conv2dFun.apply, conv2d], ids=["published", "nn"])
-def test_dtypes_promote_and_gradients_have_the_dtype_of_their_tensor(function):
+def test_dtypes_promote_in_the_course_s_convolution_and_gradients_have_the_dtype_of_their_tensor():
     x = from_numpy(integers(1, 1, 3, 3).astype(np.float32)).requires_grad_()
     w = from_numpy(integers(1, 1, 2, 2)).requires_grad_()
-    out = function(x, w)
+    out = Conv2dFun.apply(x, w)
     assert out.dtype == np.float64
     out.sum().backward()
     assert (x.grad.dtype, w.grad.dtype) == (np.float32, np.float64)
-    assert function(from_numpy(np.ones((1, 1, 3, 3), np.int64)), w.detach()).dtype == np.float64
+    assert Conv2dFun.apply(from_numpy(np.ones((1, 1, 3, 3), np.int64)), w.detach()).dtype == np.float64
+
+
+def test_the_layers_convolution_expects_one_dtype():
+    x, w = from_numpy(np.ones((1, 1, 3, 3), np.float32)), from_numpy(np.ones((1, 1, 2, 2)))
+    with raises(TypeError, "conv2d expected tensors of one dtype, got float32 and float64; convert one of them: x.to(y.dtype)"):
+        conv2d(x, w)
+    whole = (from_numpy(np.ones(shape, np.int64)) for shape in ((1, 1, 3, 3), (1, 1, 2, 2)))
+    out = conv2d(*whole)
+    assert (out.dtype, out.tolist()) == (np.int64, [[[[4, 4], [4, 4]]]])
 
 
 def test_both_kinds_of_conv1d_equal_results_by_hand(backend):

@@ -62,10 +62,12 @@ def test_tensors_with_other_numbers_of_dimensions_are_refused():
     message = "… expected inputs (N, D) and target (N,), or (D,) and (), got inputs {} and {} and target {}"
     refuses(ValueError, message.format((2, 3), (2, 3), (2, 1)), nn.cosine_embedding_loss, x, x, x[:, :1])
     refuses(ValueError, message.format((3,), (3,), (1,)), nn.cosine_embedding_loss, row, row, row[:1])
-    refuses(TypeError, "… expected a Tensor of floats as target, got int64; make one with tensor(...)", nn.kl_div, x, integers([1, 2, 3]))
+    refuses(
+        TypeError, "… expected a Tensor of floats as target, got int64; convert it: target.to(float32)", nn.kl_div, x, integers([1, 2, 3])
+    )
     refuses(
         TypeError,
-        "… expected a Tensor of floats as input, got int64; make one with tensor(...)",
+        "… expected a Tensor of floats as input, got int64; convert it: input.to(float32)",
         nn.hinge_embedding_loss,
         integers([1]),
         row,

@@ -360,7 +360,13 @@ def test_layers_refuse_wrong_shapes():
 def test_functions_refuse_incompatible_arguments():
     x, good, bad = tensor(random((3, 4))), tensor(np.ones(4)), tensor(np.ones(3))
     floats = "… expected a Tensor of floats as {}; make one with tensor(...)"
-    refuses(TypeError, floats.format("input, got int64"), layer_norm, tensor(np.ones((2, 2), int)), 2)
+    refuses(
+        TypeError,
+        "… expected a Tensor of floats as input, got int64; convert it: input.to(float32)",
+        layer_norm,
+        tensor(np.ones((2, 2), int)),
+        2,
+    )
     refuses(TypeError, floats.format("input, got ndarray"), batch_norm, random((3, 4)), None, None)
     refuses(TypeError, floats.format("weight, got list"), batch_norm, x, None, None, [1, 1, 1, 1])
     shape = "… expected {} of shape (4,) for input of shape (3, 4), got (3,)"

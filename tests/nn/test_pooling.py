@@ -121,7 +121,7 @@ def test_sequences_are_pooled_along_their_length(backend):
 def test_wrong_sizes_are_refused(pool):
     x = tensor(IMAGE)
     refuses(ValueError, "… expected input of shape (B, C, H, W) or (C, H, W), got (4, 4)", pool, x[0, 0], 2)
-    refuses(TypeError, "… expected a Tensor of floats, got int64; make one with tensor(...)", pool, tensor(IMAGE.astype(np.int64)), 2)
+    refuses(TypeError, "… expected a Tensor of floats, got int64; convert it: x.to(float32)", pool, tensor(IMAGE.astype(np.int64)), 2)
     refuses(TypeError, "… expected a Tensor of floats, got ndarray; make one with tensor(...)", pool, IMAGE, 2)
     refuses(ValueError, "… expected kernel_size of at least 1, got (2, 0)", pool, x, (2, 0))
     refuses(ValueError, "… expected stride of at least 1, got 0", pool, x, 2, 0)

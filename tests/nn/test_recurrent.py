@@ -169,15 +169,15 @@ def test_dropout_between_layers_is_active_only_in_training():
 
 
 def test_incompatible_arguments_are_refused():
-    layer, x = LSTM(3, 2), tensor(random((4, 2, 3)))
+    layer, x = LSTM(3, 2, dtype=float64), tensor(random((4, 2, 3)))
     refuses(ValueError, "LSTM expected input of shape (L, N, 3) or (L, 3), got (4, 3, 2)", layer, tensor(random((4, 3, 2))))
     refuses(ValueError, "… expected input of shape (N, L, 3) or (L, 3), got (3,)", GRU(3, 2, batch_first=True), x[0, 0])
     refuses(ValueError, "… expected input of shape (N, 3) or (3,), got (4, 2, 3)", RNNCell(3, 2), x)
-    refuses(TypeError, "LSTM expected a Tensor of floats as input, got ndarray; make one with tensor(...)", layer, random((4, 2, 3)))
+    refuses(TypeError, "LSTM expected a Tensor as input, got ndarray; make one with tensor(...)", layer, random((4, 2, 3)))
     refuses(TypeError, "LSTM expected hx as a pair of Tensors, hidden state and cell, got Tensor", layer, x, tensor(random((1, 2, 2))))
     with raises(ValueError, "LSTM expected hx of shape (1, 2, 2), got (1, 3, 2)"):
         layer(x, (tensor(random((1, 2, 2))), tensor(random((1, 3, 2)))))
-    refuses(ValueError, "… expected hx of shape (2, 2), got (2,)", GRUCell(3, 2), x[0], tensor(random((2,))))
+    refuses(ValueError, "… expected hx of shape (2, 2), got (2,)", GRUCell(3, 2, dtype=float64), x[0], tensor(random((2,))))
     refuses(ValueError, "LSTM expected sequences of at least one element, got input of shape (0, 2, 3)", layer, x[:0])
     refuses(ValueError, '… expected nonlinearity "tanh" or "relu", got \'sigmoid\'', RNN, 3, 2, nonlinearity="sigmoid")
     refuses(ValueError, "… expected dropout from 0 to 1, got -1; it is the probability that an element is zeroed", GRU, 3, 2, dropout=-1)

@@ -82,7 +82,7 @@ def test_two_dtypes_promote(dtypes, expected, that_of_input):
         if that_of_input:
             assert loss(x, t).dtype == DTYPES[that_of_input]
         else:
-            refuses(TypeError, "… expected a Tensor of floats as input, got int64; make one with tensor(...)", loss, x, t)
+            refuses(TypeError, "… expected a Tensor of floats as input, got int64; convert it: input.to(float32)", loss, x, t)
 
 
 def test_integers_alone_have_no_loss():

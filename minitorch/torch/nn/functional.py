@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import int64
+from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import ExactLog
 from minitorch.nn import (
     activations,
@@ -114,15 +115,15 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
     """1 at the index of each class, else 0, as int64 in a new last dimension.
 
     Args:
-        tensor: Class indices, integers of any shape.
+        tensor: Class indices, int64 of any shape.
         num_classes: Number of classes; one more than the largest index by default.
 
     Raises:
-        TypeError: If tensor does not hold integers.
+        TypeError: If tensor does not hold int64.
         ValueError: If an index is negative or out of range.
     """
-    if tensor.dtype.kind not in "iu":
-        raise TypeError(f"one_hot expected class indices of int64, got {tensor.dtype.name}; convert them: x.long()")
+    if tensor.dtype is not int64:
+        raise DtypeError(f"one_hot expected class indices of int64, got {tensor.dtype.name}; convert them: x.long()")
     numbers = tensor.to_numpy()
     count = int(numbers.max()) + 1 if num_classes == -1 else num_classes
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < count):
