@@ -26,6 +26,7 @@ from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
 from minitorch.torch.promotion import cast, require_numbers, require_one_dtype, result_type
+from minitorch.torch.saved import saves
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -157,6 +158,7 @@ def loss_layer(name: str, fn: Callable[..., Tensor], *arguments: str, reductions
 # Classification
 
 
+@saves((1, 0), 2)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -236,6 +238,7 @@ class CrossEntropy(Function):
         return grad_output._like(grad), None
 
 
+@saves(0, 1, 2)
 def nll_loss(
     input: Tensor,
     target: Tensor,

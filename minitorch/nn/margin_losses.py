@@ -18,6 +18,7 @@ from minitorch.ops.smooth_activations import softplus
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.torch.promotion import cast, require_numbers
+from minitorch.torch.saved import saves
 
 
 def margin_ranking_loss(
@@ -213,6 +214,7 @@ def triplet_margin_with_distance_loss(
     return _triplets("triplet_margin_with_distance_loss", distance, anchor, positive, negative, margin, swap, reduction)
 
 
+@saves(0, 1)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -23,6 +23,7 @@ from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
+from minitorch.torch.saved import saves
 
 Pair = tuple[int, int]
 """Height and width."""
@@ -215,6 +216,7 @@ def as_indices(positions: np.ndarray, like: Tensor) -> Tensor:
     return like._like(TensorData(np.ascontiguousarray(positions, np.int64).reshape(-1), positions.shape))
 
 
+@saves(0)
 def max_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -247,6 +249,7 @@ def max_pool2d(
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@saves(0)
 def max_pool1d(
     input: Tensor,
     kernel_size: Sizes,
@@ -265,6 +268,7 @@ def max_pool1d(
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@saves(1)
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -365,6 +369,7 @@ def avg_pool(
     return restore(means, input, dims)
 
 
+@saves(0)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -395,6 +400,7 @@ def avg_pool2d(
     return avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@saves(0)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Sizes,
@@ -500,6 +506,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] |
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
+@saves(0)
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any:
     """Max pooling to a given output size; windows, shapes and errors as for `adaptive_avg_pool2d`.
 
@@ -508,6 +515,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
+@saves(0)
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any:
     """Max pooling of sequences, shape (B, C, L) or (C, L), to a given length; see `adaptive_max_pool2d`."""
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)

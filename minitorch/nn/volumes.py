@@ -27,6 +27,7 @@ from minitorch.nn.pooling import (
 from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, check_tensor
 from minitorch.tensor import Tensor
 from minitorch.torch.promotion import require_numbers, require_one_dtype
+from minitorch.torch.saved import saves
 
 
 def conv3d(
@@ -128,6 +129,7 @@ def check_volumes(op: str, input: Any) -> tuple[int, ...]:
     return tuple(input.shape)
 
 
+@saves(0)
 def max_pool3d(
     input: Tensor,
     kernel_size: Sizes,
@@ -150,6 +152,7 @@ def max_pool3d(
     )
 
 
+@saves(0)
 def avg_pool3d(
     input: Tensor,
     kernel_size: Sizes,

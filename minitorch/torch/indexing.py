@@ -169,7 +169,7 @@ def values_for(x: Tensor, place: tuple[Any, ...], values: Tensor, name: str) -> 
         return values
     arrays = [each for each in place if isinstance(each, np.ndarray) and each.ndim]
     if arrays and not (values.numel() == 1 and len(arrays) == 1 and arrays[0].dtype == bool):
-        raise DtypeError(f"{name} expected values of {x.dtype.name}, got {values.dtype.name}; convert them: values.to(x.dtype)")
+        raise DtypeError(f"{name} expected values of {x.dtype.name}, got {values.dtype.name}; convert them: values.to(input.dtype)")
     return cast(values, x.dtype)
 
 

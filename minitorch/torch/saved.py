@@ -77,3 +77,8 @@ def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]
         return getattr(result, "_make", tuple)(kept) if outputs is result else kept[0]  # _make: of a named tuple
 
     return function
+
+
+def saves(*positions: int | tuple[int, int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function whose gradient needs the arguments at these positions as they were; see `SAVED`."""
+    return functools.partial(keeping, positions=positions)

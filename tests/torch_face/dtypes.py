@@ -401,10 +401,12 @@ torch.logical_and(f(3), f(3))
 WIDER = {
     "float16": "cdist multi_margin_loss avg_pool3d quantile out=",
     "bool": "pad( repeat_interleave arange linspace randint randperm searchsorted bucketize",
-    "uint8": "set(",
+    "uint8": "set( vecdot",
+    "int32": "vecdot",
+    "int64": "vecdot",
     "float64": "out=",
 }
-"""Calls that compute what PyTorch refuses, by the dtype: it has no kernel, no masks of uint8, and products only in the dtype of out."""
+"""Calls that compute what PyTorch refuses, by the dtype: it has no kernel, no masks of uint8, or writes only the dtype of out."""
 
 FEWER = """
     addr einsum local_response_norm mse_loss l1_loss F.relu( F.relu6( F.hardtanh( F.softsign( F.tanh( F.sigmoid( F.tanhshrink( F.threshold(

@@ -18,7 +18,8 @@ NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the res
         a.log10() a.square() a.abs() a.logit() a.nan_to_num() a.clamp(0.3,0.6) a.clamp(min=0.5) a**2 a**3 a**0.5 a.var() a.var(1)
         a.nansum() a.nanmean() a.quantile(0.4) a.cummax(0)[0] a.cummin(0)[0] a.gather(0,COLUMNS[:1]) a.masked_select(MASK) a.logdet()
         F.gelu(a) F.silu(a) F.elu(a) F.leaky_relu(a) F.softplus(a) F.hardtanh(a) F.hardswish(a) F.mish(a) F.logsigmoid(a)
-        F.softsign(a) F.layer_norm(a,(3,))""",
+        F.softsign(a) F.layer_norm(a,(3,)) F.max_pool1d(a,2) F.avg_pool1d(a,2) F.nll_loss(a,ROWS) F.multi_margin_loss(a,ROWS)
+        F.max_pool3d(a.view(1,1,3,3),(1,2,2)) F.avg_pool2d(a.view(1,3,3),2) F.adaptive_max_pool1d(a,2)""",
     "": """
         a.floor() a.ceil() a.trunc() a.sign() a.round() a.frac() a.deg2rad() a.neg() a+1 a*2 a/2 1/a 1-a a%0.4 torch.fmod(a,0.4)
         a.sum() a.sum(1) a.mean() a.mean(1) a.max(1)[0] a.min(1)[0] a.cumsum(1) a.diff() a.sort(0)[0] a.topk(2,1)[0] a.kthvalue(2)[0]
@@ -297,6 +298,15 @@ y = x*1.5; y[0].sqrt_(); y[1].sigmoid_(); y[2].tanh_(); y.abs_(); y.round_(); ou
 
 # unfoldv
 y = x*1.5; v = y.unfold(1,2,1); y.mul_(2); out = v*v
+
+# targets refused
+t = torch.tensor([0,2,1]); out = torch.nn.functional.cross_entropy(x*1.5,t); t.zero_()
+
+# targets_of_weighted refused
+t = torch.tensor([0,2,1]); out = torch.nn.functional.nll_loss(x*1.5,t,w.detach()); t.zero_()
+
+# targets_without_gradient
+t = x.detach(); t /= t.sum(1,keepdim=True); out = w*torch.nn.functional.cross_entropy(x.detach(),t); t.zero_()
 
 # out_of_loop
 h = x*1.0

@@ -74,11 +74,11 @@ REFUSED = {
     ),
     "an assignment": (
         lambda: floats.clone().__setitem__([0, 1], doubles),
-        "an assignment to elements expected values of float32, got float64; convert them: values.to(x.dtype)",
+        "an assignment to elements expected values of float32, got float64; convert them: values.to(input.dtype)",
     ),
     "index_put": (
         lambda: floats.index_put((whole[0],), torch.tensor(1)),
-        "index_put expected values of float32, got int64; convert them: values.to(x.dtype)",
+        "index_put expected values of float32, got int64; convert them: values.to(input.dtype)",
     ),
 }
 
