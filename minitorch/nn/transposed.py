@@ -119,7 +119,7 @@ def _transposed(
     """Check the arguments and apply the transposed convolution."""
     require_one_dtype(op, check_float_tensor(op, input), weight, bias)
     if is_half(input.dtype):
-        x, kernel, shift = (each if each is None else each.to(float32) for each in (input, weight, bias))
+        x, kernel, shift = input.to(float32), weight.to(float32), bias if bias is None else bias.to(float32)
         return _transposed(op, dims, x, kernel, shift, stride, padding, output_padding, groups, dilation).to(input.dtype)
     if input.dims == dims + 1:
         return _transposed(op, dims, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
