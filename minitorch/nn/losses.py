@@ -158,7 +158,6 @@ def loss_layer(name: str, fn: Callable[..., Tensor], *arguments: str, reductions
 # Classification
 
 
-@saves((1, 0), 2)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -227,18 +226,18 @@ class CrossEntropy(Function):
         probabilities, chosen = np.empty(rows * classes, input.dtype), np.empty(rows, np.int64)
         call(copy, chosen, target._tensor.array())
         call(cross_entropy_kernels().forward, losses._storage, probabilities, flat(input), chosen, rows, classes, share)
-        ctx.save_for_backward(probabilities, chosen, rows, classes, share)
+        ctx.save_for_backward(probabilities, chosen, rows, classes, share, target)  # which must not be written into, as in PyTorch
         return input._like(losses)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
-        probabilities, chosen, rows, classes, share = ctx.saved_values
+        probabilities, chosen, rows, classes, share, _ = ctx.saved_values
         grad = TensorData.empty((rows, classes), probabilities.dtype)
         call(cross_entropy_kernels().backward, grad._storage, probabilities, chosen, flat(grad_output), rows, classes, share)
         return grad_output._like(grad), None
 
 
-@saves(0, 1, 2)
+@saves(0)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -308,6 +307,7 @@ def _shaped(loss: Tensor, input: Tensor) -> Tensor:
     return loss if input.dims == 2 or not loss.dims else loss.reshape(input.shape[:1] + input.shape[2:] if input.dims > 1 else ())
 
 
+@saves((1, 0))
 def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
     """Return minus the log-probability of each sample's target class."""
     classes = logs.shape[1]
@@ -315,6 +315,7 @@ def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
     return -Tensor.sum(MaskedSelect.apply(logs, class_indices == target.unsqueeze(1)), 1, keepdim=False)
 
 
+@saves((1, 0), 3)
 def _weighted_nll(logs: Tensor, target: Tensor, reduction: str, weight: Tensor | None, included: np.ndarray, smoothing: float) -> Tensor:
     """Return the loss with class weights, ignored samples or label smoothing."""
     rows, classes = np.flatnonzero(included), logs.shape[1]
