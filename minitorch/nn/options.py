@@ -34,6 +34,14 @@ def replace(input: Any, out: Tensor, inplace: bool) -> Any:
     return input
 
 
+def importing_module() -> str:
+    """The module that is being imported: where a class or function that a helper makes belongs, and where pickle looks for it."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return frame.f_globals["__name__"]
+
+
 def with_inplace(fn: Callable[..., Tensor]) -> Callable[..., Any]:
     """A function with a further argument `inplace`, after the others."""
     signature = inspect.signature(fn)
@@ -48,6 +56,7 @@ def with_inplace(fn: Callable[..., Tensor]) -> Callable[..., Any]:
             return input._apply_in_place(fn, f"{fn.__name__} with inplace=True", *args, **kwargs)
         return fn(input, *args, **kwargs)
 
+    function.__module__ = importing_module()
     function.__doc__ = f"{inspect.getdoc(fn)}\n\nWith inplace=True, input becomes the result."
     function.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
     return function
@@ -116,7 +125,7 @@ def layer(
         else ""
     )
     forward.__doc__ = f"Return `{fn.__name__}` of the arguments, with the layer's options."
-    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__module__": sys._getframe(1).f_globals["__name__"]}
+    members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__module__": importing_module()}
     made = type(name, (Module,), members | {"__doc__": f"{doc.splitlines()[0]} See `{fn.__name__}`.{source}"})
     made.__signature__ = signature  # type: ignore[attr-defined]  # what help() shows
     return made

@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from minitorch.optim.optimizer import Optimizer, Setting
@@ -430,6 +431,10 @@ def per_group(value: Any, optimizer: Optimizer, name: str) -> list[float]:
     return values
 
 
+def _power(base: float, shift: int, x: float) -> float:
+    return base ** (x - shift)
+
+
 class CyclicLR(LRScheduler):
     """The rate rises linearly from base_lr to max_lr and falls again, in cycles; call `step` after every batch.
 
@@ -471,9 +476,9 @@ class CyclicLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         scales: dict[str, tuple[Callable[[float], float], str]] = {
-            "triangular": (lambda x: 1.0, "cycle"),
-            "triangular2": (lambda x: 1 / 2.0 ** (x - 1), "cycle"),
-            "exp_range": (lambda x: gamma**x, "iterations"),
+            "triangular": (partial(_power, 1.0, 0), "cycle"),
+            "triangular2": (partial(_power, 0.5, 1), "cycle"),
+            "exp_range": (partial(_power, gamma, 0), "iterations"),
         }
         if scale_fn is None and mode not in scales:
             raise ValueError("CyclicLR expected mode triangular, triangular2 or exp_range, or a scale_fn, got neither")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from minitorch.core.context import no_grad
@@ -21,13 +22,17 @@ from minitorch.torch.tensor import Tensor, as_torch
 AvgFn = Callable[[Tensor, Tensor, Any], Tensor]
 
 
+def _running_mean(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
+    return averaged + (current - averaged) / (int(count) + 1)
+
+
+def _moving_mean(decay: float, averaged: Tensor, current: Tensor, count: Any) -> Tensor:
+    return averaged * decay + current * (1 - decay)
+
+
 def get_swa_avg_fn() -> AvgFn:
     """The running mean of all models, elementwise, as avg_fn of `AveragedModel`."""
-
-    def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
-        return averaged + (current - averaged) / (int(count) + 1)
-
-    return average
+    return _running_mean
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> AvgFn:
@@ -38,11 +43,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> AvgFn:
     """
     if not 0 <= decay <= 1:
         raise ValueError(f"get_ema_avg_fn expected decay from 0 to 1, got {decay}")
-
-    def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
-        return averaged * decay + current * (1 - decay)
-
-    return average
+    return partial(_moving_mean, decay)
 
 
 class AveragedModel(Module):

@@ -32,11 +32,13 @@ from minitorch.torch.places import Size, device, double, dtype, get_default_devi
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
+from minitorch.torch.tensor import publish as _publish
 
 float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _math.e
 
-globals().update({name: _lift(function) for name, function in _names.functions(_names.BOTH, _names.FUNCTIONS).items()})
-broadcast_to, unsqueeze, inverse, pinverse = _lift(_shapes.expand), _lift(_shapes.unsqueeze), linalg.inv, linalg.pinv
+_more = {"broadcast_to": _shapes.expand, "unsqueeze": _shapes.unsqueeze}
+_publish(globals(), _names.functions(_names.BOTH, _names.FUNCTIONS) | _more)
+inverse, pinverse = linalg.inv, linalg.pinv  # type: ignore[attr-defined]
 
 
 def is_tensor(obj: _Any) -> _Any:
@@ -84,7 +86,20 @@ def FloatTensor(data: _Any) -> Tensor:
     return _lift(_creation.tensor)(data, dtype=float32)
 
 
-_MODULES = {"accelerator", "amp", "autograd", "backends", "cuda", "distributions", "func", "linalg", "nn", "optim", "utils"}
+_MODULES = {
+    "accelerator",
+    "amp",
+    "autograd",
+    "backends",
+    "cuda",
+    "distributions",
+    "func",
+    "linalg",
+    "nn",
+    "optim",
+    "serialization",
+    "utils",
+}
 """The modules that programs use by their names; the others are parts of this one."""
 
 _LATE = {

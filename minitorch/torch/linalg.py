@@ -4,9 +4,8 @@ from minitorch.core.errors import LinAlgError as LinAlgError
 from minitorch.torch import names, products
 from minitorch.torch.absent import defined, refuse_absent
 from minitorch.torch.saved import SAVED, keeping
-from minitorch.torch.tensor import lift
+from minitorch.torch.tensor import publish
 
-globals().update({name: lift(function) for name, function in names.functions(names.LINALG).items()})
-cross = lift(keeping(products.vector_product, SAVED["cross"]))
+publish(globals(), names.functions(names.LINALG) | {"cross": keeping(products.vector_product, SAVED["cross"])})
 
 __getattr__ = refuse_absent("torch.linalg", defined(globals()))

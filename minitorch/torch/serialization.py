@@ -1,8 +1,8 @@
-"""Stage 6 - torch.save and torch.load: PyTorch's file format for tensors, numbers, text and collections of these.
+"""Stage 6 - torch.save and torch.load: PyTorch's file format for tensors, and for any object with tensors in it.
 
 Such a file is a zip archive with a pickle, which says how everything belongs together, and the bytes of every storage. A pickle can name
-any function and have it called. So writing is limited to the types above, and reading accepts only the few names that they need: a file
-from anywhere may be opened.
+any function and have it called. So only the names that tensors, numbers, text and collections of these need are read, unless a program
+says that it trusts the file: then the file of another person may be opened.
 """
 
 from __future__ import annotations
@@ -10,150 +10,38 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import pickletools
 import zipfile
-from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, load_bfloat16
 from minitorch.io.formats import read_arrays, replace_file
-from minitorch.nn.parameter import Parameter
 from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
-from minitorch.torch.places import Size, backend_of, device
-from minitorch.torch.tensor import Tensor, as_torch
-
-STORAGES = {
-    "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16", "LongStorage": "int64",
-    "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool",
-}  # fmt: skip
-"""The dtype of each of PyTorch's storages."""
-
-STORAGE_NAMES = {dtype: name for name, dtype in STORAGES.items()}
-
-PLAIN = (type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, OrderedDict, Counter, defaultdict)
-"""Types that are written as they are."""
-
-
-def dtype_of(name: str) -> np.dtype:
-    """A dtype by its name."""
-    return load_bfloat16() if name == "bfloat16" else as_dtype(name)
-
-
-# Writing
-
-
-class Name:
-    """A name of PyTorch's in a pickle.
-
-    Args:
-        module: Its module.
-        name: Its name there.
-    """
-
-    def __init__(self, module: str, name: str) -> None:
-        self.line = f"c{module}\n{name}\n".encode()
-
-    def __call__(self, *args: Any) -> None:
-        """Never called: the pickle says that its reader shall."""
-
-
-REBUILD, REBUILD_PARAMETER = Name("torch._utils", "_rebuild_tensor_v2"), Name("torch._utils", "_rebuild_parameter")
-
-
-class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Python, whose methods can be overridden
-    """Writes the pickle and collects the storages.
-
-    Attributes:
-        storages: The arrays, by their numbers.
-    """
-
-    def __init__(self, file: Any) -> None:
-        super().__init__(file, protocol=2)
-        self.storages: list[np.ndarray] = []
-        self._numbers: dict[int, int] = {}
-        self._kept: list[Any] = []  # the pickle refers to objects by their ids
-
-    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-        """Write an object.
-
-        Raises:
-            TypeError: If its type is not one of those that a file may contain.
-        """
-        if isinstance(obj, Name):
-            self.write(obj.line)  # type: ignore
-            return
-        if isinstance(obj, np.generic):
-            obj = obj.item()
-        if isinstance(obj, np.dtype):
-            self.save(Name("torch", obj.name))
-        elif isinstance(obj, Tensor):
-            self._save_tensor(obj)
-        elif isinstance(obj, Size):
-            self.save_reduce(Name("torch", "Size"), (tuple(obj),))  # type: ignore
-        elif isinstance(obj, device):
-            self.save_reduce(Name("torch", "device"), (str(obj),))  # type: ignore
-        elif isinstance(obj, (*PLAIN, Stored)) or any(obj is kind for kind in (OrderedDict, Counter, defaultdict, list, set)):
-            super().save(obj, save_persistent_id)  # type: ignore
-        else:
-            raise TypeError(
-                f"torch.save expected tensors, numbers, text, and collections of these, got {type(obj).__name__}; "
-                "save a module's state_dict() instead of the module"
-            )
-
-    def persistent_id(self, obj: Any) -> Any:
-        """What PyTorch writes for a storage."""
-        return obj.key if isinstance(obj, Stored) else None
-
-    def _save_tensor(self, x: Tensor) -> None:
-        """Write a tensor: its storage's number, and its layout."""
-        if id(x) in self.memo:  # type: ignore
-            self.write(self.get(self.memo[id(x)][0]))  # type: ignore
-            return
-        engine = x
-        if isinstance(x, Parameter):
-            data = Tensor._of(engine.detach())
-            self._kept.append(data)
-            self.save_reduce(REBUILD_PARAMETER, (data, engine.requires_grad, OrderedDict()), obj=x)  # type: ignore
-            return
-        data = engine._tensor if not engine.backend.cuda else TensorData(engine.to_numpy().reshape(-1), engine.shape)
-        storage = data._storage
-        number = self._numbers.setdefault(id(storage), len(self.storages))
-        if number == len(self.storages):
-            self.storages.append(storage)
-        kind = Name("torch", STORAGE_NAMES[data.dtype.name])
-        stored = Stored(("storage", kind, str(number), "cpu", len(storage)))
-        self._kept += (stored, data)
-        layout = (data.offset, tuple(data.shape), tuple(data.strides), engine.requires_grad, OrderedDict())
-        self.save_reduce(REBUILD, (stored, *layout), obj=x)  # type: ignore
-
-
-class Stored:
-    """A storage in a pickle.
-
-    Args:
-        key: What PyTorch writes for it.
-    """
-
-    def __init__(self, key: tuple[Any, ...]) -> None:
-        self.key = key
+from minitorch.torch.absent import defined, refuse_absent
+from minitorch.torch.pickles import ALLOWED, NAMES, STORAGE_NAMES, Reader, Writer, full_name
+from minitorch.torch.places import backend_of
+from minitorch.torch.tensor import as_torch
 
 
 def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True) -> None:
-    """Write tensors, numbers, text and collections of these to a file that PyTorch can read as well.
+    """Write an object with tensors in it to a file. What `load` reads by default, PyTorch can read as well.
 
     Args:
-        obj: Such as `model.state_dict()`, or a dictionary of several.
+        obj: Such as `model.state_dict()`, or a dictionary of several. Other objects, such as a whole model, are written as pickle writes
+            them: a class by its name, which `load` with weights_only=False imports again.
         f: A path, written atomically, or a file that is open for writing in binary mode.
         pickle_module: None.
         pickle_protocol: 2.
         _use_new_zipfile_serialization: True.
 
     Raises:
-        TypeError: If obj contains anything else, such as a module.
+        PicklingError: If obj contains a function or a class that cannot be imported by its name: a lambda, or a local class. Nothing is
+            written then.
+        TypeError: If obj contains something that belongs to the running program: an open file, a generator, a lock.
         NotImplementedError: If another pickle module, protocol or format is asked for.
     """
     if pickle_module not in (None, pickle) or pickle_protocol != 2 or not _use_new_zipfile_serialization:
@@ -177,89 +65,63 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
 # Reading
 
 
-class Kind:
-    """One of PyTorch's storage classes, by its name."""
-
-    def __init__(self, name: str) -> None:
-        self.dtype = dtype_of(STORAGES[name])
-
-
-def rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None) -> Tensor:
-    """A tensor over a storage."""
-    array, backend = storage
-    shape, strides = tuple(map(int, size)), tuple(map(int, stride))
-    last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-    if offset < 0 or min(strides, default=0) < 0 or (0 not in shape and last >= len(array)):
-        raise pickle.UnpicklingError(f"a tensor of shape {shape} that reaches beyond its storage of {len(array)} elements")
-    empty = 0 in shape
-    layout = (array[:0], shape) if empty else (array[offset:], shape, strides)
-    return as_torch(make_tensor(TensorData(*layout), backend, bool(requires_grad)))  # type: ignore
-
-
-def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Parameter:
-    """A parameter around a tensor."""
-    return Parameter(data, requires_grad)
-
-
-class Reader(pickle.Unpickler):
-    """Reads the pickle; only the names that tensors and collections need are known.
+class safe_globals:
+    """Allow further names within the block: `with safe_globals([Net]): model = torch.load("model.pt")`.
 
     Args:
-        archive: The open archive.
-        prefix: The folder in it.
-        location: Where tensors are stored.
+        safe_globals: Classes and functions, or pairs of one and its full name in the file.
     """
 
-    def __init__(self, archive: zipfile.ZipFile, prefix: str, location: Any) -> None:
-        super().__init__(io.BytesIO(archive.read(f"{prefix}data.pkl")), encoding="utf-8")
-        self._archive, self._prefix, self._backend = archive, prefix, backend_of(location)
-        self._arrays: dict[str, np.ndarray] = {}
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._added = safe_globals
 
-    def find_class(self, module: str, name: str) -> Any:
-        """What a name in the pickle stands for.
+    def __enter__(self) -> None:
+        self._before = dict(ALLOWED)
+        add_safe_globals(self._added)
 
-        Raises:
-            UnpicklingError: If it is not one of the known names.
-        """
-        known: dict[tuple[str, str], Any] = {
-            ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
-            ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
-            ("collections", "OrderedDict"): OrderedDict,
-            ("collections", "Counter"): Counter,
-            ("collections", "defaultdict"): defaultdict,
-            ("__builtin__", "set"): set,
-            ("builtins", "set"): set,
-            ("__builtin__", "list"): list,
-            ("builtins", "list"): list,
-            ("torch", "Size"): Size,
-            ("torch", "device"): device,
-        }
-        if (module, name) in known:
-            return known[module, name]
-        if module == "torch" and name in STORAGES:
-            return Kind(name)
-        if module == "torch" and name in STORAGE_NAMES:
-            return dtype_of(name)
-        raise pickle.UnpicklingError(
-            f"torch.load refuses {module}.{name}: only tensors, numbers, text and collections of these are read, because a pickle may run "
-            "any program; save a state_dict()"
-        )
+    def __exit__(self, *error: object) -> None:
+        clear_safe_globals()
+        ALLOWED.update(self._before)
 
-    def persistent_load(self, pid: Any) -> Any:
-        """The numbers of a storage.
 
-        Raises:
-            UnpicklingError: If the archive does not contain them.
-        """
-        kind, storage, key, _, count = pid
-        if kind != "storage" or not isinstance(storage, Kind):
-            raise pickle.UnpicklingError(f"torch.load expected a storage of numbers, got {kind!r}")
-        if key not in self._arrays:
-            stored = self._archive.read(f"{self._prefix}data/{key}")
-            if len(stored) < count * storage.dtype.itemsize:
-                raise pickle.UnpicklingError(f"a storage of {count} elements, got {len(stored)} bytes")
-            self._arrays[key] = np.frombuffer(bytearray(stored), storage.dtype, count)
-        return self._arrays[key], self._backend
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Allow `load` with weights_only=True to find these: only classes and functions that do no harm, whatever a file calls them with.
+
+    Args:
+        safe_globals: Classes and functions, or pairs of one and its full name in the file.
+
+    Raises:
+        TypeError: If one is neither.
+    """
+    found = {}
+    for each in safe_globals:
+        thing, *name = each if isinstance(each, tuple) else (each,)
+        if not callable(thing) or len(name) > 1 or not all(isinstance(text, str) for text in name):
+            raise TypeError(f"add_safe_globals expected classes and functions, or pairs of one and its name, got {each!r}")
+        found[name[0] if name else f"{thing.__module__}.{thing.__qualname__}"] = thing
+    ALLOWED.update(found)
+
+
+def get_safe_globals() -> list[Any]:
+    """What `add_safe_globals` has allowed."""
+    return list(ALLOWED.values())
+
+
+def clear_safe_globals() -> None:
+    """Forget what `add_safe_globals` has allowed."""
+    ALLOWED.clear()
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that `load` with weights_only=True would refuse; nothing of it is loaded.
+
+    Args:
+        f: A path, or a file that is open for reading in binary mode.
+    """
+    with zipfile.ZipFile(f) as archive:
+        operations = list(pickletools.genops(archive.read(f"{_prefix(archive)}data.pkl")))
+    names = {full_name(*argument.split(" ", 1)) for operation, argument, _ in operations if operation.name == "GLOBAL"}  # type: ignore
+    return sorted(name for name in names if name not in NAMES and name not in ALLOWED and name.removeprefix("torch.") not in STORAGE_NAMES)
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
@@ -269,11 +131,13 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         f: A path, or a file that is open for reading in binary mode.
         map_location: Where the tensors are stored, "cpu" by default.
         pickle_module: None.
-        weights_only: No effect: only tensors, numbers, text and collections of these are ever read.
+        weights_only: Whether only tensors, numbers, text, collections of these, and what `add_safe_globals` allows are read; True if left
+            out. A file that is read with False may run any program: do so only with files that you trust.
         mmap: No effect.
 
     Raises:
-        UnpicklingError: If the file contains anything else, or is of another format.
+        UnpicklingError: If the file contains anything else, or an object of PyTorch's, or is of another format.
+        AttributeError: If a class or function in the file cannot be imported.
         NotImplementedError: If map_location is a function or a dictionary.
         OSError: If it cannot be read.
     """
@@ -284,7 +148,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     file: BinaryIO = Path(f).open("rb") if isinstance(f, (str, os.PathLike)) else f  # noqa: SIM115 - closed below if opened here
     try:
         if zipfile.is_zipfile(file):
-            return _load_zip(file, map_location)
+            return _load_zip(file, map_location, weights_only is False)
     finally:
         if file is not f:
             file.close()
@@ -297,14 +161,26 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     )
 
 
-def _load_zip(file: BinaryIO, map_location: Any) -> Any:
+def _load_zip(file: BinaryIO, map_location: Any, trusted: bool) -> Any:
     """Read PyTorch's zip format."""
     with zipfile.ZipFile(file) as archive:
-        names = archive.namelist()
-        pickles = [name for name in names if name.endswith("data.pkl") and name.count("/") <= 1]
-        if not pickles:
-            raise pickle.UnpicklingError(f"torch.load expected an archive with data.pkl, got {', '.join(names[:5]) or 'an empty one'}")
-        prefix = pickles[0].removesuffix("data.pkl")
-        if f"{prefix}byteorder" in names and archive.read(f"{prefix}byteorder") != b"little":
+        prefix = _prefix(archive)
+        if f"{prefix}byteorder" in archive.namelist() and archive.read(f"{prefix}byteorder") != b"little":
             raise pickle.UnpicklingError("torch.load expected the byte order little, got another")
-        return Reader(archive, prefix, map_location).load()
+        return Reader(archive, prefix, map_location, trusted).load()
+
+
+def _prefix(archive: zipfile.ZipFile) -> str:
+    """The folder of an archive in which everything is.
+
+    Raises:
+        UnpicklingError: If there is no pickle in it.
+    """
+    names = archive.namelist()
+    pickles = [name for name in names if name.endswith("data.pkl") and name.count("/") <= 1]
+    if not pickles:
+        raise pickle.UnpicklingError(f"torch.load expected an archive with data.pkl, got {', '.join(names[:5]) or 'an empty one'}")
+    return pickles[0].removesuffix("data.pkl")
+
+
+__getattr__ = refuse_absent("torch.serialization", defined(globals()))

@@ -70,6 +70,13 @@ def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
     return lifted
 
 
+def publish(space: dict[str, Any], functions: dict[str, Callable[..., Any]]) -> None:
+    """Lift functions into a module, given by its `globals()`, whose name they bear: pickle finds them there."""
+    for name, function in functions.items():
+        space[name] = made = lift(function)
+        made.__module__, made.__qualname__ = space["__name__"], name
+
+
 new = object.__new__
 
 

@@ -14,7 +14,7 @@ ABSENT = TABLE["absent"]
 NAMES = [name for group in TABLE["groups"].values() for name in group["names"]]
 PAGE = "the table of names is in docs/from_here_to_pytorch.md"
 
-MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.linalg", "torch.func", "torch.utils")
+MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.linalg", "torch.func", "torch.utils", "torch.serialization")
 """The modules that name the nearest name."""
 
 
@@ -122,7 +122,7 @@ def test_the_error_for_a_name_without_a_similar_one_names_the_table(owner):
     [
         ("torch.distributionss", "torch.reductions;"), ("torch.placements", "torch.placement;"), ("torch.creations", "torch.creation;"),
         ("torch.nn.functional.lifted", "torch.nn.functional.lift;"),
-        ("torch.linalg.lifts", "torch.linalg.lift;"),
+        ("torch.linalg.publishs", "torch.linalg.publish;"),
     ],
 )  # fmt: skip
 def test_no_private_name_is_suggested(name, private):
