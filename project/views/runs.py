@@ -7,7 +7,7 @@ import streamlit as st
 from project.lab import registry
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
-from project.lab.training import run_files, runs_comparison, runs_export
+from project.lab.training import run_files, run_logs, runs_comparison, runs_export
 from project.lab.training.run_files import RunFile, Unreadable
 
 TICK = 2.0  # seconds from one look at the folder to the next
@@ -40,7 +40,7 @@ def folder_contents() -> list[tuple[str, int]]:
             found.append((path.name, path.stat().st_mtime_ns))
         except OSError:  # it has just been removed
             continue
-    return found
+    return found + [(str(path), modified) for path, modified in run_logs.modification_times().items()]
 
 
 @st.fragment(run_every=TICK)
@@ -51,7 +51,9 @@ def follow() -> None:
 
 
 def has_changed(run: RunFile) -> bool:
-    """Whether the source code differs from that at the start of the run."""
+    """Whether the source code differs from that at the start of the run, if that is known."""
+    if not run.digest:
+        return False
     stamp = state.get("sources")
     if state.get("runs_digests", (None, {}))[0] != stamp:
         state.runs_digests = stamp, {}
@@ -197,7 +199,8 @@ def show_unreadable(files: Sequence[Unreadable]) -> None:
 st.title("Runs")
 st.write(
     f"Every training run of a program or a page is kept as a file: its settings, its curves, and the command that repeats it. The newest "
-    f"{run_files.MOST_RUNS} are kept; older ones are removed. Select rows to compare runs, export them, or delete them."
+    f"{run_files.MOST_RUNS} are kept; older ones are removed. Logs of `SummaryWriter` in the folders "
+    "`runs` and `logs` appear here, too. Select rows to compare runs, export them, or delete them."
 )
 state.runs_seen = folder_contents()
 runs, unreadable = run_files.read_all()

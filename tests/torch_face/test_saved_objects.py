@@ -124,9 +124,11 @@ def test_a_model_is_read_only_if_the_file_is_trusted_or_its_classes_are_allowed(
     )
     with pytest.raises(pickle.UnpicklingError, match=r"refuses minitorch\.nn\.containers\.ModuleList"), safe_globals([Net]):
         torch.load(file, weights_only=True)
-    with safe_globals(KINDS):
-        assert isinstance(torch.load(file), Net)
-        assert get_safe_globals() == KINDS
+    with safe_globals([Plain]):
+        with safe_globals(KINDS):
+            assert isinstance(torch.load(file), Net)
+            assert get_safe_globals() == [Plain, *KINDS]
+        assert get_safe_globals() == [Plain]
     assert get_safe_globals() == []
 
 

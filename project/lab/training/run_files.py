@@ -19,6 +19,7 @@ from typing import Any
 
 from course.manifest import ROOT
 from course.workspace.atomic_files import write_bytes
+from project.lab.training import run_logs
 from project.lab.training.training_run import TrainingRun
 
 FORMAT = 1
@@ -57,7 +58,7 @@ class RunFile:
         settings: The value of each setting by name.
         command: The command line that repeats the run.
         seed: The seed among the settings; None if there is none.
-        digest: See `digest`; computed when the run started.
+        digest: See `digest`; computed when the run started. "" if it is not known.
         started: When it started: local time in ISO format, with the offset from UTC.
         seconds: Time spent on training.
         status: "finished"; "stopped" before its last epoch or step, or still running; or "failed" with an error.
@@ -261,25 +262,57 @@ def _evenly_spaced(n: int, most: int) -> list[int]:
 # Reading
 
 
+@dataclass(frozen=True)
+class LoggedRun(RunFile):
+    """A run that a program logged with PyTorch's SummaryWriter.
+
+    Attributes:
+        path: Its log.
+    """
+
+    path: str
+
+
+def _logged() -> tuple[list[RunFile], list[Unreadable]]:
+    """Return the runs in logs, and the logs that cannot be read."""
+    runs: list[RunFile] = []
+    unreadable = []
+    for path, modified in run_logs.modification_times().items():
+        try:
+            if found := run_logs.facts(path, modified, MOST_POINTS):
+                runs.append(LoggedRun(**found, path=str(path)))
+        except OSError as error:
+            unreadable.append(Unreadable(path, f"could not be read ({error.strerror or error}); check its permissions"))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            unreadable.append(Unreadable(path, "is damaged; delete it"))
+    return runs, unreadable
+
+
+def _newest_first(runs: Sequence[RunFile]) -> list[RunFile]:
+    """Return runs by age."""
+    return sorted(runs, key=lambda run: run.id, reverse=True)
+
+
 def read_all() -> tuple[list[RunFile], list[Unreadable]]:
     """Return all runs, newest first, and the files in their folder that cannot be read."""
-    return _read(sorted(folder().glob("[!.]*.json"), reverse=True))
+    (runs, unreadable), (logged, damaged) = _read(sorted(folder().glob("[!.]*.json"), reverse=True)), _logged()
+    return _newest_first([*runs, *logged]) if logged else runs, unreadable + damaged
 
 
 def latest(count: int) -> list[RunFile]:
     """Return the newest runs, newest first."""
     paths = sorted(folder().glob(NAMES), reverse=True)
-    return _read(paths[: 2 * count])[0][:count]  # a few of them may be unreadable
+    return _newest_first([*_read(paths[: 2 * count])[0], *_logged()[0]])[:count]  # a few of them may be unreadable
 
 
 def delete(runs: Sequence[RunFile]) -> None:
-    """Remove the files of runs.
+    """Remove the files of runs; of a logged run its log, but not its images.
 
     Raises:
         OSError: If one cannot be removed.
     """
     for run in runs:
-        (folder() / f"{run.id}.json").unlink(missing_ok=True)
+        Path(run.path if isinstance(run, LoggedRun) else folder() / f"{run.id}.json").unlink(missing_ok=True)
 
 
 def _read(paths: Sequence[Path]) -> tuple[list[RunFile], list[Unreadable]]:
