@@ -1,6 +1,7 @@
 """torch.autograd: gradients as values, and functions with a backward pass of their own."""
 
 # Stage 6 - PyTorch's interface
+from minitorch.torch.autograd import graph as graph
 from minitorch.torch.autograd import function as function
 from minitorch.autograd import functional as functional
 from minitorch.torch.autograd.function import Function
@@ -16,6 +17,7 @@ __all__ = [
     "functional",
     "grad",
     "gradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",

@@ -12,6 +12,7 @@ from minitorch.core.creation import cat
 from minitorch.core.dtypes import is_float
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_functions import Function as EngineFunction
+from minitorch.torch.autograd.graph import Packed, pack, unpack
 from minitorch.torch.tensor import Tensor, as_torch
 
 
@@ -27,6 +28,7 @@ class FunctionCtx:
         self._saved: tuple[Any, ...] = ()
         self._constants: set[int] = set()
         self._versions: tuple[int, ...] = ()
+        self._args: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors, or None, for the backward pass."""
@@ -40,6 +42,8 @@ class FunctionCtx:
         Raises:
             RuntimeError: If one has been written into since.
         """
+        if any(isinstance(x, Packed) for x in self._saved):
+            return tuple([unpack(x, self._args) if isinstance(x, Packed) else x for x in self._saved])
         for x, version in zip(self._saved, self._versions, strict=True):
             if isinstance(x, Tensor) and x._tensor._version[1] != version:
                 raise RuntimeError(
@@ -103,6 +107,8 @@ class Function:
         results = call.record() if any(needed) else [as_torch(x.detach()) if isinstance(x, Tensor) else x for x in outputs]
         made = dict(zip(map(id, outputs), results, strict=True))
         ctx._saved = tuple([made.get(id(x), x) for x in ctx._saved])
+        if any(needed):
+            ctx._args, ctx._saved = args, tuple([pack(x, args) for x in ctx._saved])
         return tuple(results) if isinstance(out, tuple) else results[0]
 
 
