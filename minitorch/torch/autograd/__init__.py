@@ -6,6 +6,7 @@ from minitorch.torch.autograd import function as function
 from minitorch.autograd import functional as functional
 from minitorch.torch.autograd.function import Function
 from minitorch.torch.autograd.gradients import Variable, backward, grad, gradcheck
+from minitorch.torch.autograd import profiler as profiler
 from minitorch.torch.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "graph",
     "inference_mode",
     "no_grad",
+    "profiler",
     "set_grad_enabled",
 ]
