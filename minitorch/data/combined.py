@@ -63,6 +63,37 @@ def _rows(tensor: Tensor, indices: np.ndarray) -> Tensor:
     return tensor[indices.tolist()]
 
 
+class StackDataset(Dataset):
+    """Examples of several data sets side by side: example i is the tuple, or the dictionary, of their examples i.
+
+    Args:
+        datasets: Data sets of equal length, for tuples.
+        named: Data sets of equal length, for dictionaries.
+
+    Raises:
+        ValueError: If there are none, or of both kinds, or their lengths differ.
+    """
+
+    datasets: tuple[Any, ...] | dict[str, Any]
+
+    def __init__(self, *datasets: Any, **named: Any) -> None:
+        if bool(datasets) == bool(named):
+            given = "both" if datasets else "none"
+            raise ValueError(f"StackDataset expected data sets, all with names or all without, got {given}")
+        self.datasets = datasets or named
+        lengths = [len(each) for each in (datasets or named.values())]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"StackDataset expected data sets of equal length, got lengths {', '.join(map(str, lengths))}")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: each[index] for name, each in self.datasets.items()}
+        return tuple([each[index] for each in self.datasets])
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)))
+
+
 class IterableDataset(Dataset):
     """A stream of examples: a subclass defines `__iter__`, and `__len__` if it has a length."""
 

@@ -28,8 +28,15 @@ def absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
     return AttributeError(f"{owner} has no {name} in minitorch; {hint}{names}")
 
 
-def refuse_absent(owner: str, known: Iterable[str], late: Mapping[str, Callable[[], Any]] = MappingProxyType({})) -> Callable[[str], Any]:
+def refuse_absent(
+    owner: str,
+    known: Iterable[str],
+    late: Mapping[str, Callable[[], Any]] = MappingProxyType({}),
+    reasons: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[str], Any]:
     """The function `__getattr__` of a module, which raises `absent` for every name but those in `late`, which are made when asked for.
+
+    For the names in `reasons`, the error says this in place of the nearest name.
 
     `from module import name` would replace an AttributeError by an ImportError of its own: there it raises one that says the same.
     """
@@ -38,7 +45,8 @@ def refuse_absent(owner: str, known: Iterable[str], late: Mapping[str, Callable[
     def __getattr__(name: str) -> Any:
         if name in late:
             return late[name]()
-        error = absent(owner, name, known)
+        reason = reasons.get(name)
+        error = absent(owner, name, known) if reason is None else AttributeError(f"{owner} has no {name} in minitorch: {reason}")
         caller = sys._getframe(1)
         if opcode.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
             raise ImportError(str(error))

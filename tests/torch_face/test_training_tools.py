@@ -67,3 +67,63 @@ def test_autocast_can_be_switched_off_only() -> None:
             use()
     with pytest.raises(ValueError, match='autocast expected device_type "cpu" or "cuda", got \'tpu\''):
         autocast("tpu", enabled=False)
+
+
+# torch.utils
+
+
+def test_stacked_data_sets_are_pytorch_s() -> None:
+    theirs = pytest.importorskip("torch.utils.data", reason="compares with PyTorch")
+    for library in (theirs, torch.utils.data):
+        pairs, dicts = library.StackDataset([1, 2, 3], "abc"), library.StackDataset(x=[1, 2], y="ab")
+        assert (len(pairs), pairs[1], len(dicts), dicts[1]) == (3, (2, "b"), 2, {"x": 2, "y": "b"})
+        for args, named in (((), {}), (([1],), {"x": [1]}), (([1], [1, 2]), {})):
+            with pytest.raises(ValueError, match=""):
+                library.StackDataset(*args, **named)
+
+
+def test_wrong_stacks_of_data_sets_say_why() -> None:
+    stack = torch.utils.data.StackDataset
+    with pytest.raises(ValueError, match="StackDataset expected data sets, all with names or all without, got both"):
+        stack([1], x=[1])
+    with pytest.raises(ValueError, match="all with names or all without, got none"):
+        stack()
+    with pytest.raises(ValueError, match="StackDataset expected data sets of equal length, got lengths 1, 2"):
+        stack([1], [1, 2])
+
+
+def test_one_reader_reads_a_whole_stream_whatever_the_workers() -> None:
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Any:
+            info = torch.utils.data.get_worker_info()
+            return iter(range(6) if info is None else range(info.id, 6, info.num_workers))
+
+    assert sorted(int(x) for x in torch.utils.data.DataLoader(Stream(), num_workers=2, batch_size=None)) == list(range(6))
+
+
+def test_a_chain_of_checkpoints_has_the_gradients_of_the_chain() -> None:
+    checkpoints = torch.utils.checkpoint
+    layers, calls = nn.Sequential(*[nn.Linear(3, 3) for _ in range(5)]), []
+    for layer in layers:
+        layer.register_forward_hook(lambda *_: calls.append(1))
+    x = torch.randn(2, 3, requires_grad=True)
+    layers(x).sum().backward()
+    leaves = [x, *layers.parameters()]
+    expected = [leaf.grad.tolist() for leaf in leaves]
+    for segments, runs in ((1, 5), (2, 7), (5, 9)):
+        layers.zero_grad()
+        x.grad = None
+        calls.clear()
+        checkpoints.checkpoint_sequential(layers, segments, x, use_reentrant=False).sum().backward()
+        assert [leaf.grad.tolist() for leaf in leaves] == expected
+        assert len(calls) == runs
+    with pytest.raises(ValueError, match="checkpoint_sequential expected from 1 to 5 segments, one for each function at most, got 6"):
+        checkpoints.checkpoint_sequential(layers, 6, x)
+    with pytest.raises(NotImplementedError, match="checkpoint supports context_fn=None only"):
+        checkpoints.checkpoint(layers, x, context_fn=lambda: None)
+
+
+@pytest.mark.parametrize("name", ["collect_env", "cpp_extension", "model_zoo", "dlpack"])
+def test_absent_utilities_say_why(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"torch\.utils has no {name} in minitorch: \w+"):
+        getattr(torch.utils, name)

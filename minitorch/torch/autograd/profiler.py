@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import minitorch.torch.profiler as newer
+from minitorch.torch.absent import refuse_absent
 from minitorch.torch.profiler import record_function as record_function
 
-NO_GPU = "marks ranges for NVIDIA's profilers, which do not see the launches of this library; use torch.profiler.profile"
+NO_GPU = "it marks ranges for another profiler, which does not see the functions of this library; use torch.profiler.profile"
 
 
 class profile(newer.profile):
@@ -44,7 +45,4 @@ class profile(newer.profile):
         return self.total_average().self_cpu_time_total
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("emit_nvtx", "emit_itt"):
-        raise AttributeError(f"torch.autograd.profiler has no {name} in minitorch: it {NO_GPU}")
-    raise AttributeError(f"torch.autograd.profiler has no {name} in minitorch; its names are profile, record_function")
+__getattr__ = refuse_absent("torch.autograd.profiler", ["profile", "record_function"], reasons={"emit_nvtx": NO_GPU, "emit_itt": NO_GPU})

@@ -11,4 +11,15 @@ __all__ = ["checkpoint", "data"]
 
 _LATE = ("benchmark", "tensorboard")
 
-__getattr__ = _refuse_absent("torch.utils", __all__, {name: _partial(_import_module, f"{__name__}.{name}") for name in _LATE})
+_ABSENT = {
+    "collect_env": "it describes an installation of PyTorch; print minitorch.__version__ and platform.platform()",
+    "cpp_extension": "no code in C++ is compiled; write kernels with numba, see project/custom_op.py",
+    "model_zoo": "no weights are downloaded; read files with torch.load",
+    "hub": "no weights are downloaded; read files with torch.load",
+    "dlpack": "tensors have __dlpack__; use from_dlpack of the other library",
+    "mobile_optimizer": "no programs for phones are exported",
+    "bottleneck": "use torch.profiler.profile",
+    "flop_counter": "use minitorch.nn.summary, which counts additions and multiplications",
+}
+
+__getattr__ = _refuse_absent("torch.utils", __all__, {name: _partial(_import_module, f"{__name__}.{name}") for name in _LATE}, _ABSENT)

@@ -1,7 +1,17 @@
 """torch.utils.data: data sets, samplers and loaders. This file is the folder's table of contents."""
 
 # Stage 6 - PyTorch's interface
-from minitorch.torch.utils.data.dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
+from minitorch.torch.absent import refuse_absent as _refuse_absent
+from minitorch.torch.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from minitorch.torch.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -10,7 +20,8 @@ from minitorch.torch.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from minitorch.torch.utils.data.dataloader import DataLoader, default_collate, default_convert
+from minitorch.torch.utils.data.dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from minitorch.torch.utils.data.distributed import DistributedSampler
 
 __all__ = [
     "BatchSampler",
@@ -18,15 +29,20 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
+    "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _refuse_absent("torch.utils.data", __all__)
