@@ -97,6 +97,7 @@ _MODULES = {
     "linalg",
     "nn",
     "optim",
+    "profiler",
     "serialization",
     "utils",
 }
