@@ -106,6 +106,20 @@ def test_the_table_lists_the_newest_run_first_with_what_differs_and_what_it_reac
     assert list(rows[0]) == ["program", "settings", "trained", "loss", "accuracy", "status", "your code"]
 
 
+def test_a_log_of_summary_writer_is_a_row_with_its_curves(folder):
+    (folder / "mine").mkdir()
+    head = {"format": 1, "program": "train", "command": "python train.py", "started": "2026-01-02T03:04:05+00:00"}
+    events = [{"kind": "hparams", "tag": "", "step": None, "time": 1767323046.0, "value": {"lr": 0.5}}]
+    events += [{"kind": "scalar", "tag": "Loss/train", "step": step, "time": 1767323046.0, "value": 3.0 - step} for step in range(2)]
+    (folder / "mine" / "events-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *events]))
+    row = open_page("runs").dataframe[0].value.astype(object).fillna("").to_dict("records")[0]
+    assert list(row.values())[1:] == ["train", "lr 0.5", "2 of 2 steps", 2.0, "", 1.0, "stopped", ""]
+    (run,) = run_files.read_all()[0]
+    (spec,) = specs(open_page("runs", selected=run.id))
+    (((panel, _, data), points),) = lines(spec).items()
+    assert (panel, data, points) == ("loss", "training", [(1, 3.0), (2, 2.0)])
+
+
 def test_selected_runs_are_overlaid_and_compared():
     a_run(1)
     a_run(2, "run_mnist_multiclass", IMAGES, curves=CLASSIFIER)

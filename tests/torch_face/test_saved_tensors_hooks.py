@@ -112,8 +112,10 @@ def test_a_function_of_one_s_own_packs_what_it_saves(torch: Any) -> None:
             return grad * (x + y)
 
     a = torch.ones(2, requires_grad=True)
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: x + 1, same):
+    recorded = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: recorded.append((x * x).requires_grad) or x.detach() + 1, same):
         y = Double.apply(a)
+    assert recorded == [False, False]
     y.sum().backward()
     assert a.grad.tolist() == [2.0 + 4.0] * 2
 
