@@ -268,6 +268,16 @@ class DistributedSampler(_RandomSampler):
         if len(dataset) == 0:
             raise ValueError("DistributedSampler expected examples to share out, got none; give it a data set that is not empty")
 
+    @property
+    def num_samples(self) -> int:
+        """Number of examples of this process."""
+        return len(self)
+
+    @property
+    def total_size(self) -> int:
+        """Number of examples of all processes together."""
+        return len(self) * self.num_replicas
+
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)
         order = self._stream().permutation(count) if self.shuffle else np.arange(count)

@@ -10,13 +10,14 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from minitorch.core.errors import ArgumentError
 from minitorch.distributed.staging import select_device
 
 LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
@@ -33,6 +34,9 @@ GRACE_PERIOD = 2.0
 
 DELIVERY = 0.2
 """Seconds for mpiexec to read what the processes have printed; it discards the rest when one of them ends the job."""
+
+EXCHANGE = 32767
+"""Tag of the messages of exchanges: the largest that every MPI has."""
 
 DESCRIPTION = 256
 """Bytes in which a process describes its call where the processes disagree."""
@@ -55,13 +59,36 @@ class ProcessGroup:
         self.comm, self.local_rank, self.timeout = comm, local_rank, timeout
         self.rank, self.size = (0, 1) if comm is None else (comm.rank, comm.size)
 
+    backend = "mpi"
+    """What carries the messages, by PyTorch's name."""
+
+    def close(self) -> None:
+        """Leave the group. MPI itself ends with the process."""
+
     def duplicate(self) -> ProcessGroup:
         """The same processes with a communicator of their own, whose messages cannot match those of another."""
         return ProcessGroup(None if self.comm is None else self.comm.Dup(), self.local_rank, self.timeout)
 
-    def start_sum(self, numbers: np.ndarray) -> Any:
-        """Start to replace contiguous arrays by their sum over all processes; returns the request to wait for."""
-        return self.comm.Iallreduce(_mpi().IN_PLACE, numbers, op=_mpi().SUM)
+    def subset(self, ranks: Sequence[int]) -> ProcessGroup | None:
+        """Some of the processes with a communicator of their own; every process calls it. None in a process that is not among them.
+
+        Args:
+            ranks: The ranks in this group, in the order of those in the new one.
+        """
+        if self.comm is None:
+            return self.duplicate()
+        inside = self.rank in ranks
+        comm = self.comm.Split(0 if inside else _mpi().UNDEFINED, ranks.index(self.rank) if inside else 0)
+        return ProcessGroup(comm, self.local_rank, self.timeout) if inside else None
+
+    def start_sum(self, numbers: np.ndarray, op: str = "SUM") -> Any:
+        """Start to replace contiguous arrays by their sum over all processes; returns the request to wait for.
+
+        Args:
+            numbers: The array of this process.
+            op: Another operation in place of the sum: PROD, MIN, MAX, BAND, BOR or BXOR.
+        """
+        return self.comm.Iallreduce(_mpi().IN_PLACE, numbers, op=getattr(_mpi(), op))
 
     def start_broadcast(self, elements: np.ndarray, src: int) -> Any:
         """Start to replace contiguous arrays by that of rank src; returns the request to wait for."""
@@ -71,11 +98,24 @@ class ProcessGroup:
         """Start to collect a contiguous array of every process in the rows of found; returns the request to wait for."""
         return self.comm.Iallgather(own.view(np.uint8), found.view(np.uint8))
 
+    def start_send(self, elements: np.ndarray, dst: int, tag: int) -> Any:
+        """Start to send a contiguous array to rank dst, where the tag must match; returns the request to wait for."""
+        return self.comm.Isend(elements.view(np.uint8), dst, tag)
+
+    def start_receive(self, place: np.ndarray, src: int | None, tag: int) -> Any:
+        """Start to receive a contiguous array from rank src, or from any; returns the request, whose `source` is the rank."""
+        return _Receipt(self.comm.Irecv(place.view(np.uint8), _mpi().ANY_SOURCE if src is None else src, tag))
+
+    def start_exchange(self, sent: Mapping[int, np.ndarray], received: Mapping[int, np.ndarray]) -> list[Any]:
+        """Start to send an array to each of some other ranks and to receive one from each of some; returns the requests to wait for."""
+        receipts = [self.start_receive(place, rank, EXCHANGE) for rank, place in received.items()]
+        return receipts + [self.start_send(part, rank, EXCHANGE) for rank, part in sent.items()]
+
     def wait(self, requests: Sequence[Any], op: str) -> None:
         """Wait until requests are complete.
 
         Args:
-            requests: Requests of MPI.
+            requests: Requests of the messages.
             op: The operation, for the message.
 
         Raises:
@@ -101,11 +141,11 @@ class ProcessGroup:
         Raises:
             RuntimeError: If two processes make different calls; it is raised on every process.
         """
-        if self.comm is None:
+        if self.size == 1:
             return
         checksum = zlib.crc32(call.encode())
         extremes = np.array([checksum, -checksum], np.int64)
-        self.wait([self.comm.Iallreduce(_mpi().IN_PLACE, extremes, op=_mpi().MAX)], op)
+        self.wait([self.start_sum(extremes, "MAX")], op)
         if extremes[0] == -extremes[1]:
             return
         calls = self.gather_texts(call, op)
@@ -124,6 +164,22 @@ class ProcessGroup:
         own[: len(shown)] = shown
         self.wait([self.start_gather(own, found)], op)
         return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in found]
+
+
+class _Receipt:
+    """A request of MPI that keeps the rank from which the message came, as `source`."""
+
+    def __init__(self, request: Any) -> None:
+        self._request, self._status = request, _mpi().Status()
+
+    def Test(self) -> bool:
+        """Whether the message has come."""
+        return self._request.Test(self._status)
+
+    @property
+    def source(self) -> int:
+        """The rank that sent it."""
+        return self._status.source
 
 
 def _ranks(calls: Sequence[str], call: str) -> str:
@@ -192,10 +248,21 @@ def destroy_process_group() -> None:
     Raises:
         RuntimeError: If there is no group.
     """
-    current_group("destroy_process_group")
+    current_group("destroy_process_group").close()
     if _excepthooks:
         sys.excepthook = _excepthooks.pop()
     _groups.clear()
+
+
+def join(group: ProcessGroup) -> None:
+    """Make a group that was built in another way that of this process.
+
+    Raises:
+        RuntimeError: If there is one.
+    """
+    if _groups:
+        raise ArgumentError("init_process_group expected to be called once, but the group exists; call destroy_process_group() first")
+    _groups.append(group)
 
 
 def is_initialized() -> bool:
@@ -259,7 +326,7 @@ def abort(status: int, patience: float = GRACE_PERIOD) -> None:
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    if not _groups or _groups[0].comm is None:
+    if not _groups or _groups[0].comm is None:  # alone, or connected by sockets, whose end the others see
         return
     world = _mpi().COMM_WORLD
     failed, start = world.Ibarrier(), time.monotonic()  # complete if every process fails; nothing else uses the world's communicator

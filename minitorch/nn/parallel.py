@@ -7,7 +7,8 @@ gradients, so that every process makes the same step of the optimizer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -62,36 +63,68 @@ class DistributedDataParallel(Module):
     each weighted by its number of examples. If the loss of each rank is the mean over its examples, these are the gradients of the mean
     over all examples, also where one rank has fewer. A rank without examples counts as nothing; its loss may be NaN.
 
-    Buffers are not exchanged later: BatchNorm normalizes by the statistics of a rank's own examples, as in PyTorch, so a model with it is
-    not trained exactly as by one process, and its running statistics differ between the ranks.
+    BatchNorm normalizes by the statistics of a rank's own examples, as in PyTorch, so a model with it is not trained exactly as by one
+    process; its running statistics are those of rank 0, whose buffers all get before every call that records gradients.
 
     The loss must be computed from the output. A penalty on the parameters may be added to it, after it: `loss + penalty`.
 
     Args:
         module: The module; its names begin with "module." in the state dict.
-        bucket_cap_mb: Size of the buckets in MiB. Small ones start earlier, large ones need fewer messages.
-        batch_dim: The dimension of the first input that counts its examples; None weights all ranks equally, as PyTorch does.
+        device_ids: The GPU of the model, at most one; nothing on the CPU.
+        output_device: Accepted for PyTorch.
+        dim: The dimension of the first input that counts its examples.
+        broadcast_buffers: Whether all get the buffers of rank 0 before every call; None means True.
+        init_sync: Whether parameters and buffers begin as those of rank 0.
+        process_group: The processes; all by default.
+        bucket_cap_mb: Size of the buckets in MiB; 25 by default. Small ones start earlier, large ones need fewer messages.
+        find_unused_parameters: Whether parameters may have no gradient on some ranks, where it counts as 0, or on all, where it stays None.
+        check_reduction: Accepted for PyTorch.
+        gradient_as_bucket_view: Accepted for PyTorch, which saves memory by it.
+        static_graph: Allows parameters without a gradient, too.
+        batch_dim: In place of dim; None weights all ranks equally, as PyTorch does.
 
     Raises:
         TypeError: If module is not a Module.
-        ValueError: If bucket_cap_mb is not above 0.
-        RuntimeError: If there is no process group, or the ranks have different parameters or buffers.
+        ValueError: If bucket_cap_mb is not above 0, or device_ids has several, or one on the CPU.
+        RuntimeError: If there is no process group, no parameter needs a gradient, or the ranks have different parameters or buffers.
 
     Source: Li et al. 2020, arXiv:2006.15704.
     """
 
-    def __init__(self, module: Node, bucket_cap_mb: float = 25.0, batch_dim: int | None = 0) -> None:
+    def __init__(
+        self,
+        module: Node,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        *,
+        batch_dim: int | str | None = "dim",
+    ) -> None:
         super().__init__()
         if not isinstance(module, Node):
             raise TypeError(f"{NAME} expected a Module, got {type(module).__name__}; pass the model itself")
+        bucket_cap_mb = 25.0 if bucket_cap_mb is None else bucket_cap_mb
         if not bucket_cap_mb > 0:
             raise ValueError(f"{NAME} expected bucket_cap_mb > 0, got {bucket_cap_mb}; 25 is a good start")
-        self.module, self.bucket_cap_mb, self.batch_dim = module, bucket_cap_mb, batch_dim
-        common = current_group(NAME)
-        common.check_same(NAME, f"{NAME}({type(module).__name__})")
-        self._group = common.duplicate()  # no other operation can match the messages of a backward pass
+        _check_devices(module, device_ids)
+        self.module, self.bucket_cap_mb, self.dim = module, bucket_cap_mb, dim
+        self.batch_dim = dim if isinstance(batch_dim, str) else batch_dim
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers is not False, find_unused_parameters or static_graph
+        self._common = getattr(process_group, "engine", process_group) or current_group(NAME)
+        self._common.check_same(NAME, f"{NAME}({type(module).__name__})")
+        self._group = self._common.duplicate()  # no other operation can match the messages of a backward pass
         self._reducer: _Reducer | None = None
+        self._synchronizes, self._copies = True, init_sync
         self._prepare()
+        self._copies = True
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module. If gradients are recorded, every rank must call it equally often.
@@ -104,8 +137,26 @@ class DistributedDataParallel(Module):
             return self.module(*inputs, **kwargs)
         refuse(f"{NAME}, whose messages are Python,")
         reducer = self._prepare()
+        reducer.averaging = self._synchronizes
+        if not self._synchronizes:
+            return self.module(*inputs, **kwargs)
+        if self.broadcast_buffers:
+            for _, value in self._module_buffers():
+                broadcast(value, group=self._common)
         examples = 1 if self.batch_dim is None else self._examples([*inputs, *kwargs.values()], self.batch_dim)
         return reducer.mark(self.module(*inputs, **kwargs), examples)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Add gradients up on each rank for calls inside of the block; those of the first call after it are averaged with them.
+
+        The sum counts for as many examples as that last call has.
+        """
+        self._synchronizes, before = False, self._synchronizes
+        try:
+            yield
+        finally:
+            self._synchronizes = before
 
     def extra_repr(self) -> str:
         """See `Module.extra_repr`."""
@@ -133,13 +184,14 @@ class DistributedDataParallel(Module):
         if self._group.size > 1:
             names = {id(value) for _, value in trained}
             named = [(name, parameter.value) for name, parameter in self._module_parameters()] + list(self._module_buffers())
-            common = current_group(NAME)
+            common = self._common
             common.check_same(NAME, f"{len(named)} parameters and buffers")
             for name, value in named:
                 kind = "trained" if id(value) in names else "constant"
                 common.check_same(NAME, f"{name} of shape {value.shape}, {value.dtype.name}, {kind}")
-                broadcast(value)
-        self._reducer = _Reducer(self._group, trained, self.bucket_cap_mb)
+                if self._copies:
+                    broadcast(value, group=common)
+        self._reducer = _Reducer(self._group, trained, self.bucket_cap_mb, self.find_unused_parameters)
         return self._reducer
 
     def _module_parameters(self) -> Sequence[tuple[str, Any]]:
@@ -149,6 +201,20 @@ class DistributedDataParallel(Module):
     def _module_buffers(self) -> Sequence[tuple[str, Tensor]]:
         """The buffers of the wrapped module with their names in it."""
         return [(name.removeprefix("module."), value) for name, value in self.named_buffers()]
+
+
+def _check_devices(module: Node, device_ids: Sequence[Any] | None) -> None:
+    """Raise an error if a model has nothing to train, or is not on the one device that is given."""
+    values = [parameter.value for parameter in module.parameters()]
+    if not any(value.requires_grad for value in values):
+        raise RuntimeError(
+            f"{NAME} expected a parameter that requires a gradient, got {len(values)} parameters without; call the module itself"
+        )
+    if device_ids and (len(device_ids) > 1 or not values[0].backend.cuda):
+        where = "a GPU" if values[0].backend.cuda else "the CPU"
+        raise ValueError(
+            f"{NAME} expected one device or none, and none on the CPU, got {list(device_ids)} for a model on {where}; leave it out"
+        )
 
 
 class _Bucket:
@@ -185,9 +251,15 @@ class _Reducer:
         group: The processes, with a communicator of its own.
         named: Names and values of the parameters.
         cap_mb: Size of a bucket in MiB.
+        allow_unused: Whether parameters may have no gradient.
+
+    Attributes:
+        averaging: Whether the next backward pass averages; otherwise the gradients stay on their rank, until one does.
     """
 
-    def __init__(self, group: ProcessGroup, named: Sequence[tuple[str, Tensor]], cap_mb: float) -> None:
+    def __init__(self, group: ProcessGroup, named: Sequence[tuple[str, Tensor]], cap_mb: float, allow_unused: bool = False) -> None:
+        self.averaging, self._allow_unused = True, allow_unused
+        self._unsynchronized: set[int] = set()  # indices of parameters whose gradients are this rank's own
         self._group, self._names, self._values = group, [name for name, _ in named], [value for _, value in named]
         self._state = [(id(x), x.dtype, x.backend) for x in self._values]
         self._buckets = [_Bucket(members, self._values) for members in _assign(self._values, cap_mb * 2**20)] if group.size > 1 else []
@@ -248,14 +320,18 @@ class _Reducer:
         """Copy a gradient into its bucket, and start the sums of full buckets."""
         if grad_mode.enabled:
             raise RuntimeError(f"{NAME} expected backward() without create_graph=True; differentiate twice through its `module`")
+        if not self.averaging:
+            self._unsynchronized.add(index)
+            return
         bucket, value = self._bucket_of[index], self._values[index]
         place, weight = bucket.places[index], self._weight()
-        copy_to_host(grad, place)
+        own = value.grad if index in self._unsynchronized else None
+        copy_to_host(grad if own is None else grad + own, place)
         if weight == 0:
             place[...] = 0  # not 0 · NaN
         elif weight != 1:
             place *= weight
-        self._before[index] = value.grad
+        self._before[index] = value.grad if own is None else None
         bucket.missing.discard(index)
         self._send()
 
@@ -276,27 +352,37 @@ class _Reducer:
 
     def _finish(self, grad: Tensor) -> None:
         """At the end of backward: wait for the sums, and put the means into the parameters."""
-        absent = [self._names[index] for index in self._bucket_of if index not in self._before]
+        absent = [index for index in self._bucket_of if index not in self._before]
+        for index in absent if self._allow_unused else ():
+            self._add_unused(index)
         self._send(all_of_them=True)  # also on a rank that lacks gradients, so that no other waits for it
-        counts = np.array([self._weight(), len(absent)], np.int64)
+        counts = np.array([self._weight(), len(absent), *(int(index in self._before) for index in self._bucket_of)], np.int64)
         requests = [self._group.start_sum(counts), *[bucket.request for bucket in self._buckets]]
         self._group.wait(requests, "the average of the gradients")
-        if counts[1]:
-            found = self._group.gather_texts(", ".join(absent), NAME)
+        if counts[1] and not self._allow_unused:
+            found = self._group.gather_texts(", ".join(self._names[index] for index in absent), NAME)
             listed = "".join(f"\n  rank {rank}: {names}" for rank, names in enumerate(found) if names)
             self._begin()
             raise RuntimeError(
                 f"{NAME} expected a gradient for every parameter, got none from backward for{listed}\n"
-                "use all of them in forward and in the loss, or freeze them with requires_grad_(False); add a penalty after the loss: "
-                "loss + penalty"
+                "use all of them in forward and in the loss, pass find_unused_parameters=True, or freeze them with requires_grad_(False); "
+                "add a penalty after the loss: loss + penalty"
             )
-        before = self._before
-        for index, bucket in self._bucket_of.items():
-            value, old = self._values[index], before[index]
+        for used, (index, bucket) in zip(counts[2:], self._bucket_of.items(), strict=True):
+            if not used:  # on no rank
+                continue
+            value, old = self._values[index], self._before[index] if index in self._before else self._values[index].grad
             mean = (bucket.places[index] / max(int(counts[0]), 1)).astype(value.dtype, copy=False)
             new = value._like(TensorData(mean, value.shape))
             value.grad = new if old is None else old + new
+        self._unsynchronized.clear()
         self._begin()
+
+    def _add_unused(self, index: int) -> None:
+        """Take what a parameter without a gradient in this backward pass accumulated before on this rank alone."""
+        value = self._values[index]
+        if index in self._unsynchronized and value.grad is not None:
+            self._collect(index, value._like(TensorData.zeros(value.shape, value.dtype)))
 
 
 class _Mark(Function):

@@ -92,6 +92,7 @@ _MODULES = {
     "autograd",
     "backends",
     "cuda",
+    "distributed",
     "distributions",
     "func",
     "linalg",

@@ -17,6 +17,6 @@ _sys.modules.update({f"{__name__}.{module.__name__.rpartition('.')[2]}": module 
 _LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name != "Max"}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})
 
-__all__ = sorted({name for name in globals() if name[0].isupper()} | {"functional", "init", "utils"})
+__all__ = sorted({name for name in globals() if name[0].isupper()} | {"functional", "init", "parallel", "utils"})
 
 __getattr__ = _refuse_absent("torch.nn", __all__)

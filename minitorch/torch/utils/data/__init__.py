@@ -21,6 +21,7 @@ from minitorch.torch.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from minitorch.torch.utils.data.dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from minitorch.torch.utils.data import distributed as distributed
 from minitorch.torch.utils.data.distributed import DistributedSampler
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
+    "distributed",
     "get_worker_info",
     "random_split",
 ]
