@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -478,6 +479,13 @@ class Module(minitorch.module.Module):
     def cuda(self, device: Any = None) -> Self:
         """Move to the GPU."""
         return self.to("cuda" if device is None else device)
+
+    def share_memory(self) -> Self:
+        """Move parameters and buffers into memory that other processes can share: see `torch.multiprocessing`."""
+        share_memory_ = import_module("minitorch.torch.multiprocessing.sharing").share_memory_
+        for tensor in [*(parameter.value for parameter in self.parameters()), *self.buffers()]:
+            share_memory_(tensor)
+        return self
 
     # Calls
 

@@ -87,21 +87,9 @@ def FloatTensor(data: _Any) -> Tensor:
 
 
 _MODULES = {
-    "accelerator",
-    "amp",
-    "autograd",
-    "backends",
-    "cuda",
-    "distributed",
-    "distributions",
-    "func",
-    "linalg",
-    "nn",
-    "optim",
-    "profiler",
-    "serialization",
-    "utils",
-}
+    "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "linalg", "mps", "multiprocessing", "nn",
+    "optim", "profiler", "serialization", "utils", "version", "xpu",
+}  # fmt: skip
 """The modules that programs use by their names; the others are parts of this one."""
 
 _LATE = {

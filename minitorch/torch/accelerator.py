@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from minitorch.torch.absent import defined, refuse_absent
-from minitorch.torch.cuda.devices import device_count, is_available, synchronize
+from minitorch.torch.absent import refuse_absent
+from minitorch.torch.cuda.devices import current_device, device_count, empty_cache, is_available, memory_allocated, set_device, synchronize
 from minitorch.torch.places import device
 
-__all__ = ["current_accelerator", "device_count", "is_available", "synchronize"]
+current_device_index, set_device_index, max_memory_allocated = current_device, set_device, memory_allocated
+
+__all__ = [
+    "current_accelerator",
+    "current_device_index",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "max_memory_allocated",
+    "memory_allocated",
+    "set_device_index",
+    "synchronize",
+]
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
@@ -18,4 +30,4 @@ def current_accelerator(check_available: bool = False) -> device | None:
     return device("cuda") if is_available() else None
 
 
-__getattr__ = refuse_absent("torch.accelerator", defined(globals()))
+__getattr__ = refuse_absent("torch.accelerator", __all__)

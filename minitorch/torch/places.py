@@ -29,10 +29,10 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 class device:
-    """A place of computation: "cpu" or "cuda".
+    """A place of computation: "cpu" or "cuda". In a `with` statement, it is the default device inside of the block.
 
     Args:
-        type: Its name, with or without a number: "cuda:0"; or a device.
+        type: Its name, with or without a number: "cuda:0"; or a device; or the number of a GPU.
         index: The number.
 
     Raises:
@@ -43,12 +43,26 @@ class device:
     def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f'device expected a name, "cpu" or "cuda", got {type!r}')
         kind, colon, number = str(type).partition(":")
         if kind not in ("cpu", "cuda") or (colon and not number.isdigit()):
             raise ArgumentError(f'device expected "cpu" or "cuda", got {type!r}; or with a number: "cuda:0"')
         self.type, self.index = kind, int(number) if colon else index
+        self._before: list[TensorBackend] = []
+
+    def __enter__(self) -> device:
+        global _default
+        new = backend_of(self)
+        self._before.append(_default)
+        _default = new
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        global _default
+        _default = self._before.pop()
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

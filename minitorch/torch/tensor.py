@@ -11,6 +11,7 @@ import functools
 import math
 import weakref
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
@@ -78,6 +79,11 @@ def publish(space: dict[str, Any], functions: dict[str, Callable[..., Any]]) -> 
 
 
 new = object.__new__
+
+
+def sharing() -> Any:
+    """The module that shares memory between processes, which few programs need."""
+    return import_module("minitorch.torch.multiprocessing.sharing")
 
 
 def write_out(result: Any, out: Any) -> Any:
@@ -326,6 +332,18 @@ class Tensor(Base):
     def data(self, value: Tensor) -> None:
         self._tensor, self.backend = value._tensor, value.backend
         self.f = value.backend
+
+    def share_memory_(self) -> Tensor:
+        """Move the elements into memory that other processes can share: see `torch.multiprocessing`. Views from before keep the old memory.
+
+        Raises:
+            RuntimeError: If it is a view of a larger memory, or was computed with gradients.
+        """
+        return sharing().share_memory_(self)
+
+    def is_shared(self) -> Any:
+        """Whether other processes can share the memory."""
+        return sharing().is_shared(self)
 
     def detach_(self) -> Tensor:
         """Make it a constant; what it was used for before stays computed from it.

@@ -5,6 +5,7 @@ import sys as _sys
 
 import minitorch.nn as _nn
 from minitorch.torch.absent import refuse_absent as _refuse_absent
+from minitorch.torch.nn import attention as attention
 from minitorch.torch.nn import functional as functional
 from minitorch.torch.nn import utils as utils
 from minitorch.nn import init as init
@@ -17,6 +18,6 @@ _sys.modules.update({f"{__name__}.{module.__name__.rpartition('.')[2]}": module 
 _LAYERS = {name for name in _nn.__all__ if name[0].isupper() and name != "Max"}
 globals().update({name: getattr(_nn, name) for name in _LAYERS - {*globals()}})
 
-__all__ = sorted({name for name in globals() if name[0].isupper()} | {"functional", "init", "parallel", "utils"})
+__all__ = sorted({name for name in globals() if name[0].isupper()} | {"attention", "functional", "init", "parallel", "utils"})
 
 __getattr__ = _refuse_absent("torch.nn", __all__)

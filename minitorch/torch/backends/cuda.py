@@ -1,0 +1,62 @@
+"""Stage 6 - torch.backends.cuda: switches of PyTorch's libraries for GPUs, which change nothing here, and the kernels for attention."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+
+class MatmulSwitches:
+    """Switches of matrix products, which compute in the dtype of their operands."""
+
+    allow_tf32 = allow_fp16_reduced_precision_reduction = allow_bf16_reduced_precision_reduction = False
+
+
+matmul = MatmulSwitches()
+
+
+def is_built() -> bool:
+    """False: PyTorch's libraries for GPUs are not used."""
+    return False
+
+
+def math_sdp_enabled() -> bool:
+    """True: attention is computed by its formula."""
+    return True
+
+
+def flash_sdp_enabled() -> bool:
+    """False: there is no such kernel."""
+    return False
+
+
+mem_efficient_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Nothing: there is no such kernel to allow or forbid."""
+
+
+enable_mem_efficient_sdp = enable_cudnn_sdp = enable_flash_sdp
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Allow the formula of attention.
+
+    Raises:
+        RuntimeError: If it is forbidden, because there is nothing else.
+    """
+    if not enabled:
+        raise RuntimeError("enable_math_sdp expected True, got False: attention has no other kernel here; leave the call out")
+
+
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> AbstractContextManager[None]:
+    """The older name of `torch.nn.attention.sdpa_kernel`.
+
+    Raises:
+        RuntimeError: If the formula is forbidden.
+    """
+    from minitorch.torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel([SDPBackend.MATH] if enable_math else [SDPBackend.FLASH_ATTENTION])
