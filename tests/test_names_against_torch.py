@@ -349,6 +349,7 @@ NOT_COMPARED = {
     "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
         "rand randn manual_seed dropout nn.dropout nn.Dropout nn.alpha_dropout"
     ),
+    "tested between processes in distributed/test_torch_multiprocessing": "nn.Module.share_memory",
     "tested in torch_face/test_training_tools and nn/test_init": "optim.swa_utils nn.init._calculate_fan_in_and_fan_out",
     "published by the course; another in PyTorch": "Graph dot prod argmax max tile conv1d conv2d Tensor.is_leaf Tensor.size Tensor.name",
     "other files: never pickles; tested in io/test_files": "save load Tensor.__reduce__",

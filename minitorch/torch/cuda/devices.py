@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitorch.core.errors import ArgumentError
-from minitorch.kernels.cuda.device import require_cuda
+from minitorch.kernels.cuda.device import cuda, require_cuda
 from minitorch.tensor import manual_seed as seed_all
 from minitorch.torch import places
 
@@ -27,8 +27,6 @@ def device_count() -> int:
 def synchronize(device: Any = None) -> None:
     """Wait until the GPU has computed everything."""
     if is_available():
-        from numba import cuda
-
         cuda.synchronize()
 
 
@@ -112,8 +110,6 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
         RuntimeError: If there is none.
     """
     set_device(device)
-    from numba import cuda
-
     free, total = cuda.current_context().get_memory_info()
     return int(free), int(total)
 
@@ -157,8 +153,6 @@ def _gpu() -> Any:
         RuntimeError: If there is none.
     """
     require_cuda()
-    from numba import cuda
-
     return cuda.current_context().device
 
 

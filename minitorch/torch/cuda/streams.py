@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minitorch.kernels.cuda.device import require_cuda
+from minitorch.kernels.cuda.device import SIMULATED, cuda, require_cuda
 from minitorch.torch.cuda.devices import synchronize
 
 
@@ -29,15 +29,13 @@ class Event:
             RuntimeError: If there is no GPU.
         """
         require_cuda()
-        from numba import config, cuda
-
-        options = {} if config.ENABLE_CUDASIM else {"timing": self.enable_timing}
+        options = {} if SIMULATED else {"timing": self.enable_timing}
         self._event = self._event or cuda.event(**options)
         self._event.record()
 
     def query(self) -> bool:
         """Whether all before it is complete."""
-        return self._event is None or self._event.query()
+        return self._event is None or SIMULATED or self._event.query()
 
     def synchronize(self) -> None:
         """Wait until all before it is complete."""
