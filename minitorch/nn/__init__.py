@@ -9,7 +9,7 @@ from minitorch.nn.functional import Max, argmax, avgpool2d, dropout, logsoftmax,
 from minitorch.nn import hooks as hooks
 from minitorch.nn import options as options
 from minitorch.nn.module import Module
-from minitorch.nn.parameter import Parameter
+from minitorch.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from minitorch.nn import init as init
 from minitorch.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, NLLLoss
 from minitorch.nn.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss
@@ -71,6 +71,8 @@ from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Up
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.sampling import affine_grid, grid_sample
 from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
+from minitorch.nn.lazy import LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d
+from minitorch.nn.lazy import LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyLinear
 from minitorch.nn.channels import ChannelShuffle, LocalResponseNorm, channel_shuffle, local_response_norm
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
@@ -141,6 +143,18 @@ __all__ = [
     "L1Loss",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",
@@ -203,6 +217,8 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",

@@ -118,7 +118,7 @@ class PReLU(Module):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        (self.num_parameters,) = positive_ints((num_parameters,), "PReLU", "num_parameters")
+        (self.num_parameters,) = positive_ints((num_parameters,), "PReLU", "num_parameters", minimum=0)
         self.init = init
         self.weight = Parameter(full((num_parameters,), init, **placement(device, dtype)))
 

@@ -475,8 +475,8 @@ class ConvNd(Module):
             as_sizes(name, part, given, 1, self.dims)
             for part, given in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
         )
-        channels = positive_ints((in_channels, out_channels, groups), name, "in_channels, out_channels and groups")
-        self.in_channels, self.out_channels, self.groups = channels
+        self.in_channels, self.out_channels = positive_ints((in_channels, out_channels), name, "in_channels and out_channels", minimum=0)
+        (self.groups,) = positive_ints((groups,), name, "groups")
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name} expected groups that divide {in_channels} and {out_channels} channels, got {groups}")
         self.padding_mode = padding_mode

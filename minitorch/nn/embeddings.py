@@ -153,7 +153,7 @@ class Embedding(Module):
         super().__init__()
         options = {"max_norm": (max_norm, None), "norm_type": (norm_type, 2.0), "scale_grad_by_freq": (scale_grad_by_freq, False)}
         refuse_unless("Embedding", **options, sparse=(sparse, False))
-        shape = positive_ints((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim")
+        shape = positive_ints((num_embeddings, embedding_dim), "Embedding", "num_embeddings and embedding_dim", minimum=0)
         self.num_embeddings, self.embedding_dim = shape
         self.padding_idx = _check_padding_idx("Embedding", padding_idx, num_embeddings)
         self.weight = Parameter(tensor_zeros(shape, **placement(device, dtype)))

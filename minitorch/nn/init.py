@@ -227,10 +227,12 @@ def _kaiming_std(tensor: Tensor | Parameter, a: float, mode: str, nonlinearity: 
 
 
 def init_uniformly(weight: Tensor, bias: Tensor | None) -> None:
-    """Fill weight, shape (out, in, …), and bias, shape (out,), uniformly in ±1 / √fan_in, as PyTorch's layers are."""
-    kaiming_uniform_(weight, math.sqrt(5))
+    """Fill weight, shape (out, in, …), and bias, shape (out,), uniformly in ±1 / √fan_in, as PyTorch's layers; with 0 without inputs."""
+    if weight.numel():
+        kaiming_uniform_(weight, math.sqrt(5))
     if bias is not None:
-        bound = 1 / math.sqrt(fans(weight.shape)[0])
+        inputs = math.prod(weight.shape[1:])
+        bound = 1 / math.sqrt(inputs) if inputs else 0.0
         uniform_(bias, -bound, bound)
 
 

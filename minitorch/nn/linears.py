@@ -133,12 +133,12 @@ class Linear(Module):
 
     Raises:
         TypeError: If a size is not an integer.
-        ValueError: If a size is less than 1.
+        ValueError: If a size is negative.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features")
+        shape = positive_ints((out_features, in_features), "Linear", "out_features and in_features", minimum=0)
         self.out_features, self.in_features = shape
         place = placement(device, dtype)
         self.weight = Parameter(zeros(shape, **place))

@@ -16,7 +16,7 @@ from minitorch.core.dtypes import as_dtype, convert_array, is_float, to_array
 from minitorch.core.gradients import Hook
 from minitorch.core.recording import clears_gradient
 from minitorch.nn.hooks import BackwardHooks, KeywordsKey
-from minitorch.nn.parameter import Parameter
+from minitorch.nn.parameter import Parameter, is_lazy
 from minitorch.tensor import Tensor as CourseTensor
 from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
@@ -351,7 +351,7 @@ class Module(minitorch.module.Module):
     # State dicts
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Any]:  # type: ignore[override]
-        """Parameters and persistent buffers by dotted name, detached but sharing storage with the module.
+        """Parameters and persistent buffers by dotted name, detached but sharing storage with the module; of unknown shape as they are.
 
         Args:
             destination: Dictionary to write into; a new one by default.
@@ -360,7 +360,7 @@ class Module(minitorch.module.Module):
         """
         found = OrderedDict() if destination is None else destination
         for name, value in self._entries(prefix.removesuffix(".")):
-            found[name] = value if keep_vars else as_torch(value.detach())
+            found[name] = value if keep_vars or is_lazy(value) else as_torch(value.detach())
         return found
 
     def _entries(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -410,6 +410,10 @@ class Module(minitorch.module.Module):
             raise StateDictError(f"{type(self).__name__}.load_state_dict expected matching names and shapes, got:\n\t{listed}")
         for name, x in loaded.items():
             value = own[name]
+            if is_lazy(value):
+                if is_lazy(x):
+                    continue
+                value.materialize(x.shape)
             if assign and isinstance(state_dict[name], Tensor):
                 value._take(x.requires_grad_(value.requires_grad))
             else:
@@ -445,7 +449,7 @@ class Module(minitorch.module.Module):
             for parameter in module._parameters.values():
                 _convert_parameter(parameter, convert)
             for name, buffer, _ in own_buffers(module):
-                setattr(module, name, convert(buffer))
+                _convert_buffer(module, name, buffer, convert)
         return self
 
     def type(self, dst_type: Any) -> Self:
@@ -453,7 +457,7 @@ class Module(minitorch.module.Module):
         self.to(dst_type)
         for module in self.modules():
             for name, buffer, _ in own_buffers(module):
-                setattr(module, name, buffer.to(as_dtype(dst_type)))
+                _convert_buffer(module, name, buffer, lambda x: x.to(as_dtype(dst_type)))
         return self
 
     def half(self) -> Self:
@@ -630,14 +634,18 @@ def _entry_like(own: CourseTensor, given: Any, assign: bool, name: str) -> Cours
 
     Raises:
         TypeError: If the entry is not numeric.
-        ValueError: If its shape differs, or it would have to be converted from floating-point to integer.
+        ValueError: If its shape differs or is unknown, or it would have to be converted from floating-point to integer.
     """
+    if is_lazy(given):
+        if is_lazy(own):
+            return given
+        raise ValueError(f"{name}: expected shape {tuple(own.shape)}, got an {type(given).__name__}; save it after the first batch")
     if hasattr(given, "detach"):
         given = given.detach()
     if hasattr(given, "cpu") and not isinstance(given, CourseTensor):  # a PyTorch tensor; NumPy has no bfloat16
         given = given.cpu().float() if str(given.dtype) == "torch.bfloat16" else given.cpu()
     values = to_array(given.to_numpy() if isinstance(given, CourseTensor) else given, name)
-    if values.shape != own.shape:
+    if not is_lazy(own) and values.shape != own.shape:
         raise ValueError(f"{name}: expected shape {tuple(own.shape)}, got {tuple(values.shape)}")
     if assign and isinstance(given, Tensor):
         return given
@@ -648,6 +656,9 @@ def _entry_like(own: CourseTensor, given: Any, assign: bool, name: str) -> Cours
 
 def _convert_parameter(parameter: Any, convert: Callable[[CourseTensor], CourseTensor]) -> None:
     """Convert the value of a parameter and its gradient."""
+    if is_lazy(parameter):
+        parameter.data = convert(parameter.data)
+        return
     value, old = parameter.value, parameter.value.detach()
     new = convert(old)
     if new is old:
@@ -656,3 +667,11 @@ def _convert_parameter(parameter: Any, convert: Callable[[CourseTensor], CourseT
     parameter.update(new)
     parameter.value.requires_grad_(requires_grad)
     parameter.value.grad = None if grad is None else convert(grad)
+
+
+def _convert_buffer(module: Node, name: str, buffer: Any, convert: Callable[[CourseTensor], CourseTensor]) -> None:
+    """Convert a buffer, which is replaced."""
+    if is_lazy(buffer):
+        buffer.data = convert(buffer.data)
+    else:
+        setattr(module, name, convert(buffer))

@@ -72,7 +72,7 @@ class _NormBase(_Norm):
         *,
         bias: bool = True,
     ) -> None:
-        shape = positive_ints((num_features,), type(self).__name__, "num_features")
+        shape = positive_ints((num_features,), type(self).__name__, "num_features", minimum=0)
         super().__init__(shape, affine, bias, device, dtype)
         self.num_features, self.eps, self.momentum = shape[0], eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats

@@ -36,7 +36,7 @@ class _Recurrent(Module):
 
     def reset_parameters(self) -> None:
         """Initialize the parameters uniformly in ±1 / √hidden_size."""
-        bound = self.hidden_size**-0.5
+        bound = max(self.hidden_size, 1) ** -0.5
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)
 
@@ -307,7 +307,7 @@ class _Cell(_Recurrent):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         place = placement(device, dtype)
-        self.input_size, self.hidden_size = positive_ints((input_size, hidden_size), type(self).__name__, "input_size and hidden_size")
+        self.input_size, self.hidden_size = positive_ints((input_size, hidden_size), type(self).__name__, "input_size and hidden_size", 0)
         self.bias = bias
         self._add(("weight_ih",), (input_size,), place)
         self._add(("weight_hh",), (hidden_size,), place)

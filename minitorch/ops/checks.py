@@ -105,22 +105,23 @@ def check_probability(op: str, name: str, given: Any, what: str) -> float:
     return number
 
 
-def positive_ints(sizes: Sequence[int], layer: str, names: str) -> tuple[int, ...]:
+def positive_ints(sizes: Sequence[int], layer: str, names: str, minimum: int = 1) -> tuple[int, ...]:
     """Return sizes as a tuple of positive integers.
 
     Args:
         sizes: The values passed by the caller.
         layer: Name of the layer, for the error message.
         names: Names of the sizes.
+        minimum: The smallest size; 0 for layers that PyTorch makes without inputs or outputs.
 
     Raises:
         TypeError: If a size is not an integer.
-        ValueError: If a size is less than 1.
+        ValueError: If a size is less than the minimum.
     """
     try:
         integers = tuple(map(operator.index, sizes))
     except TypeError:
         raise TypeError(f"{layer} expected {names} as integers, got {', '.join(map(repr, sizes))}") from None
-    if min(integers) < 1:
-        raise ValueError(f"{layer} expected {names} of at least 1, got {', '.join(map(str, sizes))}")
+    if min(integers) < minimum:
+        raise ValueError(f"{layer} expected {names} of at least {minimum}, got {', '.join(map(str, sizes))}")
     return integers

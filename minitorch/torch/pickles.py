@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.core.dtypes import as_dtype, load_bfloat16
-from minitorch.nn.parameter import Parameter
+from minitorch.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 from minitorch.tensor import make_tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.places import Size, backend_of, device
@@ -115,6 +115,9 @@ class Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pytho
             self.write(self.get(self.memo[id(x)][0]))  # type: ignore
             return
         engine = x
+        if is_lazy(x):
+            self.save_reduce(Name("torch.nn.parameter", type(x).__name__), (x.requires_grad,), obj=x)  # type: ignore
+            return
         if isinstance(x, Parameter):
             data = Tensor._of(engine.detach())
             self._kept.append(data)
@@ -196,6 +199,8 @@ def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Paramete
 NAMES: dict[str, Any] = {
     "torch._utils._rebuild_tensor_v2": rebuild_tensor,
     "torch._utils._rebuild_parameter": rebuild_parameter,
+    "torch.nn.parameter.UninitializedParameter": UninitializedParameter,
+    "torch.nn.parameter.UninitializedBuffer": UninitializedBuffer,
     "torch.Size": Size,
     "torch.device": device,
     "collections.OrderedDict": OrderedDict,

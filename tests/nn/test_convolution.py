@@ -522,7 +522,8 @@ def test_layers_count_two_operations_for_a_tap():
     ("error", "call", "message"),
     [
         (ValueError, lambda: nn.Conv1d(1, 1, 0), "Conv1d expected kernel_size of at least 1, got 0"),
-        (ValueError, lambda: nn.Conv2d(0, 1, 3), "Conv2d expected in_channels, out_channels and groups of at least 1, got 0, 1, 1"),
+        (ValueError, lambda: nn.Conv2d(-1, 1, 3), "Conv2d expected in_channels and out_channels of at least 0, got -1, 1"),
+        (ValueError, lambda: nn.Conv2d(1, 1, 3, groups=0), "Conv2d expected groups of at least 1, got 0"),
         (ValueError, lambda: nn.Conv2d(1, 1, (3, 0)), "Conv2d expected kernel_size of at least 1, got (3, 0)"),
         (ValueError, lambda: nn.Conv3d(4, 6, 3, groups=4), "Conv3d expected groups that divide 4 and 6 channels, got 4"),
         (ValueError, lambda: nn.Conv3d(1, 1, (1, 2)), "Conv3d expected kernel_size as an integer or three, got (1, 2)"),

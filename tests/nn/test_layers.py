@@ -101,8 +101,8 @@ def test_layers_without_parameters_call_their_functions():
 
 
 def test_wrong_sizes_are_refused():
-    refuses(ValueError, "… expected out_features and in_features of at least 1, got 5, 0", Linear, 0, 5)
-    refuses(ValueError, "… expected num_embeddings and embedding_dim of at least 1, got 0, 2", Embedding, 0, 2)
+    refuses(ValueError, "… expected out_features and in_features of at least 0, got 5, -1", Linear, -1, 5)
+    refuses(ValueError, "… expected num_embeddings and embedding_dim of at least 0, got -1, 2", Embedding, -1, 2)
     refuses(IndexingError, "… expected padding_idx from -2 to 1 for 2 rows, got 2", Embedding, 2, 2, padding_idx=2)
     refuses(TypeError, "… expected padding_idx as an integer or None, got 1.0", Embedding, 2, 2, padding_idx=1.0)
     refuses(TypeError, "… expected out_features and in_features as integers, got 5, 2.0", Linear, 2.0, 5)

@@ -352,7 +352,7 @@ def test_layers_refuse_wrong_shapes():
     for call, x in ((group_norm, [tensor(random((2, 4))), 3]), (GroupNorm, [3, 4])):
         refuses(ValueError, "… expected num_groups that divides the number of channels, 4, got 3", call, *x)
     refuses(ValueError, "… expected num_groups of at least 1, got 0", GroupNorm, 0, 4)
-    refuses(ValueError, "… expected num_features of at least 1, got 0", BatchNorm2d, 0)
+    refuses(ValueError, "… expected num_features of at least 0, got -1", BatchNorm2d, -1)
     refuses(ValueError, "… expected normalized_shape as the sizes of at least one dimension, got ()", LayerNorm, ())
     refuses(ValueError, "… expected input of shape (N, C) or (N, C, …), got (4,)", group_norm, tensor(random((4,))), 2)
 
