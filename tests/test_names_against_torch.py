@@ -349,7 +349,8 @@ ELSEWHERE = {
 
 NOT_COMPARED = {
     "what others derive from, or hold": (
-        "Tensor nn.Module nn.Parameter optim.Optimizer optim.LRScheduler optim.lr_scheduler data.Dataset data.Sampler Tensor.__init__"
+        "Tensor nn.Module nn.Parameter nn.RNNBase nn.RNNCellBase "
+        "optim.Optimizer optim.LRScheduler optim.lr_scheduler data.Dataset data.Sampler Tensor.__init__"
     ),
     "drawn by chance, by another generator; tested in core/test_creation, nn/test_layers and test_nn_functional": (
         "rand randn manual_seed dropout nn.dropout nn.Dropout nn.alpha_dropout"

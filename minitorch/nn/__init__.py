@@ -45,7 +45,7 @@ from minitorch.nn.transformer import (
 )  # fmt: skip
 from minitorch.nn import recurrence as recurrence
 from minitorch.nn import reparametrization as reparametrization
-from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from minitorch.nn import packed as packed
 from minitorch.nn.containers import ModuleDict, ModuleList, Sequential
 from minitorch.nn.summary import summary
@@ -74,6 +74,7 @@ from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_trans
 from minitorch.nn.lazy import LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d
 from minitorch.nn.lazy import LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyLinear
 from minitorch.nn.channels import ChannelShuffle, LocalResponseNorm, channel_shuffle, local_response_norm
+from minitorch.nn import tuples as tuples
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
@@ -184,7 +185,9 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
     "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",

@@ -7,6 +7,7 @@ from typing import Any
 
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.functional import dropout as zero_elements
+from minitorch.nn.module import Module
 from minitorch.nn.options import layer, replace
 from minitorch.ops.checks import check_probability, check_tensor
 from minitorch.tensor import Tensor, rand
@@ -90,13 +91,33 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return replace(input, out, inplace)
 
 
+class DropoutNd(Module):
+    """Base class of the dropout layers, for those of your own.
+
+    Args:
+        p: Probability that `forward` sets an element to 0.
+        inplace: Whether it changes its input.
+    """
+
+    p: float
+    inplace: bool
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        self.p, self.inplace = check_probability(type(self).__name__, "p", p, "an element"), inplace
+
+    def extra_repr(self) -> str:
+        """The arguments of the layer."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
 def _layer(name: str, fn: Callable[..., Tensor], what: str) -> Any:
     """A dropout layer, which has an effect in training mode."""
 
     def check(p: Any, inplace: bool) -> None:
         check_probability(name, "p", p, what)
 
-    return layer(name, fn, "p", "inplace", shown="p={p}, inplace={inplace}", check=check, inplace=False)
+    return layer(name, fn, "p", "inplace", shown="p={p}, inplace={inplace}", check=check, base=DropoutNd, inplace=False)
 
 
 Dropout, AlphaDropout = _layer("Dropout", dropout, "an element"), _layer("AlphaDropout", alpha_dropout, "an element")

@@ -20,6 +20,7 @@ from minitorch.core.recording import active, call, copy
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.losses import cross_entropy_kernels
 from minitorch.nn.functional import logsoftmax
+from minitorch.nn.module import Module
 from minitorch.nn.options import layer, resolve_reduction
 from minitorch.ops.checks import check_tensor
 from minitorch.tensor import Tensor, tensor
@@ -145,6 +146,34 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return (Tensor.mean if reduction == "mean" else Tensor.sum)(losses, None, False)
 
 
+class Loss(Module):
+    """Base class of losses.
+
+    Args:
+        size_average: Older form of reduction: False stands for "sum".
+        reduce: Older form of reduction: False stands for "none".
+        reduction: What is returned, as an attribute for `forward`.
+    """
+
+    reduction: str
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = resolve_reduction(reduction, size_average, reduce)
+
+
+class WeightedLoss(Loss):
+    """Base class of losses with a weight, a buffer of any shape, or None; for the other arguments see `Loss`."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
 def loss_layer(name: str, fn: Callable[..., Tensor], *arguments: str, reductions: tuple[str, ...] = REDUCTIONS, **options: Any) -> Any:
     """Make the layer of a loss; see `layer`. It refuses reductions that the loss does not have."""
 
@@ -152,7 +181,8 @@ def loss_layer(name: str, fn: Callable[..., Tensor], *arguments: str, reductions
         if reduction not in reductions:
             check_reduction(reduction, name)
 
-    return layer(name, fn, *arguments, shown="", check=check, **options)
+    base = WeightedLoss if "weight" in options.get("buffers", ()) else Loss
+    return layer(name, fn, *arguments, shown="", check=check, base=base, **options)
 
 
 # Classification

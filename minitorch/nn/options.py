@@ -69,6 +69,7 @@ def layer(
     buffers: tuple[str, ...] = (),
     shown: str | None = None,
     check: Callable[..., object] | None = None,
+    base: type[Module] = Module,
     **defaults: Any,
 ) -> Any:
     """Make a layer of a function: its `forward` calls it with the layer's arguments as keywords, and with its `training`.
@@ -79,6 +80,7 @@ def layer(
         arguments: Names of the layer's arguments, in PyTorch's order; by default those of fn that have a default, or are in defaults.
         buffers: Those that are tensors.
         shown: The repr of the arguments, with their names in braces; by default all as name=value, inplace only where it is True.
+        base: Base class of the layer; its constructor is not called.
         check: Called with the arguments as keywords when a layer is made; raises an error for what is invalid.
         defaults: Defaults of the arguments, where they differ from those of fn; `inspect.Parameter.empty` for none.
     """
@@ -126,6 +128,6 @@ def layer(
     )
     forward.__doc__ = f"Return `{fn.__name__}` of the arguments, with the layer's options."
     members = {"__init__": __init__, "extra_repr": extra_repr, "forward": forward, "__module__": importing_module()}
-    made = type(name, (Module,), members | {"__doc__": f"{doc.splitlines()[0]} See `{fn.__name__}`.{source}"})
+    made = type(name, (base,), members | {"__doc__": f"{doc.splitlines()[0]} See `{fn.__name__}`.{source}"})
     made.__signature__ = signature  # type: ignore[attr-defined]  # what help() shows
     return made

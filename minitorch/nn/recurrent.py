@@ -40,10 +40,12 @@ class _Recurrent(Module):
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)
 
-    def _add(self, names: tuple[str, ...], columns: tuple[int, ...], place: dict[str, Any]) -> None:
-        """Add parameters with a row for each element of the gates."""
-        for name in names:
-            setattr(self, name, Parameter(zeros((KINDS[self.kind].gates * self.hidden_size, *columns), **place)))
+    def _add(self, suffix: str, gates: int, input_size: int, bias: bool, place: dict[str, Any]) -> list[str]:
+        """Add parameters with a row for each element of the gates, and return their names."""
+        names = [f"{part}{suffix}" for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if bias else 2]]
+        for name, columns in zip(names, ((input_size,), (self.hidden_size,), (), ()), strict=False):
+            setattr(self, name, Parameter(zeros((gates * self.hidden_size, *columns), **place)))
+        return names
 
     def _initial(self, x: Tensor, hx: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """The initial states in a tuple, checked; zeros if hx is None.
@@ -94,11 +96,27 @@ def _check_input(layer: Any, input: Any, dims: tuple[int, int]) -> int:
 # Layers
 
 
-class _Layer(_Recurrent):
-    """Base class of RNN, LSTM and GRU."""
+MODES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "LSTM": "lstm", "GRU": "gru"}
+"""The kind of network for each of PyTorch's modes."""
+
+
+class RNNBase(_Recurrent):
+    """Base class of RNN, LSTM and GRU; for the other arguments see `RNN`.
+
+    Args:
+        mode: A key of `MODES`.
+
+    Attributes:
+        all_weights: The parameters of every layer and direction, in lists.
+
+    Raises:
+        ValueError: If mode is unknown.
+        NotImplementedError: If proj_size is not 0.
+    """
 
     def __init__(
         self,
+        mode: str,
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -112,21 +130,30 @@ class _Layer(_Recurrent):
     ) -> None:
         super().__init__()
         name, place = type(self).__name__, placement(device, dtype)
+        if mode not in MODES:
+            raise ValueError(f"{name} expected mode {', '.join(MODES)}, got {mode!r}")
+        self.mode, self.kind = mode, MODES[mode]
         refuse_unless(name, proj_size=(proj_size, 0))
         positive_ints((input_size, hidden_size, num_layers), name, "input_size, hidden_size and num_layers")
         if not 0 <= dropout <= 1:
             raise ValueError(f"{name} expected dropout from 0 to 1, got {dropout}; it is the probability that an element is zeroed")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        self.bias, self.batch_first, self.dropout, self.bidirectional, self.proj_size = bias, batch_first, dropout, bidirectional, 0
+        self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             size = input_size if layer == 0 else hidden_size * (1 + bidirectional)
-            for suffix in self._suffixes(layer):
-                self._add((f"weight_ih{suffix}",), (size,), place)
-                self._add((f"weight_hh{suffix}",), (hidden_size,), place)
-                if bias:
-                    self._add((f"bias_ih{suffix}", f"bias_hh{suffix}"), (), place)
-        self._flat_weights_names = list(self._parameters)
+            self._all_weights += [self._add(suffix, KINDS[self.kind].gates, size, bias, place) for suffix in self._suffixes(layer)]
+        self._flat_weights_names = [name for names in self._all_weights for name in names]
         self.reset_parameters()
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of every layer and direction, in the order of PyTorch's."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights(self) -> list[Parameter]:
+        return [getattr(self, name) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
         """Does nothing: PyTorch's arranges the parameters for a library of the GPU."""
@@ -225,7 +252,7 @@ class _Layer(_Recurrent):
         return linear(x, getattr(self, f"weight_ih{suffix}"), bias_ih), getattr(self, f"weight_hh{suffix}"), bias_hh
 
 
-class RNN(_Layer):
+class RNN(RNNBase):
     """Elman network: h = tanh(W_ih · x + b_ih + W_hh · h + b_hh), or relu in place of tanh.
 
     Args:
@@ -246,8 +273,6 @@ class RNN(_Layer):
     Source: Elman 1990, Cognitive Science 14, pages 179 to 211.
     """
 
-    kind = "tanh"  # relu has the same number of gates
-
     def __init__(
         self,
         input_size: int,
@@ -261,12 +286,34 @@ class RNN(_Layer):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        kind = _check_nonlinearity(nonlinearity, "RNN")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
-        self.kind = self.nonlinearity = kind
+        mode = f"RNN_{_check_nonlinearity(nonlinearity, 'RNN').upper()}"
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
 
 
-class GRU(_Layer):
+class _Gated(RNNBase):
+    """Base class of GRU and LSTM."""
+
+    mode: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        super().__init__(self.mode, input_size, hidden_size, *options)
+
+
+class GRU(_Gated):
     """Gated recurrent unit; for the arguments see `RNN`.
 
     With the reset gate r and the update gate z, n = tanh(W_in · x + b_in + r · (W_hn · h + b_hn)) and the hidden state becomes
@@ -279,10 +326,10 @@ class GRU(_Layer):
     Source: Cho et al. 2014, arXiv:1406.1078, section 2.3; r is applied after the matrix product, as in cuDNN and PyTorch.
     """
 
-    kind = "gru"
+    mode = "GRU"
 
 
-class LSTM(_Layer):
+class LSTM(_Gated):
     """Long short-term memory; for the arguments see `RNN`. The states are pairs, hidden states and cell states.
 
     With the input gate i, forget gate f, candidate g and output gate o, the cell state becomes f · cell + i · g, and the hidden state
@@ -295,32 +342,47 @@ class LSTM(_Layer):
     Source: Hochreiter and Schmidhuber 1997, Neural Computation 9, pages 1735 to 1780; f: Gers et al. 2000, Neural Computation 12.
     """
 
-    kind = "lstm"
+    mode = "LSTM"
 
 
 # Cells
 
 
-class _Cell(_Recurrent):
-    """Base class of RNNCell, LSTMCell and GRUCell."""
+class RNNCellBase(_Recurrent):
+    """Base class of cells, also of those of your own.
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    Args:
+        input_size: Number of features of the input.
+        hidden_size: Number of features of the hidden state, H.
+        bias: Whether to use biases.
+        num_chunks: Number of gates; the weights have a row for each of their H elements.
+        device: Where the parameters are stored.
+        dtype: Dtype of the parameters; the default dtype if left out.
+
+    Raises:
+        ValueError: If a size is negative.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        place = placement(device, dtype)
         self.input_size, self.hidden_size = positive_ints((input_size, hidden_size), type(self).__name__, "input_size and hidden_size", 0)
         self.bias = bias
-        self._add(("weight_ih",), (input_size,), place)
-        self._add(("weight_hh",), (hidden_size,), place)
-        if bias:
-            self._add(("bias_ih", "bias_hh"), (), place)
-        else:
+        self._add("", num_chunks, input_size, bias, placement(device, dtype))
+        if not bias:
             self.bias_ih = self.bias_hh = None
         self.reset_parameters()
 
     def extra_repr(self) -> str:
         """The sizes, and bias and nonlinearity if they differ from their defaults."""
-        nonlinearity = ", nonlinearity=relu" if self.kind == "relu" else ""
+        nonlinearity = ", nonlinearity=relu" if getattr(self, "nonlinearity", "tanh") == "relu" else ""
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + nonlinearity
+
+
+class _Cell(RNNCellBase):
+    """Base class of RNNCell, LSTMCell and GRUCell."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, KINDS[self.kind].gates, device, dtype)
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations for each weight and each sample."""

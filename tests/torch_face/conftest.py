@@ -18,6 +18,7 @@ WITHOUT_KERNELS = {
     "test_in_place",
     "test_known_values",
     "test_linalg",
+    "test_nn_files",
     "test_nn_modules",
     "test_numpy_operands",
     "test_result_dtypes",
