@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from minitorch.autograd import functional
 from minitorch.autograd.engine import grad as gradients
-from minitorch.autograd.functional import as_tuple
-from minitorch.nn.parameter import Parameter
+from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor import generator
 from minitorch.torch import shapes
 from minitorch.torch.absent import defined, refuse_absent
+from minitorch.torch.stateless import functional_call as functional_call
+from minitorch.torch.stateless import stack_module_state as stack_module_state
 from minitorch.torch.tensor import Tensor, lift
 
 _stack_tensors = lift(shapes.stack)
@@ -35,7 +36,12 @@ def _with(args: tuple[Any, ...], numbers: list[int], values: Sequence[Any]) -> l
     return changed
 
 
-def _tensors_in(value: Any) -> Iterator[Tensor]:
+POINT = "expected Tensors to differentiate with respect to, got {}; see argnums"
+VALUE = "expected a function that returns Tensors, or tuples, lists and dictionaries of them, got {}; return torch.tensor(...)"
+VECTOR = "expected Tensors as a vector or direction, got {}"
+
+
+def _tensors_in(value: Any, message: str = POINT) -> Iterator[Tensor]:
     """The Tensors in nested tuples, lists and dictionaries.
 
     Raises:
@@ -45,18 +51,71 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
         yield value
     elif isinstance(value, (tuple, list, dict)):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _tensors_in(each)
+            yield from _tensors_in(each, message)
     else:
-        raise TypeError(f"expected Tensors to differentiate with respect to, got {type(value).__name__}; see argnums")
+        raise TypeError(message.format(type(value).__name__))
 
 
 def _filled(value: Any, tensors: Iterator[Any]) -> Any:
     """The same structure with other Tensors, in order."""
+    return _mapped(value, lambda _: next(tensors))
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """The same structure with its Tensors changed."""
     if isinstance(value, Tensor):
-        return next(tensors)
+        return change(value)
     if isinstance(value, dict):
-        return {name: _filled(each, tensors) for name, each in value.items()}
-    return getattr(type(value), "_make", type(value))([_filled(each, tensors) for each in value])
+        return {name: _mapped(each, change) for name, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return getattr(type(value), "_make", type(value))([_mapped(each, change) for each in value])
+    return value
+
+
+class _Flat:
+    """A function of nested Tensors as one of Tensors, whose value is a tuple of them.
+
+    Args:
+        func: The function, of one argument.
+        point: The argument.
+        has_aux: Whether it returns a pair: its value, and anything else.
+
+    Attributes:
+        value: The last value, nested.
+        aux: What was returned beside it.
+    """
+
+    def __init__(self, func: Callable[[Any], Any], point: Any, has_aux: bool) -> None:
+        self.func, self.point, self.has_aux = func, point, has_aux
+        self.value: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *xs: Any) -> tuple[Tensor, ...]:
+        out = self.func(_filled(self.point, iter(xs)))
+        self.value, self.aux = out if self.has_aux else (out, None)
+        return tuple(_tensors_in(self.value, VALUE))
+
+    def results(self, *found: Any, recorded: bool) -> tuple[Any, ...]:
+        """What was found, then what was returned beside the value, if anything was."""
+        return (*found, _mapped(self.aux, lambda x: functional.result(x, recorded))) if self.has_aux else found
+
+
+def _recorded(tensors: Sequence[Tensor]) -> bool:
+    """Whether one of them requires gradients."""
+    return any(x.history is not None for x in tensors)
+
+
+def _leads_elsewhere(x: Any, leaves: Sequence[Any]) -> bool:
+    """Whether the graph of a tensor leads to leaves other than these, such as parameters that a function uses without being given them."""
+    todo, seen = [x], set(map(id, leaves))
+    while todo:
+        each = todo.pop()
+        if isinstance(each, EngineTensor) and each.history is not None and id(each) not in seen:
+            if each.history.last_fn is None:
+                return True
+            seen.add(id(each))
+            todo += each.history.inputs
+    return False
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -71,16 +130,16 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     @functools.wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         numbers, chosen = _split(args, argnums)
+        flat = _Flat(lambda xs: func(*_with(args, numbers, xs), **kwargs), chosen, has_aux)
         tensors = list(_tensors_in(chosen))
-        recorded = any(x.history is not None for x in tensors)
         leaves = functional.point("grad", tensors, True)
-        out = func(*_with(args, numbers, _filled(chosen, iter(leaves))), **kwargs)
-        value, aux = out if has_aux else (out, None)
-        computed = gradients(value, leaves, create_graph=True, materialize_grads=True)
+        flat(*leaves)
+        recorded = _recorded(tensors) or _leads_elsewhere(flat.value, leaves)
+        computed = gradients(flat.value, leaves, create_graph=True, materialize_grads=True)
         found = _filled(chosen, (functional.result(g, recorded) for g in computed))
         result = found[0] if isinstance(argnums, int) else found
-        value = functional.result(value, recorded)
-        return (result, (value, aux)) if has_aux else (result, value)
+        value, *aux = flat.results(functional.result(flat.value, recorded), recorded=recorded)
+        return (result, (value, *aux)) if has_aux else (result, value)
 
     return gradient_and_value
 
@@ -97,45 +156,93 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return gradient
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and a function that maps a vector to its product with the Jacobian.
 
     Args:
-        func: Function of Tensors; returns one or several.
-        primals: The point.
+        func: Returns Tensors, or tuples, lists and dictionaries of them; with has_aux a pair of this and anything else.
+        primals: The point: Tensors, or tuples, lists and dictionaries of them.
+        has_aux: See func.
+
+    Returns:
+        The value; the function, which takes a vector nested like the value and returns a tuple with a product for each argument, nested
+        like it; and with has_aux what func returned beside the value.
     """
-    leaves = functional.point("vjp", primals, True)
-    outputs = func(*leaves)
+    flat, tensors = _Flat(lambda xs: func(*xs), primals, has_aux), list(_tensors_in(primals))
+    leaves = functional.point("vjp", tensors, True)
+    outputs = flat(*leaves)
+    recorded = _recorded(tensors) or any(_leads_elsewhere(y, leaves) for y in outputs)
 
-    def pull(*cotangents: Any) -> tuple[Tensor, ...]:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        return tuple(gradients(outputs, leaves, given, retain_graph=True, create_graph=True, materialize_grads=True))  # type: ignore
+    def pull(*cotangents: Any) -> tuple[Any, ...]:
+        given = list(_tensors_in(cotangents, VECTOR))
+        found = functional.pulled_back(outputs, leaves, given, True, True)
+        kept = recorded or _recorded(given)
+        return _filled(primals, (functional.result(x, kept) for x in found))
 
-    return functional.result(outputs, any(x.history is not None for x in primals)), pull
-
-
-def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> tuple[Any, Any]:
-    """The value of a function, and the product of its Jacobian with a vector."""
-    return functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(x.history is not None for x in primals))
+    value, *aux = flat.results(_mapped(flat.value, lambda x: functional.result(x, recorded)), recorded=recorded)
+    return value, pull, *aux
 
 
-def jacrev(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The function that computes the Jacobian of a function, by one backward pass per element of its value."""
+def jvp(
+    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of a function, and the product of its Jacobian with a vector.
+
+    Args:
+        func: See `vjp`.
+        primals: The arguments of func, in a tuple; nested as for `vjp`.
+        tangents: The direction, nested like primals.
+        strict: False.
+        has_aux: See `vjp`.
+
+    Returns:
+        The value, the product, nested like it, and with has_aux what func returned beside the value.
+    """
+    primals, flat = tuple(primals), _Flat(lambda xs: func(*xs), tuple(primals), has_aux)
+    point, direction = tuple(_tensors_in(primals)), tuple(_tensors_in(tangents, VECTOR))
+    recorded = _recorded([*point, *direction])
+    values, products = functional.jvp(flat, point, direction, recorded, strict)
+    value, product = (_filled(flat.value, iter(found)) for found in (values, products))
+    return flat.results(value, product, recorded=recorded)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of a function, and a function that maps a direction to the product of the Jacobian with it; see `jvp`.
+
+    The product is computed anew for every direction.
+    """
+    value = _mapped(func(*primals), lambda x: functional.result(x, x.history is not None and _recorded(list(_tensors_in(primals)))))
+    return value, lambda *tangents: jvp(func, primals, tangents)[1]
+
+
+def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Callable[..., Any]:
+    """The function that computes the Jacobian of a function, by one backward pass per element of its value.
+
+    Args:
+        func: See `vjp`.
+        argnums: Positions of the arguments to differentiate with respect to, nested as for `vjp`.
+        has_aux: Whether func returns a pair of its value and anything else; then the Jacobian is in a pair with the latter.
+        chunk_size: No effect.
+
+    Returns:
+        The Jacobian is nested like the value, and each entry like the argument, or a tuple of them for several argnums.
+    """
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         numbers, chosen = _split(args, argnums)
-        recorded = any(x.history is not None for x in chosen)
-
-        def of_chosen(*xs: Tensor) -> Any:
-            return func(*_with(args, numbers, xs), **kwargs)
-
-        return functional.jacobian(of_chosen, chosen[0] if isinstance(argnums, int) else chosen, create_graph=recorded)
+        flat, point = _Flat(lambda xs: func(*_with(args, numbers, xs), **kwargs), chosen, has_aux), tuple(_tensors_in(chosen))
+        recorded = _recorded(point)
+        rows = [_filled(chosen, iter(row)) for row in functional.jacobian(flat, point, create_graph=recorded)]
+        found = _filled(flat.value, iter([row[0] if isinstance(argnums, int) else row for row in rows]))
+        return flat.results(found, recorded=recorded) if has_aux else found
 
     return jacobian
 
 
-jacfwd = jacrev  # the same matrix
+def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
+    """The same as `jacrev`; `randomness` has no effect, because func is called once."""
+    return jacrev(func, argnums, has_aux)
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -198,7 +305,7 @@ def _nested(value: Any, dims: Any) -> Any:
     Raises:
         ValueError: If the dimensions are not nested like the argument, or a Tensor has no such dimension.
     """
-    if isinstance(value, (tuple, list, dict)) and value:
+    if isinstance(value, (tuple, list, dict)):
         keys = value if isinstance(value, dict) else range(len(value))
         if isinstance(dims, (tuple, list, dict)) and len(dims) != len(value):
             raise ValueError(f"vmap expected in_dims nested like the arguments, got {dims!r} for {len(value)} values")
@@ -243,56 +350,4 @@ def _stack(results: list[Any], dims: Any) -> Any:
     raise TypeError(f"vmap expected a function that returns Tensors, got {type(first).__name__}; return torch.tensor(...)")
 
 
-def functional_call(module: Any, parameters_and_buffers: Mapping[str, Tensor], args: Any = None, kwargs: Any = None) -> Any:
-    """Call a module with other tensors as its parameters and buffers.
-
-    Args:
-        module: The module; it is not changed.
-        parameters_and_buffers: Tensors by dotted name; those that are left out keep their values.
-        args: The argument, or a tuple of arguments.
-        kwargs: Arguments by name.
-
-    Raises:
-        KeyError: If the module has no parameter or buffer of a name.
-    """
-    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
-    for name in parameters_and_buffers:
-        if name not in own:
-            raise KeyError(f"{type(module).__name__} has no parameter or buffer {name!r}; it has {', '.join(own)}")
-    others = {id(own[name]): value for name, value in parameters_and_buffers.items()}
-    places = [(part._parameters, name) for part in module.modules() for name in part._parameters]
-    places += [(part.__dict__, name) for part in module.modules() for name in part._buffers]
-    before = [(place, name, place[name]) for place, name in places if id(place[name]) in others]
-    try:
-        for place, name, x in before:
-            value = others[id(x)]  # a view of it has the type of a parameter and leads gradients back to it
-            place[name] = Parameter._of(value.view(value.shape)) if isinstance(x, Parameter) else value
-        return module(*(() if args is None else as_tuple(args)), **(kwargs or {}))
-    finally:
-        for place, name, x in before:
-            place[name] = x
-
-
-def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of modules of one kind, stacked by name: for `functional_call` within `vmap`.
-
-    Args:
-        models: The modules.
-
-    Returns:
-        The stacked parameters, leaves of their own, and the stacked buffers.
-
-    Raises:
-        ValueError: If there are none.
-    """
-    if not models:
-        raise ValueError("stack_module_state expected at least one module, got none")
-    states = [dict(model.named_parameters()) for model in models]
-    buffers = [dict(model.named_buffers()) for model in models]
-    params = {
-        name: _stack_tensors([state[name].detach() for state in states]).requires_grad_(x.requires_grad) for name, x in states[0].items()
-    }
-    return params, {name: _stack_tensors([own[name].detach() for own in buffers]) for name in buffers[0]}
-
-
-__getattr__ = refuse_absent("torch.func", defined(globals()))
+__getattr__ = refuse_absent("torch.func", [*defined(globals()), "functional_call", "stack_module_state"])

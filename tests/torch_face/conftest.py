@@ -26,6 +26,7 @@ WITHOUT_KERNELS = {
     "test_tensors",
     "test_thresholds",
     "test_training_tools",
+    "test_trees",
     "test_tutorials",
     "test_vision",
     "test_vmap",
