@@ -575,6 +575,9 @@ class Module(minitorch.module.Module):
         """The arguments to show in the repr, such as "in_features=2, out_features=3"."""
         return ""
 
+    _forward_pre_hooks = property(lambda self: self._pre_hooks)  # as programs read them
+    _forward_hooks = property(lambda self: self._hooks)
+
     def _get_name(self) -> str:
         return type(self).__name__
 
