@@ -45,6 +45,8 @@ from minitorch.nn.transformer import (
 )  # fmt: skip
 from minitorch.nn import recurrence as recurrence
 from minitorch.nn import reparametrization as reparametrization
+from minitorch.nn import parametrizations as parametrizations
+from minitorch.nn import parametrize as parametrize
 from minitorch.nn import prune as prune
 from minitorch.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from minitorch.nn import packed as packed
