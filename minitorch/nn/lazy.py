@@ -115,7 +115,7 @@ class LazyLayer(LazyModuleMixin):
 
     def reset_parameters(self) -> None:
         """Initialize the parameters, once they have shapes."""
-        if "_arguments" in self.__dict__ and not self.has_uninitialized_params():
+        if "_initialize_hook" in self.__dict__ and not self.has_uninitialized_params():
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
@@ -145,7 +145,10 @@ class LazyLayer(LazyModuleMixin):
             setattr(self, self.size_name, size)
             self.reset_parameters()
         setattr(self, self.size_name, getattr(self, self.size_name) or size)
-        del self._arguments
+
+    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super()._infer_parameters(module, args, kwargs)
+        del module._arguments
 
 
 def lazy_layer(kind: type[Module], axis: int, input_dims: Sequence[int] = (), like: type[Module] | None = None) -> Any:

@@ -157,6 +157,29 @@ def test_inputs_of_wrong_shapes_are_refused_and_leave_the_layer_lazy() -> None:
     assert conv(torch.zeros(1, 6, 8, 8)).shape == (1, 4, 6, 6)
 
 
+def test_parameters_can_be_initialized_before_the_first_call() -> None:
+    layer = nn.LazyLinear(3)
+    layer.reset_parameters()
+    assert layer.has_uninitialized_params()
+    layer.initialize_parameters(torch.ones(2, 5))
+    weight = layer.weight.tolist()
+    assert (repr(layer), layer.has_uninitialized_params()) == ("LazyLinear(in_features=5, out_features=3, bias=True)", False)
+    layer(torch.ones(2, 5))
+    assert (type(layer), layer.weight.tolist()) == (nn.Linear, weight)
+
+
+def test_hooks_and_modes_stay_and_shared_layers_become_ordinary_once() -> None:
+    layer = nn.LazyBatchNorm1d().eval()
+    handle = layer.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    assert layer(torch.ones(2, 3)).tolist() == [[pytest.approx(2, rel=1e-4)] * 3] * 2
+    assert (type(layer), layer.training, len(layer._forward_pre_hooks), layer.num_batches_tracked.item()) == (nn.BatchNorm1d, False, 1, 0)
+    handle.remove()
+    assert layer._forward_pre_hooks == {}
+    both = nn.LazyLinear(3)
+    assert nn.Sequential(both, both)(torch.ones(1, 3)).shape == (1, 3)
+    assert isinstance(nn.LazyLinear(3), nn.Linear)
+
+
 # State dicts
 
 
