@@ -322,8 +322,8 @@ def test_gradient_clipping_agrees_with_pytorch(most):
 ELSEWHERE = {
     "nn/test_losses_against_torch.py::test_ctc_loss_of_log_softmax_agrees_with_pytorch": "nn.CTCLoss nn.ctc_loss",
     "nn/test_lazy.py::test_lazy_layers_are_those_of_pytorch": (
-        "nn.LazyLinear nn.LazyConv1d nn.LazyConv2d nn.LazyConv3d nn.LazyConvTranspose1d nn.LazyConvTranspose2d nn.LazyBatchNorm1d "
-        "nn.LazyBatchNorm2d nn.LazyBatchNorm3d nn.LazyInstanceNorm1d nn.LazyInstanceNorm2d nn.LazyInstanceNorm3d "
+        "nn.LazyLinear nn.LazyConv1d nn.LazyConv2d nn.LazyConv3d nn.LazyConvTranspose1d nn.LazyConvTranspose2d nn.LazyConvTranspose3d "
+        "nn.LazyBatchNorm1d nn.LazyBatchNorm2d nn.LazyBatchNorm3d nn.LazyInstanceNorm1d nn.LazyInstanceNorm2d nn.LazyInstanceNorm3d "
         "nn.UninitializedParameter nn.UninitializedBuffer"
     ),
     "nn/test_module.py::test_a_state_of_pytorch_can_be_loaded": "nn.Module.load_state_dict nn.Module.forward",

@@ -73,9 +73,10 @@ from minitorch.nn.parallel import DataParallel
 from minitorch.nn.resizing import Fold, PixelShuffle, PixelUnshuffle, Unfold, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from minitorch.nn.resizing import fold, interpolate, pixel_shuffle, pixel_unshuffle, unfold
 from minitorch.nn.sampling import affine_grid, grid_sample
-from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, conv_transpose1d, conv_transpose2d
+from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from minitorch.nn.transposed import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minitorch.nn.lazy import LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d
-from minitorch.nn.lazy import LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyLinear
+from minitorch.nn.lazy import LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d, LazyLinear
 from minitorch.nn.channels import ChannelShuffle, LocalResponseNorm, channel_shuffle, local_response_norm
 from minitorch.nn import tuples as tuples
 from minitorch.nn.parameter_containers import ParameterDict, ParameterList
@@ -118,6 +119,7 @@ __all__ = [
     "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -155,6 +157,7 @@ __all__ = [
     "LazyConv3d",
     "LazyConvTranspose1d",
     "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
     "LazyInstanceNorm1d",
     "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
@@ -256,6 +259,7 @@ __all__ = [
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",

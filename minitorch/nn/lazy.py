@@ -26,7 +26,7 @@ from minitorch.nn.normalization import (
     _NormBase,
 )
 from minitorch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d
+from minitorch.nn.transposed import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from minitorch.nn.volumes import Conv3d
 from minitorch.ops.checks import check_tensor
 from minitorch.tensor import Tensor
@@ -194,5 +194,6 @@ def lazy_norm(kind: type[_NormBase]) -> Any:
 LazyLinear = lazy_layer(Linear, -1)
 LazyConv1d, LazyConv2d, LazyConv3d = map(lazy_convolution, (Conv1d, Conv2d, Conv3d))
 LazyConvTranspose1d, LazyConvTranspose2d = map(lazy_convolution, (ConvTranspose1d, ConvTranspose2d))
+LazyConvTranspose3d = lazy_convolution(ConvTranspose3d)
 LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = map(lazy_norm, (BatchNorm1d, BatchNorm2d, BatchNorm3d))
 LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = map(lazy_norm, (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d))

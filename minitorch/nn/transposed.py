@@ -10,7 +10,8 @@ from minitorch.autodiff import Context
 from minitorch.core.dtypes import float32, is_half
 from minitorch.nn.convolution import ConvNd, Convolution, Geometry, input_gradient, is_optimized, weight_gradient
 from minitorch.nn.module import Module
-from minitorch.nn.resizing import Fold2d, window_positions
+from minitorch.nn.padding import pad
+from minitorch.nn.resizing import Fold2d, fold, window_positions
 from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, positive_ints
 from minitorch.tensor_functions import Function
 from minitorch.torch.promotion import require_one_dtype
@@ -143,6 +144,9 @@ def _transposed(
     sizes = tuple([size + extra for size, extra in zip(least, added, strict=True)])
     if min(sizes) < 1:
         raise ValueError(f"{op} expected an output of at least one element, got the size {sizes}; pass less padding")
+    beyond = [extra // step for extra, step in zip(added, steps, strict=True)]
+    if any(beyond):  # more windows fit into the output than there are inputs: zeros for them, also in the backward pass
+        input = pad(input, [width for number in reversed(beyond) for width in (0, number)])
     run = TransposedConvolution.apply if is_optimized() else TransposedConvolution.composed
     y = run(input, weight, Geometry.of(steps, removed, removed, gaps, groups), sizes)
     return y if bias is None else y + bias.reshape(out, *[1] * dims)
@@ -152,6 +156,67 @@ def smallest_sizes(sizes: Sequence[int], taps: Sequence[int], stride: Any, paddi
     """Return the spatial sizes of the output without output_padding."""
     each = zip(sizes, taps, stride, padding, dilation, strict=True)
     return [(size - 1) * step - 2 * removed + gap * (k - 1) + 1 for size, k, step, removed, gap in each]
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """Transposed convolution of volumes: that of images, with the kernel's planes as further channels, and then a sum over these in depth.
+
+    Args:
+        input: Volumes, shape (B, C, D, H, W), or a single one, shape (C, D, H, W).
+        weight: Shape (C, O / groups, KD, KH, KW).
+        bias: Shape (O,).
+        stride: Step between the kernels in the output; one number, or one for each of D, H and W, like the other sizes.
+        padding: Planes, rows and columns that are removed on each side of the output.
+        output_padding: Those added at the end, less than stride or dilation.
+        groups: Number of groups of input and output channels.
+        dilation: Step between taps.
+
+    Returns:
+        Shape (B, O, (D - 1) · stride - 2 · padding + dilation · (KD - 1) + output_padding + 1, and likewise for H and W).
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor, or an option is not an integer.
+        ValueError: If a shape does not match or an option is out of range.
+    """
+    op = "conv_transpose3d"
+    if check_float_tensor(op, input).dims == 4:
+        return conv_transpose3d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation).squeeze(0)
+    if input.dims != 5 or weight.dims != 5 or input.shape[1] != weight.shape[0]:
+        raise ValueError(
+            f"{op} expected an input of shape (B, C, D, H, W) and a weight of shape (C, O / groups, KD, KH, KW), "
+            f"got {tuple(input.shape)} and {tuple(weight.shape)}"
+        )
+    step, *steps = as_sizes(op, "stride", stride, 1, 3)
+    cut, *borders = as_sizes(op, "padding", padding, 0, 3)
+    added, *extra = as_sizes(op, "output_padding", output_padding, 0, 3)
+    gap, *gaps = as_sizes(op, "dilation", dilation, 1, 3)
+    if added >= max(step, gap):
+        raise ValueError(f"{op} expected output_padding less than stride or dilation, got {output_padding} with stride {stride}")
+    batch, channels, depth, *size = input.shape
+    out, planes, *taps = weight.shape[1:]
+    full = (depth - 1) * step + gap * (planes - 1) + 1  # without padding
+    if full + added - 2 * cut < 1:
+        raise ValueError(f"{op} expected an output of at least one plane, got {full + added - 2 * cut}; pass less padding")
+    images = input.permute(0, 2, 1, 3, 4).reshape(batch * depth, channels, *size)
+    kernel = weight.reshape(channels, out * planes, *taps)
+    y = conv_transpose2d(images, kernel, None, tuple(steps), tuple(borders), tuple(extra), groups, tuple(gaps))
+    *_, height, width = y.shape
+    columns = y.reshape(batch, depth, out * groups, planes, height * width).permute(0, 2, 4, 3, 1)
+    summed = fold(columns.reshape(batch, out * groups * height * width * planes, depth), (full, 1), (planes, 1), (gap, 1), 0, (step, 1))
+    volumes = pad(summed.reshape(batch, out * groups, height, width, full), (0, added))
+    y = volumes[..., cut : full + added - cut].permute(0, 1, 4, 2, 3)
+    if bias is not None and bias.shape != (out * groups,):
+        raise ValueError(f"{op} expected a bias of shape ({out * groups},), one element per output channel, got {tuple(bias.shape)}")
+    return y.contiguous() if bias is None else y + bias.reshape(out * groups, 1, 1, 1)
 
 
 # Layers
@@ -243,3 +308,9 @@ class ConvTranspose2d(ConvTransposeNd):
     """Transposed convolution of images. See `conv_transpose2d`; for the arguments see `ConvTransposeNd`."""
 
     dims, function = 2, staticmethod(conv_transpose2d)
+
+
+class ConvTranspose3d(ConvTransposeNd):
+    """Transposed convolution of volumes. See `conv_transpose3d`; for the arguments see `ConvTransposeNd`."""
+
+    dims, function = 3, staticmethod(conv_transpose3d)

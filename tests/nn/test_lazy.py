@@ -30,6 +30,7 @@ LAYERS: list[tuple[str, dict[str, Any], tuple[int, ...], list[tuple[int, ...]]]]
     ("Conv3d", {"out_channels": 2, "kernel_size": 2}, (1, 3, 4, 4, 4), [(2, 3, 2, 2, 2), (2,)]),
     ("ConvTranspose1d", {"out_channels": 4, "kernel_size": 3}, (2, 6, 8), [(6, 4, 3), (4,)]),
     ("ConvTranspose2d", {"out_channels": 4, "kernel_size": 3, "groups": 2}, (2, 6, 8, 8), [(6, 2, 3, 3), (4,)]),
+    ("ConvTranspose3d", {"out_channels": 2, "kernel_size": 2}, (1, 3, 4, 4, 4), [(3, 2, 2, 2, 2), (2,)]),
     ("BatchNorm1d", {}, (4, 3), [(3,), (3,), (3,), (3,), ()]),
     ("BatchNorm2d", {"affine": False}, (4, 3, 2, 2), [(3,), (3,), ()]),
     ("BatchNorm3d", {"track_running_stats": False}, (4, 3, 2, 2, 2), [(3,), (3,)]),

@@ -63,7 +63,7 @@ NAMES = {
         max_unpool2d""",
     resizing: "fold interpolate pixel_shuffle pixel_unshuffle unfold upsample",
     sampling: "affine_grid grid_sample",
-    transposed: "conv_transpose1d conv_transpose2d",
+    transposed: "conv_transpose1d conv_transpose2d conv_transpose3d",
     volumes: "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d conv3d max_pool3d",
 }
 """The functions of torch.nn.functional, by the module that has them."""
