@@ -133,6 +133,14 @@ def dtypes(module):
     return {name: re.sub(r"^torch\.", "", str(value.dtype)) for name, value in module.state_dict().items()}
 
 
+def loaded_with_hook(lib, nn):
+    """What differs in a state dict that a hook changes before it is read, and which arguments the hook gets."""
+    module, seen = nn.Sequential(nn.Linear(1, 1)), []
+    module[0].register_load_state_dict_pre_hook(lambda own, state, prefix, *rest: seen.append((prefix, rest[1], state.pop(f"{prefix}x"))))
+    keys = module.load_state_dict({"0.weight": lib.ones((1, 1)), "0.x": lib.ones((1,)), "y": lib.ones((1,))}, strict=False)
+    return [*keys, seen[0][:2]]
+
+
 def hook_calls(lib, nn):
     """The order in which hooks are called, and their effects on inputs and outputs."""
     module, seen = nn.Sequential(nn.Tanh()), []
@@ -189,6 +197,7 @@ MODULES = [
     ("nn.Module.children", lambda lib, nn: kinds(tree(nn).children())),
     ("nn.Module.named_children", lambda lib, nn: [name for name, _ in tree(nn).named_children()]),
     ("nn.Module.modules", lambda lib, nn: kinds(tree(nn).modules())),
+    ("nn.Module.register_load_state_dict_pre_hook", loaded_with_hook),
     ("nn.Module.named_modules", lambda lib, nn: [name for name, _ in tree(nn).named_modules()]),
     ("nn.Module.named_parameters", lambda lib, nn: [name for name, _ in tree(nn).named_parameters()]),
     ("nn.Module.named_buffers", lambda lib, nn: [name for name, _ in tree(nn).named_buffers()]),

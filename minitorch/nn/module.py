@@ -389,11 +389,15 @@ class Module(minitorch.module.Module):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"load_state_dict expected a dictionary, got {type(state_dict).__name__}; pass a state_dict()")
+        state_dict, further = dict(state_dict), ([], [], [])
+        for path, module in self.named_modules():
+            for hook in list(module.__dict__.get("_load_hooks", {}).values()):
+                hook(module, state_dict, path and f"{path}.", {}, True, *further)
         own = dict(self._entries())
         given = {id(value) for name, value in own.items() if name in state_dict}
-        missing = [name for name, value in own.items() if name not in state_dict and id(value) not in given]
-        unexpected = [name for name in state_dict if name not in own]
-        problems = []
+        missing = [*further[0], *[name for name, value in own.items() if name not in state_dict and id(value) not in given]]
+        unexpected = [*further[1], *[name for name in state_dict if name not in own]]
+        problems = further[2]
         if strict and unexpected:
             problems.append(f"unexpected {_quoted(unexpected)}")
         if strict and missing:
@@ -420,6 +424,22 @@ class Module(minitorch.module.Module):
                 with no_grad():
                     value[...] = x
         return Keys(missing, unexpected)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Hook:
+        """Call a function before this module, or one that it is part of, reads a state dict, such as to give older entries their new names.
+
+        Args:
+            hook: Called as hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs). It may
+                change state_dict, in which the names of this module begin with prefix, and append to the last three lists;
+                local_metadata is empty, and strict always True, as in PyTorch.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            TypeError: If hook is not callable.
+        """
+        return _register_hook(self.__dict__.setdefault("_load_hooks", {}), hook, False, False)
 
     # Conversion
 

@@ -56,12 +56,21 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
         name: Name of the parameter, of any shape.
         dim: The dimension that keeps its size in the norms; None or -1 for a single norm.
 
+    It reads the state dicts of modules with the older `torch.nn.utils.weight_norm`, too.
+
     Raises:
         ValueError: If the module has no such parameter.
 
     Source: Salimans and Kingma 2016, arXiv:1602.07868, eq. 2.
     """
     _tensor_of(module, name)
+
+    def rename(module: Any, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        old, new = [f"{prefix}{name}_{part}" for part in "gv"], [f"{prefix}parametrizations.{name}.original{i}" for i in range(2)]
+        if all(each in state_dict for each in old):
+            state_dict.update({after: state_dict.pop(before) for before, after in zip(old, new, strict=True)})
+
+    module.register_load_state_dict_pre_hook(rename)
     return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
 

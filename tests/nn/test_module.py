@@ -388,6 +388,32 @@ def test_frozen_parameters_stay_frozen():
     assert not any(parameter.value.requires_grad for parameter in module.parameters())
 
 
+def test_a_function_changes_a_state_dict_before_it_is_read() -> None:
+    net, seen = Net(), []
+
+    def rename(module, state_dict, prefix, metadata, strict, missing, unexpected, errors):
+        seen.append((module is net.first, prefix, metadata, strict))
+        if f"{prefix}kernel" in state_dict:
+            state_dict[f"{prefix}weight"] = state_dict.pop(f"{prefix}kernel")
+
+    handle, state = net.first.register_load_state_dict_pre_hook(rename), net.state_dict()
+    state["first.kernel"] = state.pop("first.weight") + 1
+    assert net.load_state_dict(state) == ([], [])
+    assert (net.first.weight.tolist(), seen) == (state["first.kernel"].tolist(), [(True, "first.", {}, True)])
+    handle.remove()
+    with pytest.raises(RuntimeError, match=r'unexpected "first\.kernel"'):
+        net.load_state_dict(state)
+    net.register_load_state_dict_pre_hook(lambda *args: [names.append("x") for names in args[5:]])
+    refuses(
+        RuntimeError,
+        "Net.load_state_dict expected matching names and shapes, got:\n\tx",
+        net.load_state_dict,
+        net.state_dict(),
+        strict=False,
+    )
+    refuses(TypeError, "a hook expected a function, got int", net.register_load_state_dict_pre_hook, 3)
+
+
 def test_a_state_dict_with_invalid_entries_is_refused_with_all_errors_and_nothing_is_loaded():
     module = Module()
     module.weight, module.bias = Parameter(tensor([1.0, 2.0])), Parameter(tensor([0.0]))

@@ -280,6 +280,13 @@ def test_norms_and_directions() -> None:
     assert module.weight.tolist() == [[1, 2], [3, pytest.approx(4)]]
 
 
+def test_state_dicts_of_the_older_weight_norm_are_read() -> None:
+    old, new = nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 2))), nn.Sequential(parametrizations.weight_norm(nn.Linear(3, 2)))
+    assert str(new.load_state_dict(old.state_dict())) == "<All keys matched successfully>"
+    assert new(torch.ones(1, 3)).tolist() == old(torch.ones(1, 3)).tolist()
+    assert str(new.load_state_dict(copy.deepcopy(new).state_dict())) == "<All keys matched successfully>"
+
+
 def test_power_iterations_find_the_largest_singular_value_in_training() -> None:
     torch.manual_seed(0)
     module = parametrizations.spectral_norm(nn.Linear(5, 4), n_power_iterations=5)
