@@ -1,5 +1,7 @@
 """PyTorch's interface over MiniTorch: `import minitorch.torch as torch`. Absent names say so, and name the nearest one that exists."""
 
+from __future__ import annotations as _annotations
+
 import inspect as _inspect
 import math as _math
 from functools import partial as _partial
@@ -36,8 +38,8 @@ from minitorch.torch.tensor import publish as _publish
 
 float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _math.e
 
-_more = {"broadcast_to": _shapes.expand, "unsqueeze": _shapes.unsqueeze}
-_publish(globals(), _names.functions(_names.BOTH, _names.FUNCTIONS) | _more)
+_more = {"broadcast_to": _shapes.expand, "unsqueeze": _shapes.unsqueeze, "matrix_rank": _names.solutions.matrix_rank}
+_publish(globals(), _names.functions(_names.BOTH, _names.FUNCTIONS, _names.REMOVED) | _more)
 inverse, pinverse = linalg.inv, linalg.pinv  # type: ignore[attr-defined]
 
 
@@ -46,31 +48,37 @@ def is_tensor(obj: _Any) -> _Any:
     return isinstance(obj, Tensor)
 
 
+@_names.checked
 def numel(input: Tensor) -> _Any:
     """Number of elements."""
     return input.numel()
 
 
+@_names.checked
 def is_floating_point(input: Tensor) -> _Any:
     """Whether the elements are floating-point numbers."""
     return input.is_floating_point()
 
 
+@_names.checked
 def is_nonzero(input: Tensor) -> _Any:
     """Whether the only element differs from 0."""
     return input.is_nonzero()
 
 
+@_names.checked
 def is_complex(input: Tensor) -> _Any:
     """False: there are no complex numbers."""
     return False
 
 
+@_names.checked
 def clone(input: Tensor) -> Tensor:
     """A copy; gradients flow through it."""
     return input.clone()
 
 
+@_names.checked
 def positive(input: Tensor) -> Tensor:
     """input itself."""
     return input.positive()
@@ -87,8 +95,8 @@ def FloatTensor(data: _Any) -> Tensor:
 
 
 _MODULES = {
-    "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "linalg", "mps", "multiprocessing", "nn",
-    "optim", "profiler", "serialization", "utils", "version", "xpu",
+    "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "functional", "linalg", "mps",
+    "multiprocessing", "nn", "optim", "profiler", "serialization", "utils", "version", "xpu",
 }  # fmt: skip
 """The modules that programs use by their names; the others are parts of this one."""
 

@@ -154,7 +154,7 @@ def fmod(input: Any, other: Any) -> Tensor:
     return Fmod.apply(require_numbers("fmod", a), _divisor(b))
 
 
-def atan2(input: Any, other: Any) -> Tensor:
+def atan2(input: Tensor, other: Tensor) -> Tensor:
     """The angle of the point (other, input) in radians, from -π to π."""
     return Atan2.apply(*promote(input, other, float_result_type(input, other)))
 
@@ -164,7 +164,7 @@ def copysign(input: Any, other: Any) -> Tensor:
     return CopySign.apply(*promote(input, other, float_result_type(input, other)))
 
 
-def nextafter(input: Any, other: Any) -> Tensor:
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number of the dtype from input towards other.
 
     Raises:
@@ -175,7 +175,7 @@ def nextafter(input: Any, other: Any) -> Tensor:
     return NextAfter.apply(require_floats("nextafter", a), b)
 
 
-def hypot(input: Any, other: Any) -> Tensor:
+def hypot(input: Tensor, other: Tensor) -> Tensor:
     """√(input² + other²) without overflow.
 
     Raises:
@@ -185,7 +185,7 @@ def hypot(input: Any, other: Any) -> Tensor:
     return Hypot.apply(require_floats("hypot", a), b)
 
 
-def logaddexp(input: Any, other: Any) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """ln(e^input + e^other) without overflow.
 
     Raises:

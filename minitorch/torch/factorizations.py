@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch.core.dtypes import int64
+from minitorch.core.errors import LinAlgError
 from minitorch.ops import linalg as ops
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
@@ -204,20 +205,22 @@ def _rank(A: Tensor, atol: float, rtol: float) -> Tensor:
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
-    """The X of smallest norm for which ‖A @ X - B‖ is smallest, the squared residuals, and the rank of A.
+    """The X of smallest norm for which ‖A @ X - B‖ is smallest, and what LAPACK's drivers return with it.
 
     Args:
         A: Matrices, shape (..., m, n).
         B: Right-hand sides, shape (..., m, k), or (..., m) for one of each.
         rcond: Relative to the largest singular value, up to which others count as 0.
-        driver: None or "gelsy"; singular_values is empty.
+        driver: "gelsy", the default: solution and rank. "gelsd" and "gelss": also the singular values, and the squared residuals
+            if m > n and all matrices are of full rank. "gels", for matrices of full rank: solution and residuals. The others are empty.
 
     Raises:
-        NotImplementedError: If another driver is named.
-        ValueError: If the shapes do not match.
+        LinAlgError: If the driver is "gels" and a matrix is not of full rank.
+        ValueError: If there is no such driver, or the shapes do not match.
     """
-    if driver not in (None, "gelsy"):
-        raise NotImplementedError(f'lstsq supports driver=None or "gelsy" only, got {driver!r}; svdvals(A) has the singular values')
+    driver = driver or "gelsy"
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f'lstsq expected driver "gels", "gelsy", "gelsd" or "gelss", got {driver!r}')
     ops.matrices(A, "lstsq")
     is_vector = B.dims == A.dims - 1
     if B.dims < A.dims - 1 or B.shape[A.dims - 2] != A.shape[-2]:
@@ -227,11 +230,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     b = B.unsqueeze(-1) if is_vector else B
     x = ops.PseudoInverse.apply(A, *tolerances) @ b
     rank = _rank(A, *tolerances)
-    residuals = A.zeros((0,))
-    if m > n and (rank._tensor.array() == n).all():
-        residuals = reductions.sum(pointwise.square(A @ x - b), -2)
-        residuals = residuals.squeeze(-1) if is_vector else residuals
-    return LstsqResult(x.squeeze(-1) if is_vector else x, residuals, rank, A.zeros((0,)))
+    is_full = (rank._tensor.array() == min(m, n)).all()
+    if driver == "gels" and not is_full:
+        raise LinAlgError('lstsq with driver="gels" expected matrices of full rank; leave the driver out')
+    empty = A.zeros((0,))
+    residuals = reductions.sum(pointwise.square(A @ x - b), -2) if driver != "gelsy" and m > n and is_full else empty
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else empty
+    no_rank = A._like(TensorData(np.zeros(0, int64), (0,)))
+    return LstsqResult(x.squeeze(-1) if is_vector else x, residuals, no_rank if driver == "gels" else rank, values)
 
 
 # Products

@@ -19,6 +19,7 @@ from minitorch.torch import (
     rearranging,
     reductions,
     shapes,
+    solutions,
     statistics,
 )
 from minitorch.torch.saved import SAVED, keeping
@@ -45,8 +46,9 @@ BOTH = {  # functions that are methods of Tensor as well
     indexing: """
         gather take_along_dim scatter scatter_add scatter_reduce index_put index_select index_add index_fill index_copy masked_select
         nonzero select argwhere isin bucketize argsort sort topk kthvalue median""",
-    products: "matmul mm bmm mv dot outer addmm addmv addr baddbmm addbmm inner kron cross dist trace cholesky",
+    products: "matmul mm bmm mv dot outer addmm addmv addr baddbmm addbmm inner kron cross dist trace cholesky cholesky_solve",
     factorizations: "det slogdet logdet matrix_power qr",
+    solutions: "svd lu lu_solve triangular_solve cholesky_inverse matrix_exp",
 }
 FUNCTIONS = {  # of torch only
     arithmetic: "where",
@@ -55,7 +57,8 @@ FUNCTIONS = {  # of torch only
     shapes: "reshape flatten permute unsqueeze cat stack vstack hstack meshgrid",
     rearranging: "broadcast_tensors dstack column_stack cartesian_prod combinations block_diag",
     indexing: "searchsorted",
-    products: "einsum cdist tensordot cholesky_solve",
+    products: "einsum cdist tensordot",
+    solutions: "lu_unpack chain_matmul",
     creation: """
         tensor as_tensor from_numpy zeros ones empty full zeros_like ones_like full_like empty_like arange linspace logspace eye
         tril_indices triu_indices rand randn rand_like randn_like randint randperm normal bernoulli multinomial""",
@@ -65,8 +68,10 @@ METHODS = {  # of Tensor only
     rearranging: "unfold",
     creation: "new_zeros new_ones new_empty new_full new_tensor bernoulli multinomial",
 }
+REMOVED = {solutions: "symeig eig lstsq solve"}  # from PyTorch, both functions and methods: they say so
 LINALG = {
-    products: "cholesky inv solve solve_triangular vecdot",
+    products: "cholesky inv solve solve_triangular vecdot matmul",
+    solutions: "lu_factor matrix_exp",
     factorizations: """
         det slogdet qr svd svdvals eigh eigvalsh lstsq pinv matrix_rank matrix_power multi_dot norm vector_norm matrix_norm""",
 }

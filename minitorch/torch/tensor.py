@@ -801,7 +801,7 @@ OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
 
 COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
-for _name, _function in names.functions(names.BOTH, names.METHODS).items():
+for _name, _function in names.functions(names.BOTH, names.METHODS, names.REMOVED).items():
     setattr(Tensor, _name, _function if _name not in creation.__dict__ else lift(_function))
 for _name in names.IN_PLACE.split():
     setattr(Tensor, f"{_name}_", in_place(getattr(Tensor, _name)))

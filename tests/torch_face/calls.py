@@ -15,7 +15,8 @@ class Numbers(NamedTuple):
 
     Attributes:
         shape: The shape.
-        kind: "float", "integer", "bool", "unit" for numbers from 0 to 1, "matrix" for diagonally dominant symmetric matrices, or "sorted".
+        kind: "float", "integer", "bool", "unit" for numbers from 0 to 1, "matrix" for diagonally dominant symmetric
+            matrices, "sorted", or "pivots".
         high: The integers are below it.
         dtype: The dtype; float32 and int64 if left out.
         layout: How it lies in memory.
@@ -32,6 +33,8 @@ class Numbers(NamedTuple):
         random, count = np.random.default_rng(seed), math.prod(self.shape)
         if self.kind == "integer":
             found = random.integers(0, self.high, self.shape)
+        elif self.kind == "pivots":
+            found = np.broadcast_to(np.arange(1, self.shape[-1] + 1) if self.shape else np.asarray(1), self.shape).copy()
         elif self.kind == "bool":
             found = random.random(self.shape) < 0.5
         elif self.kind == "unit":
@@ -81,6 +84,11 @@ def S(*shape: int) -> Numbers:
 def I(*shape: int, high: int = 3) -> Numbers:  # noqa: E743
     """Integers from 0 on."""
     return Numbers(shape, "integer", high)
+
+
+def P(*shape: int) -> Numbers:
+    """Rows that are exchanged with themselves, as the pivots of an LU factorization."""
+    return Numbers(shape, "pivots", dtype="int32")
 
 
 def B(*shape: int) -> Numbers:
@@ -241,6 +249,15 @@ CALLS: dict[str, str] = {
     "'...i,i', F(2, 3), F(3) ; 'i,j', F(2), F(3)",
     "cdist": "F(3, 4), F(2, 4) ; F(2, 3, 4), F(2, 2, 4), 1.0",
     "tensordot": "F(3, 4), F(4, 2), 1 ; F(3, 4), F(4, 3), ([0, 1], [1, 0])",
+    "svd": "F(3, 4) ; F(4, 3)",
+    **each("lu linalg.lu_factor", "M(3, 3) ; F(2, 4, 3)"),
+    "linalg.matmul": "F(3, 4), F(4, 2)",
+    "lu_solve": "F(3, 2), M(3, 3), P(3)",
+    "lu_unpack": "M(3, 3), P(3)",
+    **each("matrix_exp linalg.matrix_exp", "U(3, 3) ; U(2, 3, 3)"),
+    "triangular_solve": "F(3, 2), M(3, 3) ; F(3, 2), M(3, 3), False, True, True",
+    "cholesky_inverse": "M(3, 3) ; M(3, 3), True",
+    "chain_matmul": "F(3, 4), F(4, 2), F(2, 3)",
     "cholesky_solve": "F(3, 2), M(3, 3) ; F(3, 2), M(3, 3), True",
     "tensor": "[1, 2] ; [[1.0], [2.0]] ; 3.5 ; F(3)",
     "as_tensor": "[1, 2] ; F(3)",

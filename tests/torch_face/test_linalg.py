@@ -132,7 +132,8 @@ def test_lstsq_has_the_solution_of_smallest_norm() -> None:
         x[:, -1] = x[:, 0] if deficient else x[:, -1]
         y = generator.standard_normal((shape[0], 2))
         wanted, residuals, rank, _ = np.linalg.lstsq(x, y)
-        found = linalg.lstsq(torch.tensor(x), torch.tensor(y))
+        found = linalg.lstsq(torch.tensor(x), torch.tensor(y), driver="gelsd")
+        assert linalg.lstsq(torch.tensor(x), torch.tensor(y)).residuals.shape == (0,)
         np.testing.assert_allclose(found.solution.numpy(), wanted, atol=1e-12)
         np.testing.assert_allclose(found.residuals.numpy(), residuals, atol=1e-12)
         assert found.rank.item() == rank
@@ -199,6 +200,8 @@ def test_norm_is_that_of_a_matrix_only_if_ord_is_given() -> None:
         (lambda: linalg.qr(torch.ones(2, 2), "full"), 'qr expected mode "reduced", "complete" or "r"'),
         (lambda: linalg.eigh(torch.ones(2, 2), "X"), 'eigh expected UPLO "L" or "U"'),
         (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(2, 2)), "lstsq expected right-hand sides with as many rows as A"),
+        (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(3, 2), driver="qr"), 'lstsq expected driver "gels"'),
+        (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(3, 2), driver="gels"), "expected matrices of full rank"),
         (lambda: linalg.multi_dot([torch.ones(2, 2)]), "multi_dot expected two or more matrices"),
         (lambda: linalg.matrix_norm(torch.ones(2, 2), 3), "matrix_norm expected ord"),
     ],
@@ -211,5 +214,3 @@ def test_wrong_arguments_are_named(call: Callable[[], Any], message: str) -> Non
 def test_options_that_are_not_there_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="pinv supports hermitian=False only"):
         linalg.pinv(torch.ones(2, 2), hermitian=True)
-    with pytest.raises(NotImplementedError, match='lstsq supports driver=None or "gelsy" only'):
-        linalg.lstsq(torch.ones(2, 2), torch.ones(2, 1), driver="gelss")
