@@ -32,6 +32,8 @@ from minitorch.torch.modes import (
 )
 from minitorch.torch.places import Size, device, double, dtype, get_default_device, half, long, set_default_device, short
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
+from minitorch.torch.sparse import SparseTensor as _SparseTensor
+from minitorch.torch.sparse import either as _either
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
 from minitorch.torch.tensor import publish as _publish
@@ -42,10 +44,13 @@ _more = {"broadcast_to": _shapes.expand, "unsqueeze": _shapes.unsqueeze, "matrix
 _publish(globals(), _names.functions(_names.BOTH, _names.FUNCTIONS, _names.REMOVED) | _more)
 inverse, pinverse = linalg.inv, linalg.pinv  # type: ignore[attr-defined]
 
+for _name in ("mm", "matmul", "t"):
+    globals()[_name] = _either(globals()[_name], _name)
+
 
 def is_tensor(obj: _Any) -> _Any:
     """Whether an object is a Tensor."""
-    return isinstance(obj, Tensor)
+    return isinstance(obj, (Tensor, _SparseTensor))
 
 
 @_names.checked
@@ -96,7 +101,7 @@ def FloatTensor(data: _Any) -> Tensor:
 
 _MODULES = {
     "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "functional", "linalg", "mps",
-    "multiprocessing", "nn", "optim", "profiler", "serialization", "utils", "version", "xpu",
+    "multiprocessing", "nn", "optim", "profiler", "serialization", "sparse", "utils", "version", "xpu",
 }  # fmt: skip
 """The modules that programs use by their names; the others are parts of this one."""
 
@@ -106,6 +111,8 @@ _LATE = {
     "cosine_similarity": "nn.functional",
     "load": "serialization",
     "save": "serialization",
+    "sparse_coo_tensor": "sparse",
+    "spmm": "sparse",
     "vmap": "func",
 }
 """Functions whose modules import networks, which import this module; so they are imported when they are used, like the modules."""

@@ -274,6 +274,7 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Any 
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    low, high = (x.item() if isinstance(x, Tensor) and x.numel() == 1 else x for x in (low, high))
     if not (isinstance(low, (int, np.integer)) and isinstance(high, (int, np.integer)) and isinstance(size, Sequence)):
         raise TypeError(
             f"randint expected integers and a sequence of sizes, got {low!r}, {high!r} and {size!r}; such as randint(0, 10, (3,))"
@@ -348,6 +349,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     """
     refuse("multinomial")
     require_floats("multinomial", input)
+    num_samples = int(num_samples)
     if num_samples < 1 or input.dims not in (1, 2):
         raise ArgumentError(
             f"multinomial expected one sample or more of one or two dimensions, got {num_samples} of shape {tuple(input.shape)}"

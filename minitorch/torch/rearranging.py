@@ -65,7 +65,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         ValueError: If a window is larger than the dimension, or the step less than 1.
     """
     x = input if input.dims else input.view(1)
-    dim = x._normalize_dim(dimension)
+    dim, size, step = x._normalize_dim(dimension), int(size), int(step)
     if not 0 <= size <= x.shape[dim] or step < 1:
         raise ValueError(f"unfold expected a size from 0 to {x.shape[dim]} and a step of at least 1, got {size} and {step}")
     out = views.unfold(x, dim, size, step)

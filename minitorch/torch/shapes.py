@@ -111,7 +111,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dimension of size 1 inserted, as a view."""
-    return Tensor.unsqueeze(input, dim)
+    return Tensor.unsqueeze(input, int(dim))
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
@@ -161,7 +161,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
     dtype = result_type(*tensors)
-    return creation.stack([cast(x, dtype) for x in tensors], dim)
+    return creation.stack([cast(x, dtype) for x in tensors], int(dim))
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:

@@ -109,12 +109,15 @@ def write_out(result: Any, out: Any) -> Any:
     return out
 
 
+REFUSED = (np.ndarray, list, tuple, str)  # a list times a tensor of one integer is the list repeated, as Python does it
+
+
 def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
     """A function of two tensors as an operator, which decides the dtype without a call where both have the same."""
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if not isinstance(other, Tensor) or self._tensor.dtype is not other._tensor.dtype:
-            if isinstance(other, np.ndarray):
+            if isinstance(other, REFUSED):
                 return NotImplemented
             self, other = promote(self, other)  # type: ignore[assignment]
         return function.apply(self, other)
@@ -154,7 +157,7 @@ class Tensor(Base):
     __slots__ = ("__dict__", "_base", "_past", "_views", "_why")
 
     def __init__(self, *data: Any) -> None:
-        if not data or all(isinstance(each, int) for each in data):
+        if len(data) != 1 or isinstance(data[0], int):
             made = creation.zeros(data or (0,))
         else:
             made = creation.tensor(data[0], dtype=get_default_dtype())
@@ -211,7 +214,7 @@ class Tensor(Base):
     ndimension = dim
     ndim = property(dim)
     nelement = EngineTensor.numel
-    item, unsqueeze = map(names.checked, (EngineTensor.item, EngineTensor.unsqueeze))
+    item, unsqueeze = map(names.checked, (EngineTensor.item, shapes.unsqueeze))
 
     @property
     def device(self) -> device:
@@ -662,6 +665,16 @@ class Tensor(Base):
     def type(self, dtype: Any) -> Tensor:
         """The tensor in another dtype."""
         return self.to(as_dtype(dtype))
+
+    def to_sparse(self) -> Any:
+        """The elements other than 0 as a sparse tensor."""
+        from minitorch.torch.sparse import to_sparse  # which needs this class
+
+        return to_sparse(self)
+
+    def to_dense(self) -> Tensor:
+        """The tensor itself: it has all elements."""
+        return self
 
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in the dtype of another."""

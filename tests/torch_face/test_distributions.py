@@ -172,3 +172,26 @@ def test_checks_may_be_switched_off() -> None:
     assert Normal(0.0, -1.0, validate_args=False).scale.item() == -1
     assert Uniform(0.0, 1.0, validate_args=False).log_prob(torch.tensor([0.5, 2.0])).tolist() == [0.0, -math.inf]
     assert distributions.kl.kl_divergence is kl_divergence
+
+
+def test_multinomial_counts_draws() -> None:
+    from minitorch.torch.distributions import multinomial
+    from minitorch.torch.distributions.categorical import Categorical as Same
+
+    assert Same is Categorical
+    weights = torch.tensor([1.0, 2.0, 0.0, 1.0])
+    counts = multinomial.Multinomial(1000, weights)
+    drawn = counts.sample((3,))
+    assert (tuple(drawn.shape), drawn.sum(-1).tolist(), drawn[:, 2].tolist()) == ((3, 4), [1000.0] * 3, [0.0] * 3)
+    np.testing.assert_allclose(drawn.numpy() / 1000, [[0.25, 0.5, 0, 0.25]] * 3, atol=0.1)
+    assert (counts.mean.tolist(), counts.variance.tolist()) == ([250.0, 500.0, 0.0, 250.0], [187.5, 250.0, 0.0, 187.5])
+    one = multinomial.Multinomial(3, logits=torch.log(torch.tensor([0.25, 0.5, 0.25])))
+    np.testing.assert_allclose(one.log_prob(torch.tensor([1.0, 2.0, 0.0])).item(), np.log(3 * 0.25 * 0.25), 1e-6)
+    with pytest.raises(ValueError, match="Multinomial expected values with the sum 3, got 2"):
+        one.log_prob(torch.tensor([1.0, 1.0, 0.0]))
+    with pytest.raises(ValueError, match="Multinomial expected total_count from 0 on, got -1"):
+        multinomial.Multinomial(-1, weights)
+    with pytest.raises(NotImplementedError, match=r"Multinomial expected one number of draws, an int, got 1\.5"):
+        multinomial.Multinomial(1.5, weights)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match=r"torch\.distributions has no Multinomal in minitorch; the nearest name is"):
+        _ = torch.distributions.Multinomal

@@ -224,3 +224,19 @@ def write(x, index, value):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_index_of_such_a_kind_does_what_it_does_in_pytorch(kind):
     assert_same(*(outcome(lambda lib=lib: KINDS[kind](lib, lib.arange(24.0).reshape(2, 3, 4))) for lib in (ours, torch)))
+
+
+def test_an_integer_tensor_serves_as_an_integer_of_python() -> None:
+    one, two = torch.tensor(2), torch.tensor([2])
+    x = torch.arange(12.0).reshape(3, 4)
+    for n in (one, two):
+        assert ("abc"[n], [1, 2, 3][n], np.arange(5)[n], [*range(n)], "abc"[:n]) == ("c", 3, 2, [0, 1], "ab")
+        assert tuple(torch.zeros(n).shape) == tuple(torch.zeros(n, n)[0].shape) == (2,)
+    assert ("ab" * one, [0] * one, one * [1]) == ("abab", [0, 0], [1, 1])
+    assert (x[:one].tolist(), x[one, one].item(), {2: "a"}[one.item()]) == (x[:2].tolist(), 10.0, "a")
+    assert tuple(torch.Tensor(one, 3).shape) == (2, 3)
+    assert tuple(torch.randint(0, one, (4,)).shape) == tuple(torch.randint(one, (4,)).shape) == (4,)
+    assert tuple(torch.multinomial(torch.ones(3), one).shape) == (2,)
+    assert tuple(x.unsqueeze(torch.tensor(0)).shape) == (1, 3, 4)
+    assert tuple(torch.stack([x, x], torch.tensor(0)).shape) == (2, 3, 4)
+    assert [type(size) for size in x.unfold(0, one, 1).shape] == [int] * 3

@@ -1,0 +1,3 @@
+"""Stage 6 - Bernoulli under the name of its module in PyTorch."""
+
+from minitorch.torch.distributions.discrete import Bernoulli as Bernoulli
