@@ -263,7 +263,7 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return randn(input.shape, **like(input, dtype, device), requires_grad=requires_grad)
 
 
-def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0.
 
     Raises:

@@ -169,8 +169,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         ValueError: If there are more or fewer pivots than such matrices have.
     """
     expected = (*LU_data.shape[:-2], min(LU_data.shape[-2:]))
-    if tuple(LU_pivots.shape) != expected:
-        raise ValueError(f"lu_unpack expected pivots of shape {expected} for factors of shape {LU_data.shape}, got {LU_pivots.shape}")
+    if tuple(LU_pivots.shape) != expected or LU_pivots.dtype is not int32:
+        raise ValueError(f"lu_unpack expected int32 pivots of shape {expected} for factors of shape {LU_data.shape}, got {LU_pivots.shape}")
     lower, upper = halves(LU_data) if unpack_data else (LU_data.zeros((0,)), LU_data.zeros((0,)))
     if not unpack_pivots:
         return LUResult(LU_data.zeros((0,)), lower, upper)

@@ -668,9 +668,7 @@ class Tensor(Base):
 
     def to_sparse(self) -> Any:
         """The elements other than 0 as a sparse tensor."""
-        from minitorch.torch.sparse import to_sparse  # which needs this class
-
-        return to_sparse(self)
+        return import_module("minitorch.torch.sparse").to_sparse(self)  # which needs this class
 
     def to_dense(self) -> Tensor:
         """The tensor itself: it has all elements."""

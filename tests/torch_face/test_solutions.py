@@ -36,7 +36,7 @@ def test_lu_names_the_first_pivot_that_is_0() -> None:
     assert (pivots.dtype, infos.dtype) == (torch.int32, torch.int32)
     empty = torch.lu_unpack(packed, pivots, unpack_data=False)
     assert [tuple(x.shape) for x in empty] == [(2, 2), (0,), (0,)]
-    with pytest.raises(ValueError, match=r"lu_unpack expected pivots of shape \(2,\) for factors of shape torch.Size\(\[2, 2\]\)"):
+    with pytest.raises(ValueError, match=r"lu_unpack expected int32 pivots of shape \(2,\) for factors of shape torch.Size\(\[2, 2\]\)"):
         torch.lu_unpack(packed, pivots[:1])
     with pytest.raises(RuntimeError, match="lu supports pivot=True only"):
         torch.lu(torch.eye(2), pivot=False)
