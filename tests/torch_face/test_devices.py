@@ -88,19 +88,20 @@ def test_libraries_that_are_not_used_are_not_available():
     assert repr(torch.backends.mkl) == "torch.backends.mkl, which is not used"
 
 
-def test_attention_has_one_kernel():
+def test_attention_refuses_to_be_left_without_a_kernel():
     assert torch.backends.cuda.math_sdp_enabled()
     assert not torch.backends.cuda.flash_sdp_enabled()
     q = torch.ones(1, 2, 4)
     with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]), torch.backends.cuda.sdp_kernel(enable_flash=False):
         assert torch.nn.functional.scaled_dot_product_attention(q, q, q).shape == (1, 2, 4)
-    with raises(RuntimeError, "sdpa_kernel expected MATH among the kernels, the only one here, got FLASH_ATTENTION; add SDPBackend.MATH"):
-        sdpa_kernel(SDPBackend.FLASH_ATTENTION)
-    with raises(RuntimeError, "sdpa_kernel expected MATH among the kernels, the only one here, got FLASH_ATTENTION; add SDPBackend.MATH"):
-        torch.backends.cuda.sdp_kernel(enable_math=False)
+    expected = "sdpa_kernel expected MATH or FLASH_ATTENTION among the kernels, got {}; add SDPBackend.MATH"
+    with raises(RuntimeError, expected.format("EFFICIENT_ATTENTION")):
+        sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)
+    with raises(RuntimeError, expected.format("EFFICIENT_ATTENTION, CUDNN_ATTENTION")):
+        torch.backends.cuda.sdp_kernel(enable_math=False, enable_flash=False)
     with raises(TypeError, "sdpa_kernel expected torch.nn.attention.SDPBackend, got 'math'; such as SDPBackend.MATH"):
         sdpa_kernel(["math"])
-    with raises(RuntimeError, "enable_math_sdp expected True, got False: attention has no other kernel here; leave the call out"):
+    with raises(RuntimeError, "enable_math_sdp expected True, got False: attention has no other kernel on a GPU; leave the call out"):
         torch.backends.cuda.enable_math_sdp(False)
 
 

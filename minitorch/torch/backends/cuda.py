@@ -20,12 +20,12 @@ def is_built() -> bool:
 
 
 def math_sdp_enabled() -> bool:
-    """True: attention is computed by its formula."""
+    """True: a GPU computes attention by its formula."""
     return True
 
 
 def flash_sdp_enabled() -> bool:
-    """False: there is no such kernel."""
+    """False: there is no such kernel on a GPU."""
     return False
 
 
@@ -33,7 +33,7 @@ mem_efficient_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Nothing: there is no such kernel to allow or forbid."""
+    """Nothing: there is no such kernel on a GPU to allow or forbid."""
 
 
 enable_mem_efficient_sdp = enable_cudnn_sdp = enable_flash_sdp
@@ -46,7 +46,7 @@ def enable_math_sdp(enabled: bool) -> None:
         RuntimeError: If it is forbidden, because there is nothing else.
     """
     if not enabled:
-        raise RuntimeError("enable_math_sdp expected True, got False: attention has no other kernel here; leave the call out")
+        raise RuntimeError("enable_math_sdp expected True, got False: attention has no other kernel on a GPU; leave the call out")
 
 
 def sdp_kernel(
@@ -55,8 +55,14 @@ def sdp_kernel(
     """The older name of `torch.nn.attention.sdpa_kernel`.
 
     Raises:
-        RuntimeError: If the formula is forbidden.
+        RuntimeError: If the formula and tiles are both forbidden.
     """
     from minitorch.torch.nn.attention import SDPBackend, sdpa_kernel
 
-    return sdpa_kernel([SDPBackend.MATH] if enable_math else [SDPBackend.FLASH_ATTENTION])
+    allowed = {
+        SDPBackend.MATH: enable_math,
+        SDPBackend.FLASH_ATTENTION: enable_flash,
+        SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
+        SDPBackend.CUDNN_ATTENTION: enable_cudnn,
+    }
+    return sdpa_kernel([kernel for kernel, enabled in allowed.items() if enabled])

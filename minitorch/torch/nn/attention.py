@@ -1,4 +1,4 @@
-"""Stage 6 - torch.nn.attention: which kernel computes attention. There is one here, its formula."""
+"""Stage 6 - torch.nn.attention: which kernel computes attention. Here it is in tiles (FLASH_ATTENTION) where it can be, else by its formula (MATH)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     """Choose the kernels that may compute attention in a block.
 
     Args:
-        backends: Kernels, one of which must be MATH.
-        set_priority: Accepted for PyTorch: there is no choice.
+        backends: Kernels, among them MATH or FLASH_ATTENTION.
+        set_priority: No effect: the library chooses.
 
     Raises:
         TypeError: If one is not an SDPBackend.
-        RuntimeError: If MATH is not among them.
+        RuntimeError: If neither is among them.
     """
     allowed = [backends] if isinstance(backends, SDPBackend) else list(backends)
     for each in allowed:
         if not isinstance(each, SDPBackend):
             raise TypeError(f"sdpa_kernel expected torch.nn.attention.SDPBackend, got {each!r}; such as SDPBackend.MATH")
-    if SDPBackend.MATH not in allowed:
+    if not {SDPBackend.MATH, SDPBackend.FLASH_ATTENTION}.intersection(allowed):
         names = ", ".join(each.name for each in allowed)
-        raise RuntimeError(f"sdpa_kernel expected MATH among the kernels, the only one here, got {names}; add SDPBackend.MATH")
+        raise RuntimeError(f"sdpa_kernel expected MATH or FLASH_ATTENTION among the kernels, got {names or 'none'}; add SDPBackend.MATH")
     return nullcontext()
