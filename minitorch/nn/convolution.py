@@ -121,9 +121,9 @@ class Convolution(Function):
             windows.append(slice(0, (count - 1) * geometry.stride[each] + 1, geometry.stride[each]))
             input = add_zeros(input, dim, geometry.before[each], geometry.after[each])
             weight = spread_taps(weight, dim, geometry.dilation[each])
-        inputs, weights = (x.split(x.shape[dim] // geometry.groups, dim) for x, dim in ((input, 1), (weight, 0)))
+        inputs, weights = (x.split([x.shape[dim] // geometry.groups] * geometry.groups, dim) for x, dim in ((input, 1), (weight, 0)))
         parts = [course_convolution(x, w)[(slice(None), slice(None), *windows)] for x, w in zip(inputs, weights, strict=True)]
-        out = parts[0] if len(parts) == 1 else cat(parts, 1)
+        out = (parts[0] if len(parts) == 1 else cat(parts, 1)).to(input.dtype)  # the course's convolution computes integers as floats
         return out.clone() if bias is None else out + bias.reshape(-1, *[1] * (input.dims - 2))  # never a view of another result
 
 

@@ -13,6 +13,7 @@ from minitorch.models import SentimentCNN, lenet, mlp, resnet18, resnet34, resne
 from minitorch.models.resnet import BasicBlock, Bottleneck, ResNet
 from minitorch.nn import LeakyReLU, ReLU
 from tests.errors import raises
+from tests.marks import needs_compiler
 
 
 def size(model):
@@ -85,6 +86,7 @@ def test_options_make_the_known_variants(block, layers, options, count, monkeypa
     assert size(ResNet(block, layers, **options)) == count
 
 
+@needs_compiler
 def test_strides_can_be_replaced_by_dilation_and_blocks_begin_as_the_identity():
     model = ResNet(Bottleneck, [1, 1, 1, 2], 2, True, replace_stride_with_dilation=[False, True, True]).eval()
     seen = []
