@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+from minitorch.core.errors import ArgumentError
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.functional import dropout as zero_elements
 from minitorch.nn.module import Module
@@ -38,27 +40,40 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return replace(input, out * (1 / (1 - p)) if p < 1 else out, inplace)
 
 
+SHAPES = {
+    1: "The input is of shape (C, L) or (N, C, L).",
+    2: "The input is of shape (N, C, H, W). As in PyTorch, one of another number of dimensions gives a warning; its first two are N and C.",
+    3: "The input is of shape (C, D, H, W) or (N, C, D, H, W). As in PyTorch, others give a warning; their first dimension is C.",
+}
+
+
 def _of_channels(name: str, spatial: int) -> Callable[..., Tensor]:
     """Dropout of whole channels of inputs with a number of spatial dimensions."""
+    usual = (4,) if spatial == 2 else (spatial + 1, spatial + 2)
 
     def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         p = check_probability(name, "p", p, "a channel")
-        if check_tensor(name, input, "input").dims not in (spatial + 1, spatial + 2):
-            raise ValueError(f"{name} expected input of {spatial + 1} or {spatial + 2} dimensions, got {input.shape}")
+        dims = check_tensor(name, input, "input").dims
+        channels = {1: dims - 1, 2: 2, 3: 2 if dims == 5 else 1}[spatial]
+        if dims not in usual:
+            expected = f"{name} expected input of {' or '.join(map(str, usual))} dimensions, got {tuple(input.shape)}"
+            if spatial == 1 or dims < channels:
+                raise ArgumentError(expected)
+            warnings.warn(f"{expected}; whole channels are chosen along its first {channels}", stacklevel=2)
         if not training or not p:
             return input
-        kept = rand((*input.shape[:-spatial], *[1] * spatial), input.backend) >= p
+        kept = rand((*input.shape[:channels], *[1] * (dims - channels)), input.backend) >= p
         out = MaskedSelect.apply(input, kept)
         return replace(input, out * (1 / (1 - p)) if p < 1 else out, inplace)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""During training, set whole channels to 0 with probability p and scale the others by 1 / (1 - p).
 
-    The input has {spatial} dimensions after the channels, and a batch dimension before them or not.
+    {SHAPES[spatial]}
 
     Raises:
         TypeError: If input is not a Tensor, or p is not a number.
-        ValueError: If input has another number of dimensions, or p is outside [0, 1].
+        ValueError: If input has too few dimensions{"" if spatial > 1 else " or too many"}, or p is outside [0, 1].
 
     Source: Tompson et al. 2015, arXiv:1411.4280, section 3.2.
     """

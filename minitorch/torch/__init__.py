@@ -37,11 +37,14 @@ from minitorch.torch.sparse import either as _either
 from minitorch.torch.tensor import Tensor
 from minitorch.torch.tensor import lift as _lift
 from minitorch.torch.tensor import publish as _publish
+from minitorch.torch.tensor_types import CPU as _TYPES
+from minitorch.torch.tensor_types import set_default_tensor_type
 
 float, int, pi, inf, nan, e = float32, int32, _math.pi, _math.inf, _math.nan, _math.e
 
 _more = {"broadcast_to": _shapes.expand, "unsqueeze": _shapes.unsqueeze, "matrix_rank": _names.solutions.matrix_rank}
 _publish(globals(), _names.functions(_names.BOTH, _names.FUNCTIONS, _names.REMOVED) | _more)
+globals().update(_TYPES)
 inverse, pinverse = linalg.inv, linalg.pinv  # type: ignore[attr-defined]
 
 for _name in ("mm", "matmul", "t"):
@@ -87,16 +90,6 @@ def clone(input: Tensor) -> Tensor:
 def positive(input: Tensor) -> Tensor:
     """input itself."""
     return input.positive()
-
-
-def LongTensor(data: _Any) -> Tensor:
-    """A tensor of int64."""
-    return _lift(_creation.tensor)(data, dtype=int64)
-
-
-def FloatTensor(data: _Any) -> Tensor:
-    """A tensor of float32."""
-    return _lift(_creation.tensor)(data, dtype=float32)
 
 
 _MODULES = {

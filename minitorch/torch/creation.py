@@ -253,17 +253,41 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
     return drawn(draw, shape_of(*size), kind, device, requires_grad)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`rand` in the shape, dtype and on the device of another tensor."""
-    return rand(input.shape, **like(input, dtype, device), requires_grad=requires_grad)
+    return rand(input.shape, **like(input, dtype, device), generator=generator, requires_grad=requires_grad)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`randn` in the shape, dtype and on the device of another tensor."""
-    return randn(input.shape, **like(input, dtype, device), requires_grad=requires_grad)
+    return randn(input.shape, **like(input, dtype, device), generator=generator, requires_grad=requires_grad)
 
 
-def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(
+    input: Tensor,
+    low: Any = 0,
+    high: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`randint` in the shape, dtype and on the device of another tensor; `randint_like(x, high)` begins at 0."""
+    options = like(input, dtype, device)
+    return randint(low, high, tuple(input.shape), generator=generator, **options, requires_grad=requires_grad)
+
+
+def randint(
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Random integers from low, inclusive, to high, exclusive; `randint(high, size)` begins at 0.
 
     Raises:
@@ -284,29 +308,41 @@ def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any 
     kind = as_dtype(dtype or int64)
     require_number("randint", low, kind)
     require_number("randint", high - 1, kind)
-    return drawn(functools.partial(random_stream(generator).integers, low, high), shape_of(size), kind, device)
+    return drawn(functools.partial(random_stream(generator).integers, low, high), shape_of(size), kind, device, requires_grad)
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The numbers 0 … n - 1 in random order."""
     (n,) = shape_of(n)
-    return drawn(lambda _: random_stream(generator).permutation(n), (n,), dtype or int64, device)
+    return drawn(lambda _: random_stream(generator).permutation(n), (n,), dtype or int64, device, requires_grad)
 
 
-def normal(mean: Any, std: Any, size: Any = None, *, generator: Any = None) -> Tensor:
-    """Normal random numbers with these means and standard deviations, tensors or numbers, in their dtype.
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal random numbers with these means and standard deviations, tensors or numbers, in the dtype of the tensors.
+
+    dtype, device and requires_grad are for a given size.
 
     Raises:
         TypeError: If there is neither a tensor nor a size, or a tensor holds integers or bools.
         ValueError: If a standard deviation is negative.
     """
     tensors = [require_floats("normal", x).detach() for x in (mean, std) if isinstance(x, Tensor)]
-    if size is None and not tensors:
+    if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise TypeError("normal expected a tensor as mean or std, or a size; such as normal(0.0, 1.0, (3,))")
     call(refuse_negative, std._tensor.array() if isinstance(std, Tensor) else std)
     shape = shape_of(size) if size is not None else np.broadcast_shapes(*(x.shape for x in tensors))
-    out = randn(shape, generator=generator, dtype=tensors[0].dtype if tensors else None) * std + mean
-    return cast(out, tensors[0].dtype) if tensors else out
+    kind = tensors[0].dtype if tensors else dtype
+    out = randn(shape, generator=generator, dtype=kind, device=device) * std + mean
+    return (cast(out, kind) if tensors else out).requires_grad_(requires_grad)
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:

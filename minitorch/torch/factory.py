@@ -95,17 +95,27 @@ def shape_of(*size: Any) -> tuple[int, ...]:
     return found
 
 
-def numbers_of(data: Any, dtypes: set[np.dtype]) -> Any:
-    """Nested lists with tensors as arrays and numbers as they are; adds their dtypes to a set, the default dtype for Python's floats."""
+def numbers_of(data: Any, dtypes: set[np.dtype], nested: bool = False) -> Any:
+    """Nested lists with tensors as arrays and numbers as they are; adds their dtypes to a set, the default dtype for Python's floats.
+
+    A tensor within a list is a number, whatever its number of dimensions.
+
+    Raises:
+        ValueError: If a tensor within a list has several elements, or none.
+    """
     if isinstance(data, Tensor):
         refuse("a new tensor of a tensor's numbers, as by torch.tensor(x),")
-        data = data._tensor.array()
+        if nested and data.numel() != 1:
+            raise ValueError(
+                f"tensor expected tensors of one element within a list, got shape {tuple(data.shape)}; join them with torch.stack or torch.cat"
+            )
+        data = data._tensor.array().reshape(()) if nested else data._tensor.array()
     if isinstance(data, (list, tuple, range)):
         types = set(map(type, data))
         if types <= {bool, int, float}:
             dtypes.update(number_dtype(each()) for each in types)
             return data
-        return [numbers_of(each, dtypes) for each in data]
+        return [numbers_of(each, dtypes, True) for each in data]
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.add(data.dtype)
     elif isinstance(data, (bool, int, float)):

@@ -61,7 +61,7 @@ FUNCTIONS = {  # of torch only
     solutions: "lu_unpack chain_matmul",
     creation: """
         tensor as_tensor from_numpy zeros ones empty full zeros_like ones_like full_like empty_like arange linspace logspace eye
-        tril_indices triu_indices rand randn rand_like randn_like randint randperm normal bernoulli multinomial""",
+        tril_indices triu_indices rand randn rand_like randn_like randint_like randint randperm normal bernoulli multinomial""",
 }
 METHODS = {  # of Tensor only
     shapes: "view expand repeat",

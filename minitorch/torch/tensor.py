@@ -20,7 +20,7 @@ import numpy as np
 from minitorch.autodiff import LEAF, History
 from minitorch.autograd.in_place import RETAINED, keep_past, keep_saved, note_write, record, restore_past, snapshot
 from minitorch.core.context import grad_mode, no_grad
-from minitorch.core.dtypes import as_dtype, bool_, float16, float32, float64, int16, int32, int64, is_float
+from minitorch.core.dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, is_float, uint8
 from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.indexing import is_basic
 from minitorch.core.layout_functions import Select
@@ -36,6 +36,7 @@ from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, kind_of, promote
+from minitorch.torch.tensor_types import construct, targets, type_of
 from minitorch.torch.views import NO_GRAD, VIEWS, base_of, check_writable, rebase, relate, requires_grad
 
 
@@ -157,10 +158,7 @@ class Tensor(Base):
     __slots__ = ("__dict__", "_base", "_past", "_views", "_why")
 
     def __init__(self, *data: Any) -> None:
-        if len(data) != 1 or isinstance(data[0], int):
-            made = creation.zeros(data or (0,))
-        else:
-            made = creation.tensor(data[0], dtype=get_default_dtype())
+        made = data[0] if len(data) == 1 and isinstance(data[0], Tensor) else construct("Tensor", data, get_default_dtype(), None)
         self.grad = self._name = self._hooks = None
         self._take(made)
 
@@ -662,9 +660,15 @@ class Tensor(Base):
         out = super().to(*places)
         return out.clone() if copy and out is self else out
 
-    def type(self, dtype: Any) -> Tensor:
-        """The tensor in another dtype."""
-        return self.to(as_dtype(dtype))
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The full name of its type, such as "torch.FloatTensor"; with a dtype, a type or the name of a type, the tensor in that."""
+        if dtype is Tensor:
+            dtype = get_default_dtype()
+        return type_of(self) if dtype is None else self.to(**targets(dtype))
+
+    def new(self, *data: Any) -> Tensor:
+        """A new tensor of this dtype, on this device, of zeros if the arguments are sizes, or of the numbers of one sequence."""
+        return as_torch(construct("new", data, self.dtype, self.backend))
 
     def to_sparse(self) -> Any:
         """The elements other than 0 as a sparse tensor."""
@@ -694,6 +698,14 @@ class Tensor(Base):
         """As int16."""
         return self.to(int16)
 
+    def byte(self) -> Tensor:
+        """As uint8, without fractions."""
+        return self.to(uint8)
+
+    def char(self) -> Tensor:
+        """As int8, without fractions."""
+        return self.to(int8)
+
     def int(self) -> Tensor:
         """As int32, without fractions."""
         return self.to(int32)
@@ -710,7 +722,7 @@ class Tensor(Base):
         """On the CPU."""
         return self.to(backend_of("cpu"))
 
-    def cuda(self) -> Tensor:
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
         """On the GPU."""
         return self.to(backend_of("cuda"))
 

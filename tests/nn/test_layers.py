@@ -1,10 +1,13 @@
 """Layers: calls of their functions, initial parameters."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
+import minitorch.torch as face
+import minitorch.torch.nn.functional as F
 from minitorch import FastBackend, IndexingError, float32, manual_seed, tensor
 from minitorch.nn import Dropout, Embedding, Flatten, Linear, ReLU, Sequential
 from tests.nn.checks import refuses
@@ -84,6 +87,42 @@ def test_dropout_keeps_the_mean_in_training_and_every_element_in_evaluation():
     assert layer(x) is x
     layer.train()
     assert layer(x) is not x
+
+
+CHANNELS = [
+    ("dropout1d", (9, 9), 1, None),
+    ("dropout1d", (9, 9, 9), 2, None),
+    ("dropout2d", (9, 9), 2, "4 dimensions, got (9, 9); whole channels are chosen along its first 2"),
+    ("dropout2d", (9, 9, 9), 2, "4 dimensions, got (9, 9, 9); whole channels are chosen along its first 2"),
+    ("dropout2d", (9, 9, 2, 2), 2, None),
+    ("dropout2d", (9, 9, 2, 2, 2), 2, "4 dimensions, got (9, 9, 2, 2, 2); whole channels are chosen along its first 2"),
+    ("dropout3d", (81,), 1, "4 or 5 dimensions, got (81,); whole channels are chosen along its first 1"),
+    ("dropout3d", (81, 2, 2), 1, "4 or 5 dimensions, got (81, 2, 2); whole channels are chosen along its first 1"),
+    ("dropout3d", (81, 2, 2, 2), 1, None),
+    ("dropout3d", (9, 9, 2, 2, 2), 2, None),
+    ("dropout3d", (81, 2, 2, 2, 2, 2), 1, "4 or 5 dimensions, got (81, 2, 2, 2, 2, 2); whole channels are chosen along its first 1"),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "channels", "warning"), CHANNELS)
+def test_dropout_of_channels_chooses_along_the_first_dimensions_as_pytorchs_does(name, shape, channels, warning):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        out = np.array(getattr(F, name)(tensor(np.ones(shape)), 0.5).tolist())
+    assert [str(each.message) for each in caught] == ([f"{name} expected input of {warning}"] if warning else [])
+    rows = out.reshape(int(np.prod(shape[:channels])), -1)
+    np.testing.assert_array_equal(rows.min(1), rows.max(1))
+    assert set(rows[:, 0]) == {0, 2}
+    kept = out.reshape(*shape[:channels], -1)[..., 0]
+    assert all(len(np.unique(kept, axis=axis)) > 1 for axis in range(channels))
+
+
+@pytest.mark.parametrize(("name", "shape", "usual"), [("dropout1d", (4,), "2 or 3"), ("dropout1d", (4, 4, 4, 4), "2 or 3"),
+                                                      ("dropout2d", (4,), "4"), ("dropout3d", (), "4 or 5")])  # fmt: skip
+def test_dropout_of_channels_refuses_inputs_without_channels(name, shape, usual):
+    x = tensor(np.ones(shape)) if shape else face.tensor(1.0)
+    for error in (ValueError, RuntimeError):
+        refuses(error, f"… expected input of {usual} dimensions, got {shape}", getattr(F, name), x)
 
 
 def test_dropout_rates_0_and_1_drop_nothing_and_everything():

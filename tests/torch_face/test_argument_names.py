@@ -9,6 +9,7 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch import names
+from tests.errors import raises
 
 FUNCTIONS = names.functions(names.BOTH, names.FUNCTIONS, names.METHODS, names.LINALG)
 OF_DIM = sorted(name for name, function in FUNCTIONS.items() if "dim" in inspect.signature(function).parameters)
@@ -82,6 +83,39 @@ def test_sizes_can_be_named() -> None:
         == (2,)
     )
     assert torch.randint(4, (100,)).max() < 4 <= torch.randint(4, 6, (100,)).min()
+
+
+RANDOM = [
+    ("normal", (0.0, 1.0, (2, 3))),
+    ("randint", (5, (2, 3))),
+    ("randint_like", (LIKE := [[0.0] * 3] * 2, 5)),
+    ("randint_like", (LIKE, 3, 5)),
+    ("randperm", (6,)),
+    ("rand_like", (LIKE,)),
+    ("randn_like", (LIKE,)),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), RANDOM)
+def test_random_numbers_are_drawn_in_a_dtype_from_a_generator_as_a_leaf(name: str, args: tuple[Any, ...]) -> None:
+    args = tuple(torch.tensor(each) if each is LIKE else each for each in args)
+    draw = getattr(torch, name)
+    found = [draw(*args, generator=torch.Generator().manual_seed(3), dtype=torch.float64, device="cpu", requires_grad=True) for _ in "ab"]
+    assert found[0].tolist() == found[1].tolist()
+    assert found[0].numel() == 6
+    assert (found[0].dtype, found[0].is_leaf, found[0].requires_grad) == (torch.float64, True, True)
+    assert not draw(*args).requires_grad
+
+
+def test_integers_like_a_tensor_are_in_its_dtype_and_within_the_limits() -> None:
+    x = torch.zeros(100, dtype=torch.int32)
+    assert (torch.randint_like(x, 4).dtype, torch.randint_like(x, 4).max() < 4 <= torch.randint_like(x, 4, 6).min()) == (torch.int32, True)
+
+
+def test_the_standard_deviation_of_given_means_is_1() -> None:
+    assert 0.9 < torch.normal(torch.full((4000,), 5.0)).std() < 1.1
+    with raises(TypeError, "normal expected a tensor as mean or std, or a size; such as normal(0.0, 1.0, (3,))"):
+        torch.normal(2.0)
 
 
 def test_a_tensor_on_the_processor_is_nowhere_else_and_dense() -> None:

@@ -25,6 +25,9 @@ from minitorch.torch.cuda.devices import (
     synchronize,
 )
 from minitorch.torch.cuda.streams import Event, Stream, current_stream, default_stream, stream
+from minitorch.torch.tensor_types import CUDA as _TYPES
+
+globals().update(_TYPES)
 
 __all__ = [
     "Event",
@@ -52,6 +55,7 @@ __all__ = [
     "set_device",
     "stream",
     "synchronize",
+    *_TYPES,
 ]
 
 _UNCOUNTED = "the memory of tensors is not counted; see mem_get_info()"
