@@ -43,6 +43,7 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -55,6 +56,7 @@ def grad(
         grad_outputs: For each output a gradient of its shape; None means 1, for an output of one element.
         retain_graph: Whether to keep the graph for another backward pass; defaults to create_graph.
         create_graph: Whether the gradients can be differentiated again.
+        only_inputs: No effect, as in PyTorch: gradients of the inputs alone are returned.
         allow_unused: Whether an input that no output depends on gets None instead of an error.
         is_grads_batched: False.
         materialize_grads: Whether such an input gets zeros.

@@ -107,7 +107,8 @@ def numbers_of(data: Any, dtypes: set[np.dtype], nested: bool = False) -> Any:
         refuse("a new tensor of a tensor's numbers, as by torch.tensor(x),")
         if nested and data.numel() != 1:
             raise ValueError(
-                f"tensor expected tensors of one element within a list, got shape {tuple(data.shape)}; join them with torch.stack or torch.cat"
+                f"tensor expected tensors of one element within a list, got shape {tuple(data.shape)}; "
+                "join them with torch.stack or torch.cat"
             )
         data = data._tensor.array().reshape(()) if nested else data._tensor.array()
     if isinstance(data, (list, tuple, range)):

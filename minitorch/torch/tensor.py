@@ -346,6 +346,26 @@ class Tensor(Base):
         """Whether other processes can share the memory."""
         return sharing().is_shared(self)
 
+    def resize_(self, *sizes: Any) -> Tensor:
+        """Take other sizes in place: the elements stay in their order, further ones are 0.
+
+        Raises:
+            RuntimeError: If it requires gradients, or is a view.
+        """
+        if requires_grad(self) or base_of(self) is not self:
+            raise RuntimeError("resize_ expected a tensor without gradients that is no view; use x.detach().clone(), or x.reshape(...)")
+        out = creation.zeros(*sizes, dtype=self.dtype, device=self.backend)
+        kept = min(self.numel(), out.numel())
+        if kept:
+            out = as_torch(out)
+            out.view(-1)[:kept] = self.reshape(-1)[:kept]
+        self._take(out)
+        return self
+
+    def resize_as_(self, the_template: Tensor) -> Tensor:
+        """Take the sizes of another tensor in place."""
+        return self.resize_(*the_template.shape)
+
     def detach_(self) -> Tensor:
         """Make it a constant; what it was used for before stays computed from it.
 

@@ -52,6 +52,14 @@ ROWS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("new of sizes", lambda torch: torch.tensor([1]).new(2, 3).shape, (2, 3)),
     ("new of a Size", lambda torch: torch.ones(2, 3).new(torch.ones(2, 3).size()).shape, (2, 3)),
     ("new of numbers", lambda torch: torch.tensor([1]).new([1.5]), ("torch.LongTensor", (1,), [1])),
+    ("resize_ to more", lambda torch: torch.ones(0).resize_(2, 3).zero_(), ("torch.FloatTensor", (2, 3), [[0.0] * 3] * 2)),
+    ("resize_ to fewer", lambda torch: torch.tensor([[1, 2], [3, 4]]).resize_((3,)), ("torch.LongTensor", (3,), [1, 2, 3])),
+    ("resize_ keeps", lambda torch: torch.tensor([1, 2]).resize_(2, 2)[0], ("torch.LongTensor", (2,), [1, 2])),
+    ("resize_as_", lambda torch: torch.ones(1).new().resize_as_(torch.ones(1, 2)).fill_(3), ("torch.FloatTensor", (1, 2), [[3.0, 3.0]])),
+    ("tensors within lists", lambda torch: torch.tensor([[torch.ones(1, 1)], [2.0]]), ("torch.FloatTensor", (2, 1), [[1.0], [2.0]])),
+    ("dtypes in a list", lambda torch: torch.tensor([torch.tensor([1]), torch.tensor(True)]), ("torch.LongTensor", (2,), [1, 1])),
+    ("only_inputs", lambda torch: torch.autograd.grad((x := torch.ones(2, requires_grad=True)).sum(), x, only_inputs=True)[0],
+     ("torch.FloatTensor", (2,), [1.0, 1.0])),
     ("new of nothing", lambda torch: torch.ones(1).double().new(), ("torch.DoubleTensor", (0,), [])),
 ]  # fmt: skip
 
@@ -94,6 +102,12 @@ ERRORS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
      "type expected the name of a tensor type, got 'int64'; such as 'torch.FloatTensor', or a dtype"),
     (lambda torch: torch.set_default_tensor_type(torch.LongTensor), TypeError,
      "set_default_tensor_type expected a type of floating-point numbers, got int64; pass torch.FloatTensor"),
+    (lambda torch: torch.tensor([torch.ones(2), torch.ones(2)]), ValueError,
+     "tensor expected tensors of one element within a list, got shape (2,); join them with torch.stack or torch.cat"),
+    (lambda torch: torch.ones(2, requires_grad=True).resize_(3), RuntimeError,
+     "resize_ expected a tensor without gradients that is no view; use x.detach().clone(), or x.reshape(...)"),
+    (lambda torch: torch.ones(2)[:1].resize_(3), RuntimeError,
+     "resize_ expected a tensor without gradients that is no view; use x.detach().clone(), or x.reshape(...)"),
     (lambda torch: torch.cuda.FloatTensor(2, device="cpu"), RuntimeError,
      "FloatTensor expected a device of type cuda, got cpu; use torch.zeros or torch.tensor"),
 ]  # fmt: skip
