@@ -7,7 +7,7 @@ from minitorch.autograd import forward_mode as forward_mode
 from minitorch.autograd import trace as trace
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6 - After the course, imported on first use
+# Stage 7 - After the course, imported on first use
 with _lazy_imports(globals()):
     from minitorch.autograd import in_place as in_place
     from minitorch.autograd import double_backward as double_backward

@@ -1,4 +1,4 @@
-"""Stage 6 - Gradient checkpointing: trade a second forward pass for memory.
+"""Stage 7 - Gradient checkpointing: trade a second forward pass for memory.
 
 Backward needs what every function saved in forward, so the memory of a training step grows with the depth of the network.
 `checkpoint` keeps only the arguments and results of a part. In the backward pass the part runs again, and the gradients pass

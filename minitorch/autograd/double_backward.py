@@ -1,4 +1,4 @@
-"""Stage 6 - Double backward of user-defined functions: trace a backward pass, and detect what cannot be differentiated.
+"""Stage 7 - Double backward of user-defined functions: trace a backward pass, and detect what cannot be differentiated.
 
 A backward pass can be differentiated if it consists of tensor operations on the arguments and the result of forward. This
 cannot be read off its code. So backward runs on traced tensors, which raise when a kernel, NumPy or `item()` reads their

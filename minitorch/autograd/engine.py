@@ -1,4 +1,4 @@
-"""Stage 6 - Gradients as values: `grad`, and gradients that can be differentiated again.
+"""Stage 7 - Gradients as values: `grad`, and gradients that can be differentiated again.
 
 To differentiate a gradient, the backward pass that computes it must be recorded: it must consist of tensor operations on
 the arguments of its function. The table `RULES` has such a backward pass for each function of the library. A function may

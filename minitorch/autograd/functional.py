@@ -1,4 +1,4 @@
-"""Stage 6 - Derivatives of functions of one or several tensors: vector-Jacobian and Jacobian-vector products, Jacobian, and Hessian.
+"""Stage 7 - Derivatives of functions of one or several tensors: vector-Jacobian and Jacobian-vector products, Jacobian, and Hessian.
 
 The Jacobian J of f at x holds the derivative of every element of f(x) with respect to every element of x. Backpropagation
 computes vᵀJ for a vector v. This is linear in v, so the gradient of (vᵀJ)·t with respect to v is Jt: two backward passes

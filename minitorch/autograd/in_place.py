@@ -1,4 +1,4 @@
-"""Stage 6 - Writing into a computed tensor: what used it before goes on with the tensor that it was.
+"""Stage 7 - Writing into a computed tensor: what used it before goes on with the tensor that it was.
 
 A node of the graph refers to its inputs, which are tensors. A write in place gives a tensor another history, so a tensor that stands for it
 as it was, over the same memory, takes its place in the nodes that were recorded earlier.

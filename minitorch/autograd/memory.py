@@ -1,4 +1,4 @@
-"""Stage 6 - Memory ledger: live bytes per op during a training step, and at its peak."""
+"""Stage 7 - Memory ledger: live bytes per op during a training step, and at its peak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Observers of function calls: the base of the profiler and of the memory ledger, at no cost while none is active.
+"""Stage 7 - Observers of function calls: the base of the profiler and of the memory ledger, at no cost while none is active.
 
 While an observer is active, every Function's `forward` and the common `_backward` are replaced by wrappers that report each
 call. Calls within a call count as part of it, except within a checkpoint.

@@ -1,4 +1,4 @@
-"""Stage 6 - Profiler: time and memory traffic per op, with forward and backward passes listed separately."""
+"""Stage 7 - Profiler: time and memory traffic per op, with forward and backward passes listed separately."""
 
 from __future__ import annotations
 

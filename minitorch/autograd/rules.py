@@ -1,4 +1,4 @@
-"""Stage 6 - Rules: the gradients of the library's functions as tensor operations, which can be differentiated again.
+"""Stage 7 - Rules: the gradients of the library's functions as tensor operations, which can be differentiated again.
 
 A function's own backward is written for speed and calls kernels, which are not recorded. A rule computes the same from the
 arguments and the result (`out`), in one of four ways:

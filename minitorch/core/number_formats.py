@@ -1,4 +1,4 @@
-"""Stage 6 - Number formats: the bits of a number as text, and the limits of a dtype."""
+"""Stage 7 - Number formats: the bits of a number as text, and the limits of a dtype."""
 
 from __future__ import annotations
 

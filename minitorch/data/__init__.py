@@ -13,7 +13,14 @@ from minitorch.data.words import GloVe, Vocabulary
 from minitorch.data.sentences import Sentences
 from minitorch.data.sentiment import SST2
 
-# Stage 6 - After the course
+# Stage 6 - Language models
+from minitorch.data import story_words as story_words
+from minitorch.data import story_writer as story_writer
+from minitorch.data import story_plots as story_plots
+from minitorch.data.story_grammar import GrammarScore, grammar_score
+from minitorch.data.stories import Stories
+
+# Stage 7 - After the course
 from minitorch.data import prefetch as prefetch
 from minitorch.data import random_streams as random_streams
 from minitorch.data.samplers import (
@@ -28,16 +35,11 @@ from minitorch.data.samplers import (
 from minitorch.data.combined import ChainDataset, IterableDataset, TensorDataset, random_split
 from minitorch.data.fashion import load_fashion_mnist
 from minitorch.data.cifar import load_cifar10
-from minitorch.data import story_words as story_words
-from minitorch.data import story_writer as story_writer
-from minitorch.data import story_plots as story_plots
-from minitorch.data.story_grammar import GrammarScore, grammar_score
-from minitorch.data.stories import Stories
 from minitorch.data.collate import default_collate, default_convert
 from minitorch.data.dataloader import DataLoader  # noqa: F811  the course's loader with more arguments takes its place
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6: imported on first use, because it imports minitorch.torch
+# Stage 7: imported on first use, because it imports minitorch.torch
 with _lazy_imports(globals()):
     from minitorch.data import images as images, image_geometry as image_geometry
     from minitorch.data.transforms import Compose, Normalize, RandomCrop, RandomHorizontalFlip, Reshape, Shift, ToTensor

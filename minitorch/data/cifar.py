@@ -1,4 +1,4 @@
-"""Stage 6 - CIFAR-10: 60,000 small color photographs, read from the data directory or downloaded into it."""
+"""Stage 7 - CIFAR-10: 60,000 small color photographs, read from the data directory or downloaded into it."""
 
 from __future__ import annotations
 

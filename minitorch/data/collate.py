@@ -1,4 +1,4 @@
-"""Stage 6 - A batch from a list of examples, as in PyTorch."""
+"""Stage 7 - A batch from a list of examples, as in PyTorch."""
 
 from __future__ import annotations
 

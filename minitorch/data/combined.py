@@ -1,4 +1,4 @@
-"""Stage 6 - Data sets of tensors, streams of examples and random splits."""
+"""Stage 7 - Data sets of tensors, streams of examples and random splits."""
 
 from __future__ import annotations
 

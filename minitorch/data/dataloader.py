@@ -1,4 +1,4 @@
-"""Stage 6 - The complete data loader: PyTorch's arguments, and those of the course."""
+"""Stage 7 - The complete data loader: PyTorch's arguments, and those of the course."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Fashion-MNIST: 70,000 images of clothes in the format of MNIST, read from the data directory or downloaded into it."""
+"""Stage 7 - Fashion-MNIST: 70,000 images of clothes in the format of MNIST, read from the data directory or downloaded into it."""
 
 from __future__ import annotations
 

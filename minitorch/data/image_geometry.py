@@ -1,4 +1,4 @@
-"""Stage 6 - Images flipped, padded, cropped and resized, with torchvision's names: each function returns the kind that it is given.
+"""Stage 7 - Images flipped, padded, cropped and resized, with torchvision's names: each function returns the kind that it is given.
 
 For the kinds of images see `minitorch.data.images`.
 """

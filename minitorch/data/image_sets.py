@@ -1,4 +1,4 @@
-"""Stage 6 - Data sets of images, as torchvision has them: examples are read one at a time and pass through transforms.
+"""Stage 7 - Data sets of images, as torchvision has them: examples are read one at a time and pass through transforms.
 
 An example is an image, an array of bytes of shape (H, W) or (H, W, 3), and a class index. The transforms accept arrays; `ToPILImage` makes
 an image of Pillow. Files are looked for under root and in the library's own data directory (`minitorch.data.data_home`).

@@ -1,4 +1,4 @@
-"""Stage 6 - Images: their kinds, and conversions between them with torchvision's names.
+"""Stage 7 - Images: their kinds, and conversions between them with torchvision's names.
 
 An image is a Tensor of shape (…, C, H, W), an array of shape (H, W) or (H, W, C), or an image of Pillow, if that is installed. An array of
 shape (B, C, H, W) is a batch of images, as a loader has them."""

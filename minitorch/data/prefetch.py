@@ -1,4 +1,4 @@
-"""Stage 6 - Prefetching: a thread prepares the next batches while the loop processes the current one."""
+"""Stage 7 - Prefetching: a thread prepares the next batches while the loop processes the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Where random orders come from: a seed, a generator, or the generator that `manual_seed` seeds."""
+"""Stage 7 - Where random orders come from: a seed, a generator, or the generator that `manual_seed` seeds."""
 
 from __future__ import annotations
 

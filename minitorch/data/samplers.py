@@ -1,4 +1,4 @@
-"""Stage 6 - Samplers: the order in which a loader reads examples, and their grouping into batches."""
+"""Stage 7 - Samplers: the order in which a loader reads examples, and their grouping into batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Transforms of images with torchvision's names, and two of the course's. For the kinds of images see `minitorch.data.images`.
+"""Stage 7 - Transforms of images with torchvision's names, and two of the course's. For the kinds of images see `minitorch.data.images`.
 
 A transform is called with an image, as in torchvision, or by a loader with a batch of shape (B, C, H, W) and the generator of the batch.
 Every image of a batch has its own random numbers. Without a generator they come from the one that `manual_seed` seeds.

@@ -1,4 +1,4 @@
-"""Stage 6 - Collective operations: every process calls them with a tensor of the same shape and dtype.
+"""Stage 7 - Collective operations: every process calls them with a tensor of the same shape and dtype.
 
 The elements travel from and to the storage of the tensor itself, as numbers and not as pickled objects. A tensor whose elements are not
 contiguous, or are on a GPU, goes through a contiguous copy in host memory. Every call first checks, with a message of 16 bytes, that all

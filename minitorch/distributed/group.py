@@ -1,4 +1,4 @@
-"""Stage 6 - The process group: the processes of a job, their ranks, and waiting for each other with a time limit.
+"""Stage 7 - The process group: the processes of a job, their ranks, and waiting for each other with a time limit.
 
 The engine is MPI through mpi4py, which is imported only in a process that mpiexec has started. A program that runs alone is a group of one
 process and needs neither.

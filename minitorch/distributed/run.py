@@ -1,4 +1,4 @@
-"""Stage 6 - The launcher: `python -m minitorch.distributed.run --nproc-per-node 4 SCRIPT ARGS` runs a program in several processes.
+"""Stage 7 - The launcher: `python -m minitorch.distributed.run --nproc-per-node 4 SCRIPT ARGS` runs a program in several processes.
 
 It calls mpiexec, prints what the processes print, each line with its rank, and ends all of them at Ctrl-C or when one of them fails.
 """

@@ -1,4 +1,4 @@
-"""Stage 6 - Staging: how numbers get from a GPU to MPI and back, through host memory.
+"""Stage 7 - Staging: how numbers get from a GPU to MPI and back, through host memory.
 
 An MPI that reads the memory of a GPU itself is rare outside of clusters, so a tensor on a GPU is copied to the host, sent from there, and
 copied back. Buffers that are kept for many copies are page-locked: the GPU then writes into them without another copy by the driver.

@@ -1,4 +1,4 @@
-"""Stage 6 - One process of a job: runs a program as Python would, and marks every line that it prints with its rank.
+"""Stage 7 - One process of a job: runs a program as Python would, and marks every line that it prints with its rank.
 
 `python -m minitorch.distributed.run` starts this file under mpiexec. It imports the library only if the program does.
 """

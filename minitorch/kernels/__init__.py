@@ -16,7 +16,7 @@ with _lazy_imports(globals()):
     from minitorch.kernels import softmax as fast_max, softmax as fast_softmax, softmax as fast_logsoftmax
     from minitorch.kernels.cuda import conv as cuda_conv1d, conv as cuda_conv2d
 
-# Stage 6 - After the course
+# Stage 7 - After the course
 with _lazy_imports(globals()):
     from minitorch.kernels import optimizers as fast_update
 

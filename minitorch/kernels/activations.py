@@ -1,4 +1,4 @@
-"""Stage 6 - Activation functions and their derivatives as scalar functions, accurate for large arguments as well.
+"""Stage 7 - Activation functions and their derivatives as scalar functions, accurate for large arguments as well.
 
 Every backend can compute them. The fast backend replaces some by equivalents that the compiler vectorizes (`fast_equivalents`).
 """

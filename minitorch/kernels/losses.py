@@ -1,4 +1,4 @@
-"""Stage 6 - Fused kernels of the fast backend for cross-entropy, embeddings and linear layers with ReLU.
+"""Stage 7 - Fused kernels of the fast backend for cross-entropy, embeddings and linear layers with ReLU.
 
 Each Function with a kernel here also has a composed version for other backends. Arrays are flat and contiguous.
 """

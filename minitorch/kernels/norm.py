@@ -1,4 +1,4 @@
-"""Stage 6 - Normalization kernels of the fast backend: planes that share statistics, and rows with their own.
+"""Stage 7 - Normalization kernels of the fast backend: planes that share statistics, and rows with their own.
 
 A plane is one channel of one sample. Arrays are flat and contiguous. Sums are accumulated in float64, directly or from float32 sums of
 blocks, so that float32 inputs lose no precision. Means are float64 as well: the part that float32 cannot represent is subtracted with the

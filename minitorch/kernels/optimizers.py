@@ -1,4 +1,4 @@
-"""Stage 6 - Optimizer steps on the compiled backend: value, gradient and state are updated in place, in one pass.
+"""Stage 7 - Optimizer steps on the compiled backend: value, gradient and state are updated in place, in one pass.
 
 Composed of tensor operations, a step of Adam reads and writes ten tensors of the parameter's size. Here each element is read once.
 """

@@ -1,4 +1,4 @@
-"""Stage 6 - Pooling kernels of the fast backend, for windows of any size, stride and padding.
+"""Stage 7 - Pooling kernels of the fast backend, for windows of any size, stride and padding.
 
 A plane is one channel of one image. Arrays are flat and contiguous. Interior windows need no bounds checks; windows that overlap the border
 are clipped. For the most common window, the sizes are compile-time constants, so that the compiler unrolls the loops.

@@ -2,7 +2,7 @@
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 
-# Stage 6 - After the course
+# Stage 6 - Language models
 from minitorch.language.words import split_words
 from minitorch.language.merges import PairCounts, apply_merges, learn_merges, merge_pair
 from minitorch.language import token_files as token_files

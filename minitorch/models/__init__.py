@@ -2,12 +2,12 @@
 
 # A package that ends after stage n lacks the paragraphs from "# Stage n+1" on, and in __all__ the names that they bind.
 
-# Stage 6 - After the course
+# Stage 7 - After the course
 from minitorch.models.classic import lenet, mlp
 from minitorch.models.text import GPT, SentimentCNN
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6: imported on first use, because it imports minitorch.torch
+# Stage 7: imported on first use, because it imports minitorch.torch
 with _lazy_imports(globals()):
     from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Small classic networks: multilayer perceptrons and LeNet-5."""
+"""Stage 7 - Small classic networks: multilayer perceptrons and LeNet-5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Residual networks: blocks that add their output to their input, so that networks of a hundred layers can be trained.
+"""Stage 7 - Residual networks: blocks that add their output to their input, so that networks of a hundred layers can be trained.
 
 Names, arguments and order of modules are torchvision's, so that `load_state_dict` accepts its weights.
 

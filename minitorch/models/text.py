@@ -1,4 +1,4 @@
-"""Stage 6 - Networks for text: a convolutional sentence classifier and a GPT."""
+"""Stage 7 - Networks for text: a convolutional sentence classifier and a GPT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Activation layers, and the functions along a dimension: softmax, log_softmax and softmin."""
+"""Stage 7 - Activation layers, and the functions along a dimension: softmax, log_softmax and softmin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Scaled dot-product attention and multi-head attention."""
+"""Stage 7 - Scaled dot-product attention and multi-head attention."""
 
 from __future__ import annotations
 

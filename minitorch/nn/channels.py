@@ -1,4 +1,4 @@
-"""Stage 6 - Functions and layers of whole channels: normalization by their neighbors, and shuffling."""
+"""Stage 7 - Functions and layers of whole channels: normalization by their neighbors, and shuffling."""
 
 from __future__ import annotations
 

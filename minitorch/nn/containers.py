@@ -1,4 +1,4 @@
-"""Stage 6 - Module containers: Sequential, ModuleList and ModuleDict."""
+"""Stage 7 - Module containers: Sequential, ModuleList and ModuleDict."""
 
 from __future__ import annotations
 

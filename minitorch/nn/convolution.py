@@ -1,4 +1,4 @@
-"""Stage 6 - Convolution with bias, stride, padding, dilation and groups.
+"""Stage 7 - Convolution with bias, stride, padding, dilation and groups.
 
 Two algorithms compute it: the loops of `kernels.conv`, and one matrix product over all windows (im2col). The loops vectorize along the
 width of the output, so the matrix product is faster for narrow images with many channels.

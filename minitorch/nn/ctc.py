@@ -1,4 +1,4 @@
-"""Stage 6 - Connectionist temporal classification: the likelihood of a sequence of labels over all its alignments to a longer input.
+"""Stage 7 - Connectionist temporal classification: the likelihood of a sequence of labels over all its alignments to a longer input.
 
 An alignment assigns to each step a label or the blank; without repetitions and then without blanks, it reads as the target. The path of a
 target of S labels has 2 · S + 1 positions: blank, label, blank, …, label, blank. At each step an alignment stays at its position, moves to

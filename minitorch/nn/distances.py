@@ -1,4 +1,4 @@
-"""Stage 6 - Norms, distances and similarities of vectors, and the bilinear layer."""
+"""Stage 7 - Norms, distances and similarities of vectors, and the bilinear layer."""
 
 from __future__ import annotations
 

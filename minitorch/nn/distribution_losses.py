@@ -1,4 +1,4 @@
-"""Stage 6 - Losses between distributions: Kullback-Leibler divergence, Poisson and Gaussian likelihood."""
+"""Stage 7 - Losses between distributions: Kullback-Leibler divergence, Poisson and Gaussian likelihood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Dropout of elements and of channels, as functions with PyTorch's arguments and as layers."""
+"""Stage 7 - Dropout of elements and of channels, as functions with PyTorch's arguments and as layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Embeddings: a learned vector for each word or token."""
+"""Stage 7 - Embeddings: a learned vector for each word or token."""
 
 from __future__ import annotations
 

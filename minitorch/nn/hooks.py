@@ -1,4 +1,4 @@
-"""Stage 6 - Hooks of modules: the gradients of a module's inputs and outputs, seen and replaced in the backward pass.
+"""Stage 7 - Hooks of modules: the gradients of a module's inputs and outputs, seen and replaced in the backward pass.
 
 The gradients of several tensors arrive one after the other. Here the tensors are joined to one vector and split again, so that all
 gradients arrive at once.

@@ -1,4 +1,4 @@
-"""Stage 6 - Weight initialization. All functions write into their argument in place and return it, as in PyTorch.
+"""Stage 7 - Weight initialization. All functions write into their argument in place and return it, as in PyTorch.
 
 `manual_seed` makes the random ones reproducible. fan_in is the number of inputs of each output of a layer, fan_out the number of outputs
 that each input contributes to.

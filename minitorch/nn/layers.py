@@ -1,4 +1,4 @@
-"""Stage 6 - Layers that only change the shape: Flatten, Unflatten and Identity."""
+"""Stage 7 - Layers that only change the shape: Flatten, Unflatten and Identity."""
 
 from __future__ import annotations
 

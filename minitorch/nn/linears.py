@@ -1,4 +1,4 @@
-"""Stage 6 - The linear layer, and bias followed by relu."""
+"""Stage 7 - The linear layer, and bias followed by relu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Losses of classes and of binary labels, and what all losses share: argument checks, reductions, and layers.
+"""Stage 7 - Losses of classes and of binary labels, and what all losses share: argument checks, reductions, and layers.
 
 A loss compares a prediction with a target. Its `reduction` is "mean", "sum" or "none" (one loss per sample or element); PyTorch's older
 arguments size_average and reduce select one, too. The mean and the sum have no dimensions.

@@ -1,4 +1,4 @@
-"""Stage 6 - Losses with a margin: for rankings, embeddings and triplets."""
+"""Stage 7 - Losses with a margin: for rankings, embeddings and triplets."""
 
 from __future__ import annotations
 

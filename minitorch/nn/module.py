@@ -1,4 +1,4 @@
-"""Stage 6 - Module, the base class of networks: parameters, buffers, state dicts, hooks, and conversion to other dtypes and devices."""
+"""Stage 7 - Module, the base class of networks: parameters, buffers, state dicts, hooks, and conversion to other dtypes and devices."""
 
 from __future__ import annotations
 

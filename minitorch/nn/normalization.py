@@ -1,4 +1,4 @@
-"""Stage 6 - Layers of batch, instance, group, layer and RMS normalization, with a weight of ones and a bias of zeros, initially."""
+"""Stage 7 - Layers of batch, instance, group, layer and RMS normalization, with a weight of ones and a bias of zeros, initially."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - What functions and layers under PyTorch's names share: options that are refused, `inplace`, and layers made from functions."""
+"""Stage 7 - What functions and layers under PyTorch's names share: options that are refused, `inplace`, and layers made from functions."""
 
 from __future__ import annotations
 

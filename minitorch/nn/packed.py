@@ -1,4 +1,4 @@
-"""Stage 6 - Sequences of different lengths in one tensor, padded or packed, and the recurrence over them.
+"""Stage 7 - Sequences of different lengths in one tensor, padded or packed, and the recurrence over them.
 
 Packed data holds the elements of a batch step by step: first those of step 0, then those of step 1, and so on. The sequences are sorted
 from the longest to the shortest, so that those that reach a step are the first `batch_sizes[step]` of the batch.

@@ -1,4 +1,4 @@
-"""Stage 6 - Padding with a constant, by reflection, by repeating the edge and circularly."""
+"""Stage 7 - Padding with a constant, by reflection, by repeating the edge and circularly."""
 
 from __future__ import annotations
 

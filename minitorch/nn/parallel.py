@@ -1,4 +1,4 @@
-"""Stage 6 - DataParallel, and DistributedDataParallel: one model in several processes, each on its own part of the batch.
+"""Stage 7 - DataParallel, and DistributedDataParallel: one model in several processes, each on its own part of the batch.
 
 The gradients are averaged while the backward pass still runs. It computes those of the last layers first; as soon as those of a bucket of
 parameters are complete, MPI starts to sum the bucket over the processes. When backward ends, the sums are divided and replace the

@@ -1,4 +1,4 @@
-"""Stage 6 - Parameter: a Tensor that modules register and optimizers update; parameters of unknown shape; all parameters as one vector."""
+"""Stage 7 - Parameter: a Tensor that modules register and optimizers update; parameters of unknown shape; all parameters as one vector."""
 
 from __future__ import annotations
 

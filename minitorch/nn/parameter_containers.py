@@ -1,4 +1,4 @@
-"""Stage 6 - Lists and dictionaries of parameters."""
+"""Stage 7 - Lists and dictionaries of parameters."""
 
 from __future__ import annotations
 

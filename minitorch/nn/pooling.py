@@ -1,4 +1,4 @@
-"""Stage 6 - Pooling of sequences and images: maxima with their positions and their inverse, and means."""
+"""Stage 7 - Pooling of sequences and images: maxima with their positions and their inverse, and means."""
 
 from __future__ import annotations
 

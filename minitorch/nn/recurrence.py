@@ -1,4 +1,4 @@
-"""Stage 6 - The recurrence of recurrent networks: its steps, their kernels, and the run over a sequence.
+"""Stage 7 - The recurrence of recurrent networks: its steps, their kernels, and the run over a sequence.
 
 A step computes new states from the input gates (the input times weight_ih, one row of gates per sample), the hidden gates (the hidden
 state times weight_hh) and the previous states. On the compiled backend all steps run in one `Function`: no graph is saved per step, and the

@@ -1,4 +1,4 @@
-"""Stage 6 - Recurrent networks: RNN, LSTM and GRU, and the corresponding cells.
+"""Stage 7 - Recurrent networks: RNN, LSTM and GRU, and the corresponding cells.
 
 Weights and biases are initialized uniformly in ±1 / √hidden_size.
 """

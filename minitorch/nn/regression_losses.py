@@ -1,4 +1,4 @@
-"""Stage 6 - Losses of numbers: squared, absolute, smooth L1 and Huber."""
+"""Stage 7 - Losses of numbers: squared, absolute, smooth L1 and Huber."""
 
 from __future__ import annotations
 

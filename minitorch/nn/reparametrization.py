@@ -1,4 +1,4 @@
-"""Stage 6 - Weight normalization and spectral normalization: a weight that is computed from other parameters before every call."""
+"""Stage 7 - Weight normalization and spectral normalization: a weight that is computed from other parameters before every call."""
 
 from __future__ import annotations
 

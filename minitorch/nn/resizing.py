@@ -1,4 +1,4 @@
-"""Stage 6 - Images in other sizes: interpolation, pixel shuffle, and windows as columns."""
+"""Stage 7 - Images in other sizes: interpolation, pixel shuffle, and windows as columns."""
 
 from __future__ import annotations
 

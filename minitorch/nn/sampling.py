@@ -1,4 +1,4 @@
-"""Stage 6 - Images read at positions that a network computes."""
+"""Stage 7 - Images read at positions that a network computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - A table of the modules of a network: output shapes, parameters, FLOPs and memory."""
+"""Stage 7 - A table of the modules of a network: output shapes, parameters, FLOPs and memory."""
 
 from __future__ import annotations
 

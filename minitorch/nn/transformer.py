@@ -1,4 +1,4 @@
-"""Stage 6 - The transformer: layers of its encoder and decoder, stacks of them, and both together."""
+"""Stage 7 - The transformer: layers of its encoder and decoder, stacks of them, and both together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Transposed convolution: the convolution's gradient with respect to its input, as a function and as layers."""
+"""Stage 7 - Transposed convolution: the convolution's gradient with respect to its input, as a function and as layers."""
 
 from __future__ import annotations
 

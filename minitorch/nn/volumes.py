@@ -1,4 +1,4 @@
-"""Stage 6 - Volumes: convolution and pooling, composed of those of images."""
+"""Stage 7 - Volumes: convolution and pooling, composed of those of images."""
 
 from __future__ import annotations
 

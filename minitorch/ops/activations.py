@@ -1,4 +1,4 @@
-"""Stage 6 - Activation functions."""
+"""Stage 7 - Activation functions."""
 
 from __future__ import annotations
 

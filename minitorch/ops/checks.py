@@ -1,4 +1,4 @@
-"""Stage 6 - Argument checks of functions and layers: tensors, sizes and probabilities."""
+"""Stage 7 - Argument checks of functions and layers: tensors, sizes and probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Activations that consist of straight pieces: hardtanh, relu6, hardsigmoid, hardswish, threshold and the shrinking functions."""
+"""Stage 7 - Activations that consist of straight pieces: hardtanh, relu6, hardsigmoid, hardswish, threshold and the shrinking functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Elements chosen by tensors of indices: gather and its converse, with gradients."""
+"""Stage 7 - Elements chosen by tensors of indices: gather and its converse, with gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Linear algebra: solutions, determinants and factorizations by LAPACK through NumPy, with gradients.
+"""Stage 7 - Linear algebra: solutions, determinants and factorizations by LAPACK through NumPy, with gradients.
 
 A Function returns one tensor. The parts of a factorization are the rows of one matrix: U, the singular values and V, for example.
 """

@@ -1,4 +1,4 @@
-"""Stage 6 - Batch, instance, group, layer and RMS normalization.
+"""Stage 7 - Batch, instance, group, layer and RMS normalization.
 
 Values are normalized, then multiplied by a weight and shifted by a bias, if there are any. The compiled backend runs the kernels of
 `kernels.norm`; other backends compose the same formulas of tensor operations.

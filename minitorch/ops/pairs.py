@@ -1,4 +1,4 @@
-"""Stage 6 - Elementwise functions of two tensors that the course does not need: forward in a kernel, backward from other functions."""
+"""Stage 7 - Elementwise functions of two tensors that the course does not need: forward in a kernel, backward from other functions."""
 
 from __future__ import annotations
 

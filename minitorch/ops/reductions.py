@@ -1,4 +1,4 @@
-"""Stage 6 - Reductions that the course does not need."""
+"""Stage 7 - Reductions that the course does not need."""
 
 from __future__ import annotations
 

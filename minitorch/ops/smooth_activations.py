@@ -1,4 +1,4 @@
-"""Stage 6 - Further smooth activations: elu and its relatives, softplus, softsign, mish, logsigmoid, prelu and glu."""
+"""Stage 7 - Further smooth activations: elu and its relatives, softplus, softsign, mish, logsigmoid, prelu and glu."""
 
 from __future__ import annotations
 

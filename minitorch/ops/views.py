@@ -1,4 +1,4 @@
-"""Stage 6 - Views that the course does not need: in another shape, of a diagonal, of overlapping windows."""
+"""Stage 7 - Views that the course does not need: in another shape, of a diagonal, of overlapping windows."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from minitorch.optim.sgd import SGD
 from minitorch.optim.adam import Adam
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 
-# Stage 6 - After the course, imported on first use
+# Stage 7 - After the course, imported on first use
 with _lazy_imports(globals()):
     from minitorch.optim.adamw import AdamW
     from minitorch.optim.rmsprop import RMSprop

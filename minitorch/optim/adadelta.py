@@ -1,4 +1,4 @@
-"""Stage 6 - Adadelta and Adagrad: gradient descent with a step size per element, from sums of squared gradients."""
+"""Stage 7 - Adadelta and Adagrad: gradient descent with a step size per element, from sums of squared gradients."""
 
 from __future__ import annotations
 

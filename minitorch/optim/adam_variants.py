@@ -1,4 +1,4 @@
-"""Stage 6 - Variants of Adam: AMSGrad, Adamax, NAdam and RAdam."""
+"""Stage 7 - Variants of Adam: AMSGrad, Adamax, NAdam and RAdam."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - AdamW: Adam with decoupled weight decay."""
+"""Stage 7 - AdamW: Adam with decoupled weight decay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Gradient clipping, as in torch.nn.utils: between backward and the optimizer's step."""
+"""Stage 7 - Gradient clipping, as in torch.nn.utils: between backward and the optimizer's step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Loss scaling for mixed precision training: gradients in float16 do not underflow."""
+"""Stage 7 - Loss scaling for mixed precision training: gradients in float16 do not underflow."""
 
 from __future__ import annotations
 

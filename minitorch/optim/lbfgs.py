@@ -1,4 +1,4 @@
-"""Stage 6 - LBFGS: a quasi-Newton method that estimates second derivatives from the last gradients."""
+"""Stage 7 - LBFGS: a quasi-Newton method that estimates second derivatives from the last gradients."""
 
 from __future__ import annotations
 

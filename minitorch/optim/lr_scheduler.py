@@ -1,4 +1,4 @@
-"""Stage 6 - Learning rate schedules.
+"""Stage 7 - Learning rate schedules.
 
 A schedule multiplies or replaces the groups' current rates, so that several schedules of one optimizer combine.
 """

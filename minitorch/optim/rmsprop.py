@@ -1,4 +1,4 @@
-"""Stage 6 - RMSprop: gradient descent with each gradient divided by a running root mean square."""
+"""Stage 7 - RMSprop: gradient descent with each gradient divided by a running root mean square."""
 
 from __future__ import annotations
 

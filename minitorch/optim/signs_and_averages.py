@@ -1,4 +1,4 @@
-"""Stage 6 - Rprop, which uses only the signs of gradients, and ASGD, which averages the parameters of all steps."""
+"""Stage 7 - Rprop, which uses only the signs of gradients, and ASGD, which averages the parameters of all steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Averages of a model's parameters over training steps, and the schedule for them.
+"""Stage 7 - Averages of a model's parameters over training steps, and the schedule for them.
 
 Source: Izmailov et al. 2018, arXiv:1803.05407.
 """

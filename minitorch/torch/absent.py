@@ -1,4 +1,4 @@
-"""Stage 6 - The error for a name that `minitorch.torch` does not have: the nearest name that it has, and where all names are listed."""
+"""Stage 7 - The error for a name that `minitorch.torch` does not have: the nearest name that it has, and where all names are listed."""
 
 from __future__ import annotations
 

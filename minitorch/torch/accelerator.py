@@ -1,4 +1,4 @@
-"""Stage 6 - torch.accelerator: the GPU, if there is one, whatever its kind."""
+"""Stage 7 - torch.accelerator: the GPU, if there is one, whatever its kind."""
 
 from __future__ import annotations
 

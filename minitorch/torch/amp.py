@@ -1,4 +1,4 @@
-"""Stage 6 - torch.amp: the loss scaling of mixed precision training, and autocast, which can be switched off only."""
+"""Stage 7 - torch.amp: the loss scaling of mixed precision training, and autocast, which can be switched off only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The types of the arguments of PyTorch's functions, checked by their annotations, and the classes of their errors."""
+"""Stage 7 - The types of the arguments of PyTorch's functions, checked by their annotations, and the classes of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Arithmetic, comparisons and choices with PyTorch's dtypes, on tensors of the engine."""
+"""Stage 7 - Arithmetic, comparisons and choices with PyTorch's dtypes, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.compile: functions of Tensors, modules and whole training steps, recorded once and replayed by the engine's compiler."""
+"""Stage 7 - torch.compile: functions of Tensors, modules and whole training steps, recorded once and replayed by the engine's compiler."""
 
 from __future__ import annotations
 

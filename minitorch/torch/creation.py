@@ -1,4 +1,4 @@
-"""Stage 6 - New tensors with PyTorch's arguments and defaults, as tensors of the engine."""
+"""Stage 7 - New tensors with PyTorch's arguments and defaults, as tensors of the engine."""
 
 from __future__ import annotations
 

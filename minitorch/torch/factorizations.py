@@ -1,4 +1,4 @@
-"""Stage 6 - Determinants, factorizations, solutions and norms of matrices, with PyTorch's arguments, on tensors of the engine.
+"""Stage 7 - Determinants, factorizations, solutions and norms of matrices, with PyTorch's arguments, on tensors of the engine.
 
 Further dimensions in front are batches.
 """

@@ -1,4 +1,4 @@
-"""Stage 6 - What the functions that make tensors share: sizes, numbers in lists, arrays, and streams of random numbers."""
+"""Stage 7 - What the functions that make tensors share: sizes, numbers in lists, arrays, and streams of random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.func: functions that compute derivatives of functions."""
+"""Stage 7 - torch.func: functions that compute derivatives of functions."""
 
 from __future__ import annotations
 

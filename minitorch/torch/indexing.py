@@ -1,4 +1,4 @@
-"""Stage 6 - Elements chosen by indices, masks and order, with PyTorch's arguments, on tensors of the engine."""
+"""Stage 7 - Elements chosen by indices, masks and order, with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 

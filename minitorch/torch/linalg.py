@@ -1,4 +1,4 @@
-"""Stage 6 - torch.linalg: norms, solutions, determinants and factorizations, with gradients."""
+"""Stage 7 - torch.linalg: norms, solutions, determinants and factorizations, with gradients."""
 
 from minitorch.core.errors import LinAlgError as LinAlgError
 from minitorch.torch import names, products, solutions

@@ -1,4 +1,4 @@
-"""Stage 6 - Closeness and equality of tensors, and functions of bools and bits."""
+"""Stage 7 - Closeness and equality of tensors, and functions of bools and bits."""
 
 from __future__ import annotations
 

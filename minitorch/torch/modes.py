@@ -1,4 +1,4 @@
-"""Stage 6 - Whether gradients are recorded: PyTorch's context managers and decorators over the engine's mode."""
+"""Stage 7 - Whether gradients are recorded: PyTorch's context managers and decorators over the engine's mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The names of `torch` and of `torch.Tensor`: which function stands behind each. The functions take and return tensors."""
+"""Stage 7 - The names of `torch` and of `torch.Tensor`: which function stands behind each. The functions take and return tensors."""
 
 from __future__ import annotations
 

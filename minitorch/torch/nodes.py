@@ -1,4 +1,4 @@
-"""Stage 6 - The nodes of the graph that backward goes through, with PyTorch's names."""
+"""Stage 7 - The nodes of the graph that backward goes through, with PyTorch's names."""
 
 from __future__ import annotations
 

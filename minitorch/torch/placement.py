@@ -1,4 +1,4 @@
-"""Stage 6 - Where a tensor is stored and in which dtype, from the arguments device and dtype of layers."""
+"""Stage 7 - Where a tensor is stored and in which dtype, from the arguments device and dtype of layers."""
 
 from __future__ import annotations
 

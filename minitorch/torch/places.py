@@ -1,4 +1,4 @@
-"""Stage 6 - Devices, dtypes and sizes under PyTorch's names."""
+"""Stage 7 - Devices, dtypes and sizes under PyTorch's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Functions of one tensor, element by element, with PyTorch's dtypes, on tensors of the engine."""
+"""Stage 7 - Functions of one tensor, element by element, with PyTorch's dtypes, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The text of a tensor, in PyTorch's form."""
+"""Stage 7 - The text of a tensor, in PyTorch's form."""
 
 from __future__ import annotations
 

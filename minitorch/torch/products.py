@@ -1,4 +1,4 @@
-"""Stage 6 - Matrix products and linear algebra with PyTorch's arguments, on tensors of the engine."""
+"""Stage 7 - Matrix products and linear algebra with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 

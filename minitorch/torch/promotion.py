@@ -1,4 +1,4 @@
-"""Stage 6 - PyTorch's rules for the dtype of a result, where they differ from NumPy's, and the default dtype of `minitorch.torch`."""
+"""Stage 7 - PyTorch's rules for the dtype of a result, where they differ from NumPy's, and the default dtype of `minitorch.torch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Further functions that divide, join and rearrange tensors, with PyTorch's arguments, on tensors of the engine."""
+"""Stage 7 - Further functions that divide, join and rearrange tensors, with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Reductions with PyTorch's dimensions and dtypes, on tensors of the engine: dimensions are dropped unless keepdim is set."""
+"""Stage 7 - Reductions with PyTorch's dimensions and dtypes, on tensors of the engine: dimensions are dropped unless keepdim is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Tensors that must not be overwritten before the backward pass, because PyTorch saves them and the composition here does not.
+"""Stage 7 - Tensors that must not be overwritten before the backward pass, because PyTorch saves them and the composition here does not.
 
 PyTorch computes these functions in one kernel whose gradient needs some of the arguments or the result. Overwriting one of them is an error
 there, and so it is here.

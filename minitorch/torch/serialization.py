@@ -1,4 +1,4 @@
-"""Stage 6 - torch.save and torch.load: PyTorch's file format for tensors, and for any object with tensors in it.
+"""Stage 7 - torch.save and torch.load: PyTorch's file format for tensors, and for any object with tensors in it.
 
 Such a file is a zip archive with a pickle, which says how everything belongs together, and the bytes of every storage. A pickle can name
 any function and have it called. So only the names that tensors, numbers, text and collections of these need are read, unless a program

@@ -1,4 +1,4 @@
-"""Stage 6 - Shapes, pieces and joins with PyTorch's arguments, on tensors of the engine."""
+"""Stage 7 - Shapes, pieces and joins with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - Further reductions, running extremes and statistics, with PyTorch's arguments, on tensors of the engine."""
+"""Stage 7 - Further reductions, running extremes and statistics, with PyTorch's arguments, on tensors of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The tensor of `minitorch.torch`: the course's, with PyTorch's meaning of the methods where it differs.
+"""Stage 7 - The tensor of `minitorch.torch`: the course's, with PyTorch's meaning of the methods where it differs.
 
 The library computes with functions that no class overrides, so its layers and optimizers take either tensor; what is computed from a Tensor
 of this class is one.

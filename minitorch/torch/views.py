@@ -1,4 +1,4 @@
-"""Stage 6 - Views: tensors over the memory of another, their base. A write into one gives all of them another history.
+"""Stage 7 - Views: tensors over the memory of another, their base. A write into one gives all of them another history.
 
 As in PyTorch, a write into a view is recorded as a write into a part of its base, and every other view then depends on the base as it has
 become. A base knows its views by weak references.

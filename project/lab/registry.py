@@ -91,15 +91,15 @@ VIEWS = (
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
-    View("m6_formats", "Number formats", 6, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
+    View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
-        "m6_allreduce",
+        "m7_allreduce",
         "All-reduce",
-        6,
+        7,
         "sync_alt",
         "Several processes sum their gradients in a ring, step by step: who sends what, and what it costs.",
     ),
-    View("m6_attention", "Attention", 6, "hub", "What each head of a small GPT attends to, and which character it expects next."),
+    View("m7_attention", "Attention", 7, "hub", "What each head of a small GPT attends to, and which character it expects next."),
 )
 
 

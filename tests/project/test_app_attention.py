@@ -26,7 +26,7 @@ def file(tmp_path_factory):
 
 
 def open_model(file, **query):
-    return open_page("m6_attention", attention_source="load a checkpoint", attention_file=str(file), **query)
+    return open_page("m7_attention", attention_source="load a checkpoint", attention_file=str(file), **query)
 
 
 def test_a_checkpoint_is_shown_with_its_attention_and_its_next_character(file):
@@ -70,7 +70,7 @@ def test_an_invalid_text_is_refused_with_the_characters_that_the_model_knows(fil
 
 
 def test_without_a_file_the_page_names_the_command_that_makes_one():
-    app = open_page("m6_attention", attention_source="load a checkpoint")
+    app = open_page("m7_attention", attention_source="load a checkpoint")
     assert app.code[0].value == "python project/run_gpt.py --checkpoint gpt.safetensors"
     assert not app.error
 
@@ -97,7 +97,7 @@ def _fake_program(monkeypatch):
 
 @pytest.mark.usefixtures("_fake_program")
 def test_training_shows_its_progress_and_ends_with_a_model(file):
-    app = open_page("m6_attention", attention_steps="40", attention_heads="4")
+    app = open_page("m7_attention", attention_steps="40", attention_heads="4")
     assert "Press **Start** to train a model." in page_text(app)
     assert app.button(key="attention_stop").disabled
     press(app, "attention_start")
@@ -115,7 +115,7 @@ def test_training_shows_its_progress_and_ends_with_a_model(file):
 
 @pytest.mark.usefixtures("_fake_program")
 def test_training_can_be_stopped():
-    app = press(press(open_page("m6_attention"), "attention_start"), "attention_stop")
+    app = press(press(open_page("m7_attention"), "attention_start"), "attention_stop")
     assert not FakeJob.started[-1].running
     assert app.button(key="attention_stop").disabled
 
@@ -127,6 +127,6 @@ def test_an_error_of_the_program_is_shown(monkeypatch):
         raise Failed("the loss is infinite")
 
     monkeypatch.setattr(FakeJob, "read", read)
-    app = press(open_page("m6_attention"), "attention_start")
+    app = press(open_page("m7_attention"), "attention_start")
     assert "Training failed." in page_text(app)
     assert app.code[0].value == "the loss is infinite"

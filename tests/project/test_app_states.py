@@ -215,7 +215,7 @@ REFUSED = [
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[1, 2], [3]]"}, "Enter numbers such as"),
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[1]] * 99"}, "Enter numbers such as"),
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[[1]], [[1]], [[1]], [[1]]]"}, "Enter numbers such as"),
-    ("m6_attention", {"attention_source": "load a checkpoint", "attention_file": "/none.safetensors"}, "expected a checkpoint at"),
+    ("m7_attention", {"attention_source": "load a checkpoint", "attention_file": "/none.safetensors"}, "expected a checkpoint at"),
 ]
 
 

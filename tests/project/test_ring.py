@@ -33,7 +33,7 @@ def test_the_costs_by_hand():
 
 
 def test_the_page_plays_the_ring():
-    app = open_page("m6_allreduce", ring_processes="3")
+    app = open_page("m7_allreduce", ring_processes="3")
     assert "Each of 3 processes has gradients of its own" in app.info[0].value
     app.slider(key="ring_step").set_value(4).run()
     assert "Now every process has the whole sum." in app.info[0].value

@@ -237,10 +237,10 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m4_images": ("project/run_mnist_multiclass.py", "Conv2d.forward", "images_start"),
     "m4_sentiment": ("project/run_sentiment.py", "Conv1d.forward", "sentiment_start"),
     "m5_compiled": (TENSORS, "Sigmoid.forward", ""),
-    "m6_formats": ("minitorch/core/number_formats.py", "finfo", ""),
-    "m6_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
+    "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
+    "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
-WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels", "m6_allreduce"}
+WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels", "m7_allreduce"}
 
 
 def check_page(folder, page, file, qualified, start):

@@ -63,8 +63,8 @@ STAGE_OF_PAGES = {
     "docs/data.md": 4,
     "docs/programs.md": 4,
     "docs/compiled.md": 5,
-    "docs/torch_names.toml": 6,
-    **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 6),
+    "docs/torch_names.toml": 7,
+    **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 7),
 }
 """The first stage that needs a page of the book, for pages whose names do not contain it."""
 

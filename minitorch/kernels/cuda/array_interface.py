@@ -1,4 +1,4 @@
-"""Stage 6 - Arrays below tensors: memory of the CPU or the GPU, filled where it lies and copied back, without gradients or backends."""
+"""Stage 7 - Arrays below tensors: memory of the CPU or the GPU, filled where it lies and copied back, without gradients or backends."""
 
 from __future__ import annotations
 

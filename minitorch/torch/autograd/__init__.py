@@ -1,6 +1,6 @@
 """torch.autograd: gradients as values, and functions with a backward pass of their own."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.autograd import graph as graph
 from minitorch.torch.autograd import function as function
 from minitorch.autograd import functional as functional

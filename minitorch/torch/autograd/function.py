@@ -1,4 +1,4 @@
-"""Stage 6 - torch.autograd.Function: functions with a backward pass of their own, on Tensors."""
+"""Stage 7 - torch.autograd.Function: functions with a backward pass of their own, on Tensors."""
 
 from __future__ import annotations
 

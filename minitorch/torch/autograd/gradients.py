@@ -1,4 +1,4 @@
-"""Stage 6 - torch.autograd: gradients as values, and their check by finite differences."""
+"""Stage 7 - torch.autograd: gradients as values, and their check by finite differences."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """torch.backends: the libraries that PyTorch computes with, none of which is used here."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.backends import cuda as cuda
 from minitorch.torch.backends import cudnn as cudnn

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.backends.cudnn: its switches can be set, and change nothing, as in PyTorch on a machine without a GPU."""
+"""Stage 7 - torch.backends.cudnn: its switches can be set, and change nothing, as in PyTorch on a machine without a GPU."""
 
 from __future__ import annotations
 

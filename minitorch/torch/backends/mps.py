@@ -1,4 +1,4 @@
-"""Stage 6 - torch.backends.mps: the GPUs of Apple's computers, which are not used."""
+"""Stage 7 - torch.backends.mps: the GPUs of Apple's computers, which are not used."""
 
 from __future__ import annotations
 

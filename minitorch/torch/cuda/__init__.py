@@ -1,6 +1,6 @@
 """torch.cuda: what there is of GPUs."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.cuda import amp as amp
 from minitorch.torch.cuda.devices import (

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.cuda.amp: the older names of torch.amp."""
+"""Stage 7 - torch.cuda.amp: the older names of torch.amp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.cuda: what there is of GPUs."""
+"""Stage 7 - torch.cuda: what there is of GPUs."""
 
 from __future__ import annotations
 

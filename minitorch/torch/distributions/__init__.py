@@ -1,6 +1,6 @@
 """torch.distributions: random variables with densities. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.distributions import bernoulli as bernoulli
 from minitorch.torch.distributions import categorical as categorical

@@ -1,4 +1,4 @@
-"""Stage 6 - Normal and Uniform of torch.distributions."""
+"""Stage 7 - Normal and Uniform of torch.distributions."""
 
 from __future__ import annotations
 

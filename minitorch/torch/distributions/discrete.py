@@ -1,4 +1,4 @@
-"""Stage 6 - Bernoulli and Categorical of torch.distributions."""
+"""Stage 7 - Bernoulli and Categorical of torch.distributions."""
 
 from __future__ import annotations
 

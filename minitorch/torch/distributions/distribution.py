@@ -1,4 +1,4 @@
-"""Stage 6 - Distribution, the base class of torch.distributions, and Independent."""
+"""Stage 7 - Distribution, the base class of torch.distributions, and Independent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The Kullback-Leibler divergence of two distributions of torch.distributions."""
+"""Stage 7 - The Kullback-Leibler divergence of two distributions of torch.distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.nn.functional: PyTorch's names and arguments over the engine's functions."""
+"""Stage 7 - torch.nn.functional: PyTorch's names and arguments over the engine's functions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """torch.optim: optimizers and learning rate schedules. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.optim import lr_scheduler as lr_scheduler
 from minitorch.torch.optim.optimizer import Optimizer

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.optim.lr_scheduler: the learning rate schedules of `minitorch.optim.lr_scheduler`."""
+"""Stage 7 - torch.optim.lr_scheduler: the learning rate schedules of `minitorch.optim.lr_scheduler`."""
 
 from minitorch.optim.lr_scheduler import (
     ChainedScheduler,

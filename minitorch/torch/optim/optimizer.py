@@ -1,4 +1,4 @@
-"""Stage 6 - torch.optim.optimizer: the base class of `minitorch.optim`."""
+"""Stage 7 - torch.optim.optimizer: the base class of `minitorch.optim`."""
 
 from minitorch.optim.optimizer import Optimizer
 

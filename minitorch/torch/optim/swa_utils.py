@@ -1,4 +1,4 @@
-"""Stage 6 - torch.optim.swa_utils: the averages of parameters of `minitorch.optim.swa_utils`."""
+"""Stage 7 - torch.optim.swa_utils: the averages of parameters of `minitorch.optim.swa_utils`."""
 
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 

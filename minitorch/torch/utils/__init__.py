@@ -1,6 +1,6 @@
 """torch.utils: data sets and loaders, checkpoints, benchmarks, and logs of training runs."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from importlib import import_module as _import_module
 from functools import partial as _partial
 from minitorch.torch.absent import refuse_absent as _refuse_absent

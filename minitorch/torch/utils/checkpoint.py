@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.checkpoint: parts of a network that run again in the backward pass, so that less must be kept."""
+"""Stage 7 - torch.utils.checkpoint: parts of a network that run again in the backward pass, so that less must be kept."""
 
 from __future__ import annotations
 

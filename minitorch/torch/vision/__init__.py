@@ -1,6 +1,6 @@
 """torchvision's interface: `import minitorch.torch.vision as torchvision`. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.vision import models as models
 from minitorch.torch.vision import transforms as transforms

@@ -1,4 +1,4 @@
-"""Stage 6 - torchvision.datasets: the image data sets of `minitorch.data`."""
+"""Stage 7 - torchvision.datasets: the image data sets of `minitorch.data`."""
 
 from minitorch.data.image_sets import CIFAR10, MNIST, FashionMNIST, VisionDataset
 from minitorch.torch.absent import refuse_absent as _refuse_absent

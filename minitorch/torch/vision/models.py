@@ -1,4 +1,4 @@
-"""Stage 6 - torchvision.models: the residual networks of `minitorch.models`."""
+"""Stage 7 - torchvision.models: the residual networks of `minitorch.models`."""
 
 from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
 from minitorch.torch.absent import refuse_absent as _refuse_absent

@@ -1,4 +1,4 @@
-"""Stage 6 - torchvision.utils: the grid of images of `minitorch.data`."""
+"""Stage 7 - torchvision.utils: the grid of images of `minitorch.data`."""
 
 from minitorch.data.images import make_grid
 from minitorch.torch.absent import refuse_absent as _refuse_absent

@@ -12,7 +12,7 @@ page, start_server = browser.page, browser.start_server  # fixtures
 def test_a_model_learns_to_repeat_words_on_a_phone(start_server, page):
     address, log = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"{address}/m6_attention")
+    page.goto(f"{address}/m7_attention")
     browser.button(page, "attention_start").click()
     page.get_by_text("After 300 steps, layer 2.").wait_for(timeout=10 * browser.PATIENCE)
     page.get_by_text("Most likely next: 'f' 9").wait_for()  # after "cafe cafe ca"

@@ -12,7 +12,7 @@ page, start_server = browser.page, browser.start_server  # fixtures
 def test_bits_are_flipped_with_the_mouse_and_with_the_keyboard_on_a_phone(start_server, page):
     address, log = start_server()
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"{address}/m6_formats?formats_bits=0x3c00&formats_terms=20")
+    page.goto(f"{address}/m7_formats?formats_bits=0x3c00&formats_terms=20")
     bits = page.get_by_role("switch")
     bits.nth(0).click()
     page.get_by_text("= (-1)^1 · 2^(15 - 15) · 1.0000000000 in binary").wait_for()

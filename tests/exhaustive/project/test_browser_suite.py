@@ -193,7 +193,7 @@ CHANGES = [
     ("m3_tiling", "n", "4"),
     ("m3_grid", "grid_threads", "7"),
     ("m4_convolution", "conv_weight_2", "[[1, 2], [3, 4]]"),
-    ("m6_formats", "formats_number", "0.3"),
+    ("m7_formats", "formats_number", "0.3"),
     ("playground", "pg_points", "40"),
 ]
 

@@ -1,6 +1,6 @@
 """torch.nn.utils: gradient clipping, parameters as one vector, computed and pruned weights, and sequences of different lengths."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 import sys as _sys
 
 from minitorch.nn import parametrizations as parametrizations

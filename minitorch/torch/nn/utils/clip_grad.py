@@ -1,4 +1,4 @@
-"""Stage 6 - torch.nn.utils.clip_grad: the gradient clipping of `minitorch.optim`."""
+"""Stage 7 - torch.nn.utils.clip_grad: the gradient clipping of `minitorch.optim`."""
 
 from minitorch.optim.clipping import clip_grad_norm_, clip_grad_value_, get_total_norm
 

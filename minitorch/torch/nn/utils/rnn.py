@@ -1,4 +1,4 @@
-"""Stage 6 - torch.nn.utils.rnn: the sequences of different lengths of `minitorch.nn.packed`."""
+"""Stage 7 - torch.nn.utils.rnn: the sequences of different lengths of `minitorch.nn.packed`."""
 
 from minitorch.nn.packed import (
     PackedSequence,

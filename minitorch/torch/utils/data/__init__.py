@@ -1,6 +1,6 @@
 """torch.utils.data: data sets, samplers and loaders. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.utils.data.dataset import (
     ChainDataset,

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.data.dataset: the data sets of `minitorch.data`."""
+"""Stage 7 - torch.utils.data.dataset: the data sets of `minitorch.data`."""
 
 from minitorch.data.combined import ChainDataset, IterableDataset, StackDataset, TensorDataset, random_split
 from minitorch.data.dataset import ConcatDataset, Dataset, Subset

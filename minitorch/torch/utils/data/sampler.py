@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.data.sampler: the samplers of `minitorch.data`."""
+"""Stage 7 - torch.utils.data.sampler: the samplers of `minitorch.data`."""
 
 from minitorch.data.samplers import (
     BatchSampler,

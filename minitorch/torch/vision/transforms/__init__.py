@@ -1,6 +1,6 @@
 """torchvision.transforms: images as tensors, and random changes to them. This file is the folder's table of contents."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.vision.transforms import functional as functional
 from minitorch.data.image_geometry import InterpolationMode

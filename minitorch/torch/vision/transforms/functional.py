@@ -1,4 +1,4 @@
-"""Stage 6 - torchvision.transforms.functional: the functions of images of `minitorch.data`."""
+"""Stage 7 - torchvision.transforms.functional: the functions of images of `minitorch.data`."""
 
 from minitorch.data.image_geometry import InterpolationMode, center_crop, crop, hflip, pad, resize, vflip
 from minitorch.data.images import (

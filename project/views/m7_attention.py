@@ -1,4 +1,4 @@
-"""Module 6: a small GPT: what each head attends to, which character it expects next, and the text that it generates."""
+"""Module 7: a small GPT: what each head attends to, which character it expects next, and the text that it generates."""
 
 from pathlib import Path
 

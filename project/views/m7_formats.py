@@ -1,4 +1,4 @@
-"""Module 6: floating-point formats: the bits of a number, its value and its neighbors, rounding, and what rounding does to sums."""
+"""Module 7: floating-point formats: the bits of a number, its value and its neighbors, rounding, and what rounding does to sums."""
 
 from fractions import Fraction
 
