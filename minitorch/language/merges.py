@@ -24,7 +24,8 @@ def learn_merges(words: Mapping[str, int], count: int) -> dict[Pair, int]:
     """Learn which pairs of tokens to merge: again and again the pair that occurs most often.
 
     Tokens 0 to 255 are the bytes. Of pairs that occur equally often, the one with the smaller first token is merged, and of these the one
-    with the smaller second token. Merging stops early if no pair occurs twice.
+    with the smaller second token. Merging stops early if no pair occurs twice. Pairs are counted once, by `PairCounts`: counting them again
+    for each merge would take hours for a book.
 
     Args:
         words: The number of times that each word occurs; pairs are counted within words.
@@ -57,60 +58,77 @@ class PairCounts:
 
     Attributes:
         words: The tokens of each word.
+        times: How often each word occurs, in the same order.
         counts: The number of times that each pair occurs. Overlapping pairs count: "aaa" contains the pair (a, a) twice.
+        containing: For each pair, the positions in `words` of the words that contain it, and of some that no longer do.
+        queue: A heap of entries (-count, pair): its smallest entry is the most frequent pair, with ties as `learn_merges` breaks them. Each
+            count has an entry; those of earlier counts stay until they come first.
     """
 
     def __init__(self, words: Mapping[str, int]) -> None:
         self.words = [list(word.encode()) for word in words]
         self.counts: Counter[Pair] = Counter()
-        self._times = list(words.values())
-        self._containing: defaultdict[Pair, set[int]] = defaultdict(set)  # the positions of the words in the list
-        for position, (tokens, times) in enumerate(zip(self.words, self._times, strict=True)):
+        self.times = list(words.values())
+        self.containing: defaultdict[Pair, set[int]] = defaultdict(set)
+        for position, (tokens, times) in enumerate(zip(self.words, self.times, strict=True)):
             for pair in pairwise(tokens):
                 self.counts[pair] += times
-                self._containing[pair].add(position)
-        self._queue = [(-count, pair) for pair, count in self.counts.items()]  # the smallest entry is the most frequent pair
-        heapify(self._queue)
+                self.containing[pair].add(position)
+        self.queue = [(-count, pair) for pair, count in self.counts.items()]
+        heapify(self.queue)
 
     def most_frequent(self) -> Pair | None:
-        """Return the pair that occurs most often, or None if none occurs twice. Ties: see `learn_merges`."""
-        while self._queue:
-            negative, pair = self._queue[0]
+        """Return the pair that occurs most often, or None if none occurs MIN_COUNT times. Ties: see `learn_merges`.
+
+        Entries of earlier counts are removed from the queue; the counts themselves do not change.
+        """
+        while self.queue:
+            negative, pair = self.queue[0]
             if self.counts[pair] == -negative:
                 return pair if -negative >= MIN_COUNT else None
-            heappop(self._queue)  # the count has changed since: there is another entry with the new one
+            heappop(self.queue)  # the count has changed since: there is another entry with the new one
         return None
 
     def merge(self, pair: Pair, new: int) -> None:
-        """Replace a pair with a new token in every word, and update the counts."""
+        """Replace a pair with a new token in every word, and update counts, containing and queue.
+
+        Only words that contain the pair are read.
+
+        Args:
+            pair: A pair that occurs.
+            new: The new token.
+        """
         changes: Counter[Pair] = Counter()
-        for position in self._containing.pop(pair):
-            before, times = self.words[position], self._times[position]
+        for position in self.containing.pop(pair):
+            before, times = self.words[position], self.times[position]
             after = self.words[position] = merge_pair(before, pair, new)
             for old_pair in pairwise(before):
                 changes[old_pair] -= times
             for new_pair in pairwise(after):
                 changes[new_pair] += times
-                self._containing[new_pair].add(position)
+                self.containing[new_pair].add(position)
         for changed, change in changes.items():
             if change:
                 self.counts[changed] += change
-                heappush(self._queue, (-self.counts[changed], changed))
+                heappush(self.queue, (-self.counts[changed], changed))
 
 
 def merge_pair(tokens: Sequence[int], pair: Pair, new: int) -> list[int]:
-    """Replace each occurrence of a pair with a new token, from left to right.
+    """Replace each occurrence of a pair with a new token, from left to right, in a new list.
 
     >>> merge_pair([1, 1, 1, 2], (1, 1), 3)
     [3, 1, 2]
     """
     left, right = pair
     merged: list[int] = []
-    for token in tokens:
-        if token == right and merged and merged[-1] == left:
-            merged[-1] = new
+    position, last = 0, len(tokens) - 1
+    while position <= last:
+        if position < last and tokens[position] == left and tokens[position + 1] == right:
+            merged.append(new)
+            position += 2
         else:
-            merged.append(token)
+            merged.append(tokens[position])
+            position += 1
     return merged
 
 
@@ -120,16 +138,19 @@ def merge_pair(tokens: Sequence[int], pair: Pair, new: int) -> list[int]:
 def apply_merges(tokens: Sequence[int], merges: Mapping[Pair, int]) -> list[int]:
     """Merge the pairs of a word in the order in which they were learned, each from left to right, until no pair can be merged.
 
-    The result is that of `merge_pair` for every merge, one after the other. But here the tokens are a linked list, and the pairs that can
-    be merged wait in a queue, so that n tokens take O(n log n) steps.
+    The result is that of `merge_pair` for every merge, one after the other, but only merges whose pair is in the word cost time.
 
     Args:
-        tokens: The tokens of a word's bytes.
+        tokens: The tokens of a word's bytes, as a list or as bytes; not changed.
         merges: The new token of each pair; a merge learned later has a larger one.
+
+    Returns:
+        A new list.
 
         >>> apply_merges(b"lowest", {(108, 111): 256, (256, 119): 257})
         [257, 101, 115, 116]
     """
+    # The tokens are a linked list, and the pairs that can be merged wait in a queue, so that n tokens take O(n log n) steps.
     end = len(tokens)
     linked = [*tokens, REMOVED]  # this one follows the last token, and as linked[-1] precedes the first
     before, after = list(range(-1, end)), [*range(1, end + 1), end]

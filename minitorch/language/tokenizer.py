@@ -110,17 +110,20 @@ class Tokenizer:
         return found
 
     def _encode_ordinary(self, text: str) -> list[int]:
-        """Encode text without special tokens."""
-        found: list[int] = []
-        cache = self._cache
-        for word in split_words(text):
-            tokens = cache.get(word)
-            if tokens is None:
-                if len(cache) >= CACHED_WORDS:
-                    cache.clear()
-                tokens = cache[word] = apply_merges([self._byte_tokens[byte] for byte in word.encode()], self.merges)
-            found += tokens
-        return found
+        """Encode text without special tokens: the tokens of each of its words (`split_words`), one word after the other."""
+        return [token for word in split_words(text) for token in self._encode_word(word)]
+
+    def _encode_word(self, word: str) -> list[int]:
+        """Encode a word: begin with the tokens of the bytes of its UTF-8, and apply the merges.
+
+        `_byte_tokens[b]` is the token of the byte b. Words occur again, so `_cache` keeps the tokens of at most CACHED_WORDS words.
+        """
+        tokens = self._cache.get(word)
+        if tokens is None:
+            if len(self._cache) >= CACHED_WORDS:
+                self._cache.clear()
+            tokens = self._cache[word] = apply_merges([self._byte_tokens[byte] for byte in word.encode()], self.merges)
+        return tokens
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the text of tokens.
@@ -138,16 +141,8 @@ class Tokenizer:
         return self.decode_bytes(tokens).decode(errors="replace")
 
     def decode_bytes(self, tokens: Iterable[int]) -> bytes:
-        """Return the bytes of tokens, also if they are not the UTF-8 of a text. As `decode`, it refuses other numbers."""
-        try:
-            numbers = list(map(operator.index, tokens))
-        except TypeError as error:
-            raise TypeError(f"decode expected whole numbers, got something else ({error}); pass a list of tokens") from None
-        if numbers and not (min(numbers) >= 0 and max(numbers) < len(self.tokens)):
-            wrong = next(number for number in numbers if not 0 <= number < len(self.tokens))
-            last = len(self.tokens) - 1
-            raise ValueError(f"decode expected tokens from 0 to {last}, got {wrong}; use the tokenizer that the text was encoded with")
-        return b"".join([self.tokens[number] for number in numbers])
+        """Return the bytes of tokens, also if they are not the UTF-8 of a text. `_check_tokens` refuses what `decode` refuses."""
+        return b"".join([self.tokens[number] for number in _check_tokens(tokens, len(self.tokens))])
 
     def __len__(self) -> int:
         """Number of tokens, special ones included."""
@@ -215,6 +210,18 @@ def _check_text(text: object, where: str) -> None:
     except UnicodeEncodeError as error:
         found = f"the lone surrogate {text[error.start]!r} at position {error.start}"
         raise ValueError(f"{where} expected text that UTF-8 can represent, got {found}; remove it, or read the file as UTF-8") from None
+
+
+def _check_tokens(tokens: Iterable[int], count: int) -> list[int]:
+    """Check that tokens are whole numbers from 0 to count - 1; returns them as a list."""
+    try:
+        numbers = list(map(operator.index, tokens))
+    except TypeError as error:
+        raise TypeError(f"decode expected whole numbers, got something else ({error}); pass a list of tokens") from None
+    if numbers and not (min(numbers) >= 0 and max(numbers) < count):
+        wrong = next(number for number in numbers if not 0 <= number < count)
+        raise ValueError(f"decode expected tokens from 0 to {count - 1}, got {wrong}; use the tokenizer that the text was encoded with")
+    return numbers
 
 
 def _check_special_tokens(special_tokens: Iterable[str]) -> list[str]:

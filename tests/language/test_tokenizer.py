@@ -2,8 +2,6 @@
 
 import doctest
 import time
-from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,10 +11,7 @@ from hypothesis import strategies as st
 import minitorch
 from course.manifest import ROOT
 from minitorch.language import (
-    PairCounts,
     Tokenizer,
-    apply_merges,
-    learn_merges,
     merge_pair,
     merges,
     split_words,
@@ -32,7 +27,6 @@ PUBLISHED = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!
 END, START = "<|end|>", "<|start|>"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
-small_words = st.dictionaries(st.text(alphabet="abcé", max_size=8), st.integers(1, 5))
 
 
 @pytest.fixture(scope="module")
@@ -52,55 +46,6 @@ def test_the_folder_is_imported_by_name():
 
 
 # Training
-
-
-def slow_learn(words, count):
-    """Counts all pairs anew before each merge."""
-    split = {word: list(word.encode()) for word in words}
-    found = {}
-    while len(found) < count:
-        counts = Counter()
-        for word, tokens in split.items():
-            for pair in pairwise(tokens):
-                counts[pair] += words[word]
-        best = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
-        if best is None or counts[best] < 2:
-            break
-        found[best] = 256 + len(found)
-        split = {word: merge_pair(tokens, best, found[best]) for word, tokens in split.items()}
-    return found
-
-
-@given(small_words, st.integers(0, 12))
-@example({"aaaa": 1, "aaa": 2}, 5)
-@example({"ab": 1}, 3)
-@example({"ab": 1, "ba": 1, "cab": 1}, 3)
-def test_updated_counts_lead_to_the_merges_of_counting_anew(words, count):
-    assert list(learn_merges(words, count).items()) == list(slow_learn(words, count).items())
-
-
-def test_merges_of_real_text_are_those_of_counting_anew():
-    words = Counter(split_words(BOOK[:20_000]))
-    assert list(learn_merges(words, 60).items()) == list(slow_learn(words, 60).items())
-
-
-@given(small_words, st.integers(0, 6))
-def test_counts_stay_those_of_the_words(words, count):
-    pairs = PairCounts(words)
-    for new in range(256, 256 + count):
-        best = pairs.most_frequent()
-        if best is None:
-            break
-        pairs.merge(best, new)
-    counts = Counter()
-    for tokens, times in zip(pairs.words, words.values(), strict=True):
-        for pair in pairwise(tokens):
-            counts[pair] += times
-    assert +pairs.counts == counts
-
-
-def test_of_equally_frequent_pairs_the_one_with_smaller_tokens_is_merged():
-    assert list(learn_merges({"zy": 2, "ba": 2, "bc": 2}, 3)) == [(ord("b"), ord("a")), (ord("b"), ord("c")), (ord("z"), ord("y"))]
 
 
 def test_an_example_by_hand():
@@ -152,16 +97,6 @@ def slow_encode(found, text):
     return encoded
 
 
-@given(st.lists(st.integers(0, 3), max_size=30), st.integers(0, 12))
-@example([1] * 29, 6)
-def test_the_queue_merges_as_one_merge_after_the_other(tokens, count):
-    table = learn_merges({"\x00\x01\x01\x02\x01\x00\x01\x02\x03\x03\x03": 3, "\x01\x01\x01\x01\x01": 2, "\x02\x03\x01": 5}, count)
-    expected = tokens
-    for pair, new in table.items():
-        expected = merge_pair(expected, pair, new)
-    assert apply_merges(tokens, table) == expected
-
-
 def test_the_book_is_encoded_as_by_one_merge_after_the_other(trained):
     text = (ROOT / "docs" / "attention.md").read_text(encoding="utf-8")[:4000]
     assert trained.encode(text) == slow_encode(trained, text)
@@ -202,14 +137,6 @@ def test_special_tokens_are_text_unless_asked_for(trained):
     assert nested.encode("<|end|>.<|end|>", special=True) == [257, 256]
 
 
-def test_words_are_cached_up_to_a_number(trained, monkeypatch):
-    monkeypatch.setattr(tokenizer, "CACHED_WORDS", 3)
-    copy = Tokenizer(trained.tokens, trained.merges, trained.special_tokens)
-    assert copy.encode(BOOK[:3000]) == trained.encode(BOOK[:3000])
-    assert len(copy._cache) <= 3
-    assert copy.encode("the the") != copy.encode("the")  # a cached list is not extended
-
-
 def test_a_megabyte_takes_seconds(trained):
     """Also as one word: quadratic steps would take hours."""
     word_pattern()
@@ -230,20 +157,6 @@ def test_a_large_vocabulary_is_checked_in_a_second():
 
 
 # Decoding
-
-
-def test_bytes_that_are_no_text_become_replacement_characters(trained):
-    euro, clef = "€".encode(), "𝄞".encode()
-    assert trained.decode(euro[:2]) == "\ufffd"  # the beginning of a character
-    assert trained.decode(euro[1:]) == "\ufffd\ufffd"  # bytes that begin none
-    assert trained.decode([*clef[:3], *b"a", 0xFF, *euro]) == "\ufffda\ufffd€"
-    assert trained.decode_bytes(euro[:2]) == euro[:2]
-    assert trained.decode([]) == ""
-
-
-def test_tokens_may_be_integers_of_any_kind(trained):
-    tokens = trained.encode("the book")
-    assert trained.decode(np.array(tokens)) == trained.decode(np.array(tokens, np.uint16)) == "the book"
 
 
 @pytest.mark.parametrize("wrong", [1000, -1, 10**20])

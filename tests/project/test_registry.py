@@ -26,6 +26,7 @@ def test_the_menu_lists_every_page_once_under_its_module():
         "3 · Efficiency",
         "4 · Networks",
         "5 · Compilation",
+        "6 · Language models",
         "7 · After the course",
     ]
     assert list(sections) == ["", *modules]
@@ -41,7 +42,7 @@ def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
     assert list(registry.sections()) == ["", "0 · Fundamentals"]
 
 
-PAGES = {"0": "operators", "1": "derivative", "2": "strides", "3": "diagnostics", "4": "convolution", "7": "formats"}
+PAGES = {"0": "operators", "1": "derivative", "2": "strides", "3": "diagnostics", "4": "convolution", "6": "tokens", "7": "formats"}
 
 
 @pytest.mark.parametrize(("arguments", "name"), [([], "home"), *(([module], f"m{module}_{page}") for module, page in PAGES.items())])
@@ -54,4 +55,4 @@ def test_the_number_of_a_module_opens_its_first_page(arguments, name):
 def test_invalid_arguments_open_the_board_with_a_message(arguments):
     first, complaint = registry.start(arguments)
     assert first.name == "home"
-    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, 5, 7, got '{' '.join(arguments)}'"
+    assert complaint == f"expected a module number after --, one of 0, 1, 2, 3, 4, 5, 6, 7, got '{' '.join(arguments)}'"
