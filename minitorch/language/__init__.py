@@ -7,5 +7,6 @@ from minitorch.language.words import split_words
 from minitorch.language.merges import PairCounts, apply_merges, learn_merges, merge_pair
 from minitorch.language import token_files as token_files
 from minitorch.language.tokenizer import Tokenizer
+from minitorch.language import functions as functions
 
 __all__ = ["PairCounts", "Tokenizer", "apply_merges", "learn_merges", "merge_pair", "split_words"]

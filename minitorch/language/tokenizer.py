@@ -141,7 +141,12 @@ class Tokenizer:
         return self.decode_bytes(tokens).decode(errors="replace")
 
     def decode_bytes(self, tokens: Iterable[int]) -> bytes:
-        """Return the bytes of tokens, also if they are not the UTF-8 of a text. `_check_tokens` refuses what `decode` refuses."""
+        """Return the bytes of tokens, also if they are not the UTF-8 of a text.
+
+        Raises:
+            TypeError: If they are not whole numbers; `_check_tokens` says so.
+            ValueError: If one is out of range; `_check_tokens` says so.
+        """
         return b"".join([self.tokens[number] for number in _check_tokens(tokens, len(self.tokens))])
 
     def __len__(self) -> int:

@@ -30,6 +30,7 @@ from minitorch.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d, Max
 from minitorch.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
 from minitorch.nn.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d, max_unpool2d
 from minitorch.nn.embeddings import Embedding, EmbeddingBag, embedding
+from minitorch.nn import language as language
 from minitorch.nn.linears import Linear, bias_relu, linear
 from minitorch.nn.convolution import Conv1d, Conv2d, conv1d, conv2d
 from minitorch.nn.volumes import AdaptiveAvgPool3d, AdaptiveMaxPool3d, AvgPool3d, Conv3d, MaxPool3d

@@ -99,6 +99,12 @@ STEPS = (
     Step("words", "m4_sentiment", "Train on sentences until the first checkpoint.", lambda s: bool(s.get("sentiment_kept"))),
     Step("passes", "m5_compiled", "Follow the program through two passes.", at_least("compiled_stage", 2)),
     Step("merges", "m6_tokens", "Follow five merges. Which word is one token first?", at_least("tokens_step", 5)),
+    Step(
+        "equal",
+        "m6_layers",
+        "Normalize another row. What happens if its numbers are equal?",
+        lambda s: s.get("layers_row") not in (None, "[1, 2, 3, 10]"),
+    ),
     Step("sum_of_tenths", "m7_formats", "Add 0.1 and 0.2 from the examples.", lambda s: s.get("formats_sum") is not None),
     Step("ring", "m7_allreduce", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("heads", "m7_attention", "Train the small GPT until the first checkpoint.", lambda s: bool(s.get("attention_kept"))),

@@ -238,6 +238,7 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m4_sentiment": ("project/run_sentiment.py", "Conv1d.forward", "sentiment_start"),
     "m5_compiled": (TENSORS, "Sigmoid.forward", ""),
     "m6_tokens": ("minitorch/language/merges.py", "PairCounts.merge", ""),
+    "m6_layers": ("minitorch/language/functions.py", "Normalize.forward", ""),
     "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
     "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
