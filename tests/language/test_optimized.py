@@ -1,12 +1,14 @@
-"""The library's fused functions for language models beside those of the tasks, on the compiled backend."""
+"""What the functions of Task 6.2 refuse, and the library's fused functions beside them, on the compiled backend."""
 
 import numpy as np
 
 from minitorch import tensor
 from minitorch.language.functions import embedding, gelu, layer_norm
+from minitorch.tensor_data import IndexingError
+from tests.errors import raises
 from tests.marks import needs_compiler
 
-from .test_functions import weights_for
+from .test_functions import TABLE, weights_for
 
 
 @needs_compiler
@@ -23,3 +25,11 @@ def test_the_library_s_fused_functions_are_used_on_the_compiled_backend_and_agre
         assert out.history.last_fn.__module__ != "minitorch.language.functions"
         for ours, theirs in zip(*both, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_no_row_is_refused():
+    with raises(TypeError, "embedding expected tokens of int64 or int32, got float64; make them with tensor([1, 2], dtype=int64)"):
+        embedding(tensor([1.0]), tensor(TABLE))
+    for wrong in (-1, 4):
+        with raises(IndexingError, f"embedding expected tokens from 0 to 3 for 4 rows, got {wrong}"):
+            embedding(tensor(np.array([0, wrong])), tensor(TABLE))
