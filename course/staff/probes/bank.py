@@ -48,6 +48,8 @@ UNSEEN = {
     "6.1/counts_anew_for_each_merge": "the result is right",
     "6.1/every_merge_for_every_word": "the result is right",
     "6.1/the_cache_grows_without_end": "the result is right",
+    "6.2/normalizes_a_composition": "the result is right",
+    "6.2/saves_the_table": "the result is right",
 }
 """Wrong answers that calls from outside cannot distinguish from right ones, with the reason; the visible tests catch them."""
 
