@@ -1,4 +1,4 @@
-"""Stage 6 - The rendezvous: how the processes of a job find and connect to each other.
+"""Stage 7 - The rendezvous: how the processes of a job find and connect to each other.
 
 Rank 0 listens at an address that all know. The others connect to it, say who they are and where they listen themselves, and get the
 addresses of all. Nobody listens at another address than that of rank 0's machine by which the others reach it, which is 127.0.0.1 unless

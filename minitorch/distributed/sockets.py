@@ -1,4 +1,4 @@
-"""Stage 6 - A process group on sockets: programs that start their processes themselves need no MPI.
+"""Stage 7 - A process group on sockets: programs that start their processes themselves need no MPI.
 
 Every two processes have a connection, and a thread for each connection puts what comes into an inbox, so a process that sends never waits
 for one that computes. As with MPI, a collective operation goes on when its request is tested. A process that ends closes its connections:

@@ -1,4 +1,4 @@
-"""Stage 6 - Lazy layers: they read the number of their inputs from the first input, and become ordinary layers.
+"""Stage 7 - Lazy layers: they read the number of their inputs from the first input, and become ordinary layers.
 
 A lazy layer is an ordinary layer for no inputs, whose parameters have no shape yet. A hook before its first call makes the same layer for
 the inputs that it gets, gives its own parameters the shapes found there, initializes them, and changes its class.

@@ -1,4 +1,4 @@
-"""Stage 6 - Weights that are normalized or orthogonal by construction, as parametrizations; see `minitorch.nn.parametrize`."""
+"""Stage 7 - Weights that are normalized or orthogonal by construction, as parametrizations; see `minitorch.nn.parametrize`."""
 
 from __future__ import annotations
 

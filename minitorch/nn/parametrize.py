@@ -1,4 +1,4 @@
-"""Stage 6 - Parametrizations: a parameter or buffer of a module that is computed, whenever it is read, by other modules.
+"""Stage 7 - Parametrizations: a parameter or buffer of a module that is computed, whenever it is read, by other modules.
 
 The module gets a class of its own, `ParametrizedLinear`, whose attribute `weight` calls `module.parametrizations.weight`. This list holds
 the parametrizations and the tensors that they begin with.

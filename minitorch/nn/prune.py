@@ -1,4 +1,4 @@
-"""Stage 6 - Pruning: some elements of a parameter are replaced by 0, by a mask that is applied before every call.
+"""Stage 7 - Pruning: some elements of a parameter are replaced by 0, by a mask that is applied before every call.
 
 A pruned `weight` becomes a parameter `weight_orig` and a buffer `weight_mask`; a hook computes the attribute `weight` of both.
 """

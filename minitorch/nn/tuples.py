@@ -1,4 +1,4 @@
-"""Stage 6 - Sizes as tuples, and prefixes of state dicts: what programs import from torch.nn.modules.utils."""
+"""Stage 7 - Sizes as tuples, and prefixes of state dicts: what programs import from torch.nn.modules.utils."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.functional: functions of torch under their older place."""
+"""Stage 7 - torch.functional: functions of torch under their older place."""
 
 import minitorch.torch as _torch
 from minitorch.torch.absent import refuse_absent as _refuse_absent

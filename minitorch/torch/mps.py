@@ -1,4 +1,4 @@
-"""Stage 6 - torch.mps: the GPUs of Apple, which are not used."""
+"""Stage 7 - torch.mps: the GPUs of Apple, which are not used."""
 
 from __future__ import annotations
 

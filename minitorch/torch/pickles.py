@@ -1,4 +1,4 @@
-"""Stage 6 - The pickles in PyTorch's files: how tensors, arrays and other objects are written, and which names are read again."""
+"""Stage 7 - The pickles in PyTorch's files: how tensors, arrays and other objects are written, and which names are read again."""
 
 from __future__ import annotations
 

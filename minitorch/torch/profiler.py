@@ -1,4 +1,4 @@
-"""Stage 6 - torch.profiler: the calls of functions of tensors within a block, counted and timed, as a table.
+"""Stage 7 - torch.profiler: the calls of functions of tensors within a block, counted and timed, as a table.
 
 It stands on `minitorch.autograd.profile`: a row is a function of this library, `MatMul`, not an operator of PyTorch's, `aten::mm`, and
 no time of Python between the functions is in it. What a GPU computes is timed until it is launched.

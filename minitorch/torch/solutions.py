@@ -1,4 +1,4 @@
-"""Stage 6 - LU factorizations, the exponential of a matrix, and the functions of torch that torch.linalg has replaced."""
+"""Stage 7 - LU factorizations, the exponential of a matrix, and the functions of torch that torch.linalg has replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.sparse: matrices of which only the elements other than 0 are stored, for the products of graph networks.
+"""Stage 7 - torch.sparse: matrices of which only the elements other than 0 are stored, for the products of graph networks.
 
 A SparseTensor is two tensors, where the elements are and what they are. Gradients flow to its values and to the dense factor.
 """

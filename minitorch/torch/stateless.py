@@ -1,4 +1,4 @@
-"""Stage 6 - Calls of modules with other parameters and buffers, and the states of several modules as one, for `torch.func`."""
+"""Stage 7 - Calls of modules with other parameters and buffers, and the states of several modules as one, for `torch.func`."""
 
 from __future__ import annotations
 

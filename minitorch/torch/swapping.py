@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.swap_tensors: two tensors exchange what they are."""
+"""Stage 7 - torch.utils.swap_tensors: two tensors exchange what they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - PyTorch's tensor types, such as FloatTensor: each constructs, and recognizes, tensors of one dtype on one device."""
+"""Stage 7 - PyTorch's tensor types, such as FloatTensor: each constructs, and recognizes, tensors of one dtype on one device."""
 
 from __future__ import annotations
 

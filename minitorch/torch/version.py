@@ -1,3 +1,3 @@
-"""Stage 6 - torch.version: the versions of PyTorch's libraries for GPUs, none of which is used."""
+"""Stage 7 - torch.version: the versions of PyTorch's libraries for GPUs, none of which is used."""
 
 cuda = hip = xpu = None

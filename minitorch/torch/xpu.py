@@ -1,4 +1,4 @@
-"""Stage 6 - torch.xpu: the GPUs of Intel, which are not used."""
+"""Stage 7 - torch.xpu: the GPUs of Intel, which are not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.autograd.graph: hooks that pack what functions save for the backward pass, and unpack it there.
+"""Stage 7 - torch.autograd.graph: hooks that pack what functions save for the backward pass, and unpack it there.
 
 Within `saved_tensors_hooks`, `save_for_backward` is replaced; outside, it costs nothing. A hook does not free memory by itself: here, a
 node of the graph refers to its inputs as well, whatever was saved.

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.autograd.profiler: PyTorch's older names for `torch.profiler`."""
+"""Stage 7 - torch.autograd.profiler: PyTorch's older names for `torch.profiler`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.backends.cuda: switches of PyTorch's libraries for GPUs, which change nothing here, and the kernels for attention."""
+"""Stage 7 - torch.backends.cuda: switches of PyTorch's libraries for GPUs, which change nothing here, and the kernels for attention."""
 
 from __future__ import annotations
 

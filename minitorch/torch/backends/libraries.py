@@ -1,4 +1,4 @@
-"""Stage 6 - torch.backends: libraries for the CPU that are not used."""
+"""Stage 7 - torch.backends: libraries for the CPU that are not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.cuda: streams and events. All kernels run in one stream, in their order, so streams change nothing."""
+"""Stage 7 - torch.cuda: streams and events. All kernels run in one stream, in their order, so streams change nothing."""
 
 from __future__ import annotations
 

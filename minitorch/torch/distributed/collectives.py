@@ -1,4 +1,4 @@
-"""Stage 6 - torch.distributed: collective operations, which every process of a group calls."""
+"""Stage 7 - torch.distributed: collective operations, which every process of a group calls."""
 
 from __future__ import annotations
 

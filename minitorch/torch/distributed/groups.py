@@ -1,4 +1,4 @@
-"""Stage 6 - torch.distributed: process groups, over `minitorch.distributed`.
+"""Stage 7 - torch.distributed: process groups, over `minitorch.distributed`.
 
 The backend "gloo" connects processes that the program or the launcher started by sockets; "mpi" uses those of mpiexec.
 """

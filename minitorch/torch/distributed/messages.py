@@ -1,4 +1,4 @@
-"""Stage 6 - torch.distributed: messages from one process to another."""
+"""Stage 7 - torch.distributed: messages from one process to another."""
 
 from __future__ import annotations
 

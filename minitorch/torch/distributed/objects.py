@@ -1,4 +1,4 @@
-"""Stage 6 - torch.distributed: any Python objects that can be pickled. As in PyTorch, call these only between processes you trust."""
+"""Stage 7 - torch.distributed: any Python objects that can be pickled. As in PyTorch, call these only between processes you trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6 - The launcher: `python -m minitorch.torch.distributed.run --nproc_per_node 2 SCRIPT ARGS`, as torchrun.
+"""Stage 7 - The launcher: `python -m minitorch.torch.distributed.run --nproc_per_node 2 SCRIPT ARGS`, as torchrun.
 
 It starts processes of this machine with the variables that `init_process_group` reads. It needs no MPI. If one process fails, it ends the
 others.

@@ -1,3 +1,3 @@
-"""Stage 6 - Bernoulli under the name of its module in PyTorch."""
+"""Stage 7 - Bernoulli under the name of its module in PyTorch."""
 
 from minitorch.torch.distributions.discrete import Bernoulli as Bernoulli

@@ -1,3 +1,3 @@
-"""Stage 6 - Categorical under the name of its module in PyTorch."""
+"""Stage 7 - Categorical under the name of its module in PyTorch."""
 
 from minitorch.torch.distributions.discrete import Categorical as Categorical

@@ -1,4 +1,4 @@
-"""Stage 6 - Multinomial of torch.distributions."""
+"""Stage 7 - Multinomial of torch.distributions."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Stage 6 - Normal under the name of its module in PyTorch."""
+"""Stage 7 - Normal under the name of its module in PyTorch."""
 
 from minitorch.torch.distributions.continuous import Normal as Normal

@@ -1,3 +1,3 @@
-"""Stage 6 - Uniform under the name of its module in PyTorch."""
+"""Stage 7 - Uniform under the name of its module in PyTorch."""
 
 from minitorch.torch.distributions.continuous import Uniform as Uniform

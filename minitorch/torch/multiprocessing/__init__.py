@@ -1,6 +1,6 @@
 """torch.multiprocessing: Python's multiprocessing, whose queues and arguments pass tensors in shared memory on without a copy."""
 
-# Stage 6 - PyTorch's interface
+# Stage 7 - PyTorch's interface
 import multiprocessing as _multiprocessing
 
 from minitorch.torch.absent import refuse_absent as _refuse_absent

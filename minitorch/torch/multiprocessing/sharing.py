@@ -1,4 +1,4 @@
-"""Stage 6 - torch.multiprocessing: tensors in memory that several processes share, each of which sees what the others write.
+"""Stage 7 - torch.multiprocessing: tensors in memory that several processes share, each of which sees what the others write.
 
 The memory is a file that all map, in /dev/shm where there is one, so it is never written to a disk. A tensor in it is pickled as the
 name of the file. The process that made the file removes it when it no longer needs the memory, or ends; those that have mapped it keep it.

@@ -1,4 +1,4 @@
-"""Stage 6 - torch.multiprocessing: one function in several processes, whose errors reach the process that started them."""
+"""Stage 7 - torch.multiprocessing: one function in several processes, whose errors reach the process that started them."""
 
 from __future__ import annotations
 

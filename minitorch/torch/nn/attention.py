@@ -1,4 +1,7 @@
-"""Stage 6 - torch.nn.attention: which kernel computes attention. Here it is in tiles (FLASH_ATTENTION) where it can be, else by its formula (MATH)."""
+"""Stage 7 - torch.nn.attention: which kernel computes attention.
+
+Here it is in tiles (FLASH_ATTENTION) where it can be, else by its formula (MATH).
+"""
 
 from __future__ import annotations
 

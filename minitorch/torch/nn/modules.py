@@ -1,4 +1,4 @@
-"""Stage 6 - torch.nn.modules: the layers, by the names of the files in which PyTorch defines them.
+"""Stage 7 - torch.nn.modules: the layers, by the names of the files in which PyTorch defines them.
 
 Each file is a module with the layers whose names match a pattern, made when this one is imported. Nothing is defined here.
 """

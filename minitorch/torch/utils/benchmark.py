@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.benchmark: how long a statement takes, measured several times, and compared with others."""
+"""Stage 7 - torch.utils.benchmark: how long a statement takes, measured several times, and compared with others."""
 
 from __future__ import annotations
 

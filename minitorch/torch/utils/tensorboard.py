@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.tensorboard: SummaryWriter, whose curves the app's page Runs shows, without TensorBoard and in another format.
+"""Stage 7 - torch.utils.tensorboard: SummaryWriter, whose curves the app's page Runs shows, without TensorBoard and in another format.
 
 A log is a file of lines, one JSON object each: what a program that is killed has written stays. Images are PNG files.
 """

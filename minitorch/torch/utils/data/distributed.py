@@ -1,4 +1,4 @@
-"""Stage 6 - torch.utils.data.distributed: the sampler of `minitorch.data` that shares examples among processes."""
+"""Stage 7 - torch.utils.data.distributed: the sampler of `minitorch.data` that shares examples among processes."""
 
 from minitorch.data.samplers import DistributedSampler
 
