@@ -22,7 +22,6 @@ from minitorch.ops.checks import check_float_tensor, positive_ints
 from minitorch.tensor import Tensor, tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-from minitorch.torch.promotion import cast
 
 GRADIENT_CHUNKS = 8
 """Number of partial sums of a gradient over rows; constant, so that results do not depend on the number of threads."""
@@ -155,7 +154,7 @@ def scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape
     """Return x · weight + bias, with weight and bias reshaped to broadcast; half precision stays half precision."""
     out = x if weight is None else x * weight.reshape(*shape)
     out = out if bias is None else out + bias.reshape(*shape)
-    return cast(out, x.dtype) if is_half(x.dtype) else out
+    return out.to(x.dtype) if is_half(x.dtype) else out
 
 
 def begin_gradient(workspace: np.ndarray, weight: np.ndarray, moments: np.ndarray, eps: float) -> None:

@@ -48,7 +48,7 @@ globals().update(_TYPES)
 inverse, pinverse = linalg.inv, linalg.pinv  # type: ignore[attr-defined]
 
 for _name in ("mm", "matmul", "t"):
-    globals()[_name] = _either(globals()[_name], _name)
+    globals()[_name] = _either(globals()[_name])
 
 
 def is_tensor(obj: _Any) -> _Any:

@@ -5,6 +5,7 @@ A SparseTensor is two tensors, where the elements are and what they are. Gradien
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -316,14 +317,13 @@ def sum(input: SparseTensor, dim: Any = None) -> Any:
     return SparseTensor(input._at[sparse], values, size).coalesce()
 
 
-def either(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of tensors that calls the method of a sparse first argument."""
+def either(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors that calls the method of this name of a sparse first argument."""
 
+    @functools.wraps(fn)
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(input, name)(*args, **kwargs) if isinstance(input, SparseTensor) else fn(input, *args, **kwargs)
+        return getattr(input, fn.__name__)(*args, **kwargs) if isinstance(input, SparseTensor) else fn(input, *args, **kwargs)
 
-    function.__wrapped__ = fn  # type: ignore[attr-defined]
-    function.__name__, function.__doc__ = name, fn.__doc__
     return function
 
 

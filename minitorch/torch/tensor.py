@@ -36,7 +36,7 @@ from minitorch.torch.nodes import Node
 from minitorch.torch.places import Size, backend_of, device, device_of, target
 from minitorch.torch.printing import represent
 from minitorch.torch.promotion import cast, get_default_dtype, kind_of, promote
-from minitorch.torch.tensor_types import construct, targets, type_of
+from minitorch.torch.type_names import construct, targets, type_of
 from minitorch.torch.views import NO_GRAD, VIEWS, base_of, check_writable, rebase, relate, requires_grad
 
 

@@ -138,10 +138,11 @@ def test_of_a_power_by_base_and_exponent_where_the_exponent_is_0():
     assert mixed.tolist() == [0.5, 0.25, 0.0]  # d/db of b · a^(b-1) at 0: 1 / a
 
 
-WATCHED = {"NormalCdf", "Refused", "Replay", "_Mark"}
-"""Functions without a rule: the backward pass of NormalCdf is made of operations on tensors, on what was given, and recorded as it is;
+WATCHED = {"Gelu", "LU", "Lookup", "Normalize", "NormalCdf", "Refused", "Replay", "_Mark"}
+"""Functions without a rule: the backward passes of LU and NormalCdf are made of operations on tensors, and recorded as they are;
 that of a compiled function's Replay launches kernels that were recorded, and cannot be differentiated again; that of
-DistributedDataParallel's _Mark starts messages, and refuses to be differentiated again; that of Refused raises always."""
+DistributedDataParallel's _Mark starts messages, and refuses to be differentiated again; that of Refused raises always;
+those of Gelu, Lookup and Normalize, which students write, say that they cannot be differentiated again: the compiled backend replaces them."""
 
 
 def test_every_function_of_the_library_has_a_rule_or_says_how_it_is_composed():

@@ -275,6 +275,7 @@ CALLS: dict[str, str] = {
     **each("tril_indices triu_indices", "3, 4 ; 3, 4, 1"),
     **each("rand randn", "3, 4 ; (3, 4)"),
     "randint": "5, (3, 4) ; 2, 5, (3,)",
+    "randint_like": "F(3, 4), 5 ; F(3, 4), 2, 5",
     "randperm": "5",
     "normal": "0.0, 1.0, (3, 4) ; F(3, 4), U(3, 4) ; F(3, 4), 1.0",
     "bernoulli": UNIT,
