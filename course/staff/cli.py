@@ -118,22 +118,27 @@ def prove(
     todo = answers if everything else [answer for answer in answers if answer in changed or answer in sample]
     if not everything:
         out.print(f"{len(answers)} wrong answers: {len(changed)} new or changed, {len(sample)} of the others at random (--seed {seed})")
+
+    def keep(verdict: proofs.Verdict) -> None:
+        """Write a verdict into the ledger at once, so that an interrupted run goes on where it was."""
+        progress.advance(bar)
+        if verdict.state == "killed" and not check:
+            entries[verdict.answer.key] = {"hash": hashes[verdict.answer.key], "killed_by": verdict.by}
+            wrong.write_ledger(wrong.LEDGER, entries, manifest)
+
     with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as progress:
         right = proofs.textbook_solutions(todo if everything else changed, manifest)
         bar = progress.add_task("proving", total=len(right) + len(todo))
-        for verdict in proofs.prove(right, manifest, files, done=lambda: progress.advance(bar)):
+        for verdict in proofs.prove(right, manifest, files, done=lambda _: progress.advance(bar)):
             if verdict.state != "survived":
                 raise StaffError(
                     f"the published functions of Task {verdict.answer.task} fail its tests without the optimized kernels, "
                     f"so its wrong answers prove nothing: {verdict.by}; fix the functions"
                 )
-        verdicts = proofs.prove(todo, manifest, files, done=lambda: progress.advance(bar))
+        verdicts = proofs.prove(todo, manifest, files, done=keep)
     _show(verdicts)
-    caught = [verdict for verdict in verdicts if verdict.state == "killed"]
-    if not check:
-        entries |= {verdict.answer.key: {"hash": hashes[verdict.answer.key], "killed_by": verdict.by} for verdict in caught}
-        if entries != ledger:
-            wrong.write_ledger(wrong.LEDGER, entries, manifest)
+    if not check and entries != ledger:  # without answers that are gone
+        wrong.write_ledger(wrong.LEDGER, entries, manifest)
     if bad := [verdict for verdict in verdicts if verdict.state != "killed"]:
         err.print(
             f"[red]{len(bad)} of {len(verdicts)} wrong answers were not caught[/red]{'' if check else '; the others are in the ledger'}"

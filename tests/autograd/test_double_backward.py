@@ -142,7 +142,7 @@ WATCHED = {"Gelu", "LU", "Lookup", "Normalize", "NormalCdf", "Refused", "Replay"
 """Functions without a rule: the backward passes of LU and NormalCdf are made of operations on tensors, and recorded as they are;
 that of a compiled function's Replay launches kernels that were recorded, and cannot be differentiated again; that of
 DistributedDataParallel's _Mark starts messages, and refuses to be differentiated again; that of Refused raises always;
-those of Gelu, Lookup and Normalize, which students write, say that they cannot be differentiated again: the compiled backend replaces them."""
+those of Gelu, Lookup and Normalize, which students write, refuse to be differentiated again: the compiled backend replaces them."""
 
 
 def test_every_function_of_the_library_has_a_rule_or_says_how_it_is_composed():

@@ -158,9 +158,9 @@ def test_wrong_answers_are_killed_survive_or_are_broken(repository):
         WrongAnswer("1.1", "squares", "2² = 2 + 2.", doubled),
     ]
     done = []
-    verdicts = prove.prove(met, repository[1], needed_files(*repository), lambda: done.append(1))
+    verdicts = prove.prove(met, repository[1], needed_files(*repository), done.append)
     assert [verdict.answer for verdict in verdicts] == met
-    assert len(done) == len(met)
+    assert sorted(done, key=verdicts.index) == verdicts
     assert [(verdict.state, verdict.by.split("\n")[0]) for verdict in verdicts] == [
         ("killed", "tests/test_operators.py::test_relu"),
         ("survived", ""),
@@ -383,6 +383,7 @@ class ProveCommand:
         self.folder = root / "wrong_answers"
         self.folder.mkdir()
         self.survivors = set()
+        self.interrupted = None
         self.proved = []
         monkeypatch.setattr(cli, "ROOT", root)
         monkeypatch.setattr(cli, "course", lambda: manifest)
@@ -397,7 +398,13 @@ class ProveCommand:
 
     def prove(self, todo, *_, done):
         self.proved = [answer.key for answer in todo]
-        return [Verdict(a, *(("survived", "") if a.key in self.survivors else ("killed", "tests/t.py::test"))) for a in todo]
+        verdicts = []
+        for a in todo:
+            if a.key == self.interrupted:
+                raise KeyboardInterrupt
+            verdicts.append(Verdict(a, *(("survived", "") if a.key in self.survivors else ("killed", "tests/t.py::test"))))
+            done(verdicts[-1])
+        return verdicts
 
     def run(self, *arguments, code=0):
         result = CliRunner().invoke(cli.app, ["prove", *arguments])
@@ -411,6 +418,16 @@ class ProveCommand:
 @pytest.fixture
 def command(repository, monkeypatch):
     return ProveCommand(*repository, monkeypatch)
+
+
+def test_an_interrupted_run_goes_on_where_it_was(command):
+    command.write("0.1", a="x", b="-x", c="0")
+    command.interrupted = "0.1/c"
+    command.run(code=130)
+    assert command.ledger() == ["0.1/a", "0.1/b"]
+    command.interrupted = None
+    assert "3 wrong answers: 1 new or changed, 1 of the others at random" in command.run()
+    assert command.ledger() == ["0.1/a", "0.1/b", "0.1/c"]
 
 
 def test_prove_adds_new_entries_to_the_ledger_and_proving_one_task_keeps_the_others(command):

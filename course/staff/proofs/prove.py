@@ -110,7 +110,7 @@ def prove(
     answers: list[WrongAnswer],
     manifest: Manifest,
     files: Mapping[str, str | bytes],
-    done: Callable[[], object] = lambda: None,
+    done: Callable[[Verdict], object] = lambda verdict: None,
     limit: float = LIMIT,
 ) -> list[Verdict]:
     """Run the tests of its task on every answer.
@@ -119,7 +119,7 @@ def prove(
         answers: The wrong answers.
         manifest: The course.
         files: The result of `needed_files`.
-        done: Called after every answer.
+        done: Called with every verdict, as soon as it is there.
         limit: Processor time limit of the tests of one answer in seconds; an answer that exceeds it counts as killed.
     """
 

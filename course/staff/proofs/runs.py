@@ -124,20 +124,19 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float = LIMIT, envi
     return Run(rows, timed_out, output.decode(errors="replace")[-4000:], stopped)
 
 
-def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[], object] = lambda: None) -> list[B]:
+def each(function: Callable[[A], B], items: Iterable[A], done: Callable[[B], object] = lambda result: None) -> list[B]:
     """The results of a function for every item, in order, computed on all cores.
 
     Args:
         function: The function; it is called in threads.
         items: What the function is called with.
-        done: Called after each.
+        done: Called with each result, as soon as it is there.
     """
     executor = ThreadPoolExecutor(os.cpu_count())
     try:
         futures = [executor.submit(function, item) for item in items]
         for future in as_completed(futures):
-            future.result()
-            done()
+            done(future.result())
         return [future.result() for future in futures]
     except BaseException:  # Ctrl-C as well: the tests run in their own sessions and do not receive it
         executor.shutdown(wait=False, cancel_futures=True)
