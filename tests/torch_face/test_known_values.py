@@ -168,7 +168,7 @@ def test_one_element_is_nonzero_or_not() -> None:
         (lambda: given(X) << 1, TypeError, "bitwise_left_shift expected integers, got float64; convert them first: x.long()"),
         (lambda: given([True]) >> True, TypeError, "bitwise_right_shift expected integers, got bool; convert them first: x.long()"),
         (lambda: +given([True]), TypeError, "positive expected numbers, got a bool tensor; convert it first: x.long()"),
-        (lambda: torch.nextafter(given([1]), 2), TypeError,
+        (lambda: torch.nextafter(given([1]), given([2])), TypeError,
          "nextafter expected floating-point numbers, got int64; convert them first: x.float()"),
         (lambda: torch.nextafter(given(X).requires_grad_(), given(Y)).sum().backward(), NotImplementedError,
          "nextafter has no derivative; call it with constants: x.detach()"),
