@@ -80,7 +80,7 @@ def _accumulated() -> Iterator[Row]:
     heights = 3 * points - 1 + 0.1 * rng.standard_normal(points.shape)
     x, y = tensor(points, FastBackend), tensor(heights, FastBackend)
     minitorch.manual_seed(0)
-    model = Linear(1, 1, device=FastBackend)
+    model = Linear(1, 1, device=FastBackend, dtype="float64")
     mse_loss(model(x), y, reduction="sum").backward()
     whole = model.weight.value.grad.tolist()
     model.zero_grad()

@@ -105,7 +105,7 @@ def test_a_workspace_with_the_library_s_stage_has_the_empty_kernels(monkeypatch)
     monkeypatch.setattr(generate, "_check_tested", lambda *arguments: None)
     task = replace(course().tasks[-1], id="7.1", mark="task7_1", write=("minitorch.ops.checks:as_pair",), leave_out=())
     files = handout_files(ROOT, replace(course(), tasks=(*course().tasks, task)), 7, search=False)
-    for name in ("conv", "conv_matmul", "pool", "softmax", "vector_math"):
+    for name in ("conv", "conv_matmul", "matmul", "pool", "softmax", "vector_math"):
         assert files[f"minitorch/kernels/{name}.py"] == (ABSENT / f"{name}.py").read_text()
     assert "minitorch/kernels/cuda/conv.py" not in files
     assert "minitorch/kernels/loop.py" in files
