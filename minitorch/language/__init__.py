@@ -8,5 +8,6 @@ from minitorch.language.merges import PairCounts, apply_merges, learn_merges, me
 from minitorch.language import token_files as token_files
 from minitorch.language.tokenizer import Tokenizer
 from minitorch.language import functions as functions
+from minitorch.language import attention as attention
 
 __all__ = ["PairCounts", "Tokenizer", "apply_merges", "learn_merges", "merge_pair", "split_words"]

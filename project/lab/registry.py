@@ -93,6 +93,7 @@ VIEWS = (
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
     View("m6_tokens", "Tokens", 6, "text_fields", "Byte-pair encoding, merge by merge, and any text as tokens."),
     View("m6_layers", "Layers of a language model", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
+    View("m6_attention", "Attention by hand", 6, "hub", "Queries, keys and values of each head, the causal mask, and the weights."),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
         "m7_allreduce",

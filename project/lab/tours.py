@@ -105,6 +105,12 @@ STEPS = (
         "Normalize another row. What happens if its numbers are equal?",
         lambda s: s.get("layers_row") not in (None, "[1, 2, 3, 10]"),
     ),
+    Step(
+        "future",
+        "m6_attention",
+        "Change the last token. Which outputs change with the mask, and which without?",
+        chosen("attend_changed", True),
+    ),
     Step("sum_of_tenths", "m7_formats", "Add 0.1 and 0.2 from the examples.", lambda s: s.get("formats_sum") is not None),
     Step("ring", "m7_allreduce", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("heads", "m7_attention", "Train the small GPT until the first checkpoint.", lambda s: bool(s.get("attention_kept"))),

@@ -239,6 +239,7 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m5_compiled": (TENSORS, "Sigmoid.forward", ""),
     "m6_tokens": ("minitorch/language/merges.py", "PairCounts.merge", ""),
     "m6_layers": ("minitorch/language/functions.py", "Normalize.forward", ""),
+    "m6_attention": ("minitorch/language/attention.py", "split_heads", ""),
     "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
     "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
