@@ -9,5 +9,8 @@ from minitorch.language import token_files as token_files
 from minitorch.language.tokenizer import Tokenizer
 from minitorch.language import functions as functions
 from minitorch.language import attention as attention
+from minitorch.language import layers as layers
+from minitorch.language.model import GPT2
+from minitorch.language.weights import load_weights, named_weights
 
-__all__ = ["PairCounts", "Tokenizer", "apply_merges", "learn_merges", "merge_pair", "split_words"]
+__all__ = ["GPT2", "PairCounts", "Tokenizer", "apply_merges", "learn_merges", "load_weights", "merge_pair", "named_weights", "split_words"]

@@ -94,6 +94,7 @@ VIEWS = (
     View("m6_tokens", "Tokens", 6, "text_fields", "Byte-pair encoding, merge by merge, and any text as tokens."),
     View("m6_layers", "Layers of a language model", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
     View("m6_attention", "Attention by hand", 6, "hub", "Queries, keys and values of each head, the causal mask, and the weights."),
+    View("m6_model", "The model", 6, "stacks", "The parameters of a model, its first loss, and a batch that it learns by heart."),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
         "m7_allreduce",

@@ -34,6 +34,7 @@ from course.staff.probes import module5 as module5
 from course.staff.probes import module6 as module6
 from course.staff.probes import module6_attention as module6_attention
 from course.staff.probes import module6_layers as module6_layers
+from course.staff.probes import module6_model as module6_model
 from course.staff.probes import own_networks as own_networks
 from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import FULL, PROFILES, PUBLISHED
