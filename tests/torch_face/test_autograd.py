@@ -9,7 +9,7 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch import func, nn
-from minitorch.torch.autograd import Function, functional, grad, gradcheck
+from minitorch.torch.autograd import Function, functional, grad, gradcheck, gradgradcheck
 from minitorch.torch.autograd.function import once_differentiable
 
 
@@ -144,6 +144,7 @@ def test_once_differentiable_gradients_are_constants() -> None:
 def test_grad_returns_gradients_and_leaves_grad_alone() -> None:
     x, y = leaf(1.0, 2.0), leaf(3.0)
     assert [g.tolist() for g in grad((x * x).sum() * y, [x, y])] == [[6.0, 12.0], [5.0]]
+    assert gradcheck(lambda a, b: a * 2, (x, y))  # b unused
     assert x.grad is None
     with pytest.raises(RuntimeError, match="no output depends on input 1"):
         grad(x.sum(), [x, y])
@@ -174,6 +175,34 @@ def test_gradcheck_finds_a_wrong_gradient() -> None:
     assert not gradcheck(Wrong.apply, (leaf(1.0),), raise_exception=False)
     with pytest.raises(ValueError, match="gradcheck expected inputs of float64, got float32 for input 0"):
         gradcheck(Cube.apply, (torch.ones(1, requires_grad=True), 1.0))
+
+
+def test_gradcheck_skips_results_without_gradients() -> None:
+    assert gradcheck(lambda t: (t > 0, Cube.apply(t, 0.5)), leaf(0.3, -1.2))
+
+
+def test_gradgradcheck_checks_second_derivatives() -> None:
+    class CubeOnce(Cube):
+        @staticmethod
+        def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, None]:
+            (x,) = ctx.saved_tensors
+            return grad_output * 3 * x.detach() ** 2 * ctx.factor, None
+
+    x, y = leaf(0.3, -1.2), leaf(0.7, 2.0)
+    assert gradgradcheck(lambda t: Cube.apply(t, 0.5), x)
+    assert gradgradcheck(SumAndProduct.apply, (x, y))
+    assert gradgradcheck(lambda a, b: a * b.exp(), [x, y], grad_outputs=leaf(1.0, 2.0))
+    assert gradgradcheck(lambda t: 3 * t, x)  # no second derivative
+    assert gradcheck(lambda t: CubeOnce.apply(t, 0.5), x)  # the first derivative is right
+    with pytest.raises(RuntimeError, match="gradcheck found two derivatives of result 0 by input 0"):
+        gradgradcheck(lambda t: CubeOnce.apply(t, 0.5), x)
+    assert not gradgradcheck(lambda t: CubeOnce.apply(t, 0.5), x, raise_exception=False)
+    with pytest.raises(ValueError, match="gradgradcheck expected 1 grad_outputs, one for each differentiable result, got 2"):
+        gradgradcheck(lambda t: 3 * t, x, (leaf(1.0, 1.0), leaf(1.0, 1.0)))
+    with pytest.raises(ValueError, match="expected an input that requires gradients"):
+        gradgradcheck(lambda t: 3 * t, x.detach())
+    assert gradcheck(lambda a, b: a * 2, (x, y))  # b unused
+    assert x.grad is None
 
 
 def test_jacobians_and_hessians_are_exact() -> None:

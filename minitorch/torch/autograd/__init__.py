@@ -5,7 +5,7 @@ from minitorch.torch.autograd import graph as graph
 from minitorch.torch.autograd import function as function
 from minitorch.autograd import functional as functional
 from minitorch.torch.autograd.function import Function
-from minitorch.torch.autograd.gradients import Variable, backward, grad, gradcheck
+from minitorch.torch.autograd.gradients import Variable, backward, grad, gradcheck, gradgradcheck
 from minitorch.torch.autograd import profiler as profiler
 from minitorch.torch.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
@@ -18,6 +18,7 @@ __all__ = [
     "functional",
     "grad",
     "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "no_grad",

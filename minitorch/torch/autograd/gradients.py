@@ -11,6 +11,8 @@ from minitorch.autograd.engine import grad as grad
 from minitorch.autograd.functional import as_tuple
 from minitorch.core.context import no_grad
 from minitorch.core.dtypes import float64
+from minitorch.torch.creation import randn_like
+from minitorch.torch.modes import enable_grad
 from minitorch.torch.tensor import Tensor, as_torch
 
 
@@ -77,9 +79,8 @@ def gradcheck(
     for i in checked:
         if args[i].dtype is not float64:
             raise ValueError(f"gradcheck expected inputs of float64, got {args[i].dtype.name} for input {i}; convert it: x.double()")
-    outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor) and y.requires_grad]
-    for number, y in enumerate(outputs):
-        for i in checked:
+    for number, y in enumerate(_tensors(func(*args))):
+        for i in checked if y.requires_grad else ():
             numeric, analytic = _differences(func, args, number, i, eps), _jacobian(y, args[i])
             if not np.allclose(analytic, numeric, rtol, atol):
                 if not raise_exception:
@@ -90,14 +91,73 @@ def gradcheck(
     return True
 
 
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare second derivatives with central differences of the first: `gradcheck` of the gradients of func.
+
+    Args:
+        func: Function of the inputs; returns a Tensor or several.
+        inputs: Tensors, of float64 where they require gradients, and other values.
+        grad_outputs: For each result that requires gradients a tensor of its shape; None draws them.
+        eps: Half the width of a difference.
+        atol: Tolerance.
+        rtol: Tolerance relative to the difference.
+        raise_exception: Whether a mismatch raises an error; otherwise the result says so.
+        nondet_tol: No effect.
+        check_undefined_grad: No effect.
+        fast_mode: No effect: every element is checked.
+
+    Returns:
+        True, or False at a mismatch if raise_exception is not set.
+
+    Raises:
+        ValueError: If no input requires gradients, or grad_outputs are not as many as the results.
+        RuntimeError: If a second derivative differs by more than atol + rtol · |difference|.
+    """
+    args = as_tuple(inputs)
+    checked = [i for i, x in enumerate(args) if isinstance(x, Tensor) and x.requires_grad]
+    results = [y for y in _tensors(func(*args)) if y.requires_grad]
+    if grad_outputs is None:
+        seeds = tuple(randn_like(y).requires_grad_() for y in results)
+    else:
+        seeds = tuple(as_torch(seed.detach()).requires_grad_() for seed in as_tuple(grad_outputs))
+    if len(seeds) != len(results):
+        raise ValueError(f"gradgradcheck expected {len(results)} grad_outputs, one for each differentiable result, got {len(seeds)}")
+
+    @enable_grad()
+    def gradients(*values: Any) -> tuple[Tensor, ...]:
+        points = list(values[: len(args)])
+        for i in checked:
+            points[i] = points[i] if points[i].requires_grad else points[i].requires_grad_()
+        outputs = [y for y in _tensors(func(*points)) if y.requires_grad]
+        found = grad(outputs, [points[i] for i in checked], values[len(args) :], create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(gradients, (*args, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def _tensors(results: Any) -> list[Tensor]:
+    return [y for y in as_tuple(results) if isinstance(y, Tensor)]
+
+
 def _differences(func: Callable[..., Any], args: tuple[Any, ...], number: int, i: int, eps: float) -> np.ndarray:
     """The Jacobian of an output with respect to an input by central differences, shape (input size, output size)."""
 
     def value(values: np.ndarray) -> np.ndarray:
         probe = as_torch(args[i].detach().clone())
         probe[...] = values
-        found = [y for y in as_tuple(func(*args[:i], probe, *args[i + 1 :])) if isinstance(y, Tensor)]
-        return found[number].to_numpy().reshape(-1)
+        return _tensors(func(*args[:i], probe, *args[i + 1 :]))[number].detach().to_numpy().reshape(-1)
 
     point, rows = args[i].detach().to_numpy(), []
     with no_grad():
@@ -115,7 +175,7 @@ def _jacobian(y: Tensor, x: Tensor) -> np.ndarray:
     for number in range(y.numel()):
         seed = y.zeros()
         seed.reshape(-1)[number] = 1.0
-        (found,) = grad(y, x, seed, True, False, True)
+        (found,) = grad(y, x, seed, retain_graph=True, allow_unused=True)
         columns.append(np.zeros(x.numel()) if found is None else found.to_numpy().reshape(-1))
     return np.array(columns).T
 
