@@ -21,10 +21,20 @@ from minitorch.core.recording import refuse
 from minitorch.distributed.collectives import broadcast
 from minitorch.distributed.group import ProcessGroup, current_group
 from minitorch.distributed.staging import copy_to_host, host_buffer
+from minitorch.kernels.cuda.device import require_cuda
 from minitorch.nn.module import Module, Node
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
+
+
+def gpu_is_available() -> bool:
+    """Whether a GPU can be used."""
+    try:
+        require_cuda()
+    except RuntimeError:
+        return False
+    return True
 
 
 class DataParallel(Module):
@@ -32,7 +42,7 @@ class DataParallel(Module):
 
     Args:
         module: The module; it is the child `module`, which the names of a state dict begin with.
-        device_ids: The GPUs, at most one.
+        device_ids: The GPUs, at most one; without a GPU they are ignored, as in PyTorch.
         output_device: The GPU of the result.
         dim: The dimension of the batches.
 
@@ -42,9 +52,10 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
         super().__init__()
-        if device_ids is not None and len(device_ids) > 1:
-            raise ValueError(f"DataParallel expected at most one device, got {len(device_ids)}; leave device_ids out")
-        self.module, self.device_ids, self.output_device, self.dim = module, list(device_ids or []), output_device, dim
+        devices = list(device_ids or []) if gpu_is_available() else []
+        if len(devices) > 1:
+            raise ValueError(f"DataParallel expected at most one device, got {len(devices)}; leave device_ids out")
+        self.module, self.device_ids, self.output_device, self.dim = module, devices, output_device, dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""

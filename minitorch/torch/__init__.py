@@ -94,7 +94,7 @@ def positive(input: Tensor) -> Tensor:
 
 _MODULES = {
     "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "functional", "linalg", "mps",
-    "multiprocessing", "nn", "optim", "profiler", "serialization", "sparse", "utils", "version", "xpu",
+    "multiprocessing", "nn", "onnx", "optim", "profiler", "serialization", "sparse", "utils", "version", "xpu",
 }  # fmt: skip
 """The modules that programs use by their names; the others are parts of this one."""
 
@@ -109,6 +109,13 @@ _LATE = {
     "vmap": "func",
 }
 """Functions whose modules import networks, which import this module; so they are imported when they are used, like the modules."""
+
+
+_ABSENT = {
+    "jit": "no compiler for Python's source; leave torch.jit out, or record launches with torch.compile",
+    "hub": "no downloads of code; load a state_dict() into a network of your own",
+    "fft": "no complex numbers",
+} | dict.fromkeys(("complex", "complex64", "complex128", "polar", "view_as_complex", "view_as_real"), "no complex numbers")
 
 
 def _late(name: str) -> _Any:
@@ -127,4 +134,5 @@ __getattr__ = _refuse_absent(
     "torch",
     [name for name, thing in globals().items() if name in _MODULES or not (name.startswith("_") or _inspect.ismodule(thing))],
     {"bfloat16": _load_bfloat16} | {name: _partial(_late, name) for name in (*_MODULES, *_LATE)},
+    _ABSENT,
 )

@@ -9,4 +9,6 @@ from minitorch.torch.tensor import publish
 _others = {"cross": keeping(products.vector_product, SAVED["cross"]), "lu": solutions.linalg_lu}
 publish(globals(), names.functions(names.LINALG) | _others)
 
-__getattr__ = refuse_absent("torch.linalg", defined(globals()))
+_REASON = "no complex numbers; torch.linalg.eigh and eigvalsh take symmetric matrices"
+
+__getattr__ = refuse_absent("torch.linalg", defined(globals()), reasons=dict.fromkeys(("eig", "eigvals"), _REASON))

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitorch.core.dtypes import float32, float64, int64
 from minitorch.core.errors import ArgumentError
-from minitorch.torch import creation
+from minitorch.torch import creation, shapes
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.places import Size
 from minitorch.torch.tensor import Tensor, as_torch
@@ -172,6 +172,33 @@ class SparseTensor:
 
     mm = __matmul__ = matmul
 
+    def __rmatmul__(self, other: Tensor) -> Tensor:
+        """The product of a dense matrix or vector and this matrix, dense."""
+        self._require_matrix("matmul")
+        return self.t().matmul(other.t() if other.dim() == 2 else other).t()
+
+    def __radd__(self, other: Any) -> Tensor:
+        """The sum of a dense tensor of the same size and this one, dense."""
+        if not isinstance(other, Tensor) or other.shape != self.shape:
+            given = getattr(other, "shape", other)
+            raise TypeError(f"a sum with a sparse tensor expected a Tensor of size {tuple(self.shape)}, got {given}")
+        return other + self.to_dense()
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return self._map(lambda values: -values).__radd__(other)
+
+    def __add__(self, other: Any) -> SparseTensor:
+        """The sum of two sparse tensors: what stands at one place in both is added when it is coalesced."""
+        if not isinstance(other, SparseTensor):
+            raise TypeError(f"a sum of a sparse tensor expected a sparse one, got {type(other).__name__}; convert it with x.to_dense()")
+        if other.shape != self.shape or other.sparse_dim() != self.sparse_dim():
+            raise ArgumentError(f"a sum of sparse tensors expected the size {tuple(self.shape)}, got {tuple(other.shape)}")
+        at, of = shapes.cat((self._at, other._at), 1), shapes.cat((self._of, other._of), 0)
+        return SparseTensor(as_torch(at), as_torch(of), self.shape).coalesce()
+
+    def __sub__(self, other: Any) -> SparseTensor:
+        return self + (-other)
+
     def sum(self, dim: Any = None) -> Any:
         """The sum of all elements, or along dimensions; see `minitorch.torch.sparse.sum`."""
         return sum(self, dim)
@@ -225,7 +252,7 @@ class SparseTensor:
         raise AttributeError(f"a sparse tensor has no {name} in minitorch; convert it first: x.to_dense().{name}")
 
 
-for _name in ("add", "radd", "sub", "rsub", "pow", "getitem", "setitem", "len", "iter", "bool", "rmatmul", "rtruediv"):
+for _name in ("pow", "getitem", "setitem", "len", "iter", "bool", "rtruediv"):
 
     def _refuse(self: SparseTensor, *args: Any, _name: str = f"__{_name}__") -> Any:
         raise TypeError(f"a sparse tensor has no {_name} in minitorch; convert it first: x.to_dense()")
@@ -297,7 +324,7 @@ def DoubleTensor(indices: Any, values: Any, size: Sequence[int] | None = None) -
 
 def mm(mat1: Any, mat2: Any) -> Tensor:
     """The product of a sparse matrix, or a dense one, and a dense matrix."""
-    return mat1.mm(mat2)
+    return mat1 @ mat2
 
 
 spmm = mm
@@ -318,10 +345,12 @@ def sum(input: SparseTensor, dim: Any = None) -> Any:
 
 
 def either(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of tensors that calls the method of this name of a sparse first argument."""
+    """A function of tensors that calls the method of a sparse first argument, and multiplies with a sparse second one."""
 
     @functools.wraps(fn)
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], SparseTensor) and not isinstance(input, SparseTensor):
+            return input @ args[0]
         return getattr(input, fn.__name__)(*args, **kwargs) if isinstance(input, SparseTensor) else fn(input, *args, **kwargs)
 
     return function

@@ -118,7 +118,7 @@ def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if not isinstance(other, Tensor) or self._tensor.dtype is not other._tensor.dtype:
-            if isinstance(other, REFUSED):
+            if isinstance(other, REFUSED) or _is_sparse(other):
                 return NotImplemented
             self, other = promote(self, other)  # type: ignore[assignment]
         return function.apply(self, other)
@@ -130,9 +130,14 @@ def binary(fn: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
     """A method as an operator, which leaves an array of NumPy to `Tensor.__array_ufunc__`."""
 
     def operator(self: Tensor, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else fn(self, other)
+        return NotImplemented if isinstance(other, np.ndarray) or _is_sparse(other) else fn(self, other)
 
     return operator
+
+
+def _is_sparse(other: Any) -> bool:
+    """Whether an operand is a SparseTensor, whose own operators compute with a dense one on the left."""
+    return not isinstance(other, Tensor) and getattr(other, "is_sparse", False)
 
 
 def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:

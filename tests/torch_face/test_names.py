@@ -113,6 +113,24 @@ def test_the_error_for_an_absent_name_names_the_nearest_one_and_the_table(name, 
     find(nearest, "minitorch.torch")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("torch.jit", "no compiler for Python's source; leave torch.jit out, or record launches with torch.compile"),
+        ("torch.hub", "no downloads of code; load a state_dict() into a network of your own"),
+        ("torch.fft", "no complex numbers"),
+        ("torch.linalg.eigvals", "no complex numbers; torch.linalg.eigh and eigvalsh take symmetric matrices"),
+        (
+            "torch.onnx.export",
+            "no graph that could be exported; load the state_dict() into the same network in PyTorch, and export it there",
+        ),
+    ],
+)
+def test_the_error_for_what_is_absent_on_purpose_says_why(name, reason):
+    owner, _, last = name.rpartition(".")
+    assert message(name) == f"{owner} has no {last} in minitorch: {reason}"
+
+
 @pytest.mark.parametrize("owner", MODULES)
 def test_the_error_for_a_name_without_a_similar_one_names_the_table(owner):
     assert message(f"{owner}.qzqzqz") == f"{owner} has no qzqzqz in minitorch; {PAGE}"

@@ -47,6 +47,29 @@ def test_products_are_those_of_dense_matrices_with_gradients(columns: tuple[int,
         np.testing.assert_allclose(function(a, x).detach().numpy(), (dense @ x).detach().numpy())
 
 
+@pytest.mark.parametrize("rows", [(), (2,)])
+def test_a_sparse_matrix_on_the_right_gives_a_dense_result_with_gradients(rows: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(0)
+    values = torch.tensor(generator.standard_normal(4), requires_grad=True)
+    x = torch.tensor(generator.standard_normal((*rows, 2)), requires_grad=True)
+    a = torch.sparse_coo_tensor(PLACES, values, (2, 3))
+    for function in (torch.matmul, lambda x, a: x @ a, *([torch.mm, torch.sparse.mm] if rows else [])):
+        np.testing.assert_allclose(function(x, a).detach().numpy(), (x @ a.to_dense()).detach().numpy())
+    assert gradcheck(lambda values, x: x @ torch.sparse_coo_tensor(PLACES, values, (2, 3)), (values, x))
+
+
+def test_sums_with_sparse_tensors() -> None:
+    a, ones = example(), torch.ones(2, 3, requires_grad=True)
+    assert (ones + a).tolist() == (a.to_dense() + 1).tolist()
+    assert (ones - a).tolist() == (1 - a.to_dense()).tolist()
+    assert (torch.eye(2) + torch.sparse_coo_tensor([[0], [1]], [3], (2, 2))).dtype == torch.float32
+    other = torch.sparse_coo_tensor([[0, 0], [0, 2]], [7.0, 1.0], (2, 3))
+    assert (a + other).to_dense().tolist() == [[7.0, 0.0, 6.0], [2.0, 0.0, 3.0]]
+    assert (a - other).coalesce().to_dense().tolist() == [[-7.0, 0.0, 4.0], [2.0, 0.0, 3.0]]
+    (ones + a).sum().backward()
+    assert ones.grad.tolist() == [[1.0] * 3] * 2
+
+
 def test_a_dense_tensor_becomes_sparse_and_back() -> None:
     x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     a = x.to_sparse()
@@ -82,7 +105,12 @@ def test_old_spellings_and_sizes() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: example() + 1, TypeError, r"a sparse tensor has no __add__ in minitorch; convert it first: x.to_dense\(\)"),
+        (lambda: example() + 1, TypeError, r"a sum of a sparse tensor expected a sparse one, got int; convert it with x.to_dense\(\)"),
+        (lambda: example() + example().t(), RuntimeError, r"a sum of sparse tensors expected the size \(2, 3\), got \(3, 2\)"),
+        (lambda: 1 + example(), TypeError, r"a sum with a sparse tensor expected a Tensor of size \(2, 3\), got 1"),
+        (lambda: torch.ones(3) + example(), TypeError, r"a sum with a sparse tensor expected a Tensor of size \(2, 3\), got .*3"),
+        (lambda: example() ** 2, TypeError, r"a sparse tensor has no __pow__ in minitorch; convert it first: x.to_dense\(\)"),
+        (lambda: torch.ones(2) / example(), TypeError, "a sparse tensor has no __rtruediv__ in minitorch"),
         (lambda: example()[0], TypeError, "a sparse tensor has no __getitem__"),
         (lambda: example().relu(), AttributeError, r"a sparse tensor has no relu in minitorch; convert it first: x.to_dense\(\).relu"),
         (lambda: torch.relu(example()), TypeError, "relu expected a Tensor as input, got SparseTensor"),

@@ -7,6 +7,7 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch import FastBackend, SimpleBackend
+from minitorch.nn import parallel
 from minitorch.torch import nn
 from minitorch.torch.func import functional_call, grad, stack_module_state, vmap
 from minitorch.torch.nn import functional as F
@@ -65,9 +66,13 @@ def test_tensors_and_parameters_are_stored_on_the_default_device() -> None:
         torch.set_default_device("tpu")
 
 
-def test_a_model_on_one_device() -> None:
+def test_a_model_on_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = nn.Linear(2, 1)
     assert list(nn.DataParallel(layer).state_dict()) == ["module.weight", "module.bias"]
+    monkeypatch.setattr(parallel, "gpu_is_available", lambda: False)
+    assert nn.DataParallel(layer, [0, 1]).device_ids == []  # as PyTorch without a GPU
+    monkeypatch.setattr(parallel, "gpu_is_available", lambda: True)
+    assert nn.DataParallel(layer, [0]).device_ids == [0]
     with pytest.raises(ValueError, match="at most one device, got 2"):
         nn.DataParallel(layer, [0, 1])
 
