@@ -191,3 +191,45 @@ class CIFAR10(_SplitDataset):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self._transformed(self.data[index].copy(), self.targets[index])
+
+
+class FakeData(VisionDataset):
+    """Random images and classes, to try a program without files; the same index gives the same image again.
+
+    Args:
+        size: Number of examples.
+        image_size: Channels, 1 or 3, height and width.
+        num_classes: Number of classes.
+        transform: A function of an image, an array of bytes of shape (H, W) or (H, W, 3).
+        target_transform: A function of a class index.
+        random_offset: Added to an index to get its seed: another gives other images.
+
+    Raises:
+        ValueError: If there are neither 1 nor 3 channels.
+        IndexError: If an index is not less than size.
+    """
+
+    def __init__(
+        self,
+        size: int = 1000,
+        image_size: tuple[int, int, int] = (3, 224, 224),
+        num_classes: int = 10,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        random_offset: int = 0,
+    ) -> None:
+        super().__init__("", None, transform, target_transform)
+        if len(image_size) != 3 or image_size[0] not in (1, 3):
+            raise ValueError(f"FakeData expected an image_size of 1 or 3 channels, height and width, got {image_size}")
+        self.size, self.image_size, self.num_classes, self.random_offset = size, tuple(image_size), num_classes, random_offset
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        if not 0 <= index < self.size:
+            raise IndexError(f"FakeData expected an index from 0 to {self.size - 1}, got {index}")
+        random = np.random.default_rng(index + self.random_offset)
+        channels, *sizes = self.image_size
+        image = random.integers(0, 256, (*sizes, channels) if channels == 3 else sizes, np.uint8)
+        return self._transformed(image, int(random.integers(self.num_classes)))

@@ -11,17 +11,16 @@ import os
 import re
 import shlex
 import socket
-import struct
 import sys
 import time
 import warnings
-import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from minitorch.io.png import encode_png
 from minitorch.tensor import Tensor
 from minitorch.torch.absent import defined, refuse_absent
 
@@ -275,7 +274,7 @@ class SummaryWriter:
     def _image(self, tag: str, pixels: np.ndarray, step: Any, walltime: float | None) -> None:
         """Write an image, and append where it is."""
         path = self._image_path(tag, step)
-        path.write_bytes(png(pixels))
+        path.write_bytes(encode_png(pixels))
         self._event("image", tag, step, walltime, value=path.relative_to(self._path.parent).as_posix())
 
     def flush(self) -> None:
@@ -344,22 +343,6 @@ def _pixels(values: Any, given: str, wanted: str) -> np.ndarray:
         raise ValueError(f"SummaryWriter expected 1, 3 or 4 channels, got {array.shape[-1]} in shape {array.shape} ({wanted})")
     scale = 1 if array.dtype == np.uint8 else 255
     return np.clip(array.astype(np.float32) * scale, 0, 255).astype(np.uint8)
-
-
-def png(pixels: np.ndarray) -> bytes:
-    """Pixels of shape (H, W, C) and dtype uint8 as a PNG file.
-
-    Source: PNG (Portable Network Graphics) Specification, third edition, W3C 2025.
-    """
-    h, w, c = pixels.shape
-    rows = np.concatenate([np.zeros((h, 1), np.uint8), pixels.reshape(h, w * c)], axis=1)  # each row begins with its filter: none
-    chunks = {
-        b"IHDR": struct.pack(">IIBBBBB", w, h, 8, {1: 0, 3: 2, 4: 6}[c], 0, 0, 0),
-        b"IDAT": zlib.compress(rows.tobytes()),
-        b"IEND": b"",
-    }
-    text = [struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks.items()]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(text)
 
 
 __getattr__ = refuse_absent("torch.utils.tensorboard", [name for name in defined(globals()) if name == "SummaryWriter"])

@@ -6,7 +6,8 @@ from minitorch.torch.vision import models as models
 from minitorch.torch.vision import transforms as transforms
 from minitorch.torch.vision import datasets as datasets
 from minitorch.torch.vision import utils as utils
+from minitorch.torch.vision import io as io
 
-__all__ = ["datasets", "models", "transforms", "utils"]
+__all__ = ["datasets", "io", "models", "transforms", "utils"]
 
 __getattr__ = _refuse_absent("torchvision", __all__)
