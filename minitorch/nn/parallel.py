@@ -21,20 +21,11 @@ from minitorch.core.recording import refuse
 from minitorch.distributed.collectives import broadcast
 from minitorch.distributed.group import ProcessGroup, current_group
 from minitorch.distributed.staging import copy_to_host, host_buffer
-from minitorch.kernels.cuda.device import require_cuda
 from minitorch.nn.module import Module, Node
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-
-
-def gpu_is_available() -> bool:
-    """Whether a GPU can be used."""
-    try:
-        require_cuda()
-    except RuntimeError:
-        return False
-    return True
+from minitorch.torch.cuda.devices import is_available as gpu_is_available
 
 
 class DataParallel(Module):
