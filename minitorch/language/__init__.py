@@ -12,5 +12,10 @@ from minitorch.language import attention as attention
 from minitorch.language import layers as layers
 from minitorch.language.model import GPT2
 from minitorch.language.weights import load_weights, named_weights
+from minitorch.language.cache import KeyValueCache
+from minitorch.language.generation import generate, next_probabilities, sample_token
 
-__all__ = ["GPT2", "PairCounts", "Tokenizer", "apply_merges", "learn_merges", "load_weights", "merge_pair", "named_weights", "split_words"]
+__all__ = [
+    "GPT2", "KeyValueCache", "PairCounts", "Tokenizer", "apply_merges", "generate", "learn_merges", "load_weights", "merge_pair",
+    "named_weights", "next_probabilities", "sample_token", "split_words",
+]  # fmt: skip

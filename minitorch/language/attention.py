@@ -75,7 +75,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
 
     Source: Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
     """
-    scores = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]))
+    size = query.shape[-1]
+    scores = query @ key.transpose(-1, -2) / math.sqrt(size)
     if mask is None:
         return softmax(scores, scores.dims - 1) @ value
     weights = softmax(scores.where(mask, MASKED), scores.dims - 1)

@@ -165,7 +165,8 @@ class GPT2(Module):
             The logits, shape (B, T, V).
 
         Raises:
-            ValueError: If tokens has another shape, or there are more than the context.
+            ValueError: If tokens has another shape, or there are more than the context; `_check_length(tokens, start, context)` says so, if
+                `start` tokens came before.
         """
         start = 0 if caches is None else caches[0].length
         _check_length(tokens, start, self.context)

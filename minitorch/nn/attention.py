@@ -399,8 +399,8 @@ class MultiheadAttention(Module):
         heads, bias = (self.num_heads, self.head_dim), self.in_proj_bias
         if len(inputs) == 1 and self.in_proj_weight is not None:
             (x,) = inputs
-            qkv = linear(x, self.in_proj_weight, bias).view(*x.shape[:2], 3, *heads).permute(2, 0, 3, 1, 4)
-            return [qkv[i] for i in range(3)]
+            qkv = linear(x, self.in_proj_weight, bias).view(*x.shape[:2], 3, *heads).transpose(1, 3)
+            return [qkv[:, :, i] for i in range(3)]
         weight: Any = self.in_proj_weight
         matrices = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if weight is None else weight.split(self.embed_dim)
         biases = [None] * 3 if bias is None else bias.split(self.embed_dim)

@@ -95,6 +95,9 @@ VIEWS = (
     View("m6_layers", "Layers of a language model", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
     View("m6_attention", "Attention by hand", 6, "hub", "Queries, keys and values of each head, the causal mask, and the weights."),
     View("m6_model", "The model", 6, "stacks", "The parameters of a model, its first loss, and a batch that it learns by heart."),
+    View(
+        "m6_generation", "The next token", 6, "edit_note", "Probabilities that move with temperature, top_k and top_p, and samples of them."
+    ),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
         "m7_allreduce",

@@ -117,6 +117,12 @@ STEPS = (
         "Let a model with 20 tokens or more learn its batch. Where does its loss begin?",
         at_least("model_vocabulary", 20),
     ),
+    Step(
+        "nucleus",
+        "m6_generation",
+        "Keep the tokens with a sum of 0.5. How many are they at a high temperature?",
+        chosen("generate_top_p", 0.5),
+    ),
     Step("sum_of_tenths", "m7_formats", "Add 0.1 and 0.2 from the examples.", lambda s: s.get("formats_sum") is not None),
     Step("ring", "m7_allreduce", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("heads", "m7_attention", "Train the small GPT until the first checkpoint.", lambda s: bool(s.get("attention_kept"))),

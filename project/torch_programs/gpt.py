@@ -60,8 +60,8 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Shape (B, T, n_embd)."""
-        x = x + self.attn(self.ln_1(x))
-        m = self.mlp
+        m, attended = self.mlp, self.attn(self.ln_1(x))
+        x = x + attended
         return x + m["dropout"](m["c_proj"](m["act"](m["c_fc"](self.ln_2(x)))))
 
 
