@@ -66,9 +66,17 @@ def _judges() -> dict[str, tuple[Judge, bool]]:
     """All judges, and whether each compares the calls of the function itself or of the function that it returns (True)."""
     plain, inner = operators.JUDGES | modules.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(operators.INNER)
     if "minitorch.tensor_data" in sys.modules:
-        from course.oracles import convolutions, functional, kernels, layers, matrix_products, positions, tensors
+        from course.oracles import convolutions, functional, kernels, language, layers, matrix_products, positions, tensors
 
-        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES | matrix_products.JUDGES | convolutions.JUDGES
+        plain |= (
+            positions.JUDGES
+            | tensors.JUDGES
+            | functional.JUDGES
+            | layers.JUDGES
+            | matrix_products.JUDGES
+            | convolutions.JUDGES
+            | language.JUDGES
+        )
         inner |= kernels.INNER
     return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
 
