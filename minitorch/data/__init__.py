@@ -43,7 +43,7 @@ from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
 with _lazy_imports(globals()):
     from minitorch.data import images as images, image_geometry as image_geometry
     from minitorch.data.transforms import Compose, Normalize, RandomCrop, RandomHorizontalFlip, Reshape, Shift, ToTensor
-    from minitorch.data.image_sets import CIFAR10, MNIST, FashionMNIST, VisionDataset
+    from minitorch.data.image_sets import CIFAR10, MNIST, FakeData, FashionMNIST, VisionDataset
 
 __all__ = [
     "CIFAR10",
@@ -58,6 +58,7 @@ __all__ = [
     "Dataset",
     "Digits",
     "DistributedSampler",
+    "FakeData",
     "FashionMNIST",
     "GloVe",
     "GrammarScore",
