@@ -190,7 +190,7 @@ class DistributedDataParallel(Module):
             common.check_same(NAME, f"{len(named)} parameters and buffers")
             for name, value in named:
                 kind = "trained" if id(value) in names else "constant"
-                common.check_same(NAME, f"{name} of shape {value.shape}, {value.dtype.name}, {kind}")
+                common.check_same(NAME, f"{name} of shape {tuple(value.shape)}, {value.dtype.name}, {kind}")
                 if self._copies:
                     broadcast(value, group=common)
         self._reducer = _Reducer(self._group, trained, self.bucket_cap_mb, self.find_unused_parameters)

@@ -25,8 +25,8 @@ def check_one(fault, line):
     ("fault", "op", "left", "right"),
     [
         ("dtype", "broadcast", "broadcast(shape (2,), float64, src=0)", "broadcast(shape (2,), float32, src=0)"),
-        ("model", "D", "first.weight of shape (2, 2), float64, trained", "first.weight of shape (3, 2), float64, trained"),
-        ("names", "D", "layer.weight of shape (2, 2), float64, trained", "other.weight of shape (2, 2), float64, trained"),
+        ("model", "D", "first.weight of shape (2, 2), float32, trained", "first.weight of shape (3, 2), float32, trained"),
+        ("names", "D", "layer.weight of shape (2, 2), float32, trained", "other.weight of shape (2, 2), float32, trained"),
         ("number of parameters", "D", "1 parameters and buffers", "2 parameters and buffers"),
     ],
 )
@@ -39,7 +39,7 @@ def test_another_operation_is_named_on_every_rank():
     for rank, op in enumerate(("all_gather", "barrier")):
         assert job.errors(rank).splitlines()[-4:] == [
             f"RuntimeError: {op} expected the same call on every rank, got",
-            "  rank 0: all_gather(shape (3, 2), float64)",
+            "  rank 0: all_gather(shape (3, 2), float32)",
             "  rank 1: barrier()",
             "make the program do the same on every rank",
         ]
