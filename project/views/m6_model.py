@@ -29,9 +29,9 @@ if width % heads:
     refuse(f"expected heads that divide the width, {width}, got {heads}", "Choose another width, such as 8.")
 with task_guard():
     model = language_model.build(vocabulary, layers, heads, width, seed)
+    found = language_model.counts(model)
 
 st.subheader("Parameters")
-found = language_model.counts(model)
 st.table([{"part": name, "parameters": f"{count:,}"} for name, count in {**found, "sum": sum(found.values())}.items()])
 st.caption("By the formula: V · C + T · C + L · (12 · C² + 13 · C) + 2 · C, with a context T of 4 tokens.")
 

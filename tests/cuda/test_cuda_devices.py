@@ -23,7 +23,7 @@ def test_every_name_of_the_gpu_selects_it(cuda):
 def test_a_model_and_its_optimizer_move_together(cuda):
     def train(move):
         minitorch.manual_seed(0)
-        layer = Linear(2, 1)
+        layer = Linear(2, 1, dtype="float64")
         optimizer = SGD(layer.parameters(), lr=0.1, momentum=0.9)
         for step in range(4):
             if step == 2 and move:

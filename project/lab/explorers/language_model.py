@@ -29,10 +29,19 @@ def build(vocabulary: int, layers: int, heads: int, width: int, seed: int) -> st
 
 
 def counts(model: student.GPT2) -> dict[str, int]:
-    """Return the number of parameters by the part that they belong to."""
+    """Return the number of parameters by the part that they belong to.
+
+    Raises:
+        WrongResult: If the model does not return its parameters, or the value of one is no tensor.
+    """
     found = dict.fromkeys([*PARTS.values(), "normalization"], 0)
-    for name, parameter in model.named_parameters():
+    named = model.named_parameters()
+    if not isinstance(named, list) or any(not isinstance(each, tuple) or len(each) != 2 for each in named):
+        raise WrongResult(f"model.named_parameters() expected to return a list of pairs, got {named!r:.60}")
+    for name, parameter in named:
         part = next((said for key, said in PARTS.items() if key in name.split(".")), "normalization")
+        if not isinstance(parameter.value, minitorch.Tensor):
+            raise WrongResult(f"the value of the parameter {name} expected to be a tensor, got {type(parameter.value).__name__}")
         found[part] += parameter.value.numel()
     return found
 

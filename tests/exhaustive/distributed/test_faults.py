@@ -58,8 +58,8 @@ def test_parameters_without_gradients_are_named_on_every_rank(fault, missing):
         fault,
         "RuntimeError: DistributedDataParallel expected a gradient for every parameter, got none from backward for",
         *missing,
-        "use all of them in forward and in the loss, or freeze them with requires_grad_(False); add a penalty after the loss: "
-        "loss + penalty",
+        "use all of them in forward and in the loss, pass find_unused_parameters=True, or freeze them with requires_grad_(False); "
+        "add a penalty after the loss: loss + penalty",
     )
 
 
