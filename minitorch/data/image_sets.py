@@ -220,7 +220,7 @@ class FakeData(VisionDataset):
     ) -> None:
         super().__init__("", None, transform, target_transform)
         if len(image_size) != 3 or image_size[0] not in (1, 3):
-            raise ValueError(f"FakeData expected an image_size of 1 or 3 channels, height and width, got {image_size}")
+            raise ValueError(f"FakeData expected an image_size of 1 or 3 channels, height and width, got {image_size}; try (3, 32, 32)")
         self.size, self.image_size, self.num_classes, self.random_offset = size, tuple(image_size), num_classes, random_offset
 
     def __len__(self) -> int:
@@ -228,7 +228,7 @@ class FakeData(VisionDataset):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         if not 0 <= index < self.size:
-            raise IndexError(f"FakeData expected an index from 0 to {self.size - 1}, got {index}")
+            raise IndexError(f"FakeData expected an index from 0 to {self.size - 1}, got {index}; pass a larger size")
         random = np.random.default_rng(index + self.random_offset)
         channels, *sizes = self.image_size
         image = random.integers(0, 256, (*sizes, channels) if channels == 3 else sizes, np.uint8)

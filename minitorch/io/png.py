@@ -33,7 +33,9 @@ def encode_png(pixels: np.ndarray, level: int = 6) -> bytes:
         ValueError: If shape or dtype is another.
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in COLOR_TYPES or not pixels.size:
-        raise ValueError(f"a PNG file expected pixels of uint8 and shape (H, W, 1 to 4), got {pixels.dtype.name} and {pixels.shape}")
+        raise ValueError(
+            f"a PNG file expected pixels of uint8 and shape (H, W, 1 to 4), got {pixels.dtype.name} and {pixels.shape}; convert them"
+        )
     height, width, channels = pixels.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter: none
     rows[:, 1:] = pixels.reshape(height, -1)
@@ -65,7 +67,7 @@ def decode_png(content: bytes) -> np.ndarray:
     try:
         packed = np.frombuffer(zlib.decompress(found[b"IDAT"]), np.uint8).reshape(height, 1 + length)
     except (zlib.error, ValueError):
-        raise ArgumentError(f"a PNG file expected {height} rows of {length} bytes; its pixels are damaged") from None
+        raise ArgumentError(f"a PNG file expected {height} rows of {length} bytes; it is damaged") from None
     rows = _unfilter(packed, max(1, bits * channels // 8))
     if bits < 8:
         digits = np.unpackbits(rows, axis=1).reshape(height, -1, bits) @ (1 << np.arange(bits)[::-1])

@@ -45,6 +45,7 @@ SHAPES = {
     2: "The input is of shape (N, C, H, W). As in PyTorch, one of another number of dimensions gives a warning; its first two are N and C.",
     3: "The input is of shape (C, D, H, W) or (N, C, D, H, W). As in PyTorch, others give a warning; their first dimension is C.",
 }
+"""What the docstrings say of shapes, by the number of spatial dimensions."""
 
 
 def _of_channels(name: str, spatial: int) -> Callable[..., Tensor]:
@@ -58,7 +59,7 @@ def _of_channels(name: str, spatial: int) -> Callable[..., Tensor]:
         if dims not in usual:
             expected = f"{name} expected input of {' or '.join(map(str, usual))} dimensions, got {tuple(input.shape)}"
             if spatial == 1 or dims < channels:
-                raise ArgumentError(expected)
+                raise ArgumentError(f"{expected}; x.reshape(...) changes their number")
             warnings.warn(f"{expected}; whole channels are chosen along its first {channels}", stacklevel=2)
         if not training or not p:
             return input

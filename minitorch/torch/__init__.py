@@ -114,8 +114,11 @@ _LATE = {
 _ABSENT = {
     "jit": "no compiler for Python's source; leave torch.jit out, or record launches with torch.compile",
     "hub": "no downloads of code; load a state_dict() into a network of your own",
-    "fft": "no complex numbers",
-} | dict.fromkeys(("complex", "complex64", "complex128", "polar", "view_as_complex", "view_as_real"), "no complex numbers")
+    "fft": "no complex numbers; call numpy.fft with x.numpy()",
+} | dict.fromkeys(
+    ("complex", "complex64", "complex128", "polar", "view_as_complex", "view_as_real"),
+    "no complex numbers; keep real and imaginary parts as two tensors",
+)
 
 
 def _late(name: str) -> _Any:

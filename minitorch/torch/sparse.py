@@ -181,7 +181,7 @@ class SparseTensor:
         """The sum of a dense tensor of the same size and this one, dense."""
         if not isinstance(other, Tensor) or other.shape != self.shape:
             given = getattr(other, "shape", other)
-            raise TypeError(f"a sum with a sparse tensor expected a Tensor of size {tuple(self.shape)}, got {given}")
+            raise TypeError(f"a sum with a sparse tensor expected a Tensor of size {tuple(self.shape)}, got {given}; expand it first")
         return other + self.to_dense()
 
     def __rsub__(self, other: Any) -> Tensor:
@@ -192,7 +192,9 @@ class SparseTensor:
         if not isinstance(other, SparseTensor):
             raise TypeError(f"a sum of a sparse tensor expected a sparse one, got {type(other).__name__}; convert it with x.to_dense()")
         if other.shape != self.shape or other.sparse_dim() != self.sparse_dim():
-            raise ArgumentError(f"a sum of sparse tensors expected the size {tuple(self.shape)}, got {tuple(other.shape)}")
+            raise ArgumentError(
+                f"a sum of sparse tensors expected the size {tuple(self.shape)}, got {tuple(other.shape)}; add x.to_dense()"
+            )
         at, of = shapes.cat((self._at, other._at), 1), shapes.cat((self._of, other._of), 0)
         return SparseTensor(as_torch(at), as_torch(of), self.shape).coalesce()
 

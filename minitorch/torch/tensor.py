@@ -368,7 +368,7 @@ class Tensor(Base):
         return self
 
     def resize_as_(self, the_template: Tensor) -> Tensor:
-        """Take the sizes of another tensor in place."""
+        """Take the sizes of another tensor in place; see `resize_`."""
         return self.resize_(*the_template.shape)
 
     def detach_(self) -> Tensor:
@@ -686,13 +686,21 @@ class Tensor(Base):
         return out.clone() if copy and out is self else out
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The full name of its type, such as "torch.FloatTensor"; with a dtype, a type or the name of a type, the tensor in that."""
+        """The full name of its type, such as "torch.FloatTensor"; with a dtype, a type or the name of a type, the tensor in that.
+
+        Raises:
+            ValueError: If it is another word.
+        """
         if dtype is Tensor:
             dtype = get_default_dtype()
         return type_of(self) if dtype is None else self.to(**targets(dtype))
 
     def new(self, *data: Any) -> Tensor:
-        """A new tensor of this dtype, on this device, of zeros if the arguments are sizes, or of the numbers of one sequence."""
+        """A new tensor of this dtype, on this device, of zeros if the arguments are sizes, or of the numbers of one sequence.
+
+        Raises:
+            TypeError: If the arguments are neither.
+        """
         return as_torch(construct("new", data, self.dtype, self.backend))
 
     def to_sparse(self) -> Any:

@@ -92,7 +92,7 @@ VIEWS = (
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
     View("m6_tokens", "Tokens", 6, "text_fields", "Byte-pair encoding, merge by merge, and any text as tokens."),
-    View("m6_layers", "Layers of a language model", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
+    View("m6_layers", "Language layers", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
     View("m6_attention", "Attention by hand", 6, "hub", "Queries, keys and values of each head, the causal mask, and the weights."),
     View("m6_model", "The model", 6, "stacks", "The parameters of a model, its first loss, and a batch that it learns by heart."),
     View(

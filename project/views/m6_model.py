@@ -33,14 +33,14 @@ with task_guard():
 
 st.subheader("Parameters")
 st.table([{"part": name, "parameters": f"{count:,}"} for name, count in {**found, "sum": sum(found.values())}.items()])
-st.caption("By the formula: V · C + T · C + L · (12 · C² + 13 · C) + 2 · C, with a context T of 4 tokens.")
+st.caption("By the formula: V · C + T · C + L · (12 · C² + 13 · C) + 2 · C for vocabulary V, width C, L layers, and a context T of 4.")
 
 st.subheader("One batch")
 tokens, targets = language_model.batch(vocabulary, seed)
 with task_guard(stop=False):
     losses = language_model.overfit(model, tokens, targets, STEPS)
     curves = {"loss": losses, "ln V": [(0.0, math.log(vocabulary)), (STEPS - 1.0, math.log(vocabulary))]}
-    drawing.draw(plots.curves(curves, f"The loss of {STEPS} steps on the same batch."), "model_losses")
+    drawing.draw(plots.curves(curves, f"The loss of {STEPS} steps on the same batch.", "step"), "model_losses")
     first, last, even = figure(losses[0][1]), figure(losses[-1][1]), figure(math.log(vocabulary))
     st.caption(f"It begins at {first}; the logarithm of the vocabulary is {even}. It ends at {last}.")
 task_source.show_task("6.4")

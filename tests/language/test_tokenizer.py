@@ -5,8 +5,6 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 import minitorch
 from course.manifest import ROOT
@@ -22,11 +20,11 @@ from minitorch.language import (
 from minitorch.language.words import word_pattern
 from tests.errors import raises
 
+from .test_merges import slow_encode
+
 BOOK = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "module0").glob("*.md")))
 PUBLISHED = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 END, START = "<|end|>", "<|start|>"
-
-texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +83,6 @@ def test_merges_stay_within_words(trained):
 # Encoding
 
 
-def slow_encode(found, text):
-    """Every merge, one after the other, in every word."""
-    numbers = {token: number for number, token in enumerate(found.tokens)}
-    encoded = []
-    for word in split_words(text):
-        tokens = [numbers[bytes([byte])] for byte in word.encode()]
-        for pair, new in found.merges.items():
-            tokens = merge_pair(tokens, pair, new)
-        encoded += tokens
-    return encoded
-
-
 def test_the_book_is_encoded_as_by_one_merge_after_the_other(trained):
     text = (ROOT / "docs" / "attention.md").read_text(encoding="utf-8")[:4000]
     assert trained.encode(text) == slow_encode(trained, text)
@@ -109,23 +95,6 @@ def test_the_book_is_encoded_as_by_tiktoken(trained):
     assert trained.encode(BOOK) == theirs.encode_ordinary(BOOK)
     marked = BOOK[:1000] + START + BOOK[1000:2000] + END
     assert trained.encode(marked, special=True) == theirs.encode(marked, allowed_special="all")
-
-
-@given(texts)
-@example("")
-@example("\x00 \x00")
-@example("e\u0301 n\u0303 👩‍👩‍👧 🇩🇪 日本語 \u202e\r\n")
-@example("the <|end|> of <|start|>")
-def test_decoding_gives_the_text_again(trained_once, text):
-    for special in (False, True):
-        tokens = trained_once.encode(text, special)
-        assert trained_once.decode(tokens) == text
-        assert trained_once.decode_bytes(iter(tokens)) == text.encode()
-
-
-@pytest.fixture(scope="module", name="trained_once")
-def _trained_once(trained):
-    return trained
 
 
 def test_special_tokens_are_text_unless_asked_for(trained):

@@ -118,7 +118,7 @@ def test_the_error_for_an_absent_name_names_the_nearest_one_and_the_table(name, 
     [
         ("torch.jit", "no compiler for Python's source; leave torch.jit out, or record launches with torch.compile"),
         ("torch.hub", "no downloads of code; load a state_dict() into a network of your own"),
-        ("torch.fft", "no complex numbers"),
+        ("torch.fft", "no complex numbers; call numpy.fft with x.numpy()"),
         ("torch.linalg.eigvals", "no complex numbers; torch.linalg.eigh and eigvalsh take symmetric matrices"),
         (
             "torch.onnx.export",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minitorch.torch as torch
-from minitorch.torch.autograd import gradcheck
+from minitorch.torch.autograd import gradcheck, gradgradcheck
 
 
 def matrix(*shape: int, seed: int = 0) -> Any:
@@ -28,6 +28,7 @@ def test_lu_factors_a_matrix_with_gradients(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose((p @ lower @ upper).detach().numpy(), a.detach().numpy(), atol=1e-12)
     assert float(lower.abs().max()) == 1.0
     assert gradcheck(lambda x: weighted(torch.lu(x)[0]), (a,))
+    assert gradgradcheck(lambda x: weighted(torch.lu(x)[0].sin()), (a,))
 
 
 def test_lu_names_the_first_pivot_that_is_0() -> None:

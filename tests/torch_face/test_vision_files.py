@@ -94,7 +94,7 @@ HEAD = struct.pack(">IIBBBBB", 4, 5, 16, 2, 0, 0, 0)
         (GOOD[:8], "a PNG file expected a whole part at byte 8, got b'\\x00\\x00\\x00\\x00' of 0 bytes; it is damaged"),
         (filtered(5, PHOTO.reshape(7, -1)), "a PNG file expected filters from 0 to 4, got 5; it is damaged"),
         (filtered(0, PHOTO.reshape(7, -1)[:6], head=struct.pack(">IIBBBBB", 9, 7, 8, 2, 0, 0, 0)),
-         "a PNG file expected 7 rows of 27 bytes; its pixels are damaged"),
+         "a PNG file expected 7 rows of 27 bytes; it is damaged"),
         (filtered(0, PHOTO.reshape(7, -1), head=HEAD),
          "a PNG file expected at most 8 bits a number, not interlaced, got 4×5 pixels of 16 bits, color type 2; "
          "save it again with another program"),
@@ -103,6 +103,13 @@ HEAD = struct.pack(">IIBBBBB", 4, 5, 16, 2, 0, 0, 0)
 def test_other_files_are_refused(content, message):
     with raises(ValueError, message):
         decode_png(content)
+
+
+def test_other_pixels_are_refused():
+    for pixels in (np.zeros((2, 2), np.uint8), np.zeros((2, 2, 5), np.uint8), np.zeros((0, 2, 3), np.uint8), np.zeros((2, 2, 3))):
+        found = f"{pixels.dtype.name} and {pixels.shape}"
+        with raises(ValueError, f"a PNG file expected pixels of uint8 and shape (H, W, 1 to 4), got {found}; convert them"):
+            encode_png(pixels)
 
 
 @pytest.mark.parametrize("mode", list(ImageReadMode)[1:])
@@ -122,11 +129,11 @@ def test_images_are_written_and_read_again(tmp_path):
     assert read_image(tmp_path / "a.png").tolist() == image.tolist()
     Image.fromarray(PHOTO).save(tmp_path / "a.bmp")  # another format, by Pillow
     assert torchvision.io.decode_image(torchvision.io.read_file(tmp_path / "a.bmp")).tolist() == image.tolist()
-    with raises(ValueError, "encode_png expected uint8 and shape (1 or 3, H, W), got float32 and (2, 2)"):
+    with raises(ValueError, "encode_png expected uint8 and shape (1 or 3, H, W), got float32 and (2, 2); try save_image"):
         write_png(torch.ones(2, 2), tmp_path / "b.png")
-    with raises(ValueError, "encode_png expected a compression_level from 0 to 9, got 10"):
+    with raises(ValueError, "encode_png expected a compression_level from 0 to 9, got 10; leave it out"):
         write_png(image, tmp_path / "b.png", 10)
-    with raises(ValueError, "write_file expected uint8 and one dimension, got float32 and shape (2, 2)"):
+    with raises(ValueError, "write_file expected uint8 and one dimension, got float32 and shape (2, 2); encode an image first"):
         torchvision.io.write_file(tmp_path / "b.png", torch.ones(2, 2))
     with raises(ValueError, "mode expected one of UNCHANGED, GRAY, GRAY_ALPHA, RGB, RGB_ALPHA, got 'CMYK'"):
         read_image(tmp_path / "a.png", "CMYK")
@@ -159,7 +166,7 @@ def test_fake_data_give_the_same_image_for_the_same_index():
     assert sum(1 for _ in images) == 3
     batch, targets = next(iter(torch.utils.data.DataLoader(images, batch_size=3)))
     assert (tuple(batch.shape), targets.dtype) == ((3, 3, 4, 5), torch.int64)
-    with raises(IndexError, "FakeData expected an index from 0 to 2, got 3"):
+    with raises(IndexError, "FakeData expected an index from 0 to 2, got 3; pass a larger size"):
         images[3]
-    with raises(ValueError, "FakeData expected an image_size of 1 or 3 channels, height and width, got (2, 4, 4)"):
+    with raises(ValueError, "FakeData expected an image_size of 1 or 3 channels, height and width, got (2, 4, 4); try (3, 32, 32)"):
         torchvision.datasets.FakeData(1, (2, 4, 4))

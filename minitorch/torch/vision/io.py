@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,9 @@ def write_file(filename: str | Path, data: Tensor) -> None:
         OSError: If the file cannot be written.
     """
     if data.dtype != np.uint8 or data.dims != 1:
-        raise ValueError(f"write_file expected uint8 and one dimension, got {data.dtype.name} and shape {tuple(data.shape)}")
+        raise ValueError(
+            f"write_file expected uint8 and one dimension, got {data.dtype.name} and shape {tuple(data.shape)}; encode an image first"
+        )
     replace_file(filename, data.detach().cpu().numpy().tobytes())
 
 
@@ -63,9 +64,11 @@ def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
         ValueError: If dtype, shape or level is another.
     """
     if input.dtype != np.uint8 or input.dims != 3 or input.shape[0] not in (1, 3):
-        raise ValueError(f"encode_png expected uint8 and shape (1 or 3, H, W), got {input.dtype.name} and {tuple(input.shape)}")
+        raise ValueError(
+            f"encode_png expected uint8 and shape (1 or 3, H, W), got {input.dtype.name} and {tuple(input.shape)}; try save_image"
+        )
     if compression_level not in range(10):
-        raise ValueError(f"encode_png expected a compression_level from 0 to 9, got {compression_level}")
+        raise ValueError(f"encode_png expected a compression_level from 0 to 9, got {compression_level}; leave it out")
     content = _encode_png(np.moveaxis(input.detach().cpu().numpy(), 0, -1), compression_level)
     return as_torch(creation.tensor(np.frombuffer(content, np.uint8)))
 
@@ -128,4 +131,4 @@ def _channels(pixels: np.ndarray, mode: ImageReadMode | str) -> Tensor:
     return as_torch(creation.tensor(np.ascontiguousarray(np.moveaxis(pixels, -1, 0))))
 
 
-__getattr__: Any = _refuse_absent("torchvision.io", __all__)
+__getattr__ = _refuse_absent("torchvision.io", __all__)

@@ -43,4 +43,4 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: Any, format: str | None = 
         replace_file(fp, _encode_png(pixels))
 
 
-__getattr__: Any = _refuse_absent("torchvision.utils", __all__)
+__getattr__ = _refuse_absent("torchvision.utils", __all__)
