@@ -93,3 +93,4 @@ def test_a_private_helper_that_only_solutions_used_is_an_orphan():
     before += "def g():\n    return _shared\n"
     after = before.replace("return _trick(x) + _shared + _help + b", "raise NotImplementedError")
     assert find_orphans(before, after) == ["_help", "_trick"]
+    assert find_orphans(before, "# - f:\n#   ValueError: If x is odd; `_trick` says so.\n" + after) == ["_help"]  # a bare workspace's list

@@ -151,6 +151,11 @@ def test_group():
     with_two = ExceptionGroup("two", [ValueError("x"), NotImplementedError("Need to implement for Task 0.3")])
     raise ExceptionGroup("one", [with_two])
 
+@pytest.mark.task1_1
+def test_kernel():
+    stub = NotImplementedError("Need to implement for Task 0.3")
+    raise ValueError(f'thread (0, 0, 0) executes "raise {stub!r}"; write the kernel')  # as the inspector of kernels says it
+
 def test_without_a_mark():
     square(2)
 '''
@@ -199,6 +204,7 @@ def place(file, line, source, function="", in_task=False):
         ("test_square", {"task": "0.3", "state": "todo", "needs": "0.3"}),
         ("test_fixture", {"state": "todo"}),
         ("test_group", {"state": "todo"}),
+        ("test_kernel", {"state": "blocked", "needs": "0.3"}),
         ("test_root", {"state": "blocked", "needs": "0.3"}),
         ("test_double_and_square", {"state": "blocked", "needs": "0.3"}),
         ("test_without_a_mark", {"task": None, "state": "blocked"}),
@@ -287,9 +293,9 @@ def test_the_terminal_shows_one_line_per_task_instead_of_tracebacks(run):
     assert "tests/test_sums.py::test_square TODO" in output
     assert "tests/test_sums.py::test_root BLOCKED" in output
     assert "Task 0.3: 5 tests to go, open minitorch/sums.py (square); course hint 0.3" in output
-    assert "Task 1.1: 2 tests blocked until Task 0.3 is written" in output
+    assert "Task 1.1: 3 tests blocked until Task 0.3 is written" in output
     assert "No task: 1 test blocked until Task 0.3 is written" in output
-    assert ", 4 todo, 3 blocked in" in output.splitlines()[-1]  # the files that could not be imported count as errors
+    assert ", 4 todo, 4 blocked in" in output.splitlines()[-1]  # the files that could not be imported count as errors
     failures = output.split("= FAILURES =")[1].split("= not written yet =")[0]
     assert "Need to implement" not in failures
 

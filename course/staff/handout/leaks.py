@@ -155,8 +155,8 @@ def _private(source: str) -> list[str]:
 
 
 def _uses(source: str) -> Counter[str]:
-    """How often each name occurs in the code, its definition included."""
-    return Counter(token for token, _ in _tokens(_without_comments(source)))
+    """How often each name occurs, its definition included; docstrings and the list of a bare workspace, which is comments, count."""
+    return Counter(token for token, _ in _tokens(source))
 
 
 def _windows(tokens: list[str], size: int) -> Iterable[tuple[str, ...]]:

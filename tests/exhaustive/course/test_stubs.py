@@ -39,8 +39,8 @@ class Case:
     unwritten: frozenset[str]
     tested: frozenset[str]
 
-    def result(self):
-        """Run the tests with the compiler off."""
+    def arguments(self):
+        """The arguments of `run`: the files without the unwritten code, and those of pytest."""
         files = reference_files(self.last)
         written = write_names(course(), self.last)
         removed = {path: {name: id for name, id in tasks.items() if id in self.unwritten} for path, tasks in written.items()}
@@ -48,7 +48,7 @@ class Case:
         marks = " or ".join(course().task(id).mark for id in sorted(self.tested))
         paths = sorted({path for id in self.tested for path in graded_files(course().task(id), files)})
         complete = not self.tested & self.unwritten  # then trainings would run to their ends, which takes minutes
-        return run(stubbed, "-m", marks, *(["-k", "not test_a_short_training"] if complete else []), *paths)
+        return stubbed, "-m", marks, *(["-k", "not test_a_short_training"] if complete else []), *paths
 
 
 @cache
@@ -77,9 +77,8 @@ def proofs():
         for id in sorted(everything)
     }
     cases = list(dict.fromkeys([*reversed(alone.values()), *without.values()]))  # the longest first
-    for last in {case.last for case in cases}:
-        reference_files(last)  # before the threads: CPython 3.11 cannot parse in several of them at once
-    results = dict(zip(cases, each(Case.result, cases), strict=True))
+    prepared = [case.arguments() for case in cases]  # before the threads: CPython 3.11 cannot parse in several of them at once
+    results = dict(zip(cases, each(lambda arguments: run(*arguments), prepared), strict=True))
     return Proofs({id: results[case] for id, case in alone.items()}, {id: results[case] for id, case in without.items()})
 
 
