@@ -28,7 +28,7 @@ Activation = Callable[[float], float]
 Derivative = Callable[[float, float], float]
 """Returns the gradient of the input from the input (or the output) and d, the gradient of the output."""
 
-# A factor of 0 is returned as it is, because 0 · inf would be NaN.
+# At ±∞, 0 · ∞ is NaN, as in PyTorch.
 
 
 # Derivatives computed from the output
@@ -49,7 +49,7 @@ def tanh_back(y: float, d: float) -> float:
 
 def relu(x: float) -> float:
     """x if x > 0, else 0; propagates NaN, unlike the course's relu."""
-    return 0.0 if x <= 0 else x
+    return 0.0 if x < 0 else x  # -0.0 stays as it is
 
 
 def relu_back(x: float, d: float) -> float:
@@ -79,16 +79,14 @@ def leaky_relu_functions(negative_slope: float) -> tuple[Activation, Derivative]
 def silu(x: float) -> float:
     """x · sigmoid(x)."""
     z = math.exp(-abs(x))
-    s = (1.0 if x >= 0 else z) / (1.0 + z)
-    return s if s == 0 else x * s
+    return x * ((1.0 if x >= 0 else z) / (1.0 + z))
 
 
 def silu_back(x: float, d: float) -> float:
-    """d · s · (1 + x · (1 - s)) with s = sigmoid(x)."""
+    """d · s · (1 + x · sigmoid(-x)) with s = sigmoid(x)."""
     z = math.exp(-abs(x))
     s = (1.0 if x >= 0 else z) / (1.0 + z)
-    ds = s * ((z if x >= 0 else 1.0) / (1.0 + z))
-    return d * (s + (ds if ds == 0 else x * ds))
+    return d * (s * (1.0 + x * ((z if x >= 0 else 1.0) / (1.0 + z))))
 
 
 # GELU
@@ -101,22 +99,19 @@ def normal_cdf(x: float) -> float:
 
 def gelu(x: float) -> float:
     """x · `normal_cdf`(x)."""
-    s = 0.5 * math.erfc(-ROOT_HALF * x)
-    return s if s == 0 else x * s
+    return x * (0.5 * math.erfc(-ROOT_HALF * x))
 
 
 def gelu_back(x: float, d: float) -> float:
     """d · (cdf(x) + x · pdf(x)) of the standard normal distribution."""
-    pdf = NORMAL_PDF_AT_0 * math.exp(-0.5 * x * x)
-    return d * (0.5 * math.erfc(-ROOT_HALF * x) + (pdf if pdf == 0 else x * pdf))
+    return d * (0.5 * math.erfc(-ROOT_HALF * x) + x * (NORMAL_PDF_AT_0 * math.exp(-0.5 * x * x)))
 
 
 def gelu_tanh(x: float) -> float:
     """x · sigmoid(2 u), which is x · (1 + tanh(u)) / 2, with u = √(2/π) · (x + 0.044715 x³)."""
     v = GELU_SCALE * (x + GELU_CUBIC * x * x * x)
     z = math.exp(-abs(v))
-    s = (1.0 if v >= 0 else z) / (1.0 + z)
-    return s if s == 0 else x * s
+    return x * ((1.0 if v >= 0 else z) / (1.0 + z))
 
 
 def gelu_tanh_back(x: float, d: float) -> float:
@@ -125,7 +120,7 @@ def gelu_tanh_back(x: float, d: float) -> float:
     z = math.exp(-abs(v))
     s = (1.0 if v >= 0 else z) / (1.0 + z)
     ds = s * ((z if v >= 0 else 1.0) / (1.0 + z))
-    return d * (s + (ds if ds == 0 else x * ds * (GELU_SCALE * (1.0 + 3.0 * GELU_CUBIC * x * x))))
+    return d * (s + x * ds * (GELU_SCALE * (1.0 + 3.0 * GELU_CUBIC * x * x)))
 
 
 # Equivalents for the fast backend
@@ -187,8 +182,7 @@ def gelu_loops() -> tuple[Loop, Loop]:
             block, target = x[task * BLOCK : (task + 1) * BLOCK], out[task * BLOCK : (task + 1) * BLOCK]
             write_gaussian(line, block)
             for j in range(len(block)):
-                s = cdf(block[j], line[j])
-                target[j] = s if s == 0 else block[j] * s
+                target[j] = block[j] * cdf(block[j], line[j])
 
     def backward(out, x, d, unused, sizes, start, stop):
         line = np.empty(BLOCK, x.dtype)
@@ -197,8 +191,7 @@ def gelu_loops() -> tuple[Loop, Loop]:
             grad = d[task * BLOCK : (task + 1) * BLOCK]
             write_gaussian(line, block)
             for j in range(len(block)):
-                x_pdf = line[j] if line[j] == 0 else line[j] * pdf_at_0 * block[j]
-                target[j] = grad[j] * (cdf(block[j], line[j]) + x_pdf)
+                target[j] = grad[j] * (cdf(block[j], line[j]) + line[j] * pdf_at_0 * block[j])
 
     return loop(forward, 3, (write_gaussian, cdf)), loop(backward, 3, (write_gaussian, cdf))
 
@@ -208,23 +201,19 @@ def vectorizable(dtype: Any) -> dict[Callable[..., float], Callable[..., Any]]:
     one, scale, cubic, three_cubic = dtype(1), dtype(GELU_SCALE), dtype(GELU_CUBIC), dtype(3 * GELU_CUBIC)
 
     def fast_silu(x):
-        s = sigmoid(x)
-        return s if s == 0 else x * s
+        return x * sigmoid(x)
 
     def fast_silu_back(x, d):
-        s = sigmoid(x)
-        ds = s * sigmoid(-x)
-        return d * (s + (ds if ds == 0 else x * ds))
+        return d * (sigmoid(x) * (one + x * sigmoid(-x)))
 
     def fast_gelu_tanh(x):
-        s = sigmoid(scale * (x + cubic * x * x * x))
-        return s if s == 0 else x * s
+        return x * sigmoid(scale * (x + cubic * x * x * x))
 
     def fast_gelu_tanh_back(x, d):
         v = scale * (x + cubic * x * x * x)
         s = sigmoid(v)
         ds = s * sigmoid(-v)
-        return d * (s + (ds if ds == 0 else x * ds * (scale * (one + three_cubic * x * x))))
+        return d * (s + x * ds * (scale * (one + three_cubic * x * x)))
 
     return {silu: fast_silu, silu_back: fast_silu_back, gelu_tanh: fast_gelu_tanh, gelu_tanh_back: fast_gelu_tanh_back}
 

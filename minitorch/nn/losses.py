@@ -484,7 +484,7 @@ def losses_of_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None = 
 
 def bce_with_logits(x: float, t: float) -> float:
     """ln(1 + e^x) - t · x; the exponent is never positive, so exp cannot overflow."""
-    return (x if x > 0 else 0.0 * x) - t * x + math.log1p(math.exp(-abs(x)))
+    return (1.0 - t) * x - (x if x < 0 else 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 def bce_with_logits_grad_x(x: float, t: float) -> float:

@@ -309,7 +309,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if training:
         slope = rand(input.shape, input.backend, dtype=input.dtype) * (upper - lower) + lower
     positive = input.detach() > 0
-    return MaskedSelect.apply(input, positive) + MaskedSelect.apply(input, ~positive) * slope
+    return input.where(positive, MaskedSelect.apply(input, ~positive) * slope)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -332,4 +332,4 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")
     slope = weight if weight.numel() == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
     positive = input.detach() > 0
-    return MaskedSelect.apply(input, positive) + MaskedSelect.apply(input, ~positive) * slope
+    return input.where(positive, MaskedSelect.apply(input, ~positive) * slope)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitorch.core.dtypes import promote_to_float
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.ops.activations import ElementwiseActivation
 from minitorch.ops.checks import check_float_tensor
 from minitorch.tensor_functions import Function
@@ -43,13 +44,13 @@ class OptionalActivation(Function):
 
 @cache
 def clamp_functions(low: float, high: float) -> Pair:
-    """Make the limitation to the range from low to high; the derivative at the limits is 0."""
+    """Make the limitation to the range from low to high; the derivative at the limits and at NaN is 0."""
 
     def clamp(x: float) -> float:
         return low if x < low else high if x > high else x
 
     def clamp_back(x: float, d: float) -> float:
-        return 0.0 if x <= low or x >= high else d
+        return d if low < x < high else 0.0
 
     return clamp, clamp_back
 
@@ -69,26 +70,26 @@ def threshold_functions(limit: float, value: float) -> Pair:
 
 @cache
 def hardshrink_functions(lambd: float) -> Pair:
-    """Make x if |x| > lambd, else 0."""
+    """Make x if |x| > lambd, else 0; the derivative at NaN is 0."""
 
     def shrink(x: float) -> float:
         return 0.0 if -lambd <= x <= lambd else x
 
     def shrink_back(x: float, d: float) -> float:
-        return 0.0 if -lambd <= x <= lambd else d
+        return d if x < -lambd or x > lambd else 0.0
 
     return shrink, shrink_back
 
 
 @cache
 def softshrink_functions(lambd: float) -> Pair:
-    """Make x moved towards 0 by lambd, 0 if it is closer than that."""
+    """Make x moved towards 0 by lambd, 0 if it is closer than that; the derivative at NaN is 0."""
 
     def shrink(x: float) -> float:
-        return x - lambd if x > lambd else x + lambd if x < -lambd else 0.0 * x
+        return 0.0 if -lambd <= x <= lambd else x - lambd if x > 0 else x + lambd
 
     def shrink_back(x: float, d: float) -> float:
-        return 0.0 if -lambd <= x <= lambd else d
+        return d if x < -lambd or x > lambd else 0.0
 
     return shrink, shrink_back
 
@@ -99,13 +100,13 @@ def hardsigmoid_number(x: float) -> float:
 
 
 def hardsigmoid_back(x: float, d: float) -> float:
-    """d times its derivative."""
-    return 0.0 if x <= -3 or x >= 3 else d / 6
+    """d times its derivative, which is 0 at NaN."""
+    return d / 6 if -3 < x < 3 else 0.0
 
 
 def hardswish_number(x: float) -> float:
     """x · hardsigmoid(x)."""
-    return 0.0 if x <= -3 else x if x >= 3 else x * (x + 3) / 6
+    return x * (0.0 if x <= -3 else 6.0 if x >= 3 else x + 3) / 6
 
 
 def hardswish_back(x: float, d: float) -> float:
@@ -143,7 +144,7 @@ class HardShrink(OptionalActivation):
     @staticmethod
     def composed(a: Tensor, lambd: float) -> Tensor:
         """The same function composed of differentiable tensor operations."""
-        return a.where(~(a.detach().abs() <= lambd), 0.0)
+        return MaskedSelect.apply(a, a.detach().abs() > lambd)
 
 
 class SoftShrink(OptionalActivation):
@@ -154,7 +155,8 @@ class SoftShrink(OptionalActivation):
     @staticmethod
     def composed(a: Tensor, lambd: float) -> Tensor:
         """The same function composed of differentiable tensor operations."""
-        return a - a.clip(-lambd, lambd)
+        x = a.detach()
+        return MaskedSelect.apply(a - x.clip(-lambd, lambd), x.abs() > lambd)
 
 
 class HardSigmoid(ElementwiseActivation):

@@ -75,6 +75,13 @@ def log1p(x: float) -> float:
     return math.log1p(x) if x > -1.0 else math.nan
 
 
+def logit(x: float) -> float:
+    """ln(x / (1 - x)); ±∞ at the ends of the range from 0 to 1, NaN outside of it."""
+    if 0.0 < x < 1.0:
+        return math.log(x / (1.0 - x))
+    return -math.inf if x == 0.0 else math.inf if x == 1.0 else math.nan
+
+
 def tan(x: float) -> float:
     """Tangent, in radians; NaN for infinite x."""
     return math.tan(x) if -math.inf < x < math.inf else math.nan
@@ -211,6 +218,18 @@ class Log1p(Elementwise):
     @staticmethod
     def slope(a: Tensor) -> Tensor:
         return 1.0 / (1.0 + a)
+
+
+class Logit(Elementwise):
+    """ln(x / (1 - x))."""
+
+    number = staticmethod(logit)
+
+    @staticmethod
+    def slope(a: Tensor) -> Tensor:
+        """1 / (x (1 - x)); NaN outside of the range from 0 to 1."""
+        product = a * (1.0 - a)
+        return 1.0 / product.where(product.detach() >= 0, math.nan)
 
 
 class Tan(Elementwise):

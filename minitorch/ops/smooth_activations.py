@@ -6,10 +6,10 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-from minitorch.core.math_functions import ExactLog
 from minitorch.ops.activations import ElementwiseActivation
 from minitorch.ops.checks import check_float_tensor
 from minitorch.ops.hard_activations import OptionalActivation, Pair
+from minitorch.ops.pointwise import Log1p
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
@@ -56,8 +56,8 @@ def softsign_number(x: float) -> float:
 
 
 def softsign_back(x: float, d: float) -> float:
-    """d times its derivative, 1 / (1 + |x|)²."""
-    return d / ((1.0 + abs(x)) * (1.0 + abs(x)))
+    """d times its derivative, 1 / (1 + |x|)²; NaN at ±∞, where the function is NaN."""
+    return d / ((1.0 + abs(x)) * (1.0 + abs(x))) + (x - x)
 
 
 def logsigmoid_number(x: float) -> float:
@@ -75,15 +75,14 @@ def mish_number(x: float) -> float:
     """x · tanh(ln(1 + e^x))."""
     z = math.exp(-abs(x))
     t = math.tanh((x if x > 0 else 0.0) + math.log1p(z))
-    return t if t == 0 else x * t
+    return x * t
 
 
 def mish_back(x: float, d: float) -> float:
     """d times its derivative, t + x · (1 - t²) · sigmoid(x) with t = tanh(ln(1 + e^x))."""
     z = math.exp(-abs(x))
     t = math.tanh((x if x > 0 else 0.0) + math.log1p(z))
-    slope = (1.0 - t * t) * ((1.0 if x >= 0 else z) / (1.0 + z))
-    return d * (t + (slope if slope == 0 else x * slope))
+    return d * (t + x * ((1.0 - t * t) * ((1.0 if x >= 0 else z) / (1.0 + z))))
 
 
 class ScaledElu(OptionalActivation):
@@ -108,8 +107,8 @@ class SoftPlus(OptionalActivation):
     def composed(a: Tensor, beta: float, threshold: float) -> Tensor:
         """The same function composed of differentiable tensor operations."""
         large = a.detach() * beta > threshold
-        sums = (a.where(~large, 0.0) * beta).exp() + 1.0  # no power of a large number
-        return a.where(large, ExactLog.apply(sums) * (1 / beta))
+        powers = (a.where(~large, 0.0) * beta).exp()  # no power of a large number
+        return a.where(large, Log1p.apply(powers) * (1 / beta))
 
 
 class SoftSign(ElementwiseActivation):

@@ -175,7 +175,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         value = x.detach()
         x = Choose.apply((value >= eps) & (value <= 1 - eps), x, value.clip(eps, 1 - eps))
-    return log(x) - log1p(-x)
+    return ops.Logit.apply(x)
 
 
 def deg2rad(input: Tensor) -> Tensor:

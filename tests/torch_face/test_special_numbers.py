@@ -1,4 +1,4 @@
-"""Results of minitorch.torch for NaN, infinities and signed zeros: the same as PyTorch's, as a method, in torch and in nn.functional."""
+"""Results of minitorch.torch for NaN, infinities, signed zeros and huge numbers, and gradients of activations: the same as PyTorch's."""
 
 from __future__ import annotations
 
@@ -58,9 +58,6 @@ FUNCTIONS = {
     "logical_not": [False, False, False, True, True, False, False, False, False],
 }  # fmt: skip
 """Functions of one tensor and their results for X, which are PyTorch's."""
-
-EITHER_ZERO = {"relu"}
-"""Both zeros are the larger one of a zero and 0; PyTorch keeps that of the argument."""
 
 
 class Row(NamedTuple):
@@ -157,11 +154,108 @@ ROWS = [
 ]  # fmt: skip
 
 
+EXTREMES = [nan, inf, -inf, -0.0, 0.0, 0.5, -0.5, 3.0, -3.0, 50.0, -50.0, 1e30, -1e30, 1e-30]
+
+ACTIVATIONS = {
+    "F.relu(x)": (
+        [nan, inf, 0, -0.0, 0, 0.5, 0, 3, 0, 50, 0, 1e+30, 0, 1e-30],
+        [1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]),
+    "F.relu6(x)": (
+        [nan, 6, 0, -0.0, 0, 0.5, 0, 3, 0, 6, 0, 6, 0, 1e-30],
+        [0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1]),
+    "F.leaky_relu(x)": (
+        [nan, inf, -inf, -0.0, 0, 0.5, -0.005, 3, -0.03, 50, -0.5, 1e+30, -1e+28, 1e-30],
+        [0.01, 1, 0.01, 0.01, 0.01, 1, 0.01, 1, 0.01, 1, 0.01, 1, 0.01, 1]),
+    "F.rrelu(x, 0.25, 0.25)": (
+        [nan, inf, -inf, -0.0, 0, 0.5, -0.125, 3, -0.75, 50, -12.5, 1e+30, -2.5e+29, 1e-30],
+        [0.25, 1, 0.25, 0.25, 0.25, 1, 0.25, 1, 0.25, 1, 0.25, 1, 0.25, 1]),
+    "F.prelu(x, w)": (
+        [nan, inf, -inf, -0.0, 0, 0.5, -0.125, 3, -0.75, 50, -12.5, 1e+30, -2.5e+29, 1e-30],
+        [0.25, 1, 0.25, 0.25, 0.25, 1, 0.25, 1, 0.25, 1, 0.25, 1, 0.25, 1]),
+    "F.hardtanh(x)": (
+        [nan, 1, -1, -0.0, 0, 0.5, -0.5, 1, -1, 1, -1, 1, -1, 1e-30],
+        [0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1]),
+    "F.hardsigmoid(x)": (
+        [nan, 1, 0, 0.5, 0.5, 0.5833333, 0.4166667, 1, 0, 1, 0, 1, 0, 0.5],
+        [0, 0, 0, 0.1666667, 0.1666667, 0.1666667, 0.1666667, 0, 0, 0, 0, 0, 0, 0.1666667]),
+    "F.hardswish(x)": (
+        [nan, inf, nan, -0.0, 0, 0.2916667, -0.2083333, 3, -0.0, 50, -0.0, 1e+30, -0.0, 5e-31],
+        [nan, 1, 0, 0.5, 0.5, 0.6666667, 0.3333333, 1, 0, 1, 0, 1, 0, 0.5]),
+    "F.hardshrink(x)": (
+        [nan, inf, -inf, 0, 0, 0, 0, 3, -3, 50, -50, 1e+30, -1e+30, 0],
+        [0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0]),
+    "F.softshrink(x)": (
+        [nan, inf, -inf, 0, 0, 0, 0, 2.5, -2.5, 49.5, -49.5, 1e+30, -1e+30, 0],
+        [0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0]),
+    "F.threshold(x, 0.5, 2.0)": (
+        [nan, inf, 2, 2, 2, 2, 2, 3, 2, 50, 2, 1e+30, 2, 2],
+        [1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0]),
+    "F.gelu(x)": (
+        [nan, inf, nan, -0.0, 0, 0.3457312, -0.1542688, 2.99595, -0.004049694, 50, -0.0, 1e+30, -0.0, 5e-31],
+        [nan, nan, nan, 0.5, 0.5, 0.8674951, 0.1325049, 1.011946, -0.01194565, 1, 0, 1, 0, 0.5]),
+    "F.gelu(x, approximate='tanh')": (
+        [nan, inf, nan, -0.0, 0, 0.345714, -0.154286, 2.996363, -0.003637392, 50, -0.0, 1e+30, -0.0, 5e-31],
+        [nan, nan, nan, 0.5, 0.5, 0.8673699, 0.1326301, 1.011584, -0.01158417, 1, 0, 1, 0, 0.5]),
+    "F.silu(x)": (
+        [nan, inf, nan, -0.0, 0, 0.3112297, -0.1887703, 2.857722, -0.1422776, 50, -9.643749e-21, 1e+30, -0.0, 5e-31],
+        [nan, nan, nan, 0.5, 0.5, 0.7399612, 0.2600388, 1.088104, -0.08810411, 1, -9.450874e-21, 1, -0.0, 0.5]),
+    "F.mish(x)": (
+        [nan, inf, nan, -0.0, 0, 0.3752452, -0.2207438, 2.986535, -0.1456475, 50, -9.643749e-21, 1e+30, -0.0, 6e-31],
+        [nan, nan, nan, 0.6, 0.6, 0.8864244, 0.2895107, 1.021107, -0.09339311, 1, -9.450874e-21, 1, 0, 0.6]),
+    "F.softplus(x)": (
+        [nan, inf, 0, 0.6931472, 0.6931472, 0.974077, 0.474077, 3.048587, 0.04858735, 50, 1.92875e-22, 1e+30, 0, 0.6931472],
+        [nan, 1, 0, 0.5, 0.5, 0.6224593, 0.3775407, 0.9525741, 0.04742587, 1, 1.92875e-22, 1, 0, 0.5]),
+    "F.elu(x)": (
+        [nan, inf, -1, -0.0, 0, 0.5, -0.3934693, 3, -0.9502129, 50, -1, 1e+30, -1, 1e-30],
+        [nan, 1, 0, 1, 1, 1, 0.6065307, 1, 0.04978707, 1, 1.92875e-22, 1, 0, 1]),
+    "F.celu(x, 2.0)": (
+        [nan, inf, -2, -0.0, 0, 0.5, -0.4423984, 3, -1.55374, 50, -2, 1e+30, -2, 1e-30],
+        [nan, 1, 0, 1, 1, 1, 0.7788008, 1, 0.2231302, 1, 1.388794e-11, 1, 0, 1]),
+    "F.selu(x)": (
+        [nan, inf, -1.758099, -0.0, 0, 0.5253505, -0.6917582, 3.152103, -1.670569,
+         52.53505, -1.758099, 1.050701e+30, -1.758099, 1.050701e-30],
+        [nan, 1.050701, 0, 1.758099, 1.758099, 1.050701, 1.066341, 1.050701, 0.08753061, 1.050701, 3.390934e-22, 1.050701, 0, 1.050701]),
+    "F.logsigmoid(x)": (
+        [nan, 0, -inf, -0.6931472, -0.6931472, -0.474077, -0.974077, -0.04858735, -3.048587, -1.92875e-22, -50, 0, -1e+30, -0.6931472],
+        [nan, 0, 1, 0.5, 0.5, 0.3775407, 0.6224593, 0.04742587, 0.9525741, 1.92875e-22, 1, 0, 1, 0.5]),
+    "F.softsign(x)": (
+        [nan, nan, nan, -0.0, 0, 0.3333333, -0.3333333, 0.75, -0.75, 0.9803922, -0.9803922, 1, -1, 1e-30],
+        [nan, nan, nan, 1, 1, 0.4444444, 0.4444444, 0.0625, 0.0625, 0.0003844675, 0.0003844675, 0, 0, 1]),
+    "F.tanhshrink(x)": (
+        [nan, inf, -inf, 0, 0, 0.03788284, -0.03788284, 2.004945, -2.004945, 49, -49, 1e+30, -1e+30, 0],
+        [nan, 1, 1, 0, 0, 0.2135523, 0.2135523, 0.990134, 0.990134, 1, 1, 1, 1, 0]),
+    "F.sigmoid(x)": (
+        [nan, 1, 0, 0.5, 0.5, 0.6224593, 0.3775407, 0.9525741, 0.04742587, 1, 1.92875e-22, 1, 0, 0.5],
+        [nan, 0, 0, 0.25, 0.25, 0.2350037, 0.2350037, 0.04517666, 0.04517666, 0, 1.92875e-22, 0, 0, 0.25]),
+    "F.tanh(x)": (
+        [nan, 1, -1, -0.0, 0, 0.4621172, -0.4621172, 0.9950548, -0.9950548, 1, -1, 1, -1, 1e-30],
+        [nan, 0, 0, 1, 1, 0.7864477, 0.7864477, 0.009866037, 0.009866037, 0, 0, 0, 0, 1]),
+    "F.glu(torch.cat([x, x]), 0)": (
+        [nan, inf, nan, -0.0, 0, 0.3112297, -0.1887703, 2.857722, -0.1422776, 50, -9.643749e-21, 1e+30, -0.0, 5e-31],
+        [nan, nan, nan, 0.5, 0.5, 0.7399612, 0.2600388, 1.088104, -0.08810411, 1, -9.450874e-21, 1, 0, 0.5]),
+    "torch.logit(x)": (
+        [nan, nan, nan, -inf, -inf, 0, nan, nan, nan, nan, nan, nan, nan, -69.07755],
+        [nan, nan, nan, -inf, inf, 4, nan, nan, nan, nan, nan, nan, nan, 1e+30]),
+    "torch.logit(x, 0.1)": (
+        [nan, 2.197225, -2.197225, -2.197225, -2.197225, 0, -2.197225, 2.197225,
+         -2.197225, 2.197225, -2.197225, 2.197225, -2.197225, -2.197225],
+        [0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]),
+    'F.binary_cross_entropy_with_logits(x, t, reduction="none")': (
+        [nan, inf, nan, 0.6931472, 0.6931472, 0.849077, 0.599077, 2.298587, 0.7985874, 37.5, 12.5, 7.5e+29, 2.5e+29, 0.6931472],
+        [nan, 0.75, -0.25, 0.25, 0.25, 0.3724593, 0.1275407, 0.7025741, -0.2025741, 0.75, -0.25, 0.75, -0.25, 0.25]),
+}  # fmt: skip
+"""Calls of EXTREMES as x, each with its results and the gradients of their sum, which are PyTorch's.
+
+At NaN, PyTorch's vectorized kernels and those for the last few elements differ in the gradients of relu6, hardtanh, hardswish, hardshrink,
+softshrink, elu, celu and selu, and at -0.0 in softshrink; these are the vectorized ones, which all elements of a long tensor have.
+"""
+
+
 def check(got: Any, wanted: Any, name: str) -> None:
     """Fail unless numbers are equal to seven digits, NaN and the signs of zeros included."""
-    values, expected = np.asarray(got.numpy(), float), np.array(wanted, float)
+    values, expected = np.asarray(got.detach().numpy(), float), np.array(wanted, float)
     np.testing.assert_allclose(values, expected, 2e-6, 1e-6, err_msg=name)
-    zeros = (expected == 0) & (name not in EITHER_ZERO)
+    zeros = expected == 0
     np.testing.assert_array_equal(np.signbit(values[zeros]), np.signbit(expected[zeros]), f"signs of zeros of {name}")
 
 
@@ -171,6 +265,17 @@ def check_rows(torch: Any, rows: list[Row]) -> None:
         several = isinstance(out, tuple)
         for got, wanted in zip(out if several else [out], row.wanted if several else [row.wanted], strict=True):
             check(got, wanted, row.name)
+
+
+def check_activation(torch: Any, call: str, create_graph: bool = False) -> None:
+    """Compare a call and its gradient with ACTIVATIONS; the tensor is long enough for vectorized kernels."""
+    x = torch.tensor(EXTREMES * 16, dtype=torch.float64, requires_grad=True)
+    w, t = torch.tensor([0.25], dtype=torch.float64), torch.full(x.shape, 0.25, dtype=torch.float64)
+    out = eval(call, {"torch": torch, "F": torch.nn.functional, "x": x, "w": w, "t": t})
+    (grad,) = torch.autograd.grad(out.sum(), x, create_graph=create_graph)
+    count, (values, gradients) = len(EXTREMES), ACTIVATIONS[call]
+    check(out[:count], values, call)
+    np.testing.assert_allclose(grad[:count].detach().numpy(), gradients, 2e-6, 1e-25, err_msg=f"gradient of {call}")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -189,8 +294,16 @@ def test_results_for_special_numbers_are_known(row: Row) -> None:
     check_rows(ours, [row])
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("call", ACTIVATIONS)
+def test_activations_of_extreme_numbers_and_their_gradients_are_known(call: str, create_graph: bool) -> None:
+    check_activation(ours, call, create_graph)
+
+
 def test_the_known_results_are_pytorchs() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
     for name, wanted in FUNCTIONS.items():
         check(getattr(torch, name)(torch.tensor(X, dtype=torch.float64)), wanted, name)
     check_rows(torch, ROWS)
+    for call in ACTIVATIONS:
+        check_activation(torch, call)
