@@ -101,6 +101,7 @@ class ScatterReduce(Function):
     """a with elements at an index reduced with values: their sum, mean, product, maximum or minimum.
 
     The gradient of an element and of each of its values is that of the result times a weight, which is 0 for those that are not extreme.
+    As in PyTorch, an element that equals the extreme counts among those that share the gradient even if it was not included.
     """
 
     @staticmethod
@@ -114,26 +115,56 @@ class ScatterReduce(Function):
         lowest, highest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
         if not include_self:
             out[index] = {"prod": 1, "amax": lowest, "amin": highest}.get(reduction, 0)
-        UFUNCS[reduction].at(out, index, v)
+        with np.errstate(invalid="ignore"):  # NaN among the values
+            UFUNCS[reduction].at(out, index, v)
         np.add.at(count, index, 1)
         weight, weights = is_kept.astype(np.float64), np.ones(v.shape)
         if reduction == "mean":
             out = (out // count if limits else out / count).astype(x.dtype)
             weight, weights = weight / count, 1 / count[index]
         elif reduction in ("amax", "amin"):
-            first, others = is_kept & (x == out), v == out[index]
+            first, others = x == out, v == out[index]
             equal = first.astype(np.int64)
             np.add.at(equal, index, others)
-            weight, weights = first / np.maximum(equal, 1), others / np.maximum(equal, 1)[index]
-        ctx.save_for_backward(index, reduction, weight, weights)
+            with np.errstate(invalid="ignore"):  # none equals NaN
+                weight, weights = np.where(is_kept, first / equal, 0.0), others / equal[index]
+        ctx.save_for_backward(index, reduction, weight, weights, include_self, *(a, values) if reduction == "prod" else (None, None))
         return a._like(TensorData(out.reshape(-1), out.shape))
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, Tensor, None, None]:
-        index, reduction, weight, weights = ctx.saved_values
+        index, reduction, weight, weights, include_self, a, values = ctx.saved_values
         if reduction == "prod":
-            raise NotImplementedError("scatter_reduce has no gradient of products; use sum, mean, amax or amin, or x.detach()")
+            grad_a, grad_values = factor_gradients(grad_output, a, values, index, include_self)
+            return grad_a, None, grad_values, None, None
         first, others = (
             grad_output._like(TensorData(each.astype(grad_output.dtype).reshape(-1), each.shape)) for each in (weight, weights)
         )
         return grad_output * first, None, Select.apply(grad_output, index) * others, None, None
+
+
+RULES[ScatterReduce] = lambda ctx, out, grad: ScatterReduce.backward(ctx, grad)
+
+
+def factor_gradients(grad: Tensor, a: Tensor, values: Tensor, index: tuple[np.ndarray, ...], include_self: bool) -> tuple[Tensor, Tensor]:
+    """The gradients of the factors of products: each is that of the product times the product of the other factors.
+
+    This is the product divided by the factor or, of a single factor of 0, the product with 1 in its place.
+    """
+    if not grad.requires_grad:  # otherwise the gradients are differentiated in turn
+        a, values = a.detach(), values.detach()
+
+    def product(a: Tensor, values: Tensor) -> Tensor:
+        return ScatterReduce.apply(a, index, values, "prod", include_self)
+
+    without_zeros = a.where(a.detach() != 0, 1.0)
+    grad_a = grad * product(without_zeros, values) / without_zeros
+    if not include_self:
+        grad_a = Put.apply(grad_a, index, grad_a.zeros(()))
+    is_zero = values._tensor.array() == 0
+    zeros = np.zeros(a.shape, np.int64)
+    np.add.at(zeros, index, is_zero)
+    single = values._like(TensorData((is_zero & (zeros[index] == 1)).reshape(-1), values.shape))
+    others = Select.apply(grad * product(a, values.where(~single, 1.0)), index)
+    quotients = Select.apply(grad * product(a, values), index) / values.where(values.detach() != 0, 1.0)
+    return grad_a, others.where(single, quotients)

@@ -12,7 +12,7 @@ from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.tensor_base import Tensor
-from minitorch.ops.pointwise import Sign, apply_ufunc
+from minitorch.ops.pointwise import apply_ufunc
 from minitorch.tensor_functions import EQ, LT, Function
 
 
@@ -42,6 +42,13 @@ def logaddexp(a: float, b: float) -> float:
     if a == b:
         return a + math.log(2.0)
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+def xlogy(a: float, b: float) -> float:
+    """a · ln b; 0 if a is 0, unless b is NaN."""
+    if b != b or a == 0.0:
+        return b if b != b else 0.0
+    return a * (math.log(b) if b > 0.0 else -math.inf if b == 0.0 else math.nan)
 
 
 def copysign(a: float, b: float) -> float:
@@ -178,6 +185,24 @@ class LogAddExp(Function):
         return grad_output * (a - b).sigmoid(), grad_output * (b - a).sigmoid()
 
 
+class XLogY(Function):
+    """a · ln b, and 0 where a is 0, unless b is NaN."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return a.f.zip(xlogy)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        """0 for an a of 0 whose b has no logarithm; NaN for the b of 0 / 0."""
+        a, b = ctx.saved_values
+        if not grad_output.requires_grad:  # otherwise the gradients are differentiated in turn
+            a, b = a.detach(), b.detach()
+        defined = (a.detach() != 0) + (b.detach() > 0) + (b.detach() != b.detach()) > 0
+        return XLogY.apply(grad_output, b.where(defined, 1.0)), grad_output * a / b
+
+
 class CopySign(Function):
     """|a| with the sign of b; its derivative at a = 0 is 0."""
 
@@ -190,7 +215,10 @@ class CopySign(Function):
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor | None, None]:
         a, out = ctx.saved_values
-        return None if a is None else grad_output * Sign.apply(a) * Sign.apply(out), None
+        if a is None:
+            return None, None
+        a, out = a.detach(), out.detach()  # the derivative is constant in parts
+        return grad_output * (out / a.where(a != 0, math.inf)), None
 
 
 class NextAfter(Function):

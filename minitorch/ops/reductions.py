@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch.core.math_functions import NE, MaskedSelect
+from minitorch.core.math_functions import NE
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import EQ, Add, Function, Mul
 
 
-class Extremum(Function):
-    """The largest or smallest element along dimensions, which keep size 1. Equal ones share the gradient; of NaN, each NaN a part."""
+class Chosen(Function):
+    """The number chosen among the elements along dimensions, which keep size 1, such as the largest. Equal elements share its gradient.
+
+    The gradient of a chosen NaN is shared by each NaN or, without nan_shares, undefined: all elements receive NaN, as in PyTorch.
+    """
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, dim: Any, largest: bool) -> Tensor:
-        out = Tensor.max(a, dim) if largest else Tensor.min(a, dim)
-        ctx.save_for_backward(a, out, dim)
+    def forward(ctx: Any, a: Tensor, chosen: Tensor, dim: Any, nan_shares: bool) -> Tensor:
+        out = a._like(chosen._tensor)
+        ctx.save_for_backward(a, out, dim, nan_shares)
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        a, out, dim = ctx.saved_values
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
+        a, out, dim, nan_shares = ctx.saved_values
         if not grad_output.requires_grad:  # otherwise the gradient is differentiated in turn
             a, out = a.detach(), out.detach()
-        hits = Add.apply(EQ.apply(a, out), Mul.apply(NE.apply(a, a), NE.apply(out, out)))
-        count = Tensor.sum(hits.to(grad_output.dtype), dim)
-        return MaskedSelect.apply((grad_output / count).expand(*a.shape), hits), None, None
+        hits = EQ.apply(a, out)
+        if nan_shares:
+            hits = Add.apply(hits, Mul.apply(NE.apply(a, a), NE.apply(out, out)))
+        shares = hits.to(grad_output.dtype)
+        return grad_output * (shares / Tensor.sum(shares, dim)), None, None, None

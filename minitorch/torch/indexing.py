@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from minitorch.ops.indexing import gather as gather
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.torch.promotion import cast, truths
-from minitorch.torch.reductions import Extreme, scalar_dims
+from minitorch.torch.reductions import Extreme, scalar_dims, shared_among_equal
 
 
 def index_of(index: Any) -> tuple[Any, ...]:
@@ -375,14 +376,34 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
         return Extreme(*(each.squeeze(0) for each in kthvalue(input.view(1), k, dim, True)))
     if not 1 <= k <= input.shape[input._normalize_dim(dim)]:
         raise DimensionError(f"kthvalue expected k from 1 to {input.shape[dim]}, the size of dimension {dim}, got {k}")
-    indices = integers(input, np.take(order(input, dim, False), [k - 1], dim))
+    return of_rank(input, np.array(k - 1), dim, keepdim)
+
+
+def of_rank(input: Tensor, rank: np.ndarray, dim: int, keepdim: bool) -> Extreme:
+    """The elements with a rank from 0 on in ascending order along dim, and their indices; NaN comes last."""
+    ranks = rank.reshape(rank.shape or (1,) * input.dims)
+    indices = integers(input, np.take_along_axis(order(input, dim, False), ranks, dim))
     values = gather(input, dim, indices)
     return Extreme(values, indices) if keepdim else Extreme(values.squeeze(dim), indices.squeeze(dim))
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, the lower one of two; with dim the values and their indices."""
-    size = input.numel() if dim is None or scalar_dims(input, dim) else input.shape[input._normalize_dim(dim)]
+    """The median, the lower one of two, or the first NaN if there is one; with dim the values and their indices.
+
+    Elements that equal the median of all share its gradient.
+    """
     if dim is None:
-        return kthvalue(input.reshape(size), (size + 1) // 2).values if size else cast(input.zeros(()) + math.nan, input.dtype)
-    return kthvalue(input, (size + 1) // 2, dim, keepdim)
+        return median_of_all(input, median)
+    size = 1 if scalar_dims(input, dim) else input.shape[input._normalize_dim(dim)]
+    if not input.dims or not size:
+        return kthvalue(input, 1, dim, keepdim)
+    x = input._tensor.array()
+    numbers = (x == x).sum(dim, keepdims=True)  # the rank of the first NaN
+    return of_rank(input, np.where(numbers < size, numbers, (size - 1) // 2), dim, keepdim)
+
+
+def median_of_all(input: Tensor, along: Callable[..., Extreme]) -> Tensor:
+    """The median of all elements, by a function that returns it along a dimension; NaN for none."""
+    if not input.numel():
+        return cast(input.zeros(()) + math.nan, input.dtype)
+    return shared_among_equal(input, along(input.detach().reshape(input.numel()), 0).values)

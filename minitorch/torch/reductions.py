@@ -13,12 +13,11 @@ from minitorch.core.creation import cat
 from minitorch.core.dtypes import as_dtype, bool_, float32, float64, int64, is_float, uint8
 from minitorch.core.errors import ArgumentError, DtypeError, EmptyError
 from minitorch.core.math_functions import NE
-from minitorch.ops.reductions import Extremum
+from minitorch.ops.reductions import Chosen
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise
 from minitorch.torch.promotion import cast, require_floats, require_numbers
-from minitorch.torch.saved import SAVED, keeping
 
 Dims = int | Sequence[int] | None
 
@@ -119,20 +118,20 @@ def var_mean(
 
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The largest element. Equal ones share its gradient."""
+    """The largest element. Equal ones share its gradient; if it is NaN, the gradient of each element is."""
     return _extremum(input, dim, keepdim, True)
 
 
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The smallest element. Equal ones share its gradient."""
+    """The smallest element. Equal ones share its gradient; if it is NaN, the gradient of each element is."""
     return _extremum(input, dim, keepdim, False)
 
 
-def _extremum(input: Tensor, dim: Dims, keepdim: bool, largest: bool) -> Tensor:
+def _extremum(input: Tensor, dim: Dims, keepdim: bool, largest: bool, nan_shares: bool = False) -> Tensor:
     x = require_elements(input if input.dims else input.view(1), dim)
     every = dim is None or not input.dims or (isinstance(dim, Sequence) and not dim)
     dims = tuple(range(x.dims)) if dim is None or every else x._normalize_dims(dim)
-    out = Extremum.apply(x, dims, largest)
+    out = Chosen.apply(x, (Tensor.max if largest else Tensor.min)(x.detach(), dims), dims, nan_shares)
     return out.view() if not input.dims else out if keepdim else out.squeeze(dims)
 
 
@@ -166,6 +165,12 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return _extreme(input, dim, keepdim, other, False)
 
 
+def shared_among_equal(input: Tensor, chosen: Tensor) -> Tensor:
+    """An element, given as a constant without dimensions; all that equal it, of NaN all that are NaN, share its gradient."""
+    x = input if input.dims else input.view(1)
+    return Chosen.apply(x, chosen.view(*[1] * x.dims), tuple(range(x.dims)), True).view()
+
+
 def _extreme(input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, largest: bool) -> Any:
     if isinstance(dim, Tensor):
         if keepdim is not False:
@@ -173,9 +178,8 @@ def _extreme(input: Tensor, dim: Any, keepdim: bool, other: Tensor | None, large
         dim, other = None, dim
     if other is not None:
         return (arithmetic.maximum if largest else arithmetic.minimum)(input, other)
-    whole = amax if largest else amin
     if dim is None:
-        return keeping(whole, SAVED["amax"])(input)
+        return _extremum(input, None, False, largest, nan_shares=True)
     values = reduced(require_elements(input, dim), "max" if largest else "min", dim, keepdim)
     return Extreme(values, reduced(input, "argmax" if largest else "argmin", dim, keepdim))
 
@@ -225,7 +229,7 @@ def norm(input: Tensor, p: float | str | None = 2, dim: Dims = None, keepdim: bo
         return _root(sum(input * input, dim, keepdim), 2)
     size = pointwise.abs(input)
     if math.isinf(p):
-        return (amax if p > 0 else amin)(size, dim, keepdim)
+        return _extremum(size, dim, keepdim, p > 0, nan_shares=True)
     if p == 0:
         return sum(cast(NE.apply(input, input._ensure_tensor(0.0)), input.dtype), dim, keepdim)
     if p == 1:

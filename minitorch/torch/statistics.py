@@ -12,7 +12,7 @@ from minitorch.ops.pairs import LogAddExp
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise, reductions, shapes
-from minitorch.torch.indexing import gather, integers, median, sort
+from minitorch.torch.indexing import gather, integers, median_of_all, of_rank, sort
 from minitorch.torch.promotion import cast
 from minitorch.torch.reductions import Dims, Extreme, scalar_dims
 
@@ -198,18 +198,18 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
 
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of the elements that are not NaN, the lower one of two; with dim the values and their indices."""
+    """The median of the elements that are not NaN, the lower one of two; with dim the values and their indices.
+
+    Elements that equal the median of all share its gradient.
+    """
     if dim is None:
-        return nanmedian(input.reshape(input.numel()), 0).values if input.numel() else median(input)
+        return median_of_all(input, nanmedian)
     if scalar_dims(input, dim):
         return Extreme(*(each.squeeze(0) for each in nanmedian(input.view(1), 0, True)))
     if not input.shape[input._normalize_dim(dim)]:
         raise DimensionError(f"nanmedian expected at least one element along dimension {dim}, got shape {input.shape}")
-    values, indices = sort(input, dim)
     x = input._tensor.array()
-    place = integers(input, np.maximum((x == x).sum(dim, keepdims=True) - 1, 0) // 2)
-    found = Extreme(gather(values, dim, place), gather(indices, dim, place))
-    return found if keepdim else Extreme(*(each.squeeze(dim) for each in found))
+    return of_rank(input, np.maximum((x == x).sum(dim, keepdims=True) - 1, 0) // 2, dim, keepdim)
 
 
 # Counts and covariances
