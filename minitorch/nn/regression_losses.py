@@ -57,7 +57,7 @@ def _losses(
             require_numbers(op, x)
     check_reduction(reduction, op)
     dtype = result_type(input, target)
-    if not is_float(dtype):
+    if not is_float(dtype) and (op != "l1_loss" or reduction == "mean"):
         names = f"{input.dtype.name} and {target.dtype.name}"
         raise DtypeError(f"{op} expected input or target of floating-point numbers, got {names}; convert one: input.to(float32)")
     if input.shape != target.shape:
@@ -105,7 +105,10 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Absolute error |input - target|; its derivative is 0 where the two are equal. For the arguments and errors see `mse_loss`."""
+    """Absolute error |input - target|; its derivative is 0 where the two are equal. For the arguments and errors see `mse_loss`.
+
+    Integers are refused by the mean only.
+    """
     reduction = resolve_reduction(reduction, size_average, reduce)
     losses = _losses("l1_loss", AbsoluteError.apply, input, target, reduction, weight)
     return _weighted_mean(losses, weight) if reduction == "mean" else reduce_losses(losses, reduction)

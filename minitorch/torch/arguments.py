@@ -46,7 +46,7 @@ NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
 
 FLOATS = """
     var std var_mean std_mean norm vector_norm matrix_norm lerp frac cdist softmax log_softmax logcumsumexp
-    bernoulli normal rand_like randn_like"""
+    bernoulli rand_like randn_like"""
 """The functions of floating-point numbers only, unless a dtype is given."""
 
 ONE_DTYPE = """

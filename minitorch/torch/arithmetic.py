@@ -78,23 +78,25 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
     Raises:
         ValueError: If the rounding mode is unknown.
+        TypeError: If bools are divided and rounded.
     """
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode not in (None, "trunc"):
         raise ArgumentError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
     quotient = Div.apply(*promote(input, other, float_result_type(input, other)))
-    return quotient if rounding_mode is None else cast(Trunc.apply(quotient), result_type(input, other))
+    return quotient if rounding_mode is None else cast(Trunc.apply(quotient), require_numbers("div", promote(input, other)[0]).dtype)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
     """input / other rounded down, in the dtype of the operands.
 
     Raises:
+        TypeError: If both hold bools.
         ZeroDivisionError: If integers are divided by 0.
     """
     a, b = promote(input, other)
-    return FloorDivide.apply(a, _divisor(b))
+    return FloorDivide.apply(require_numbers("floor_divide", a), _divisor(b))
 
 
 def remainder(input: Any, other: Any) -> Tensor:

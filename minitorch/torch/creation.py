@@ -327,20 +327,21 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal random numbers with these means and standard deviations, tensors or numbers, in the dtype of the tensors.
+    """Normal random numbers with these means and standard deviations, tensors or numbers, in the dtype of the first tensor.
 
     dtype, device and requires_grad are for a given size.
 
     Raises:
-        TypeError: If there is neither a tensor nor a size, or a tensor holds integers or bools.
+        TypeError: If there is neither a tensor nor a size, or the first tensor holds integers or bools.
         ValueError: If a standard deviation is negative.
     """
-    tensors = [require_floats("normal", x).detach() for x in (mean, std) if isinstance(x, Tensor)]
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise TypeError("normal expected a tensor as mean or std, or a size; such as normal(0.0, 1.0, (3,))")
     call(refuse_negative, std._tensor.array() if isinstance(std, Tensor) else std)
     shape = shape_of(size) if size is not None else np.broadcast_shapes(*(x.shape for x in tensors))
-    kind = tensors[0].dtype if tensors else dtype
+    kind = require_floats("normal", tensors[0]).dtype if tensors else dtype
     out = randn(shape, generator=generator, dtype=kind, device=device) * std + mean
     return (cast(out, kind) if tensors else out).requires_grad_(requires_grad)
 

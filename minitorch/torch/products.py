@@ -13,7 +13,7 @@ from minitorch.ops.linalg import Cholesky, Inverse, Solve
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import MatMul
 from minitorch.torch import arithmetic, reductions, shapes
-from minitorch.torch.promotion import promote
+from minitorch.torch.promotion import promote, require_one_dtype
 
 
 def same_dtype(a: Tensor, b: Tensor, name: str) -> tuple[Tensor, Tensor]:
@@ -290,8 +290,10 @@ def vector_product(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """`cross` along a dimension, the last one by default.
 
     Raises:
+        TypeError: If the dtypes differ.
         ValueError: If its size is not 3.
     """
+    require_one_dtype("linalg.cross", input, other)
     return cross(input, other, dim)
 
 
@@ -320,8 +322,12 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True) -> Tensor:
-    """X of A @ X = B with the triangle of A on one side of its diagonal; without left of X @ A = B."""
-    A, B = promote(A, B)
+    """X of A @ X = B with the triangle of A on one side of its diagonal; without left of X @ A = B.
+
+    Raises:
+        TypeError: If the dtypes differ.
+    """
+    require_one_dtype("solve_triangular", A, B)
     triangle = shapes.triu(A) if upper else shapes.tril(A)
     if left:
         return Solve.apply(triangle, B)
@@ -341,7 +347,12 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A @ X = input, where L is the Cholesky factor of A."""
+    """X of A @ X = input, where L is the Cholesky factor of A.
+
+    Raises:
+        TypeError: If the dtypes differ.
+    """
+    require_one_dtype("cholesky_solve", input, L)
     lower = L.transpose(-1, -2) if upper else L
     return solve_triangular(lower.transpose(-1, -2), solve_triangular(lower, input, upper=False), upper=True)
 

@@ -125,11 +125,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
         raise ValueError(f"trapezoid expected a point for each of the {y.shape[dim]} elements along dimension {dim}, got shape {x.shape}")
     if not y.shape[dim]:
         return reductions.sum(y, dim)
-    means = arithmetic.add(shapes.narrow(y, dim, 1, y.shape[dim] - 1), shapes.narrow(y, dim, 0, y.shape[dim] - 1)) / 2
+    sums = arithmetic.add(shapes.narrow(y, dim, 1, y.shape[dim] - 1), shapes.narrow(y, dim, 0, y.shape[dim] - 1))
     if x is None:
-        return reductions.sum(means * dx, dim)
+        return reductions.sum(sums * dx, dim) / 2
     widths = diff(x, 1, -1 if x.dims == 1 else dim)
-    return reductions.sum(means * (widths.reshape(-1, *[1] * (y.dims - 1 - dim)) if x.dims == 1 else widths), dim)
+    return reductions.sum(sums * (widths.reshape(-1, *[1] * (y.dims - 1 - dim)) if x.dims == 1 else widths), dim) / 2
 
 
 # Quantiles

@@ -31,6 +31,10 @@ torch.einsum("ij,jk", f(2,3), f(3,2))
 torch.einsum("i,j->ij", f(2), f(3))
 torch.tensordot(f(2,3), f(3,2), 1)
 torch.kron(f(2,2), f(2,2))
+torch.linalg.cross(f(2,3), f(2,3))
+torch.cholesky_solve(f(2,2), f(2,2))
+torch.div(f(3), f(3), rounding_mode="floor")
+torch.div(f(3), f(3), rounding_mode="trunc")
 torch.cdist(f(2,3), f(2,3))
 torch.cross(f(2,3), f(2,3), dim=1)
 torch.dist(f(3), f(3))
@@ -91,6 +95,7 @@ F.mse_loss(f(4), f(4), reduction="none")
 F.mse_loss(f(4), f(4), weight=u(4))
 F.l1_loss(f(4), f(4))
 F.l1_loss(f(4), f(4), reduction="sum")
+F.l1_loss(f(4), f(4), reduction="none")
 F.smooth_l1_loss(f(4), f(4))
 F.huber_loss(f(4), f(4))
 F.kl_div(f(4), u(4), reduction="sum")
@@ -409,13 +414,13 @@ WIDER = {
 """Calls that compute what PyTorch refuses, by the dtype: it has no kernel, no masks of uint8, or writes only the dtype of out."""
 
 FEWER = """
-    addr einsum local_response_norm mse_loss l1_loss F.relu( F.relu6( F.hardtanh( F.softsign( F.tanh( F.sigmoid( F.tanhshrink( F.threshold(
-    pool interpolate unfold fold( rms_norm ctc_loss LSTMCell conv_transpose addcmul torch.normal torch.arange
+    addr einsum local_response_norm mse_loss F.relu( F.relu6( F.hardtanh( F.softsign( F.tanh( F.sigmoid( F.tanhshrink( F.threshold(
+    pool interpolate unfold fold( rms_norm ctc_loss LSTMCell conv_transpose addcmul torch.arange
     masked_fill fill_(-1) tensor([-1] torch.full( 300"""
 """Calls that refuse what PyTorch computes: products of bools, activations and windows of integers, and numbers that wrap around."""
 
 OTHERS = """
-    binary_cross_entropy_with_logits BCEWithLogitsLoss margin_ranking_loss trapezoid cross_entropy rms_norm"""
+    binary_cross_entropy_with_logits BCEWithLogitsLoss margin_ranking_loss l1_loss cross_entropy rms_norm"""
 """Calls whose results differ: PyTorch writes them in the dtype of one argument, or lets integers of uint8 wrap around."""
 
 

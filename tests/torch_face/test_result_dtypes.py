@@ -59,6 +59,48 @@ TWO: list[tuple[Callable[[str, str], str | None], str]] = [
 ]
 """The same for functions of two tensors."""
 
+
+def same(a: str, b: str) -> str | None:
+    """The dtype of both; None if they differ."""
+    return a if a == b else None
+
+
+PAIRS: list[tuple[Callable[[str, str], str | None], str]] = [
+    (promoted, """
+     torch.kron(a,b) torch.outer(a[0],b[0]) torch.cat([a,b]) torch.stack([a,b]) torch.hstack([a,b]) torch.block_diag(a,b) a.where(a>0,b)
+     torch.add(a,b,alpha=2) a.clamp(min=b)"""),
+    (lambda a, b: promoted(a, b) if (a, b) != ("bool", "bool") else None, """
+     torch.floor_divide(a,b) torch.div(a,b,rounding_mode="floor") torch.div(a,b,rounding_mode="trunc") a%b torch.fmod(a,b) a**b
+     torch.addcmul(a,b,b)"""),
+    (lambda a, b: promoted(a, b) if "bool" not in (a, b) else None, """
+     torch.sub(a,b,alpha=2) F.l1_loss(a,b,reduction="none")"""),
+    (lambda a, b: None if "bool" in (a, b) else p if kind(p := promoted(a, b)) == 2 else "int64", 'F.l1_loss(a,b,reduction="sum")'),
+    (lambda a, b: p if kind(p := promoted(a, b)) == 2 and "bool" not in (a, b) else None, "F.l1_loss(a,b) torch.dist(a,b)"),
+    (lambda a, b: p if kind(p := promoted(a, b)) == 2 else None, """
+     F.mse_loss(a,b) F.mse_loss(a,b,reduction="none") F.smooth_l1_loss(a,b) F.cosine_similarity(a,b)"""),
+    (lambda a, b: None if "bool" in (a, b) else p if kind(p := promoted(a, b)) == 2 else "float32", """
+     torch.trapezoid(a,b) F.pairwise_distance(a,b)"""),
+    (lambda a, b: a if kind(a) == 2 else None, "F.huber_loss(a,b) a.div_(b) F.soft_margin_loss(a,b) torch.normal(a,b)"),
+    (lambda a, b: a if kind(a) >= kind(b) else None, "a.add_(b) a.mul_(b)"),
+    (lambda a, b: a, "a.copy_(b) a.expand_as(b) a.masked_fill(b>0,b[0,0])"),
+    (lambda a, b: b, "a.to(b) a.type_as(b) torch.broadcast_tensors(a,b)[1]"),
+    (lambda a, b: promoted(a, b) if kind(a) < kind(b) else a, "a*b[0,0]"),
+    (lambda a, b: p if kind(p := promoted(a, b) if kind(a) < kind(b) else a) == 2 else "float32", "a/b[0,0]"),
+    (same, """
+     a.scatter(0,I,b) a.scatter_add(0,I,b) a.index_add(0,I[0],b) a.index_copy(0,I[0],b) a.index_put((I[0],),b)
+     torch.meshgrid(a[0],b[0],indexing="ij")[0] torch.cartesian_prod(a[0],b[0])"""),
+    (lambda a, b: same(a, b) if kind(a) else None, """
+     torch.mm(a,b) torch.mv(a,b[0]) torch.dot(a[0],b[0]) torch.inner(a,b) torch.einsum("ij,jk",a,b) torch.tensordot(a,b,1)
+     torch.addmm(a,b,b) torch.addmv(a[0],b,b[0]) torch.linalg.multi_dot([a,b]) F.linear(a,b) torch.linalg.cross(A,B)
+     torch.cross(A,B,dim=1)"""),
+    (lambda a, b: same(a, b) if kind(a) == 2 else None, """
+     torch.lerp(a,b,0.5) F.prelu(a,b[0,:1]) F.binary_cross_entropy(a,b) F.scaled_dot_product_attention(a,b,b)"""),
+    (lambda a, b: same(a, b) if a in ("float32", "float64") else None, "torch.cholesky_solve(a,b)"),
+    (lambda a, b: a if b in ("int32", "int64") else None, "torch.gather(a,0,b) a.index_select(0,b[0])"),
+    (lambda a, b: a if b == "bool" else None, "a.masked_fill(b,1) a.masked_select(b)"),
+]  # fmt: skip
+"""Calls of two matrices, and of A and B with a column more."""
+
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[str], str | None]]] = {
     "cumsum": (lambda torch, x: x.cumsum(0), lambda d: d if kind(d) == 2 else "int64"),
     "cumprod": (lambda torch, x: x.cumprod(0), lambda d: d if kind(d) == 2 else "int64"),
@@ -126,6 +168,13 @@ def matrix(torch: Any, dtype: str) -> Any:
     return torch.tensor([[1, 1], [1, 1]]).to(getattr(torch, dtype))
 
 
+def pair(torch: Any, a: str, b: str) -> dict[str, Any]:
+    """The names that the calls of PAIRS use."""
+    x, y = matrix(torch, a), matrix(torch, b)
+    wider = {name: torch.cat([each, each[:, :1]], 1) for name, each in (("A", x), ("B", y))}
+    return {"torch": torch, "F": torch.nn.functional, "a": x, "b": y, "I": torch.tensor([[0, 1], [1, 0]]), **wider}
+
+
 def check(torch: Any) -> list[str]:
     """What differs from the tables."""
     wrong = []
@@ -140,6 +189,13 @@ def check(torch: Any) -> list[str]:
                 for b in DTYPES:
                     if dtype_of(torch, lambda: getattr(torch, name)(matrix(torch, a), matrix(torch, b))) != pair_rule(a, b):  # noqa: B023
                         wrong.append(f"{name}({a}, {b})")
+    for pair_rule, texts in PAIRS:
+        for text in texts.split():
+            code = compile(text, text, "eval")
+            for a in DTYPES:
+                for b in DTYPES:
+                    if dtype_of(torch, lambda: eval(code, pair(torch, a, b))) != pair_rule(a, b):  # noqa: B023
+                        wrong.append(f"{text} of {a}, {b}")
     for name, (call, rule) in CALLS.items():
         for d in DTYPES:
             if rule(d) != "" and dtype_of(torch, lambda: call(torch, matrix(torch, d))) != rule(d):  # noqa: B023
