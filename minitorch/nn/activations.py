@@ -15,13 +15,14 @@ from minitorch.nn.module import Module
 from minitorch.nn.options import layer, with_inplace
 from minitorch.nn.parameter import Parameter
 from minitorch.ops import activations, hard_activations, smooth_activations
-from minitorch.ops.activations import gelu, glu, prelu, sigmoid, tanh
+from minitorch.ops.activations import gelu, glu, sigmoid, tanh
 from minitorch.ops.checks import positive_ints
 from minitorch.ops.hard_activations import hardshrink, softshrink
 from minitorch.ops.smooth_activations import logsigmoid, softplus, softsign, tanhshrink
 from minitorch.tensor import Tensor
 from minitorch.torch.placement import placement
 from minitorch.torch.promotion import require_floats
+from minitorch.torch.saved import saves
 
 REQUIRED: Any = inspect.Parameter.empty
 
@@ -33,6 +34,21 @@ hardtanh, relu6, hardsigmoid = map(with_inplace, (hard_activations.hardtanh, har
 hardswish, threshold = with_inplace(hard_activations.hardswish), with_inplace(hard_activations.threshold)
 elu, selu, celu = map(with_inplace, (smooth_activations.elu, smooth_activations.selu, smooth_activations.celu))
 mish = with_inplace(smooth_activations.mish)
+
+
+@saves(0, 1)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x for positive x, else weight · x with a learned weight.
+
+    Args:
+        input: Any shape; (N, C, …) for a weight for each channel.
+        weight: Shape (1,), or (C,).
+
+    Raises:
+        TypeError: If input is not a floating-point Tensor.
+        ValueError: If the weight does not fit.
+    """
+    return activations.prelu(input, weight)
 
 
 def _implicit_dim(op: str, dims: int) -> int:

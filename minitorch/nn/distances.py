@@ -14,6 +14,7 @@ from minitorch.ops.checks import check_float_tensor, positive_ints
 from minitorch.tensor import Tensor, zeros
 from minitorch.torch.placement import placement
 from minitorch.torch.promotion import promote, require_one_dtype
+from minitorch.torch.saved import RESULT, saves
 
 
 def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
@@ -65,11 +66,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return Tensor.sum(x1 * x2, dim, False) / (norms[0] * norms[1])
 
 
+@saves(RESULT)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
+@saves(0, 1, (2, 0), (2, 1))
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1ᵀ · W_k · x2 + b_k for every output feature k.
 

@@ -11,6 +11,7 @@ from minitorch.nn.options import resolve_reduction
 from minitorch.ops.checks import check_float_tensor
 from minitorch.tensor import Tensor
 from minitorch.torch.promotion import require_floats
+from minitorch.torch.saved import needing
 
 
 def kl_div(
@@ -47,6 +48,7 @@ def kl_div(
         losses = target.exp() * (target - input)
     else:
         losses = target * (ExactLog.apply(target.where(target.detach() > 0, 1.0)) - input)
+        losses = needing(losses, *(input,) if target.history is not None else ())
     if reduction == "batchmean":
         return reduce_losses(losses, "sum") * (1 / (input.shape[0] if input.dims else 1))
     return reduce_losses(losses, reduction)

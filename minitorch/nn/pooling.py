@@ -484,6 +484,7 @@ def _adaptive_maxima(x: Tensor, dim: int, count: int, return_indices: bool) -> t
     return maxima, np.concatenate(found, dim)
 
 
+@saves(0)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Average pooling to a given output size: window i of n covers rows ⌊i · H / n⌋ to ⌈(i + 1) · H / n⌉ - 1, and likewise columns.
 
@@ -501,6 +502,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
+@saves(0)
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Average pooling of sequences, shape (B, C, L) or (C, L), to a given length; see `adaptive_avg_pool2d`."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)

@@ -12,6 +12,7 @@ from minitorch.core.errors import ElementError
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch.promotion import require_floats, require_one_dtype
+from minitorch.torch.saved import saves
 
 INTERPOLATIONS, BORDERS = ("bilinear", "nearest"), ("zeros", "border", "reflection")
 
@@ -42,6 +43,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return (_constant(places, theta) @ theta.permute(0, 2, 1)).reshape(batch, height, width, 2)
 
 
+@saves(0, 1)
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

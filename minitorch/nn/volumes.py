@@ -30,6 +30,7 @@ from minitorch.torch.promotion import require_numbers, require_one_dtype
 from minitorch.torch.saved import saves
 
 
+@saves(0, 1)
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -176,11 +177,13 @@ def avg_pool3d(
     return sums if divisor_override is None else sums * (1 / divisor_override)
 
 
+@saves(0)
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Average pooling of volumes, shape (B, C, D, H, W) or (C, D, H, W), to a given size; see `adaptive_avg_pool2d`."""
     return _adaptive("adaptive_avg_pool3d", input, output_size, adaptive_avg_pool)
 
 
+@saves(0)
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any:
     """Max pooling of volumes, shape (B, C, D, H, W) or (C, D, H, W), to a given size; see `adaptive_max_pool2d`."""
     return _adaptive("adaptive_max_pool3d", input, output_size, adaptive_max_pool, return_indices)

@@ -20,16 +20,17 @@ RESULT = -1
 BOTH = (0, 1)
 SAVED: dict[str, tuple[int | tuple[int, int], ...]] = {
     **dict.fromkeys(("nan_to_num", "var", "std", "var_mean", "std_mean", "nansum", "nanmean", "quantile", "nanquantile"), (0,)),
-    **dict.fromkeys(("cummax", "cummin", "gather", "masked_select"), (0,)),
-    **dict.fromkeys(("amax", "amin", "aminmax", "norm", "vector_norm", "logsumexp", "nanmedian", "median"), (0, RESULT)),
+    **dict.fromkeys(("cummax", "cummin", "gather", "take_along_dim", "masked_select"), (0,)),
+    **dict.fromkeys(("amax", "amin", "aminmax", "norm", "vector_norm", "logsumexp", "solve_triangular"), (0, RESULT)),
     **dict.fromkeys(("prod", "cumprod", "logcumsumexp"), (RESULT,)),
-    **dict.fromkeys(("maximum", "minimum", "xlogy", "cdist", "dist"), BOTH),
+    **dict.fromkeys(("maximum", "minimum", "xlogy", "cdist", "dist", "cholesky_solve"), BOTH),
     "clamp": (0, 1, 2),
     "addcdiv": (2,),
     "inner": ((1, 0),),
     "cross": ((0, 1), (1, 0)),
     "index_add": ((3, 3),),
     "index_copy": ((3, 3),),
+    "scatter_reduce": (0, 3, RESULT),
 }
 """The positions of the saved arguments; (i, j) if argument i is saved only where j requires gradients."""
 
@@ -77,6 +78,11 @@ def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]
         return getattr(result, "_make", tuple)(kept) if outputs is result else kept[0]  # _make: of a named tuple
 
     return function
+
+
+def needing(out: Any, *tensors: Any) -> Any:
+    """A tensor that a function computed, whose gradient needs other tensors as they were."""
+    return out if getattr(out, "history", None) is None else Kept.apply(out, False, *tensors)
 
 
 def saves(*positions: int | tuple[int, int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -16,7 +16,7 @@ from tests.torch_face.in_place import NEEDS_OF_ONE, NEEDS_OF_TWO, PROGRAMS, call
 FUNCTIONS = [(function, "a", needs) for needs, text in NEEDS_OF_ONE.items() for function in text.split()]
 FUNCTIONS += [(function, "ab", needs) for needs, text in NEEDS_OF_TWO.items() for function in text.split()]
 
-FUSED = ("softmax", "layer_norm", "F.cross_entropy")
+FUSED = ("softmax", "_norm(", "F.cross_entropy")
 """Functions that save what PyTorch saves on the fast backend only, where one kernel computes them."""
 
 
