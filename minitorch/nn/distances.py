@@ -5,48 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.init import uniform_
 from minitorch.nn.module import Module
 from minitorch.nn.options import layer, refuse_unless
 from minitorch.nn.parameter import Parameter
-from minitorch.ops.checks import check_float_tensor, positive_ints
+from minitorch.ops.checks import positive_ints
 from minitorch.tensor import Tensor, zeros
+from minitorch.torch.arithmetic import clamp_min
 from minitorch.torch.placement import placement
 from minitorch.torch.promotion import promote, require_one_dtype
+from minitorch.torch.reductions import norm
 from minitorch.torch.saved import RESULT, saves
-
-
-def vector_norm(input: Tensor, p: float = 2.0, dim: int = -1, keepdim: bool = False) -> Tensor:
-    """The p-norm along a dimension; its gradient at the zero vector is 0.
-
-    Args:
-        input: Any shape.
-        p: Order of the norm, above 0; math.inf for the maximum norm.
-        dim: The dimension.
-        keepdim: Whether the dimension stays, with size 1.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-        ValueError: If p is not above 0.
-    """
-    check_float_tensor("a norm", input)
-    if not p > 0:
-        raise ValueError(f"a norm expected p above 0, got {p}; 2 is the Euclidean norm")
-    if p == math.inf:
-        return Tensor.max(input.abs(), dim, keepdim)
-    if p == 1:
-        return Tensor.sum(input.abs(), dim, keepdim)
-    powers = Tensor.sum(input * input if p == 2 else input.abs() ** p, dim, keepdim)
-    positive = ~(powers.detach() == 0)
-    safe = powers.where(positive, 1.0)  # the root has an infinite derivative at 0
-    return MaskedSelect.apply(safe.sqrt() if p == 2 else safe ** (1 / p), positive)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None) -> Tensor:
     """input divided by its p-norm along a dimension, but at least by eps. The argument out is not supported."""
     refuse_unless("normalize", out=(out, None))
-    return input / vector_norm(input, p, dim, True).clip(eps)
+    return input / clamp_min(norm(input, p, dim, True), eps)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -62,17 +37,17 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         The common shape without dim.
     """
     x1, x2 = promote(x1, x2)
-    norms = [vector_norm(x, 2.0, dim).clip(eps) for x in (x1, x2)]
-    return Tensor.sum(x1 * x2, dim, False) / (norms[0] * norms[1])
+    directions = [normalize(x, 2.0, dim, eps) for x in (x1, x2)]
+    return Tensor.sum(directions[0] * directions[1], dim, False)
 
 
 @saves(RESULT)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-@saves(0, 1, (2, 0), (2, 1))
+@saves((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1ᵀ · W_k · x2 + b_k for every output feature k.
 

@@ -9,9 +9,9 @@ from minitorch.core.math_functions import ExactLog
 from minitorch.nn.losses import REDUCTIONS, check_reduction, loss_layer, reduce_losses
 from minitorch.nn.options import resolve_reduction
 from minitorch.ops.checks import check_float_tensor
+from minitorch.ops.pairs import XLogY
 from minitorch.tensor import Tensor
 from minitorch.torch.promotion import require_floats
-from minitorch.torch.saved import needing
 
 
 def kl_div(
@@ -47,8 +47,7 @@ def kl_div(
     if log_target:
         losses = target.exp() * (target - input)
     else:
-        losses = target * (ExactLog.apply(target.where(target.detach() > 0, 1.0)) - input)
-        losses = needing(losses, *(input,) if target.history is not None else ())
+        losses = XLogY.apply(target, target) - target * input
     if reduction == "batchmean":
         return reduce_losses(losses, "sum") * (1 / (input.shape[0] if input.dims else 1))
     return reduce_losses(losses, reduction)
@@ -86,10 +85,8 @@ def poisson_nll_loss(
     check_reduction(reduction, "poisson_nll_loss")
     losses = input.exp() - target * input if log_input else input - target * ExactLog.apply(input + eps)
     if full:
-        large = target.detach() > 1
-        counts = target.where(large, 1.0)
-        stirling = counts * ExactLog.apply(counts) - counts + 0.5 * ExactLog.apply(counts * (2 * math.pi))
-        losses = losses + stirling.where(large, 0.0)
+        stirling = target * ExactLog.apply(target) - target + 0.5 * ExactLog.apply(target * (2 * math.pi))
+        losses = losses + stirling.where(~(target.detach() <= 1), 0.0)
     return reduce_losses(losses, reduction)
 
 
@@ -125,8 +122,7 @@ def gaussian_nll_loss(
     require_floats("gaussian_nll_loss", var)
     if (var.detach() < 0).any().item():
         raise ValueError("gaussian_nll_loss expected variances of at least 0, got a negative one; pass exp(x) or softplus(x) as var")
-    small = var.detach() < eps
-    bounded = var + (var.detach().where(~small, eps) - var.detach())  # like PyTorch's, the gradient passes as if it were var
+    bounded = (var - var.detach() + eps).where(var.detach() < eps, var)  # like PyTorch's, the gradient passes as if it were var
     losses = 0.5 * (ExactLog.apply(bounded) + (input - target) * (input - target) / bounded)
     return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 

@@ -10,6 +10,7 @@ import numpy as np
 from minitorch.core.creation import where
 from minitorch.core.dtypes import int64
 from minitorch.core.errors import DtypeError
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.distances import pairwise_distance
 from minitorch.nn.losses import check_class_weight, check_reduction, loss_layer, losses_of_logits, reduce_losses
 from minitorch.nn.options import resolve_reduction
@@ -17,6 +18,7 @@ from minitorch.ops.checks import check_float_tensor
 from minitorch.ops.smooth_activations import softplus
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError, TensorData
+from minitorch.torch.arithmetic import clamp_min
 from minitorch.torch.promotion import cast, require_numbers
 from minitorch.torch.saved import saves
 
@@ -51,7 +53,7 @@ def margin_ranking_loss(
     check_reduction(reduction, "margin_ranking_loss")
     _check_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
     require_numbers("margin_ranking_loss", target)
-    return reduce_losses((margin - target * (input1 - input2)).clip(0.0), reduction)
+    return reduce_losses(clamp_min(margin - target * (input1 - input2), 0.0), reduction)
 
 
 def _check_dims(op: str, **tensors: Tensor) -> None:
@@ -78,9 +80,8 @@ def hinge_embedding_loss(
     reduction = resolve_reduction(reduction, size_average, reduce)
     check_reduction(reduction, "hinge_embedding_loss")
     check_float_tensor("hinge_embedding_loss", input, "input")
-    zero = input.detach() * 0
-    far = where(target == 1, zero, (margin - input).clip(0.0))
-    return reduce_losses(far + where(target == -1, zero, input), reduction)
+    far, near = MaskedSelect.apply(clamp_min(margin - input, 0.0), target != 1), MaskedSelect.apply(input, target != -1)
+    return reduce_losses(far + near, reduction)
 
 
 def cosine_embedding_loss(
@@ -113,9 +114,8 @@ def cosine_embedding_loss(
         raise ValueError(f"cosine_embedding_loss expected inputs (N, D) and target (N,), or (D,) and (), got {shapes}")
     products = [Tensor.sum(a * b, -1, False) for a, b in ((input1, input2), (input1, input1), (input2, input2))]
     cosine = products[0] / ((products[1] + 1e-12) * (products[2] + 1e-12)).sqrt()
-    zero = cosine.detach() * 0
-    losses = where(target == 1, 1.0 - cosine, zero) + where(target == -1, (cosine - margin).clip(0.0), zero)
-    return reduce_losses(losses, reduction)
+    near, far = MaskedSelect.apply(1.0 - cosine, target == 1), MaskedSelect.apply(clamp_min(cosine - margin, 0.0), target == -1)
+    return reduce_losses(near + far, reduction)
 
 
 def triplet_margin_loss(
@@ -173,9 +173,10 @@ def _triplets(
     if swap:
         other = distance(positive, negative)
         far = where(other.detach() < far.detach(), other, far)
-    return reduce_losses((near - far + margin).clip(0.0), reduction)
+    return reduce_losses(clamp_min(near + margin - far, 0.0), reduction)
 
 
+@saves(0)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -214,7 +215,7 @@ def triplet_margin_with_distance_loss(
     return _triplets("triplet_margin_with_distance_loss", distance, anchor, positive, negative, margin, swap, reduction)
 
 
-@saves(0, 1)
+@saves(0, 1, 4)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -260,7 +261,8 @@ def multi_margin_loss(
     check_class_weight(classes, weight, "multi_margin_loss")
     others = np.ones((count, classes), bool)
     others[np.arange(count), chosen] = False
-    terms = (margin - scores[np.arange(count), chosen].unsqueeze(1) + scores).clip(0.0)
+    terms = margin - scores[np.arange(count), chosen].unsqueeze(1) + scores
+    terms = MaskedSelect.apply(terms, terms.detach() > 0)  # 0 for NaN
     terms = terms if p == 1 else terms * terms
     losses = Tensor.sum(terms.where(scores._like(TensorData(others.reshape(-1), others.shape)), 0.0), 1, keepdim=False) * (1 / classes)
     losses = losses if weight is None else losses * cast(weight, losses.dtype)[chosen]

@@ -120,13 +120,13 @@ def absolute_error(x: float, t: float) -> float:
 
 
 def absolute_error_grad_x(x: float, t: float) -> float:
-    """Its derivative with respect to x."""
-    return 1.0 if x > t else -1.0 if x < t else 0.0 * (x - t)
+    """Its derivative with respect to x; 0 for NaN, as in PyTorch."""
+    return 1.0 if x > t else -1.0 if x < t else 0.0
 
 
 def absolute_error_grad_t(x: float, t: float) -> float:
     """Its derivative with respect to t."""
-    return -1.0 if x > t else 1.0 if x < t else 0.0 * (x - t)
+    return -1.0 if x > t else 1.0 if x < t else 0.0
 
 
 class AbsoluteError(ElementLoss):
@@ -207,7 +207,9 @@ class SmoothL1(Function):
     def composed(input: Tensor, target: Tensor, beta: float) -> Tensor:
         """The same loss composed of differentiable tensor operations."""
         d = (input - target).abs()
-        return (d * d * (0.5 / beta)).where(d < beta, d - 0.5 * beta)
+        near = ~(d.detach() >= beta)
+        inner = d.where(near, 0.0)  # no square of a large number
+        return (inner * inner * (0.5 / beta)).where(near, d - 0.5 * beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:

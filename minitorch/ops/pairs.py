@@ -10,9 +10,9 @@ import numpy as np
 import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float
-from minitorch.core.math_functions import MaskedSelect
+from minitorch.core.math_functions import LE, NE, Div, MaskedSelect
 from minitorch.core.tensor_base import Tensor
-from minitorch.ops.pointwise import apply_ufunc
+from minitorch.ops.pointwise import Trunc, apply_ufunc
 from minitorch.tensor_functions import EQ, LT, Function
 
 
@@ -118,6 +118,40 @@ def shared_gradients(grad_output: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor,
     return MaskedSelect.apply(shares, negate(a_smaller)), MaskedSelect.apply(shares, negate(b_smaller))
 
 
+class Limit(Function):
+    """The larger of a and a number, or the smaller one; the gradient flows where it is a alone, also if a is infinite."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, limit: Tensor, lower: bool) -> Tensor:
+        ctx.save_for_backward(LT.apply(limit, a) if lower else LT.apply(a, limit))
+        return a.f.zip(operators.maximum if lower else operators.minimum)(a, limit)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None, None]:
+        return MaskedSelect.apply(grad_output, ctx.saved_values[0]), None, None
+
+
+class Between(Function):
+    """a limited to the range from low to high, tensors; high where low is above it.
+
+    At one of two different limits, a and the limit receive half of the gradient; where all three are equal, a receives it.
+    """
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        below, above, apart = LT.apply(a, low), LT.apply(high, a), LT.apply(low, high)
+        at_low, at_high, ordered = EQ.apply(a, low) * apart, EQ.apply(a, high) * apart, LE.apply(low, high)
+        to_high = at_high + above * ordered + LT.apply(high, low)
+        ctx.save_for_backward(at_low + at_high, negate(below + above), at_low + below * ordered, to_high)
+        return a.f.zip(operators.minimum)(a.f.zip(operators.maximum)(a, low), high)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, ...]:
+        shared, *receivers = ctx.saved_values
+        grad = Choose.apply(shared, grad_output * 0.5, grad_output)
+        return tuple([MaskedSelect.apply(grad, receives) for receives in receivers])
+
+
 def negate(mask: Tensor) -> Tensor:
     """Where a mask is false."""
     return EQ.apply(mask, mask.zeros(()))
@@ -168,7 +202,7 @@ class Fmod(Function):
         if not ctx.saved_values:
             return grad_output, None
         a, b = ctx.saved_values
-        return grad_output, -grad_output * ((a - Fmod.apply(a, b)) / b)
+        return grad_output, -grad_output * Trunc.apply(Div.apply(a, b))
 
 
 class LogAddExp(Function):
@@ -222,12 +256,13 @@ class CopySign(Function):
 
 
 class NextAfter(Function):
-    """The next number of the dtype from a towards b."""
+    """The next number of the dtype from a towards b; the gradient flows to a, unless both are equal."""
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(NE.apply(a, b))
         return apply_ufunc(np.nextafter, a.dtype, a, b)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        raise NotImplementedError("nextafter has no derivative; call it with constants: x.detach()")
+        return MaskedSelect.apply(grad_output, ctx.saved_values[0]), grad_output.zeros()

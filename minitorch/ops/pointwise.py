@@ -10,6 +10,7 @@ import numpy as np
 
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import is_float, promote_to_float
+from minitorch.core.math_functions import Div
 from minitorch.core.recording import call
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_functions import LT, Function, Inv
@@ -408,6 +409,15 @@ class FloorDivide(LT):
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
         return a.f.zip(floor_quotient if is_float(a.dtype) else whole_quotient)(a, b)
+
+
+class TruncDivide(LT):
+    """a / b rounded towards 0; its derivative is 0."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a.shape, b.shape)
+        return Trunc.apply(Div.apply(a, b))
 
 
 class Remainder(Function):

@@ -13,8 +13,8 @@ from minitorch.core.errors import ArgumentError, DivisionError, DtypeError
 from minitorch.core.math_functions import LE, NE, Div, Pow, Sqrt, clip
 from minitorch.core.number_formats import finfo
 from minitorch.core.recording import refuse
-from minitorch.ops.pairs import Atan2, Choose, CopySign, Fmod, Hypot, LogAddExp, Maximum, Minimum, NextAfter, XLogY
-from minitorch.ops.pointwise import FloorDivide, Remainder, Trunc
+from minitorch.ops.pairs import Atan2, Between, Choose, CopySign, Fmod, Hypot, Limit, LogAddExp, Maximum, Minimum, NextAfter, XLogY
+from minitorch.ops.pointwise import FloorDivide, Remainder, TruncDivide
 from minitorch.tensor import NUMBER, Tensor
 from minitorch.tensor_functions import EQ, LT, Add, Function, Inv, Mul, Neg
 from minitorch.torch.promotion import (
@@ -84,8 +84,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return floor_divide(input, other)
     if rounding_mode not in (None, "trunc"):
         raise ArgumentError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
-    quotient = Div.apply(*promote(input, other, float_result_type(input, other)))
-    return quotient if rounding_mode is None else cast(Trunc.apply(quotient), require_numbers("div", promote(input, other)[0]).dtype)
+    operands = promote(input, other, float_result_type(input, other))
+    if rounding_mode is None:
+        return Div.apply(*operands)
+    return cast(TruncDivide.apply(*operands), require_numbers("div", promote(input, other)[0]).dtype)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
@@ -332,7 +334,8 @@ def _extreme(function: type[Function], input: Tensor, other: Tensor) -> Tensor:
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """input limited to the range from min to max, numbers or tensors.
 
-    The gradient flows where input lies between numbers, not at one of them. At a tensor, the limit receives half of it.
+    The gradient flows where input lies between numbers, not at one of them. At a tensor, the limit receives half of it; where two
+    tensors equal input, input receives it.
 
     Raises:
         ValueError: If both limits are missing, or a number is out of the range of the dtype.
@@ -343,10 +346,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     x = cast(input, result_type(input, *limits))
     x = require_numbers("clamp", x) if len(limits) > 1 else x
     low, high = (None if limit is None else number_like(x, limit, "clamp") for limit in (min, max))
-    if any(isinstance(limit, Tensor) for limit in limits):
-        x = x if low is None else Maximum.apply(x, low)
-        return x if high is None else Minimum.apply(x, high)
-    return clip(x, min, max)
+    tensors = any(isinstance(limit, Tensor) for limit in limits)
+    if low is not None and high is not None:
+        return Between.apply(x, low, high) if tensors else clip(x, min, max)
+    if tensors:
+        return Minimum.apply(x, high) if low is None else Maximum.apply(x, low)
+    return Limit.apply(x, high if low is None else low, high is None)
 
 
 def clamp_min(input: Tensor, min: Any) -> Tensor:
@@ -360,13 +365,18 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight · (end - input).
+    """input + weight · (end - input); from a weight of 0.5 on end + (weight - 1) · (end - input).
 
     Raises:
         TypeError: If the dtypes differ, or are not of floating-point numbers.
     """
     require_one_dtype("lerp", require_floats("lerp", input), end)
-    return add(input, mul(weight, sub(end, input)))
+    if isinstance(weight, Tensor):
+        near = weight.detach() < 0.5
+        start, step = Choose.apply(near, *promote(input, end)), Choose.apply(near, weight, sub(weight, 1.0))
+    else:
+        start, step = (input, weight) if weight < 0.5 else (end, weight - 1.0)
+    return add(start, mul(step, sub(end, input)))
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:

@@ -225,6 +225,9 @@ def norm(input: Tensor, p: float | str | None = 2, dim: Dims = None, keepdim: bo
     require_floats("norm", input)
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(f'norm expected a number or "fro", got {p!r}')
+    dims = range(input.dims) if dim is None or not input.dims or dim in ((), []) else input._normalize_dims(dim)
+    if p != 0 and math.prod([input.shape[each] for each in dims]) == 1:  # a power could overflow
+        return sum(pointwise.abs(input), dim, keepdim)
     if p in (None, "fro", 2):
         return _root(sum(input * input, dim, keepdim), 2)
     size = pointwise.abs(input)

@@ -674,7 +674,7 @@ class Tensor(Base):
     # Conversion
 
     def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-        """The tensor in another dtype, on another device, or both as another tensor has them.
+        """The tensor in another dtype, on another device, or both as another tensor has them. Integers and bools have no gradient.
 
         Raises:
             TypeError: If a target is neither.
@@ -683,6 +683,8 @@ class Tensor(Base):
         for each in (*targets, device, dtype):
             places += [each.backend, each.dtype] if isinstance(each, EngineTensor) else [] if each is None else [target(each)]
         out = super().to(*places)
+        if out.history is not None and not is_float(out.dtype):
+            return out.detach()
         return out.clone() if copy and out is self else out
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:

@@ -170,13 +170,12 @@ def test_one_element_is_nonzero_or_not() -> None:
         (lambda: +given([True]), TypeError, "positive expected numbers, got a bool tensor; convert it first: x.long()"),
         (lambda: torch.nextafter(given([1]), given([2])), TypeError,
          "nextafter expected floating-point numbers, got int64; convert them first: x.float()"),
-        (lambda: torch.nextafter(given(X).requires_grad_(), given(Y)).sum().backward(), NotImplementedError,
-         "nextafter has no derivative; call it with constants: x.detach()"),
         (lambda: given([1]).copysign_(-2), RuntimeError, "a tensor of int64 cannot hold a result of float32"),
         (lambda: torch.linalg.vecdot(given([True]), given([True])), TypeError,
          "vecdot expected numbers, got bool tensors; convert them first: x.float()"),
         (lambda: torch.linalg.vecdot(given([1, 2]), given([1, 2, 3])), IndexError, "shapes (2,) and (3,) do not broadcast"),
-        (lambda: torch.cosine_similarity(given([[1]]), given([[1]])), TypeError, "a norm expected a Tensor of floats, got int64"),
+        (lambda: torch.cosine_similarity(given([[1]]), given([[1]])), TypeError,
+         "norm expected floating-point numbers, got int64; convert them first: x.float()"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_named(call: Callable[[], Any], error: type[Exception], message: str) -> None:

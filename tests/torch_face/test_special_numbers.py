@@ -1,4 +1,4 @@
-"""Results of minitorch.torch for NaN, infinities, signed zeros and huge numbers, and gradients of activations: the same as PyTorch's."""
+"""Results of minitorch.torch for NaN, infinities, signed zeros and huge numbers, and their gradients: the same as PyTorch's."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ ROWS = [
 
 EXTREMES = [nan, inf, -inf, -0.0, 0.0, 0.5, -0.5, 3.0, -3.0, 50.0, -50.0, 1e30, -1e30, 1e-30]
 
-ACTIVATIONS = {
+CURVES = {
     "F.relu(x)": (
         [nan, inf, 0, -0.0, 0, 0.5, 0, 3, 0, 50, 0, 1e+30, 0, 1e-30],
         [1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]),
@@ -243,8 +243,90 @@ ACTIVATIONS = {
     'F.binary_cross_entropy_with_logits(x, t, reduction="none")': (
         [nan, inf, nan, 0.6931472, 0.6931472, 0.849077, 0.599077, 2.298587, 0.7985874, 37.5, 12.5, 7.5e+29, 2.5e+29, 0.6931472],
         [nan, 0.75, -0.25, 0.25, 0.25, 0.3724593, 0.1275407, 0.7025741, -0.2025741, 0.75, -0.25, 0.75, -0.25, 0.25]),
+    "x.clamp(min=0.5)": (
+        [nan, inf, 0.5, 0.5, 0.5, 0.5, 0.5, 3, 0.5, 50, 0.5, 1e+30, 0.5, 0.5],
+        [0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0]),
+    "x.clamp_max(0.5)": (
+        [nan, 0.5, -inf, -0.0, 0, 0.5, -0.5, 0.5, -3, 0.5, -50, 0.5, -1e+30, 1e-30],
+        [0, 0, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1]),
+    "x.clamp(r, one)": (
+        [nan, 1, 1, -0.0, 1, 0.5, 1, 1, 0.5, 1, -0.0, 1, 1, nan],
+        [1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
+    "x.lerp(r, 0.75)": (
+        [nan, inf, -inf, -37.5, 37.5, -2.125, 2.125, 0.375, -0.375, 12.5, -12.5, nan, nan, nan],
+        [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]),
+    "torch.lerp(r, x, one)": (
+        [nan, nan, nan, 0, 0, 0.5, -0.5, 3, -3, 50, -50, nan, nan, nan],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+    "torch.fmod(one, x)": (
+        [nan, 1, 1, nan, nan, 0, 0, 1, 1, 1, 1, 1, 1, 2.159403e-32],
+        [nan, 0, 0, inf, -inf, -2, 2, 0, 0, 0, 0, 0, 0, -1e+30]),
+    'torch.div(x, 2, rounding_mode="trunc")': (
+        [nan, inf, -inf, -0.0, 0, 0, -0.0, 1, -1, 25, -25, 5e+29, -5e+29, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    "torch.nextafter(x, one).sign()": (
+        [0, 1, -1, 1, 1, 1, -1, 1, -1, 1, -1, 1, -1, 1],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    'F.l1_loss(x, t, reduction="none")': (
+        [nan, inf, inf, 0.25, 0.25, 0.25, 0.75, 2.75, 3.25, 49.75, 50.25, 1e+30, 1e+30, 0.25],
+        [0, 1, -1, -1, -1, 1, -1, 1, -1, 1, -1, 1, -1, -1]),
+    'F.smooth_l1_loss(x, t, reduction="none", beta=0.0)': (
+        [nan, inf, inf, 0.25, 0.25, 0.25, 0.75, 2.75, 3.25, 49.75, 50.25, 1e+30, 1e+30, 0.25],
+        [0, 1, -1, -1, -1, 1, -1, 1, -1, 1, -1, 1, -1, -1]),
+    'F.huber_loss(x, t, reduction="none", delta=2.5)': (
+        [nan, inf, inf, 0.03125, 0.03125, 0.03125, 0.28125, 3.75, 5, 121.25, 122.5, 2.5e+30, 2.5e+30, 0.03125],
+        [nan, 2.5, -2.5, -0.25, -0.25, 0.25, -0.75, 2.5, -2.5, 2.5, -2.5, 2.5, -2.5, -0.25]),
+    'F.hinge_embedding_loss(x, one, reduction="none")': (
+        [nan, inf, -inf, 0, 0, 0.5, -0.5, 3, -3, 50, -50, 1e+30, -1e+30, 1e-30],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
+    'F.hinge_embedding_loss(x, -one, reduction="none")': (
+        [nan, 0, inf, 1, 1, 0.5, 1.5, 0, 4, 0, 51, 0, 1e+30, 1],
+        [0, 0, -1, -1, -1, -1, -1, 0, -1, 0, -1, 0, -1, -1]),
+    'F.margin_ranking_loss(x, t, one, 0.5, reduction="none")': (
+        [nan, 0, inf, 0.75, 0.75, 0.25, 1.25, 0, 3.75, 0, 50.75, 0, 1e+30, 0.75],
+        [0, 0, -1, -1, -1, -1, -1, 0, -1, 0, -1, 0, -1, -1]),
+    'F.kl_div(x, t, reduction="none")': (
+        [nan, -inf, inf, -0.3465736, -0.3465736, -0.4715736, -0.2215736, -1.096574, 0.4034264, -12.84657, 12.15343, -2.5e+29, 2.5e+29,
+         -0.3465736],
+        [-0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25, -0.25]),
+    'F.kl_div(t, x, reduction="none")': (
+        [nan, nan, nan, 0, 0, -0.4715736, nan, 2.545837, nan, 183.1012, nan, 6.882755e+31, nan, -6.932755e-29],
+        [nan, nan, nan, nan, nan, 0.05685282, nan, 1.848612, nan, 4.662023, nan, 69.82755, nan, -68.32755]),
+    'F.poisson_nll_loss(x, t, reduction="none")': (
+        [nan, nan, inf, 1, 1, 1.523721, 0.7315307, 19.33554, 0.7997871, 5.184706e+21, 12.5, inf, 2.5e+29, 1],
+        [nan, inf, -0.25, 0.75, 0.75, 1.398721, 0.3565307, 19.83554, -0.2002129, 5.184706e+21, -0.25, inf, -0.25, 0.75]),
+    'F.gaussian_nll_loss(x, t, one, reduction="none")': (
+        [nan, inf, inf, 0.03125, 0.03125, 0.03125, 0.28125, 3.78125, 5.28125, 1237.531, 1262.531, 5e+59, 5e+59, 0.03125],
+        [nan, inf, -inf, -0.25, -0.25, 0.25, -0.75, 2.75, -3.25, 49.75, -50.25, 1e+30, -1e+30, -0.25]),
+    'F.gaussian_nll_loss(t, one, x.abs(), reduction="none")': (
+        [nan, inf, inf, 281243.1, 281243.1, 0.2159264, 0.2159264, 0.6430561, 0.6430561, 1.961637, 1.961637, 34.53878, 34.53878, 281243.1],
+        [nan, 0, 0, 0, 0, -0.125, 0.125, 0.1354167, -0.1354167, 0.0098875, -0.0098875, 5e-31, -5e-31, -281249500000]),
+    'F.binary_cross_entropy_with_logits(x, t, pos_weight=3 * one, reduction="none")': (
+        [nan, inf, nan, 1.039721, 1.039721, 1.086115, 1.086115, 2.322881, 2.322881, 37.5, 37.5, 7.5e+29, 7.5e+29, 1.039721],
+        [nan, 0.75, -0.75, 0, 0, 0.183689, -0.183689, 0.6788612, -0.6788612, 0.75, -0.75, 0.75, -0.75, 0]),
+    'F.multi_margin_loss(x.view(-1, 2), i, reduction="none")': (
+        [0, 0, 0.75, 0, 27, 0, 5e+29],
+        [0, 0, 0, 0, -0.5, 0.5, 0, 0, -0.5, 0.5, 0, 0, -0.5, 0.5]),
+    'F.cosine_embedding_loss(x.view(-1, 2), r.view(-1, 2), one[:112], reduction="none")': (
+        [nan, nan, 1.059892, 1.324324, 1.059892, nan, nan],
+        [nan, nan, nan, nan, -1.99641, 4.791306e-13, -0.3067933, -0.05113221, -0.01989248, -0.001193549, nan, nan, nan, nan]),
+    "F.cosine_similarity(x.view(-1, 2), t.view(-1, 2))": (
+        [nan, nan, 0.7071068, 0.5812382, 0.6634872, 0.7071068, -0.7071068],
+        [nan, nan, nan, nan, 1.414214, 0, 0.2639136, 0.04398559, 0.01491008, 0.0008946046, 7.071068e-31, 0, 0, 7.071068e-31]),
+    "F.normalize(x.view(-1, 2))": (
+        [nan, nan, nan, -0.0, 0, 1, -0.164399, 0.9863939, -0.05989229, 0.9982048, -5e-29, 1, -1, 1e-60],
+        [nan, nan, nan, nan, 2, 0, 0.3732301, 0.06220502, 0.02108603, 0.001265162, 1e-30, 0, 0, 1e-30]),
+    "F.pairwise_distance(x.view(-1, 2), t.view(-1, 2))": (
+        [nan, inf, 0.3535534, 2.850439, 49.85604, 1e+30, 1e+30],
+        [nan, nan, nan, 0, -0.707104, 0.7071096, -0.263117, 0.9647639, -0.06518766, 0.997873, -5.025e-29, 1, -1, -2.49999e-31]),
+    "F.pairwise_distance(x.view(-1, 2), 0 * t.view(-1, 2), inf, 0.0)": (
+        [nan, inf, 0.5, 3, 50, 1e+30, 1e+30],
+        [0, 0, -1, 0, 0, 1, 0, 1, 0, 1, 0, 1, -1, 0]),
+    'F.triplet_margin_loss(x.view(-1, 2), t.view(-1, 2), -t.view(-1, 2), reduction="none")': (
+        [nan, nan, 0.5629827, 0.5908371, 0.5308503, 0, 0],
+        [nan, nan, nan, 0, -1.023332, -0.2415734, -0.1864208, -0.03229058, -0.01054308, -0.0006328465, 0, 0, 0, 0]),
 }  # fmt: skip
-"""Calls of EXTREMES as x, each with its results and the gradients of their sum, which are PyTorch's.
+"""Calls of EXTREMES as x, activations, losses and others, each with its results and the gradients of their sum, which are PyTorch's.
 
 At NaN, PyTorch's vectorized kernels and those for the last few elements differ in the gradients of relu6, hardtanh, hardswish, hardshrink,
 softshrink, elu, celu and selu, and at -0.0 in softshrink; these are the vectorized ones, which all elements of a long tensor have.
@@ -267,14 +349,15 @@ def check_rows(torch: Any, rows: list[Row]) -> None:
             check(got, wanted, row.name)
 
 
-def check_activation(torch: Any, call: str, create_graph: bool = False) -> None:
-    """Compare a call and its gradient with ACTIVATIONS; the tensor is long enough for vectorized kernels."""
+def check_curve(torch: Any, call: str, create_graph: bool = False) -> None:
+    """Compare a call and its gradient with CURVES; the tensor is long enough for vectorized kernels."""
     x = torch.tensor(EXTREMES * 16, dtype=torch.float64, requires_grad=True)
-    w, t = torch.tensor([0.25], dtype=torch.float64), torch.full(x.shape, 0.25, dtype=torch.float64)
-    out = eval(call, {"torch": torch, "F": torch.nn.functional, "x": x, "w": w, "t": t})
+    t, i = torch.full(x.shape, 0.25, dtype=torch.float64), torch.tensor([0, 1] * (len(x) // 4))
+    names = {"torch": torch, "F": torch.nn.functional, "x": x, "w": t[:1], "t": t, "i": i, "one": 4 * t, "r": x.detach().flip(0)}
+    out = eval(call, names | {"inf": inf})
     (grad,) = torch.autograd.grad(out.sum(), x, create_graph=create_graph)
-    count, (values, gradients) = len(EXTREMES), ACTIVATIONS[call]
-    check(out[:count], values, call)
+    count, (values, gradients) = len(EXTREMES), CURVES[call]
+    check(out.flatten()[: len(values)], values, call)
     np.testing.assert_allclose(grad[:count].detach().numpy(), gradients, 2e-6, 1e-25, err_msg=f"gradient of {call}")
 
 
@@ -295,9 +378,9 @@ def test_results_for_special_numbers_are_known(row: Row) -> None:
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("call", ACTIVATIONS)
-def test_activations_of_extreme_numbers_and_their_gradients_are_known(call: str, create_graph: bool) -> None:
-    check_activation(ours, call, create_graph)
+@pytest.mark.parametrize("call", CURVES)
+def test_values_and_gradients_at_extreme_numbers_are_known(call: str, create_graph: bool) -> None:
+    check_curve(ours, call, create_graph)
 
 
 def test_the_known_results_are_pytorchs() -> None:
@@ -305,5 +388,5 @@ def test_the_known_results_are_pytorchs() -> None:
     for name, wanted in FUNCTIONS.items():
         check(getattr(torch, name)(torch.tensor(X, dtype=torch.float64)), wanted, name)
     check_rows(torch, ROWS)
-    for call in ACTIVATIONS:
-        check_activation(torch, call)
+    for call in CURVES:
+        check_curve(torch, call)
