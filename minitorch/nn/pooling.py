@@ -23,7 +23,7 @@ from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
-from minitorch.torch.saved import saves
+from minitorch.torch.saved import needing, saves
 
 Pair = tuple[int, int]
 """Height and width."""
@@ -450,7 +450,8 @@ def adaptive_avg_pool(op: str, dims: int, input: Tensor, output_size: Any) -> Te
     else:
         for dim, (size, count) in enumerate(zip(own, out, strict=True), 2):
             x = adaptive_mean(x, dim, count) if size != count else x
-    return restore(x, input, dims)
+    result = restore(x, input, dims)
+    return result if set(out) == {1} else needing(result, input)  # one mean needs nothing
 
 
 def adaptive_mean(x: Tensor, dim: int, count: int) -> Tensor:
@@ -484,7 +485,6 @@ def _adaptive_maxima(x: Tensor, dim: int, count: int, return_indices: bool) -> t
     return maxima, np.concatenate(found, dim)
 
 
-@saves(0)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Average pooling to a given output size: window i of n covers rows ⌊i · H / n⌋ to ⌈(i + 1) · H / n⌉ - 1, and likewise columns.
 
@@ -502,7 +502,6 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@saves(0)
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Average pooling of sequences, shape (B, C, L) or (C, L), to a given length; see `adaptive_avg_pool2d`."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)

@@ -7,6 +7,7 @@ there, and so it is here.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +21,12 @@ RESULT = -1
 BOTH = (0, 1)
 SAVED: dict[str, tuple[int | tuple[int, int], ...]] = {
     **dict.fromkeys(("nan_to_num", "var", "std", "var_mean", "std_mean", "nansum", "nanmean", "quantile", "nanquantile"), (0,)),
-    **dict.fromkeys(("cummax", "cummin", "gather", "take_along_dim", "masked_select"), (0,)),
+    **dict.fromkeys(("cummax", "cummin", "gather", "take_along_dim", "masked_select", "logit"), (0,)),
     **dict.fromkeys(("amax", "amin", "aminmax", "norm", "vector_norm", "logsumexp", "solve_triangular"), (0, RESULT)),
     **dict.fromkeys(("prod", "cumprod", "logcumsumexp"), (RESULT,)),
     **dict.fromkeys(("maximum", "minimum", "xlogy", "cdist", "dist", "cholesky_solve"), BOTH),
     "clamp": (0, 1, 2),
+    **dict.fromkeys(("clamp_min", "clamp_max"), BOTH),
     "addcdiv": (2,),
     "inner": ((1, 0),),
     "cross": ((0, 1), (1, 0)),
@@ -62,6 +64,7 @@ RULES[Kept] = lambda ctx, out, grad: Kept.backward(ctx, grad)
 def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]) -> Callable[..., Any]:
     """A function whose gradient needs the arguments at these positions, and maybe the result, as they were."""
     chosen = [position if isinstance(position, tuple) else (position, None) for position in positions if position != RESULT]
+    names = list(inspect.signature(fn).parameters)
 
     @functools.wraps(fn)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -69,11 +72,11 @@ def keeping(fn: Callable[..., Any], positions: tuple[int | tuple[int, int], ...]
         outputs = result if isinstance(result, tuple) else (result,)
         if all(getattr(out, "history", None) is None for out in outputs):
             return result
-        given = (*args, *kwargs.values())
+        given = dict(zip(names, args, strict=False)) | kwargs
+        found = [(given.get(names[i]), j) for i, j in chosen]
         saved = [
-            given[i] for i, j in chosen
-            if i < len(given) and isinstance(given[i], TensorBase) and (j is None or getattr(given[j], "history", None) is not None)
-        ]  # fmt: skip
+            x for x, j in found if isinstance(x, TensorBase) and (j is None or getattr(given.get(names[j]), "history", None) is not None)
+        ]
         kept = [out if getattr(out, "history", None) is None else Kept.apply(out, RESULT in positions, *saved) for out in outputs]
         return getattr(result, "_make", tuple)(kept) if outputs is result else kept[0]  # _make: of a named tuple
 

@@ -17,21 +17,28 @@ NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the res
         a.log() a.sin() a.cos() a.asin() a.acos() a.atan() a.sinh() a.cosh() a.erf() a.log1p() a.asinh() a.atanh() a.erfc() a.log2()
         a.log10() a.square() a.abs() a.logit() a.nan_to_num() a.clamp(0.3,0.6) a.clamp(min=0.5) a**2 a**3 a**0.5 a.var() a.var(1)
         a.nansum() a.nanmean() a.quantile(0.4) a.cummax(0)[0] a.cummin(0)[0] a.gather(0,COLUMNS[:1]) a.masked_select(MASK) a.logdet()
-        F.gelu(a) F.silu(a) F.elu(a) F.leaky_relu(a) F.softplus(a) F.hardtanh(a) F.hardswish(a) F.mish(a) F.logsigmoid(a)
-        F.softsign(a) F.layer_norm(a,(3,)) F.max_pool1d(a,2) F.avg_pool1d(a,2) F.nll_loss(a,ROWS) F.multi_margin_loss(a,ROWS)
+        F.gelu(a) F.silu(a) F.elu(a) F.leaky_relu(a) F.softplus(a) F.hardtanh(a) F.hardswish(a) F.mish(a) F.logsigmoid(a) F.softsign(a)
+        F.layer_norm(a,(3,)) F.max_pool1d(a,2) F.avg_pool1d(a,2) F.nll_loss(a,ROWS) F.multi_margin_loss(a,ROWS)
         F.max_pool3d(a.view(1,1,3,3),(1,2,2)) F.avg_pool2d(a.view(1,3,3),2) F.adaptive_max_pool1d(a,2) F.adaptive_avg_pool1d(a,2)
         F.adaptive_avg_pool2d(a[None],2) F.adaptive_avg_pool3d(a.view(1,1,3,3),(1,2,2)) F.adaptive_max_pool3d(a.view(1,1,3,3),(1,2,2))
         F.pad(a[None],(1,1),mode="reflect") F.pad(a[None],(1,1),mode="replicate") F.interpolate(a[None,None],size=(2,2),mode="area")
         a.take_along_dim(COLUMNS,0) F.batch_norm(a,None,None,training=True) F.group_norm(a,3) F.instance_norm(a[None])
-        F.local_response_norm(a[None],2) F.normalize(a) F.rms_norm(a,(3,))""",
+        F.local_response_norm(a[None],2) F.normalize(a) F.rms_norm(a,(3,)) F.adaptive_max_pool2d(a[None],2)
+        F.avg_pool3d(a[None,None],(1,2,2)) F.soft_margin_loss(a,EYE) F.batch_norm(a,EYE[0],EYE[0]+1,training=True)
+        F.multilabel_soft_margin_loss(a,EYE) F.hardshrink(a) F.softshrink(a) F.selu(a) F.celu(a) F.threshold(a,0.5,1.0)
+        F.gelu(a,approximate="tanh") a.logit(0.1) a.clamp_min(0.5) a.clamp_max(0.5)""",
     "": """
-        a.floor() a.ceil() a.trunc() a.sign() a.round() a.frac() a.deg2rad() a.neg() a+1 a*2 a/2 1/a 1-a a%0.4 torch.fmod(a,0.4)
-        a.sum() a.sum(1) a.mean() a.mean(1) a.max(1)[0] a.min(1)[0] a.cumsum(1) a.diff() a.sort(0)[0] a.topk(2,1)[0] a.kthvalue(2)[0]
-        a.t() a.tril() a.triu() a.diagonal() torch.diag(a) a.flip(0) a.roll(1,0) a.repeat(2,1) a.clone() a.view(-1) a.reshape(9)
-        a.unsqueeze(0) a[1] a[[0,2]] a.select(0,1) a.index_select(0,ROWS[:2]) a.scatter(0,COLUMNS[:1],0.5)
-        a.masked_fill(MASK,0.5) a.repeat_interleave(2,0) a.unfold(0,2,2) a.trace() F.cross_entropy(a,ROWS)
-        F.pad(a,(1,1)) F.pad(a[None],(1,1),mode="circular") F.interpolate(a[None],scale_factor=2) F.embedding(ROWS,a) a.median(1)[0]
-        F.interpolate(a[None,None],scale_factor=2,mode="bilinear")""",
+        a.floor() a.ceil() a.trunc() a.sign() a.round() a.frac() a.deg2rad() a.neg() a+1 a*2 a/2 1/a 1-a a%0.4 torch.fmod(a,0.4) a.sum()
+        a.sum(1) a.mean() a.mean(1) a.max(1)[0] a.min(1)[0] a.cumsum(1) a.diff() a.sort(0)[0] a.topk(2,1)[0] a.kthvalue(2)[0] a.t()
+        a.tril() a.triu() a.diagonal() torch.diag(a) a.flip(0) a.roll(1,0) a.repeat(2,1) a.clone() a.view(-1) a.reshape(9)
+        a.unsqueeze(0) a[1] a[[0,2]] a.select(0,1) a.index_select(0,ROWS[:2]) a.scatter(0,COLUMNS[:1],0.5) a.masked_fill(MASK,0.5)
+        a.repeat_interleave(2,0) a.unfold(0,2,2) a.trace() F.cross_entropy(a,ROWS) F.pad(a,(1,1)) F.pad(a[None],(1,1),mode="circular")
+        F.interpolate(a[None],scale_factor=2) F.embedding(ROWS,a) a.median(1)[0]
+        F.interpolate(a[None,None],scale_factor=2,mode="bilinear") F.adaptive_avg_pool1d(a,1) F.adaptive_avg_pool2d(a[None],1)
+        F.interpolate(a[None],scale_factor=2,mode="linear") F.interpolate(a[None,None],scale_factor=2,mode="bicubic")
+        F.unfold(a[None,None],2) F.fold(F.unfold(a[None,None],2),(3,3),2)
+        F.affine_grid(a.reshape(-1)[:6].view(1,2,3),(1,1,2,2),align_corners=False) F.cross_entropy(a,ROWS,label_smoothing=0.1)
+        F.tanhshrink(a)""",
     "a=": """
         2.0**a a.prod() a.prod(1) a.std(1) a.std() a.amax() a.amin(1) a.max() a.min() a.aminmax()[1] a.logsumexp(1) a.norm()
         a.norm(dim=1) a.norm(1) a.logcumsumexp(1) a.cumprod(1) a.median() a.nanmedian() a.det() torch.linalg.cholesky(a@a.T+EYE)""",
@@ -39,7 +46,7 @@ NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the res
 NEEDS_OF_TWO = {  # functions of a and b
     "": """
         a+b a-b torch.lerp(a,b,0.3) torch.where(MASK,a,b) torch.add(a,b,alpha=2) torch.cat([a,b]) torch.stack([a,b])
-        a.scatter_add(0,COLUMNS,b) a+b[0] F.kl_div(a,b,reduction="sum",log_target=True)""",
+        a.scatter_add(0,COLUMNS,b) a+b[0] F.kl_div(a,b,reduction="sum",log_target=True) F.margin_ranking_loss(a,b,EYE*2-1)""",
     "ab": """
         a*b a/b a%b torch.fmod(a,b) torch.atan2(a,b) torch.logaddexp(a,b) torch.xlogy(a,b) torch.maximum(a,b) torch.minimum(a,b) a@b
         a.mm(b) a.mv(b[0]) a[0].dot(b[0]) a[0].outer(b[0]) a.inner(b) torch.bmm(a[None],b[None]) torch.einsum("ij,jk->ik",a,b)
@@ -48,13 +55,16 @@ NEEDS_OF_TWO = {  # functions of a and b
         F.layer_norm(a,(3,),b[0],b[1]) F.batch_norm(a,None,None,b[0],b[1],training=True) F.group_norm(a,1,b[0],b[1]) F.prelu(a,b[0])
         F.prelu(a,b[0,:1]) F.grid_sample(a.view(1,1,3,3),b[None,:2,:2,None].expand(1,2,2,2),align_corners=False)
         F.kl_div(a,b,reduction="sum") F.conv1d(a[None],b[None]) F.conv2d(a[None,None],b[None,None])
-        F.conv3d(a.view(1,1,1,3,3),b.view(1,1,1,3,3)) F.bilinear(a,a.detach(),b.view(1,3,3)) F.poisson_nll_loss(a,b)""",
+        F.conv3d(a.view(1,1,1,3,3),b.view(1,1,1,3,3)) F.bilinear(a,a.detach(),b.view(1,3,3)) F.poisson_nll_loss(a,b)
+        F.layer_norm(a,(3,),b[0]) F.batch_norm(a,EYE[0],EYE[0]+1,b[0],b[1]) F.cosine_similarity(a,b)
+        F.cosine_embedding_loss(a,b,EYE[0]*2-1) F.bilinear(a,b,EYE[None]) F.conv_transpose2d(a[None,None],b[None,None,:2,:2])
+        a.clamp(max=b) a.clamp(b,b+1) F.smooth_l1_loss(a,b,beta=0.5)""",
     "ab=": """
         a**b torch.hypot(a,b) torch.cdist(a,b) torch.dist(a,b) torch.cholesky_solve(a,b) a.scatter_reduce(0,COLUMNS,b,"sum")
         a.scatter_reduce(0,COLUMNS,b,"mean") a.scatter_reduce(0,COLUMNS,b,"prod") a.scatter_reduce(0,COLUMNS,b,"amax")
         a.scatter_reduce(0,COLUMNS,b,"amin",include_self=False)""",
     "=": """
-        F.pairwise_distance(a,b)""",
+        F.pairwise_distance(a,b) F.pairwise_distance(a,b,p=1)""",
     "a=": """
         torch.copysign(a,b) torch.linalg.solve(a,b) torch.linalg.solve_triangular(a,b,upper=True)""",
     "b": """
@@ -63,12 +73,18 @@ NEEDS_OF_TWO = {  # functions of a and b
         torch.addcmul(b,a,a.detach()) torch.addmm(b,a,a.detach())""",
 }
 
+STRICTER = "F.l1_loss(a,b) F.smooth_l1_loss(a,b,beta=0.0)"
+"""Functions that need a and b here, where one kernel computes them, but not in PyTorch, which keeps the signs of the differences."""
+
 PROGRAMS = """
 # rows
 y = x*1.5; y[0] = 1; out = y
 
 # cols
 y = x*1.5; y[:,0::2]+=w[:2]; out = y*y
+
+# keywords refused
+y = x*2; out = x.scatter_reduce(dim=0, src=y, index=torch.zeros(3,3,dtype=torch.int64), reduce="sum"); y.mul_(2)
 
 # flat
 y = x*1.5; y.view(-1)[2:]*=3; out = y*y

@@ -11,10 +11,11 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch import nn
-from tests.torch_face.in_place import NEEDS_OF_ONE, NEEDS_OF_TWO, PROGRAMS, call, run
+from tests.torch_face.in_place import NEEDS_OF_ONE, NEEDS_OF_TWO, PROGRAMS, STRICTER, call, run
 
 FUNCTIONS = [(function, "a", needs) for needs, text in NEEDS_OF_ONE.items() for function in text.split()]
 FUNCTIONS += [(function, "ab", needs) for needs, text in NEEDS_OF_TWO.items() for function in text.split()]
+FUNCTIONS += [(function, "ab", "ab") for function in STRICTER.split()]
 
 FUSED = ("softmax", "_norm(", "F.cross_entropy")
 """Functions that save what PyTorch saves on the fast backend only, where one kernel computes them."""
