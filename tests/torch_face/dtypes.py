@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 DTYPES = ("bool", "uint8", "int32", "int64", "float16", "float32", "float64")
 """What replaces the dtype of one tensor, or of all."""
+
+ALL_DTYPES = (*DTYPES, "int8", "int16", "bfloat16")
+"""What the two tensors of a call have, in all pairs."""
 
 CALLS = """
 f(2,3) @ f(3,2)
@@ -400,6 +404,51 @@ torch.reciprocal(f(3))
 torch.bitwise_and(f(3), f(3))
 torch.bitwise_left_shift(f(3), f(3))
 torch.logical_and(f(3), f(3))
+torch.add(f(3), f(3))
+torch.sub(f(3), f(3))
+torch.mul(f(3), f(3))
+torch.div(f(3), f(3))
+torch.floor_divide(f(3), f(3))
+torch.remainder(f(3), f(3))
+torch.pow(f(3), f(3))
+torch.minimum(f(3), f(3))
+torch.max(f(3), f(3))
+torch.copysign(f(3), f(3))
+torch.nextafter(f(3), f(3))
+torch.xlogy(f(3), f(3))
+torch.bitwise_or(f(3), f(3))
+torch.bitwise_right_shift(f(3), f(3))
+torch.logical_xor(f(3), f(3))
+torch.ne(f(3), f(3))
+torch.ge(f(3), f(3))
+torch.column_stack([f(3), f(3)])
+torch.block_diag(f(2,2), f(1,2))
+torch.cartesian_prod(f(2), f(3))
+torch.meshgrid(f(2), f(3), indexing="ij")[0]
+torch.matmul(f(2,3), f(3,2))
+torch.clamp(f(3), min=f(3))
+torch.clamp(f(3), max=f(3))
+torch.linalg.lstsq(f(3,2), f(3,2))[0]
+torch.add(f(3), f(3), alpha=2)
+torch.sub(f(3), f(3), alpha=2)
+torch.index_add(f(2,3), 1, i(3,2), f(2,2))
+f(3).type_as(f(3))
+f(3).expand_as(f(3))
+f(3) // f(3)
+f(3) > f(3)
+f() + f(3)
+f(3) - f()
+f() * f(3)
+f(3) / f()
+f() ** f(3)
+torch.maximum(f(3), f())
+torch.where(b(3), f(3), f())
+torch.atan2(f(), f(3))
+torch.copysign(f(3), f())
+torch.lerp(f(3), f(), 0.5)
+torch.fmod(f(), f(3))
+torch.floor_divide(f(3), f())
+F.mse_loss(f(4), f(4), reduction="sum")
 """
 """One call a line."""
 
@@ -407,8 +456,8 @@ WIDER = {
     "float16": "cdist multi_margin_loss avg_pool3d quantile out=",
     "bool": "pad( repeat_interleave arange linspace randint randperm searchsorted bucketize",
     "uint8": "set( vecdot",
-    "int32": "vecdot",
-    "int64": "vecdot",
+    "bfloat16": "cdist quantile",
+    **dict.fromkeys(("int8", "int16", "int32", "int64"), "vecdot"),
     "float64": "out=",
 }
 """Calls that compute what PyTorch refuses, by the dtype: it has no kernel, no masks of uint8, or writes only the dtype of out."""
@@ -478,17 +527,27 @@ def run(torch: Any, call: str, dtypes: dict[int, str]) -> Any:
             return error
 
 
+def kinds(call: str) -> list[str]:
+    """The kinds of the tensors of a call."""
+    return [x for i, x in enumerate(call) if x in "fuib" and call[i + 1 : i + 2] == "(" and not call[i - 1 : i].replace("_", "a").isalnum()]
+
+
 def variants(call: str) -> Iterator[dict[int, str]]:
     """The dtypes of a call: as it is, one tensor in another dtype, and all in another."""
-    kinds = [
-        x for i, x in enumerate(call) if x in "fuib" and call[i + 1 : i + 2] == "(" and not call[i - 1 : i].replace("_", "a").isalnum()
-    ]
+    made = kinds(call)
     yield {}
     for dtype in DTYPES:
-        for place in range(len(kinds)):
+        for place in range(len(made)):
             yield {place: dtype}
-        if len(kinds) > 1:
-            yield {place: dtype for place, kind in enumerate(kinds) if kind in "fu"}
+        if len(made) > 1:
+            yield {place: dtype for place, kind in enumerate(made) if kind in "fu"}
+
+
+def pairs(call: str) -> Iterator[dict[int, str]]:
+    """All pairs of dtypes of a call of two tensors of numbers; nothing for other calls."""
+    places = [place for place, kind in enumerate(kinds(call)) if kind in "fu"]
+    for dtypes in product(ALL_DTYPES, ALL_DTYPES) if len(places) == 2 else ():
+        yield dict(zip(places, dtypes, strict=True))
 
 
 def is_among(call: str, words: str) -> bool:
@@ -515,7 +574,7 @@ def difference(call: str, dtypes: dict[int, str], mine: Any, theirs: Any) -> str
     if "nn.PReLU" not in call and "nn." in call and "Loss" not in call and "Softmax" not in call:
         return ""  # random parameters
     x, y = (np.asarray(each.detach().tolist(), float) for each in (mine, theirs))
-    tolerance = 5e-3 if "float16" in (*dtypes.values(), b) else 1e-5
+    tolerance = 5e-3 if any("float16" in dtype for dtype in (*dtypes.values(), b)) else 1e-5
     same = x.shape == y.shape and np.allclose(x, y, tolerance, tolerance, equal_nan=True)
     return "" if same else f"{x.tolist()} instead of {y.tolist()}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.torch_face.dtypes import CALLS, variants
+from tests.torch_face.dtypes import CALLS, pairs, variants
 
 pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -13,5 +13,5 @@ from tests.torch_face.test_dtypes_against_torch import assert_like_pytorch
 
 @pytest.mark.parametrize("call", CALLS.strip().splitlines())
 def test_dtypes_are_accepted_and_refused_as_in_pytorch(call: str) -> None:
-    for dtypes in variants(call):
+    for dtypes in (*variants(call), *pairs(call)):
         assert_like_pytorch(call, dtypes)
