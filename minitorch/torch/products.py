@@ -176,7 +176,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 
 
 def product_and_input(input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    """beta · input + alpha · product, in whose shape input must broadcast; for beta = 0 whatever input holds.
+    """beta · input + alpha · product, in whose shape input must broadcast; a factor of 0 leaves out what it multiplies.
 
     Raises:
         ValueError: If beta or alpha is a fraction, but the tensors hold integers.
@@ -184,7 +184,7 @@ def product_and_input(input: Tensor, product: Tensor, beta: float, alpha: float)
     same_dtype(input, product, "a sum with a product")
     if not is_float(product.dtype) and not (float(beta).is_integer() and float(alpha).is_integer()):
         raise ValueError(f"a sum with a product of integers expected integers beta and alpha, got {beta} and {alpha}")
-    product = product if alpha == 1 else product * alpha
+    product = product if alpha == 1 else product * alpha if alpha else product.zeros()
     input = input.expand(*product.shape) if input.shape != product.shape else input
     return product if beta == 0 else arithmetic.add(input if beta == 1 else input * beta, product)
 
