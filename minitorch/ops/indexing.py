@@ -132,9 +132,10 @@ class ScatterReduce(Function):
         return a._like(TensorData(out.reshape(-1), out.shape))
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, Tensor, None, None]:
+    def backward(ctx: Any, grad_output: Tensor, recorded: bool = False) -> tuple[Tensor, None, Tensor, None, None]:
         index, reduction, weight, weights, include_self, a, values = ctx.saved_values
         if reduction == "prod":
+            a, values = (a, values) if recorded else (a.detach(), values.detach())
             grad_a, grad_values = factor_gradients(grad_output, a, values, index, include_self)
             return grad_a, None, grad_values, None, None
         first, others = (
@@ -143,7 +144,7 @@ class ScatterReduce(Function):
         return grad_output * first, None, Select.apply(grad_output, index) * others, None, None
 
 
-RULES[ScatterReduce] = lambda ctx, out, grad: ScatterReduce.backward(ctx, grad)
+RULES[ScatterReduce] = lambda ctx, out, grad: ScatterReduce.backward(ctx, grad, True)
 
 
 def factor_gradients(grad: Tensor, a: Tensor, values: Tensor, index: tuple[np.ndarray, ...], include_self: bool) -> tuple[Tensor, Tensor]:
@@ -151,8 +152,6 @@ def factor_gradients(grad: Tensor, a: Tensor, values: Tensor, index: tuple[np.nd
 
     This is the product divided by the factor or, of a single factor of 0, the product with 1 in its place.
     """
-    if not grad.requires_grad:  # otherwise the gradients are differentiated in turn
-        a, values = a.detach(), values.detach()
 
     def product(a: Tensor, values: Tensor) -> Tensor:
         return ScatterReduce.apply(a, index, values, "prod", include_self)

@@ -9,6 +9,7 @@ import numpy as np
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
+from minitorch.autograd.engine import RULES
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import LE, NE, Div, MaskedSelect
 from minitorch.core.tensor_base import Tensor
@@ -228,13 +229,14 @@ class XLogY(Function):
         return a.f.zip(xlogy)(a, b)
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Context, grad_output: Tensor, recorded: bool = False) -> tuple[Tensor, Tensor]:
         """0 for an a of 0 whose b has no logarithm; NaN for the b of 0 / 0."""
-        a, b = ctx.saved_values
-        if not grad_output.requires_grad:  # otherwise the gradients are differentiated in turn
-            a, b = a.detach(), b.detach()
+        a, b = ctx.saved_values if recorded else (x.detach() for x in ctx.saved_values)
         defined = (a.detach() != 0) + (b.detach() > 0) + (b.detach() != b.detach()) > 0
         return XLogY.apply(grad_output, b.where(defined, 1.0)), grad_output * a / b
+
+
+RULES[XLogY] = lambda ctx, out, grad: XLogY.backward(ctx, grad, True)
 
 
 class CopySign(Function):
@@ -253,6 +255,9 @@ class CopySign(Function):
             return None, None
         a, out = a.detach(), out.detach()  # the derivative is constant in parts
         return grad_output * (out / a.where(a != 0, math.inf)), None
+
+
+RULES[CopySign] = lambda ctx, out, grad: CopySign.backward(ctx, grad)
 
 
 class NextAfter(Function):

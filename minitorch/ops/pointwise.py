@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitorch.autodiff import Context
+from minitorch.autograd.engine import RULES
 from minitorch.core.dtypes import is_float, promote_to_float
 from minitorch.core.math_functions import Div
 from minitorch.core.recording import call
@@ -231,6 +232,9 @@ class Logit(Elementwise):
         """1 / (x (1 - x)); NaN outside of the range from 0 to 1."""
         product = a * (1.0 - a)
         return 1.0 / product.where(product.detach() >= 0, math.nan)
+
+
+RULES[Logit] = lambda ctx, out, grad: Logit.backward(ctx, grad)
 
 
 class Tan(Elementwise):

@@ -96,6 +96,27 @@ def test_the_gradient_of_scattered_products_is_differentiable(include_self: bool
     ours.autograd.gradgradcheck(lambda y, v: y.scatter_reduce(0, i, v, "prod", include_self=include_self), (y, v))
 
 
+TWICE = """
+    x.scatter_reduce(0,i,2*x,"prod") x.scatter_reduce(0,i,x,"prod",include_self=False) x.amax() x.median() torch.xlogy(x,x) torch.xlogy(o,x)
+    torch.xlogy(x,o) torch.logit(x/4) torch.copysign(x,-o) x.maximum(o)*x x.clamp(o/2,o)*x x.clamp(min=0.9)*x torch.lerp(x,o,x)
+    torch.fmod(o,x)*x F.kl_div(o,x) F.huber_loss(x,o,delta=0.7) x.norm(3) F.cosine_similarity(x,o,0) F.normalize(x,dim=0)"""
+
+
+@pytest.mark.parametrize("call", TWICE.split())
+def test_second_derivatives_are_those_of_differences(call: str) -> None:
+    def total(x: Any) -> Any:
+        names = {"torch": ours, "F": ours.nn.functional, "x": x, "i": ours.tensor([0, 0, 1])}
+        return eval(call, names | {"o": ours.tensor([0.5, 1.5, 2.0], dtype=ours.float64)}).sum()
+
+    def slope(numbers: np.ndarray) -> np.ndarray:
+        x = ours.tensor(numbers, requires_grad=True)
+        return ours.autograd.grad(total(x), x)[0].numpy()
+
+    x = np.array([1.0, 0.7, 2.6])
+    differences = [(slope(x + step) - slope(x - step)) / 2e-6 for step in np.eye(3) * 1e-6]
+    np.testing.assert_allclose(ours.func.hessian(total)(ours.tensor(x)).numpy(), differences, 1e-6, 1e-6)
+
+
 def test_the_median_of_elements_with_nan_is_the_first_nan() -> None:
     x = ours.tensor([[3.0, nan, 1.0, nan], [3.0, 2.0, 1.0, 0.0]])
     assert x.median().isnan()
