@@ -65,6 +65,7 @@ with _lazy_imports(globals()):
 # Stage 6 - Language models, imported on first use
 with _lazy_imports(globals()):
     from minitorch import language as language
+    from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
 
 # Stage 7 - After the course, imported on first use
 with _lazy_imports(globals()):
@@ -72,7 +73,6 @@ with _lazy_imports(globals()):
     from minitorch.core.number_formats import bits, finfo, iinfo
     from minitorch.optim.grad_scaler import GradScaler
     from minitorch import models as models
-    from minitorch.io.files import load, load_hdf5, load_torch_state_dict, save, save_hdf5
     from minitorch import autograd as autograd
     from minitorch.autograd.engine import grad
     from minitorch import distributed as distributed

@@ -1,4 +1,4 @@
-"""Train a small GPT on a text, character by character, and let it continue a prompt."""
+"""Train a small GPT on a text or on synthetic stories, in characters or byte-pair tokens, and let it continue a prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from project.lab.training import checkpoint, command_line, loop, resuming, text_trainer
+from project.lab.training import checkpoint, command_line, loop, resuming, story_samples, text_trainer
 from project.lab.training.settings import with_setting
 from project.lab.training.text_trainer import Run, Setting
 
@@ -21,14 +21,18 @@ PROGRAM = f"{Setting.program}.py"
 BEGINNING = "The "
 """What the model continues unless an option says otherwise, where the text has these characters."""
 
+SAMPLES, LAST_SAMPLES = 8, 64
+"""The numbers of stories that are scored for each line of the log, and at the end."""
+
 TextFile = Annotated[Path | None, typer.Option(metavar="FILE", help="what to learn, in UTF-8; the course's book if left out")]
 Beginning = Annotated[
-    str | None, typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, or the text's first character")
+    str | None,
+    typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, a new story, or the first character"),
 ]
 LogEvery = Annotated[int, command_line.whole(1, "steps from one line of the log to the next")]
-Length = Annotated[int, command_line.whole(0, "how many characters to sample")]
+Length = Annotated[int, command_line.whole(0, "how many characters or tokens to sample")]
 Temperature = Annotated[
-    Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest character")
+    Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest one")
 ]
 
 
@@ -41,7 +45,7 @@ class Options:
         every: Number of steps between two lines of the log.
         checkpoint: File of the checkpoint.
         beginning: The prompt to continue at the end.
-        length: Number of characters to sample.
+        length: Number of characters or tokens to sample.
         temperature: Temperature of the sampling.
     """
 
@@ -75,13 +79,20 @@ def command(
     try:
         run = _run(given, text, checkpoint if resume else None)
         run.file = text
-        if beginning is None:
-            beginning = BEGINNING if set(BEGINNING) <= set(run.text.characters) else run.text.characters[run.text.train[0]]
+        beginning = _beginning(run) if beginning is None else beginning
         run.text.numbers(beginning)  # check it now, not after training
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
     options = Options(text, log_every, checkpoint, beginning, length, temperature)
     return train(run, options) or print_sample(run, options)
+
+
+def _beginning(run: Run) -> str:
+    """Return what the model continues unless an option says otherwise."""
+    if run.setting.stories:
+        return "\n"
+    known = run.text.tokenizer is not None or set(BEGINNING) <= set(run.text.characters)
+    return BEGINNING if known else run.text.characters[run.text.train[0]]
 
 
 def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
@@ -95,7 +106,13 @@ def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run
     saved = checkpoint.load(saved_in) if saved_in else None
     if saved is not None and saved_in is not None:
         resuming.check_same_setting(Setting.program, given, saved, saved_in)
-    text = text_trainer.book() if file is None else text_trainer.read(file)
+        setting = Setting(**saved.about["setting"])
+    if file is not None and setting.stories:
+        raise ValueError(f"--stories expected no text, got --text {file}; leave one of them out")
+    if setting.stories:
+        text = story_samples.stories(setting.stories)
+    else:
+        text = text_trainer.book() if file is None else text_trainer.read(file)
     return Run(setting, text) if saved is None else Run.restored(saved, text, str(saved_in))
 
 
@@ -131,8 +148,8 @@ class _Log(loop.Log):
         """Print the text, the size of the model, and where a resumed run continues."""
         run, text = self.run, self.run.text
         size = sum(parameter.value.numel() for parameter in run.model.parameters())
-        name = self.options.text or "the course's book"
-        sizes = f"{len(text.train):,} characters to train on, {len(text.valid):,} to validate with, {len(text.characters)} different"
+        name = f"{run.setting.stories:,} stories" if run.setting.stories else self.options.text or "the course's book"
+        sizes = f"{len(text.train):,} {text.unit} to train on, {len(text.valid):,} to validate with, {text.size:,} different"
         print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)
         if run.step:
             print(f"Resuming after step {run.step} of {run.total}.", flush=True)
@@ -165,7 +182,8 @@ class _Log(loop.Log):
         run.losses.clear()
         self.last = run.step, run.seconds
         per_step = (run.seconds - seconds) / (run.step - step)
-        return f"step {run.step}/{run.total}  loss {loss:.4f}  valid {valid:.4f}  {per_step:.3f} s a step"
+        grammar = f"  grammar {run.grammar(SAMPLES, self.options.temperature).sentences:.1%}" if run.setting.stories else ""
+        return f"step {run.step}/{run.total}  loss {loss:.4f}  valid {valid:.4f}{grammar}  {per_step:.3f} s a step"
 
 
 def _summary(run: Run) -> str:
@@ -175,6 +193,14 @@ def _summary(run: Run) -> str:
     return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
 
 
+def _grammar(run: Run, temperature: float) -> str:
+    """Summarize how right stories are that the model writes, with some mistakes."""
+    score = run.grammar(LAST_SAMPLES, temperature)
+    (sentences, pronouns, sums), wrong = score.counts, "; ".join(score.mistakes[:3])
+    shares = f"The grammar accepts {score.sentences:.1%} of {sentences} sentences, {score.pronouns:.1%} of {pronouns} pronouns agree"
+    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {_printable(wrong)}' if wrong else ''}"
+
+
 def print_sample(run: Run, options: Options) -> int:
     """Print the result, and the prompt with the model's continuation.
 
@@ -182,7 +208,8 @@ def print_sample(run: Run, options: Options) -> int:
         The exit status.
     """
     gain = f"\n{run.gain()}" if run.gain() else ""
-    print(f"{_summary(run)}{gain}\n\n{_printable(options.beginning)}", end="", flush=True)
+    grammar = f"\n{_grammar(run, options.temperature)}" if run.setting.stories else ""
+    print(f"{_summary(run)}{gain}{grammar}\n\n{_printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
         print(_printable(character), end="", flush=True)
     print()

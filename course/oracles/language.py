@@ -1,4 +1,4 @@
-"""Tasks 6.3 and 6.4: heads, the causal mask, attention and cross-entropy, compared with NumPy."""
+"""Tasks 6.3, 6.4 and 6.7: heads, the causal mask, attention, cross-entropy and the rate of a schedule, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference
+from course.oracles.operators import compare
 from course.oracles.tensors import value
 
 
@@ -46,9 +47,24 @@ def _cross_entropy(logits: Any, targets: Any) -> Any:
     return np.mean(np.logaddexp.reduce(logits, axis=-1) - right, keepdims=True).reshape(1)
 
 
+def rate(call: Call) -> Difference | None:
+    """Compare the rate of a step."""
+    words = "on the line from 0 to the largest rate before the end of the warm-up; then on half a cosine down to the smallest"
+    step, schedule = call.before
+    return compare("learning_rate", words, _rate, [step, *schedule], call.result)
+
+
+def _rate(step: float, steps: float, warmup: float, largest: float, smallest: float) -> float:
+    if step < warmup:
+        return float(np.interp(step, [0, warmup], [0, largest]))
+    turn = np.pi * np.clip((step - warmup) / (steps - warmup), 0, 1)
+    return float(np.average([largest, smallest], weights=[1 + np.cos(turn), 1 - np.cos(turn)]))
+
+
 JUDGES: dict[str, Judge] = {
     "minitorch.language.attention:merge_heads": merged,
     "minitorch.language.attention:causal_mask": mask,
     "minitorch.language.attention:attention": attended,
     "minitorch.language.model:cross_entropy": loss,
+    "minitorch.language.training:learning_rate": rate,
 }

@@ -1,4 +1,4 @@
-"""Stage 7 - Save and load states as safetensors or HDF5 files, and load PyTorch weights; never with pickle."""
+"""Stage 6 - Save and load states as safetensors or HDF5 files, and load PyTorch weights; never with pickle."""
 
 from __future__ import annotations
 

@@ -14,8 +14,10 @@ from minitorch.language.model import GPT2
 from minitorch.language.weights import load_weights, named_weights
 from minitorch.language.cache import KeyValueCache
 from minitorch.language.generation import generate, next_probabilities, sample_token
+from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
 
 __all__ = [
-    "GPT2", "KeyValueCache", "PairCounts", "Tokenizer", "apply_merges", "generate", "learn_merges", "load_weights", "merge_pair",
-    "named_weights", "next_probabilities", "sample_token", "split_words",
+    "GPT2", "AdamW", "KeyValueCache", "PairCounts", "Schedule", "Tokenizer", "Training", "accumulate", "apply_merges", "clip_gradients",
+    "decay_groups", "generate", "learn_merges", "learning_rate", "load_weights", "merge_pair", "named_weights", "next_probabilities",
+    "sample_token", "split_words",
 ]  # fmt: skip

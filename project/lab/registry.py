@@ -98,6 +98,13 @@ VIEWS = (
     View(
         "m6_generation", "The next token", 6, "edit_note", "Probabilities that move with temperature, top_k and top_p, and samples of them."
     ),
+    View(
+        "m6_training",
+        "Training at scale",
+        6,
+        "trending_down",
+        "The schedule of a training, clipped gradients, and losses with warm-up and without.",
+    ),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
         "m7_allreduce",

@@ -123,6 +123,12 @@ STEPS = (
         "Keep the tokens with a sum of 0.5. How many are they at a high temperature?",
         chosen("generate_top_p", 0.5),
     ),
+    Step(
+        "warm_up",
+        "m6_training",
+        "Shorten the warm-up to 5 steps or fewer. From which rate on does the training need more?",
+        lambda s: s.get("train_warmup", 15) <= 5,
+    ),
     Step("sum_of_tenths", "m7_formats", "Add 0.1 and 0.2 from the examples.", lambda s: s.get("formats_sum") is not None),
     Step("ring", "m7_allreduce", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("heads", "m7_attention", "Train the small GPT until the first checkpoint.", lambda s: bool(s.get("attention_kept"))),

@@ -5,7 +5,7 @@ import pytest
 
 from course.manifest import ROOT
 from minitorch import tensor
-from minitorch.language import attention, model
+from minitorch.language import attention, model, training
 from tests.course.test_explain_blame import first_wrong_call, named
 
 Q = np.array([[[[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]]])
@@ -18,6 +18,9 @@ def right(projected=Q):
         attention.merge_heads(attention.attention(x, x, x, *given))
     attention.attention(x * 1000, x * 1000, x, attention.causal_mask(3, 3))
     model.cross_entropy(tensor(np.array([[[1.0, 2.0], [-500.0, 600.0]]])), tensor(np.array([[0, 1]])))
+    for warmup in (0, 2):
+        for step in range(8):
+            training.learning_rate(step, training.Schedule(6, warmup, 1.0, 0.2))
 
 
 def found(test):
@@ -39,6 +42,8 @@ def test_right_functions_are_not_named():
         (attention, "causal_mask", lambda queries, keys, backend=None: tensor(np.ones((queries, keys), bool)), "the last query belongs"),
         (attention, "attention", lambda query, key, value, mask=None: value, "weighted by softmax; zeros without keys"),
         (model, "cross_entropy", lambda logits, targets: logits.sum(), "the mean of -ln p over all positions"),
+        (training, "learning_rate", lambda step, schedule: schedule.largest, "on the line from 0 to the largest rate"),
+        (training, "learning_rate", lambda step, schedule: None, "then on half a cosine down to the smallest"),
     ],
 )
 def test_a_wrong_function_is_named(monkeypatch, module, name, wrong, words):

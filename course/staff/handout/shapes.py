@@ -65,6 +65,7 @@ REVIEWED = {
     ("minitorch.scalar_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.tensor_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.compiler.program:map_leaves", "minitorch/data/collate.py", "default_collate"): "asks for the same types",
+    ("minitorch.compiler.program:map_leaves", "minitorch/kernels/jit.py", "run_alone"): "calls a kernel with its arguments",
     ("minitorch.autodiff:backpropagate", "minitorch/autograd/checkpoints.py", "collect_gradients"): "between two stops, beyond the course",
     ("minitorch.tensor_data:index_to_position", "minitorch/nn/packed.py", "_runs"): "adds up lengths of groups",
     ("minitorch.scalar_functions:Mul.backward", "minitorch/nn/pooling.py", "max_unpool2d"): "products of sizes",

@@ -79,6 +79,8 @@ def load(path: str | Path) -> Loaded:
             f"{path} expected a checkpoint of {Setting.program}.py, got one of {about.get('program')}.py; name another file"
         )
     setting, characters = Setting(**about["setting"]), about["characters"]
+    if setting.tokens:
+        raise CheckpointError(f"{path} expected a model of characters, got one of {setting.tokens} tokens; train another without --tokens")
     model = GPT(len(characters), setting.context, setting.layers, setting.heads, setting.width, 0.0, FastBackend, float32)
     model.load_state_dict({name.partition(".")[2]: array for name, array in saved.arrays.items() if name.startswith("model.")})
     model.eval()

@@ -1,13 +1,14 @@
-"""Training of a small GPT on a text, character by character: the settings, the text, and a run that can stop after any step."""
+"""Training of a small GPT on a text, in characters or tokens: the settings, the text, and a run that can stop after any step."""
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import math
 import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,10 +17,13 @@ import numpy as np
 
 import minitorch
 from minitorch import FastBackend, float32, tensor
+from minitorch.data.story_grammar import GrammarScore
+from minitorch.language import Tokenizer
 from minitorch.models import GPT
 from minitorch.nn import cross_entropy
 from minitorch.optim import AdamW, CosineAnnealingLR, clip_grad_norm_
 from minitorch.tensor import generator
+from project.lab.training import story_samples
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
@@ -42,14 +46,16 @@ class Setting(BaseSetting):
     Attributes:
         steps: Number of batches to train on.
         batch: Number of sequences in a batch.
-        context: Number of characters in a sequence, and the most that the model attends to.
+        context: Number of characters or tokens in a sequence, and the most that the model attends to.
         layers: Number of blocks of the model.
         heads: Number of attention heads in each block.
-        width: Size of the embedding of a character.
+        width: Size of the embedding of a character or token.
         dropout: Probability that dropout zeroes an element.
         rate: Initial learning rate; it decreases to a tenth.
         seed: For the initial weights, the batches, dropout and the characters sampled at the end.
         compile: Whether the training step is compiled.
+        stories: Number of stories to learn instead of a text.
+        tokens: Size of the vocabulary that byte-pair encoding learns from the text; None for characters.
 
     Raises:
         ValueError: If a value is not allowed; the message is one line that names the allowed values.
@@ -67,6 +73,8 @@ class Setting(BaseSetting):
     rate: float = option(3e-3, "learning rate at the beginning; it falls to a tenth", low=1e-9, high=1.0)
     seed: int = option(0, "for the initial weights, the batches, dropout and the characters sampled at the end", low=0, high=2**32 - 1)
     compile: bool = option(False, COMPILE_HELP)
+    stories: int | None = option(None, "learn so many synthetic stories instead of a text, and score the sentences", low=1, high=1_000_000)
+    tokens: int | None = option(None, "learn so many byte-pair tokens, and predict these, not characters", low=257, high=2**16)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,54 +115,69 @@ def read(path: Path) -> str:
 
 
 class Text:
-    """A text as a sequence of character indices, whose last tenth is used for validation.
+    """A text as a sequence of indices of characters or tokens, whose last tenth is used for validation.
 
     Args:
         text: The text.
-        context: Number of characters in a sequence.
+        context: Number of indices in a sequence.
+        tokens: Number of byte-pair tokens; None for characters.
 
     Attributes:
-        characters: The distinct characters, sorted; the index of a character is its position in this list.
+        tokenizer: The tokenizer, which is learned from the text; None for characters.
+        characters: The distinct characters, sorted; the index of a character is its position in this list. Empty with a tokenizer.
+        size: Number of different indices.
+        unit: What an index stands for, "characters" or "tokens".
         fingerprint: A digest of the text, which detects a checkpoint of another text.
         train: Indices for training.
         valid: Indices for validation.
 
     Raises:
-        ValueError: If the text is too short for the context.
+        ValueError: If the text is too short for the context, or has too few pairs for the tokens.
     """
 
-    def __init__(self, text: str, context: int) -> None:
-        self.characters = sorted(set(text))
+    def __init__(self, text: str, context: int, tokens: int | None = None) -> None:
+        self.tokenizer = None if tokens is None else Tokenizer.train(text, tokens)
+        self.characters = sorted(set(text)) if self.tokenizer is None else []
+        self.size, self.unit = tokens or len(self.characters), "tokens" if tokens else "characters"
         self.fingerprint = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         self.context = context
         self._places = {character: place for place, character in enumerate(self.characters)}
-        numbers = np.array([self._places[character] for character in text], np.int64)
+        numbers = np.array(self._encode(text), np.int64)
         cut = len(numbers) * 9 // 10
         self.train, self.valid = numbers[:cut], numbers[cut:]
         if len(self.valid) <= context:
             raise ValueError(
-                f"the text expected at least {10 * context + 1} characters for a context of {context}, got {len(numbers)}; "
+                f"the text expected at least {10 * context + 1} {self.unit} for a context of {context}, got {len(numbers)}; "
                 "take a longer text or a smaller --context"
             )
 
     def batch(self, numbers: np.ndarray, count: int, random: np.random.Generator) -> tuple[minitorch.Tensor, minitorch.Tensor]:
-        """Return random sequences, shape (count, context), and the character after each of their characters, shape (count · context,)."""
+        """Return random sequences, shape (count, context), and the index after each of their indices, shape (count · context,)."""
         starts = random.integers(0, len(numbers) - self.context, count)
         pieces = numbers[starts[:, None] + np.arange(self.context + 1)]
         return tensor(pieces[:, :-1], FastBackend), tensor(pieces[:, 1:].reshape(-1), FastBackend)
 
     def numbers(self, beginning: str) -> list[int]:
-        """Encode the beginning of a text as character indices.
+        """Encode the beginning of a text as indices.
 
         Raises:
             ValueError: If it is empty, or contains characters that do not occur in the text.
         """
-        if missing := sorted(set(beginning) - self._places.keys()):
+        if self.tokenizer is None and (missing := sorted(set(beginning) - self._places.keys())):
             listed = ", ".join(map(repr, missing))
             raise ValueError(f"beginning expected characters that the text has, got {listed} as well; leave these out")
         if not beginning:
             raise ValueError("beginning expected at least one character, got none")
-        return [self._places[character] for character in beginning]
+        return self._encode(beginning)
+
+    def pieces(self, numbers: Iterable[int]) -> Iterator[str]:
+        """Decode indices one at a time; the bytes of a character may be in several tokens, of which the last one yields it."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for number in numbers:
+            yield self.characters[number] if self.tokenizer is None else decoder.decode(self.tokenizer.tokens[number])
+
+    def _encode(self, text: str) -> list[int]:
+        return [self._places[character] for character in text] if self.tokenizer is None else self.tokenizer.encode(text)
 
 
 class Run(TrainingRun):
@@ -175,13 +198,13 @@ class Run(TrainingRun):
     unit = "step"
 
     def __init__(self, setting: Setting, text: str) -> None:
-        self.setting, self.text = setting, Text(text, setting.context)
+        self.setting, self.text = setting, Text(text, setting.context, setting.tokens)
         self.step, self.losses, self.seconds = 0, list[float](), 0.0
         self.file: Path | None = None
         self.history = list[tuple[int, float, float]]()
         minitorch.manual_seed(setting.seed)
         sizes = setting.context, setting.layers, setting.heads, setting.width
-        self.model = GPT(len(self.text.characters), *sizes, setting.dropout, FastBackend, float32)
+        self.model = GPT(self.text.size, *sizes, setting.dropout, FastBackend, float32)
         self.optimizer = AdamW(self.model.parameters(), lr=setting.rate, weight_decay=WEIGHT_DECAY)
         self.schedule = CosineAnnealingLR(self.optimizer, setting.steps, setting.rate / 10)
         self._random = np.random.default_rng(setting.seed)
@@ -215,7 +238,7 @@ class Run(TrainingRun):
         return self.setting.command() + text
 
     def loss(self, pieces: minitorch.Tensor, following: minitorch.Tensor) -> minitorch.Tensor:
-        """Return the cross-entropy of the model's predictions for the following characters, in nats per character."""
+        """Return the cross-entropy of the model's predictions for what follows, in nats per character or token."""
         logits = self.model(pieces)
         return cross_entropy(logits.view(logits.shape[0] * logits.shape[1], logits.shape[2]), following)
 
@@ -258,15 +281,35 @@ class Run(TrainingRun):
         return valid
 
     def sample(self, beginning: str, count: int, temperature: float) -> Iterator[str]:
-        """Generate the characters that follow a beginning, one at a time.
+        """Generate the characters or tokens that follow a beginning, one at a time.
 
         Raises:
             ValueError: See `Text.numbers` and `GPT.generate`.
         """
         known = self.text.numbers(beginning)
-        for _ in range(count):
-            known = self.model.generate(known[-self.setting.context :], 1, temperature)
-            yield self.text.characters[known[-1]]
+
+        def following() -> Iterator[int]:
+            nonlocal known
+            for _ in range(count):
+                known = self.model.generate(known[-self.setting.context :], 1, temperature)
+                yield known[-1]
+
+        yield from self.text.pieces(following())
+
+    def grammar(self, count: int, temperature: float) -> GrammarScore:
+        """Measure how right the sentences of several samples are, each of which begins a line; the run stays as it is.
+
+        Raises:
+            ValueError: If the text has no lines.
+        """
+        random, (beginning,) = np.random.default_rng([self.setting.seed, self.step]), self.text.numbers("\n")
+        self.model.eval()
+        try:
+            length = self.setting.context
+            rows = story_samples.continue_lines(self.model, beginning, count, length, temperature, random, FastBackend)
+        finally:
+            self.model.train()
+        return story_samples.score(["".join(self.text.pieces(row.tolist())) for row in rows])
 
     def checkpoint(self) -> Checkpoint:
         """Return everything that `restored` needs."""

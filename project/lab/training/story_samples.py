@@ -1,0 +1,69 @@
+"""Samples of a model that learns stories: several at once, cut after their last whole sentence, and how right they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+import minitorch
+from minitorch import tensor
+from minitorch.core.backend import TensorBackend
+from minitorch.data.stories import Stories
+from minitorch.data.story_grammar import GrammarScore, grammar_score
+
+VALIDATION = 9
+"""There is one story of the validation set for so many to train on, so that they are the last tenth of the text."""
+
+SENTENCE_END = re.compile(r'[.!?]"?(?= [A-Z0-9"])')
+"""What ends a sentence that another one follows."""
+
+
+def stories(count: int) -> str:
+    """Return stories as a text, one a line. Those of the validation set, which have no premise in common with the others, come last."""
+    return Stories(count).text + Stories(-(-count // VALIDATION), "validation").text
+
+
+def continue_lines(
+    model: Callable[[minitorch.Tensor], minitorch.Tensor],
+    beginning: int,
+    count: int,
+    length: int,
+    temperature: float,
+    random: np.random.Generator,
+    backend: TensorBackend,
+) -> np.ndarray:
+    """Sample several texts at the same time, each after the same token.
+
+    Args:
+        model: Tokens (B, T) to logits (B, T, V).
+        beginning: The token that comes before each text.
+        count: Number of texts.
+        length: Number of tokens of each; with the beginning without the last one, no more than the context.
+        temperature: Temperature of the sampling; 0 for the likeliest token.
+        random: The generator that draws.
+        backend: The model's backend.
+
+    Returns:
+        The tokens, shape (count, length).
+    """
+    tokens = np.full((count, 1), beginning)
+    with minitorch.no_grad():
+        for _ in range(length):
+            logits = model(tensor(tokens, backend)).to_numpy()[:, -1].astype(np.float64)
+            noise = random.gumbel(size=logits.shape)  # the largest of logits / temperature + noise is a sample of their softmax
+            tokens = np.concatenate([tokens, (logits + temperature * noise).argmax(1)[:, None]], 1)
+    return tokens[:, 1:]
+
+
+def whole_sentences(text: str) -> str:
+    """Return the lines of a text; of the last one, which has no end, only the sentences that others follow."""
+    *lines, last = text.split("\n")
+    ends = [found.end() for found in SENTENCE_END.finditer(last) if last[: found.end()].count('"') % 2 == 0]
+    return "\n".join([*lines, last[: ends[-1]] if ends else ""])
+
+
+def score(texts: list[str]) -> GrammarScore:
+    """Measure how right the whole sentences of several texts are, each of which begins a line."""
+    return grammar_score("\n".join(map(whole_sentences, texts)))
