@@ -1,4 +1,5 @@
-"""Attention of a language model in float32, ours in tiles, against PyTorch's and our own composed of operations, measured alternately.
+"""Attention of a language model in float32, ours in tiles, against PyTorch's and our own composed of operations; and products of int8
+matrices with int8 vectors, as in generation, against those of float32 in the library and in NumPy. All are measured alternately.
 
 Each library runs in its own process.
 
@@ -28,33 +29,44 @@ from benchmarks.rivals import (
 )
 
 GOALS = {"torch": 1.3, "composed": 0.6}
-"""The maximum time of forward and backward together, relative to each."""
+"""The maximum time of attention, forward and backward together, relative to each."""
+
+INT8_GOALS = {"float32": 0.67, "numpy": 0.67}
+"""The maximum time of a product of int8, relative to the library's of float32 and NumPy's."""
 
 LENGTHS = (128, 512, 2048)
 """Lengths of the text, for 8 heads of size 64; the goals are for 512."""
 
-ROWS = [f"{kind} {length}" for kind in ("causal", "full") for length in LENGTHS]
-"""Whether a position attends to earlier ones only, and the length."""
+WIDTHS = (512, 1024, 2048, 4096)
+"""Numbers of rows and of columns of the matrices of int8."""
+
+ROWS = [f"{kind} {length}" for kind in ("causal", "full") for length in LENGTHS] + [f"int8 {width}" for width in WIDTHS]
+"""Whether a position attends to earlier ones only, and the length; or int8 and the width."""
 
 
-def demand(rival: str, ours: list[float], theirs: list[float] | None) -> Demand:
+def goals_of(row: str) -> dict[str, float]:
+    """The goals of a row."""
+    return INT8_GOALS if row.startswith("int8") else GOALS
+
+
+def demand(goal: float, rival: str, ours: list[float], theirs: list[float] | None) -> Demand:
     """Our time relative to a rival's: the ratio of the medians, and the smallest and the largest ratio of one repeat."""
-    asked = f"{GOALS[rival]} times {SHOWN[rival]}'s time"
+    asked = f"{goal} times {SHOWN[rival]}'s time"
     if theirs is None:
         return Demand(asked, "", NOT_RUN)
     got, turns = median(ours) / median(theirs), [mine / other for mine, other in zip(ours, theirs, strict=True)]
-    return Demand(asked, f"{got:.2f} ({min(turns):.2f} to {max(turns):.2f})", REACHED if got <= GOALS[rival] else MISSED)
+    return Demand(asked, f"{got:.2f} ({min(turns):.2f} to {max(turns):.2f})", REACHED if got <= goal else MISSED)
 
 
 def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Counter[str]:
     """Measure and print the rows for a number of threads; returns a count of the verdicts."""
     rows, verdicts = [row for row in ROWS if only in row], Counter[str]()
-    print(f"\n{threads} thread{'s' * (threads > 1)}\n{'attention':22} {'goal: at most':23} {'measured':23} verdict")
+    print(f"\n{threads} thread{'s' * (threads > 1)}\n{'row':22} {'goal: at most':23} {'measured':23} verdict")
     libraries = {name: Library(name, threads, python, "benchmarks.language_contenders") for name, python in pythons.items()}
     for number, row in enumerate(rows):
         progress(f"{number + 1} of {len(rows)}: {row}")
         seconds = measure(row, libraries, repeats)
-        found = [demand(rival, seconds["minitorch"], seconds.get(rival)) for rival in GOALS]
+        found = [demand(goal, rival, seconds["minitorch"], seconds.get(rival)) for rival, goal in goals_of(row).items()]
         progress("")
         print_row(row, found, ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items()))
         verdicts.update(each.verdict for each in found)
@@ -65,9 +77,9 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("language", "Attention against PyTorch and against operations.", [*ROWS], arguments)
+    options = settings("language", "Attention against PyTorch and against operations; int8 against float32.", [*ROWS], arguments)
     turns = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
-    heading = f"float32, forward and backward, 8 heads of size 64. {turns}"
+    heading = f"Attention: float32, forward and backward, 8 heads of size 64. int8: a square matrix and a vector, forward. {turns}"
     print_verdicts(tables(options, heading, [*LIBRARIES], lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.machine import processor
 
-SHOWN = {"minitorch": "ours", "numpy": "NumPy", "torch": "torch", "textbook": "textbook", "composed": "composed"}
+SHOWN = {"minitorch": "ours", "numpy": "NumPy", "torch": "torch", "textbook": "textbook", "composed": "composed", "float32": "float32"}
 
 REACHED, MISSED, NOT_RUN = "reached", "MISSED", "NOT RUN"
 

@@ -15,9 +15,10 @@ from minitorch.language.weights import load_weights, named_weights
 from minitorch.language.cache import KeyValueCache
 from minitorch.language.generation import generate, next_probabilities, sample_token
 from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
+from minitorch.language.quantization import QuantizedLinear, dequantize, model_nbytes, quantize, quantize_rows
 
 __all__ = [
-    "GPT2", "AdamW", "KeyValueCache", "PairCounts", "Schedule", "Tokenizer", "Training", "accumulate", "apply_merges", "clip_gradients",
-    "decay_groups", "generate", "learn_merges", "learning_rate", "load_weights", "merge_pair", "named_weights", "next_probabilities",
-    "sample_token", "split_words",
+    "AdamW", "GPT2", "KeyValueCache", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "accumulate", "apply_merges",
+    "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges", "learning_rate", "load_weights", "merge_pair",
+    "model_nbytes", "named_weights", "next_probabilities", "quantize", "quantize_rows", "sample_token", "split_words",
 ]  # fmt: skip

@@ -58,6 +58,10 @@ UNSEEN = {
     "6.6/returns_the_text_when_it_is_complete": "the result is right",
     "6.6/records_gradients": "the result is right",
     "6.7/one_graph_for_all_parts": "the result is right",
+    "6.8/changes_the_weights": "the layer's result is right",
+    "6.8/the_result_is_float64": "the probes compute in float64",
+    "6.8/the_result_is_on_another_backend": "the probes use one backend",
+    "6.8/numpy_multiplies": "the result is right",
 }
 """Wrong answers that calls from outside cannot distinguish from right ones, with the reason; the visible tests catch them."""
 

@@ -93,7 +93,7 @@ def decode(plain: Any) -> Any:
 def decode_array(content: Any) -> np.ndarray:
     """An array from its dtype, shape and numbers."""
     dtype, shape, values = content
-    if dtype not in ("float64", "float32", "int64", "int32", "bool"):
+    if dtype not in ("float64", "float32", "int64", "int32", "int8", "bool"):
         raise ValueError("an array of unknown dtype")
     numbers = [require_number(decode(value)) for value in require_list(values)]
     return np.array(numbers, dtype=dtype).reshape(tuple(map(require_index, require_list(shape))))

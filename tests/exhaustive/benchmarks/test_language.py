@@ -21,6 +21,24 @@ def test_both_of_ours_are_the_attention_that_the_table_names():
     powers = np.exp(np.float64(q) @ k.transpose(0, 1, 3, 2) / 8) * np.tri(12)
     weights = powers / powers.sum(-1, keepdims=True)
     for contender in (language_contenders.of_minitorch, language_contenders.of_composed):
-        out, grads = contender("causal 12")()
+        run = contender("causal 12")
+        assert run is not None
+        out, grads = run()
         np.testing.assert_allclose(out.to_numpy(), weights @ v, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(grads[2].to_numpy(), weights.transpose(0, 1, 3, 2) @ gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_the_products_of_int8_and_of_float32_are_the_same():
+    x, weight = (array.astype(int) for array in language_contenders.integers("int8 64"))
+    for contender in (language_contenders.of_minitorch, language_contenders.of_float32, language_contenders.of_numpy):
+        run = contender("int8 64")
+        assert run is not None
+        assert np.asarray(getattr(run(), "to_numpy", run)()).reshape(-1).tolist() == (weight @ x[0]).tolist()
+        assert contender is language_contenders.of_minitorch or contender("causal 12") is None
+
+
+def test_rows_of_int8_are_compared_with_float32(capsys):
+    language.main(["--threads", "1", "--repeats", "1", "--only", "int8 512", "--torch-python", "false"])
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(r"int8 512 +0\.67 times float32's time +[\d.]+ .*(reached|MISSED)", lines[6])
+    assert re.match(r" +0\.67 times NumPy's time +[\d.]+ .*(reached|MISSED)", lines[7])
