@@ -1,4 +1,4 @@
-"""Tasks 6.3, 6.4 and 6.7: heads, the causal mask, attention, cross-entropy and the rate of a schedule, compared with NumPy."""
+"""Tasks 6.3, 6.4, 6.7 and 6.9: heads, the causal mask, attention, cross-entropy, a schedule's rate and adapters, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from course.explain.calls import Call, Judge
 from course.explain.divergence import Difference
 from course.oracles.operators import compare
-from course.oracles.tensors import value
+from course.oracles.tensors import array, value
 
 
 def merged(call: Call) -> Difference | None:
@@ -61,10 +61,31 @@ def _rate(step: float, steps: float, warmup: float, largest: float, smallest: fl
     return float(np.average([largest, smallest], weights=[1 + np.cos(turn), 1 - np.cos(turn)]))
 
 
+def adapted(call: Call) -> Difference | None:
+    """Compare the output of a layer with an adapter."""
+    layer = call.arguments[0]
+    weight, bias = array(layer.weight.value), array(layer.bias.value)
+    changed = weight if layer.original is not None else weight + _change(layer)
+    words = "that of the linear layer, plus that of the adapter unless it is merged"
+    return value(call, "LoRALinear.forward", words, lambda x: np.einsum("...i,io->...o", x, changed) + bias, call.before[1:2])
+
+
+def change(call: Call) -> Difference | None:
+    """Compare the change of a weight."""
+    words = "the change of weight that has the effect of the adapter, in the shape of weight"
+    return value(call, "LoRALinear.delta", words, lambda: _change(call.arguments[0]), [])
+
+
+def _change(layer: Any) -> Any:
+    return np.einsum("ri,or->io", array(layer.A.value), array(layer.B.value)) * layer.alpha / layer.rank
+
+
 JUDGES: dict[str, Judge] = {
     "minitorch.language.attention:merge_heads": merged,
     "minitorch.language.attention:causal_mask": mask,
     "minitorch.language.attention:attention": attended,
     "minitorch.language.model:cross_entropy": loss,
     "minitorch.language.training:learning_rate": rate,
+    "minitorch.language.lora:LoRALinear.forward": adapted,
+    "minitorch.language.lora:LoRALinear.delta": change,
 }

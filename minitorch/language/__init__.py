@@ -16,9 +16,11 @@ from minitorch.language.cache import KeyValueCache
 from minitorch.language.generation import generate, next_probabilities, sample_token
 from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
 from minitorch.language.quantization import QuantizedLinear, dequantize, model_nbytes, quantize, quantize_rows
+from minitorch.language.lora import LoRALinear, add_adapters, load_adapters, save_adapters
 
 __all__ = [
-    "AdamW", "GPT2", "KeyValueCache", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "accumulate", "apply_merges",
-    "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges", "learning_rate", "load_weights", "merge_pair",
-    "model_nbytes", "named_weights", "next_probabilities", "quantize", "quantize_rows", "sample_token", "split_words",
+    "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "accumulate",
+    "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges", "learning_rate",
+    "load_adapters", "load_weights", "merge_pair", "model_nbytes", "named_weights", "next_probabilities", "quantize", "quantize_rows",
+    "sample_token", "save_adapters", "split_words",
 ]  # fmt: skip

@@ -106,6 +106,13 @@ VIEWS = (
         "The schedule of a training, clipped gradients, and losses with warm-up and without.",
     ),
     View("m6_quantization", "Weights in a byte", 6, "compress", "A row of weights as integers, its errors, and a model before and after."),
+    View(
+        "m6_lora",
+        "Low-rank adapters",
+        6,
+        "tune",
+        "Teach a trained network another text with few numbers, and look at the change of a weight.",
+    ),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
         "m7_allreduce",

@@ -5,7 +5,8 @@ import pytest
 
 from course.manifest import ROOT
 from minitorch import tensor
-from minitorch.language import attention, model, training
+from minitorch.language import attention, lora, model, training
+from minitorch.language.layers import Linear
 from tests.course.test_explain_blame import first_wrong_call, named
 
 Q = np.array([[[[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]]])
@@ -49,5 +50,33 @@ def test_right_functions_are_not_named():
 def test_a_wrong_function_is_named(monkeypatch, module, name, wrong, words):
     monkeypatch.setattr(module, name, named(name, wrong))
     call, difference = found(right)
+    assert call.name == name
+    assert words in dict(difference.rows)["It should be"]
+
+
+def adapt():
+    layer = lora.LoRALinear(Linear(2, 3, tensor([0.0]).backend), 2, 3.0, np.random.default_rng(0))
+    layer.weight.update(tensor(np.arange(6.0).reshape(2, 3)))
+    layer.B.update(tensor(np.arange(6.0).reshape(3, 2) - 2))
+    layer.delta()
+    layer(tensor(Q[0]))
+    layer.merge()
+    layer(tensor(Q[0]))
+
+
+def test_right_adapters_are_not_named():
+    assert found(adapt) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("forward", lambda self, x: x @ self.weight.value + self.bias.value, "plus that of the adapter unless it is merged"),
+        ("delta", lambda self: self.weight.value * 1, "in the shape of weight"),
+    ],
+)
+def test_a_wrong_adapter_is_named(monkeypatch, name, wrong, words):
+    monkeypatch.setattr(lora.LoRALinear, name, named(name, wrong))
+    call, difference = found(adapt)
     assert call.name == name
     assert words in dict(difference.rows)["It should be"]

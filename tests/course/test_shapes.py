@@ -13,7 +13,7 @@ from course.staff.handout.shapes import ENOUGH, expressions_of, find_near_copies
 
 from .prepared import course_files, selection
 
-LAST = 5
+LAST = 6
 PLANTED = "course/oracles/planted.py"
 
 

@@ -244,6 +244,7 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m6_generation": ("minitorch/language/generation.py", "next_probabilities", ""),
     "m6_training": ("minitorch/language/training.py", "learning_rate", ""),
     "m6_quantization": ("minitorch/language/quantization.py", "quantize_rows", ""),
+    "m6_lora": ("minitorch/language/lora.py", "add_adapters", ""),
     "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
     "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }

@@ -35,9 +35,10 @@ from course.staff.probes import module6 as module6
 from course.staff.probes import module6_attention as module6_attention
 from course.staff.probes import module6_generation as module6_generation
 from course.staff.probes import module6_layers as module6_layers
+from course.staff.probes import module6_lora as module6_lora
 from course.staff.probes import module6_model as module6_model
-from course.staff.probes import module6_training as module6_training
 from course.staff.probes import module6_quantization as module6_quantization
+from course.staff.probes import module6_training as module6_training
 from course.staff.probes import own_networks as own_networks
 from course.staff.probes.check import Outcome, Probe, edges_of, probes_of, run_probes, share, weights_of
 from course.staff.probes.compare import FULL, PROFILES, PUBLISHED

@@ -62,6 +62,10 @@ UNSEEN = {
     "6.8/the_result_is_float64": "the probes compute in float64",
     "6.8/the_result_is_on_another_backend": "the probes use one backend",
     "6.8/numpy_multiplies": "the result is right",
+    "6.9/multiplies_by_delta": "the result is right",
+    "6.9/adds_delta_to_the_weight": "the result is right",
+    "6.9/merge_checks_at_the_end": "an error ends a probe",
+    "6.9/freezes_before_it_checks": "an error ends a probe",
 }
 """Wrong answers that calls from outside cannot distinguish from right ones, with the reason; the visible tests catch them."""
 
