@@ -1,4 +1,4 @@
-"""Stage 7 - Fused attention: softmax(q · kᵀ) · v in tiles, forward and backward, without a matrix of all scores.
+"""Stage 6 - Fused attention: softmax(q · kᵀ) · v in tiles, forward and backward, without a matrix of all scores.
 
 A tile of scores stays in the cache until it is done. Forward keeps, for each query, the largest score m so far, the sum l of e^(score - m)
 and the weighted sum o of the values; where a tile has a larger score, l and o are multiplied by e^(m - m'). Backward computes each tile of

@@ -9,6 +9,7 @@ from minitorch.language import token_files as token_files
 from minitorch.language.tokenizer import Tokenizer
 from minitorch.language import functions as functions
 from minitorch.language import attention as attention
+from minitorch.language import fused_attention as fused_attention
 from minitorch.language import layers as layers
 from minitorch.language.model import GPT2
 from minitorch.language.weights import load_weights, named_weights

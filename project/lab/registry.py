@@ -95,6 +95,7 @@ VIEWS = (
     View("m6_layers", "Language layers", 6, "layers", "Layer normalization, GELU and embedding, with their gradients."),
     View("m6_attention", "Attention by hand", 6, "hub", "Queries, keys and values of each head, the causal mask, and the weights."),
     View("m6_model", "The model", 6, "stacks", "The parameters of a model, its first loss, and a batch that it learns by heart."),
+    View("m6_fused", "Fused attention", 6, "grid_view", "Largest score, sum of weights and output of a query, one tile after the other."),
     View(
         "m6_generation", "The next token", 6, "edit_note", "Probabilities that move with temperature, top_k and top_p, and samples of them."
     ),

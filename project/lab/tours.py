@@ -118,6 +118,12 @@ STEPS = (
         at_least("model_vocabulary", 20),
     ),
     Step(
+        "online",
+        "m6_fused",
+        "Make tiles of two keys. At which tile is the factor less than 1, and does the result change?",
+        chosen("fused_tile", 2),
+    ),
+    Step(
         "nucleus",
         "m6_generation",
         "Keep the tokens with a sum of 0.5. How many are they at a high temperature?",

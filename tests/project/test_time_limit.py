@@ -241,6 +241,7 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m6_layers": ("minitorch/language/functions.py", "Normalize.forward", ""),
     "m6_attention": ("minitorch/language/attention.py", "split_heads", ""),
     "m6_model": ("minitorch/language/model.py", "Block.forward", ""),
+    "m6_fused": ("minitorch/language/fused_attention.py", "add_tile", ""),
     "m6_generation": ("minitorch/language/generation.py", "next_probabilities", ""),
     "m6_training": ("minitorch/language/training.py", "learning_rate", ""),
     "m6_quantization": ("minitorch/language/quantization.py", "quantize_rows", ""),

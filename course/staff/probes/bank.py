@@ -52,6 +52,8 @@ UNSEEN = {
     "6.2/saves_the_table": "the result is right",
     "6.3/the_mask_ignores_its_backend": "the probes use one backend",
     "6.3/a_float32_becomes_a_float64": "the probes compute in float64",
+    "6.5/all_scores_at_once": "the result is right",
+    "6.5/all_weights_at_once": "the result is right",
     "6.6/memory_of_float64": "the probes compute in float64",
     "6.6/counts_before_it_checks": "an error ends a probe",
     "6.6/reads_the_whole_text_each_time": "the result is right",
