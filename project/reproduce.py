@@ -21,7 +21,7 @@ from rich.text import Text
 
 from benchmarks.machine import processor
 from project.lab.training import command_line
-from project.reproductions import article, course_results, linear_ops, norch, resnets, thunder  # noqa: F401 - they enter themselves
+from project.reproductions import article, course_results, linear_ops, minilm, norch, resnets, thunder  # noqa: F401 - they enter themselves
 from project.reproductions.results import ALL, DIFFERS, MEASURED, NOT_RUN, REPRODUCED, Absent, Reproduction
 
 ABSENT = 3

@@ -19,9 +19,12 @@ from minitorch.language.training import AdamW, Schedule, Training, accumulate, c
 from minitorch.language.quantization import QuantizedLinear, dequantize, model_nbytes, quantize, quantize_rows
 from minitorch.language.lora import LoRALinear, add_adapters, load_adapters, save_adapters
 
+# Stage 7 - After the course
+from minitorch.language.wordpiece import WordPiece
+
 __all__ = [
-    "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "accumulate",
-    "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges", "learning_rate",
-    "load_adapters", "load_weights", "merge_pair", "model_nbytes", "named_weights", "next_probabilities", "quantize", "quantize_rows",
-    "sample_token", "save_adapters", "split_words",
+    "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "WordPiece",
+    "accumulate", "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges",
+    "learning_rate", "load_adapters", "load_weights", "merge_pair", "model_nbytes", "named_weights", "next_probabilities", "quantize",
+    "quantize_rows", "sample_token", "save_adapters", "split_words",
 ]  # fmt: skip

