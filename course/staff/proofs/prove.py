@@ -101,8 +101,9 @@ def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
 
 def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
     """The repository as students have it at a task: without its optimized kernels, those of later tasks, and later extra stages."""
-    later = manifest.tasks[manifest.tasks.index(task) :]
-    files = cut_files(files, manifest, _last_stage(task, manifest))
+    last = _last_stage(task, manifest)
+    later = [each for each in manifest.tasks[manifest.tasks.index(task) :] if each.stage <= last]
+    files = cut_files(files, manifest, last)
     return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
 
 
