@@ -22,6 +22,7 @@ WITHOUT_KERNELS = {
     "test_nn_modules",
     "test_numpy_operands",
     "test_result_dtypes",
+    "test_saved_tensors_hooks",
     "test_serialization",
     "test_tensors",
     "test_thresholds",

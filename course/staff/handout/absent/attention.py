@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-TILE, WIDTHS = 64, (128,)
+TILE = 64
+WIDTHS = (128,)
 
 
 class AttentionSizes(NamedTuple):
