@@ -22,9 +22,9 @@ def keep_runs_elsewhere(tmp_path_factory):
 @pytest.fixture(autouse=True, scope="session")
 def import_what_tests_replace():
     """Tests replace `max` in two packages that import it on first use; if the first use came later, the replacement would stay."""
-    for name in ("minitorch", "minitorch.nn"):
+    for part in ("", ".nn"):  # not their names, which would make every result depend on all that they import
         with contextlib.suppress(Exception):  # the tests report it
-            getattr(sys.modules.get(name), "max", None)
+            getattr(sys.modules.get(f"minitorch{part}"), "max", None)
 
 
 def pytest_unconfigure():

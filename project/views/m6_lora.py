@@ -55,7 +55,8 @@ with task_guard(stop=False):
     parts = {"A": layer.A.value.to_numpy(), "B": layer.B.value.to_numpy(), "delta of the second layer": changes["second"]}
     st.html(grids.side_by_side([grids.grid(values, name) for name, values in parts.items()]))
     st.caption(
-        f"The columns of delta are the words *{' '.join(language_lora.WORDS)}*. Every row of delta is a sum of the {rank} "
-        f"column{'s' * (rank > 1)} of B, with other factors. Merged into the weight, it gives the same outputs without an adapter."
+        f"The columns of delta are the words *{' '.join(language_lora.WORDS)}*. "
+        f"Every row of delta is a {'sum of multiples of the columns' if rank > 1 else 'multiple of the column'} "
+        f"of B. Merged into the weight, it gives the same outputs without an adapter."
     )
 task_source.show_task("6.9")

@@ -21,7 +21,7 @@ LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 def draw(seed: int, masked: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores of a query, the last ones masked, and the values of its keys."""
     random = np.random.default_rng(seed)
-    scores, values = random.normal(scale=2, size=KEYS).round(1), random.normal(scale=3, size=(KEYS, SIZE)).round(0)
+    scores, values = random.normal(scale=2, size=KEYS).round(1), random.normal(scale=3, size=(KEYS, SIZE)).round(0) + 0.0  # no -0
     scores[KEYS - masked :] = -np.inf
     return scores, values
 
@@ -66,7 +66,7 @@ def number(value: float) -> str:
 
 def memory(tile: int) -> Spec:
     """Return the numbers that a head keeps besides inputs and result, for all scores at once and for tiles, as lines."""
-    names = ("all scores, T × T", "a tile, and one number for each query")
+    names = ("all scores, T × T", "tile and log-sum-exp")
     rows = [
         {"T": length, "numbers": float(count), "kept": name}
         for length in LENGTHS

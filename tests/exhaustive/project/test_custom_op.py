@@ -10,7 +10,7 @@ from project.custom_op import BiasSiLU, BiasSiLUFunction, ComposedSiLU, LinearFu
 
 @pytest.mark.parametrize("backend", [SimpleBackend, FastBackend])
 def test_layers_accept_any_leading_shape_and_have_the_built_in_parameters(backend):
-    own, other = MyLinear(3, 2, backend=backend, dtype=float32), nn.Linear(3, 2, backend=backend, dtype=float32)
+    own, other = MyLinear(3, 2, device=backend, dtype=float32), nn.Linear(3, 2, device=backend, dtype=float32)
     own.load_state_dict(other.state_dict())
     x = tensor(np.arange(12).reshape(2, 2, 3) / 10, backend, dtype=float32)
     np.testing.assert_allclose(own(x).to_numpy(), other(x).to_numpy(), rtol=1e-6, atol=1e-7)
