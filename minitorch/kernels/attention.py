@@ -93,6 +93,17 @@ def add_mask(row, mask, start, visible):
         row[j] += source[j]
 
 
+@jitable
+def hides_all(mask, start, keys, rows, columns):
+    """Whether a mask is -∞ for a whole tile, whose scores then need not be computed."""
+    for i in range(rows):
+        row = mask[start + i * keys : start + i * keys + columns]
+        for j in range(columns):
+            if row[j] != -np.inf:
+                return False
+    return True
+
+
 @cache
 def attention_kernels(width: int) -> AttentionKernels:
     """Make the kernels for heads of at most this size.
@@ -123,6 +134,8 @@ def attention_kernels(width: int) -> AttentionKernels:
             total[:], sums[:], largest[:] = 0, 0, -np.inf
             for begin in range(0, min(keys, first + rows) if causal else keys, TILE):
                 here = min(TILE, keys - begin)
+                if masks and hides_all(mask, (head % masks * queries + first) * keys + begin, keys, rows, here):
+                    continue
                 pack_columns(keys_down, k, (head * keys + begin) * inner, here, inner, width)
                 pack_rows(values, width, v, (head * keys + begin) * columns, here, columns, 1)
                 scores[:] = 0
@@ -183,6 +196,8 @@ def attention_kernels(width: int) -> AttentionKernels:
                 sum_k[:], sum_v[:] = 0, 0
                 for first in range(begin // TILE * TILE if causal else 0, queries, TILE):
                     rows = min(TILE, queries - first)
+                    if masks and hides_all(mask, (head % masks * queries + first) * keys + begin, keys, rows, here):
+                        continue
                     pack_rows(query, width, q, (head * queries + first) * inner, rows, inner, scale)
                     pack_rows(given, width, grad, (head * queries + first) * columns, rows, columns, 1)
                     weights[:], changes[:] = 0, 0

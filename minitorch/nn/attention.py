@@ -79,7 +79,7 @@ def _attend(
     """`scaled_dot_product_attention` of checked arguments: without dropout in tiles, if there is a kernel."""
     if not dropout_p and FusedAttention.accepts(query, key, value, mask):
         if mask is not None and mask.dtype.kind == "b":
-            mask = additive_mask(query, mask.to_numpy())
+            mask = query.zeros(mask.shape).where(mask, -math.inf)
         return FusedAttention.apply(query, key, value, mask, is_causal, _scale(query, scale))
     return dropout(attention_weights(op, query, key, mask, is_causal, scale), dropout_p) @ value
 
