@@ -1,0 +1,104 @@
+"""A language model of run_gpt.py: the student's GPT-2 with its tokenizer, read from a checkpoint, and texts that it continues."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minitorch import FastBackend, float32
+from minitorch.language import GPT2, Tokenizer, generate, load_weights
+from project.lab.training import checkpoint
+from project.lab.training.checkpoint import CheckpointError
+
+PROGRAM = "run_gpt"
+"""The program whose checkpoints are read."""
+
+SIZES = ("context", "layers", "heads", "width")
+"""The settings of that program that determine the shapes of the weights."""
+
+
+class LanguageModel(NamedTuple):
+    """A model and what its numbers stand for.
+
+    Attributes:
+        model: The model.
+        tokenizer: Its tokenizer.
+        step: Number of steps that it was trained for.
+    """
+
+    model: GPT2
+    tokenizer: Tokenizer
+    step: int
+
+
+def make_model(vocabulary: int, sizes: Mapping[str, Any]) -> GPT2:
+    """Make an untrained model of float32 on the compiled backend.
+
+    Args:
+        vocabulary: Number of tokens.
+        sizes: The other sizes, as in SIZES; more entries are ignored.
+    """
+    model = GPT2(vocabulary, *(sizes[name] for name in SIZES), FastBackend)
+    for parameter in model.parameters():
+        parameter.update(parameter.value.to(float32))
+    return model
+
+
+def load(path: str | Path) -> LanguageModel:
+    """Read the model of a checkpoint of run_gpt.py.
+
+    Raises:
+        CheckpointError: If the file is missing, damaged, of another program or of an earlier version.
+    """
+    about, arrays = (saved := checkpoint.load(path)).about, saved.arrays
+    if about.get("program") != PROGRAM:
+        raise CheckpointError(f"{path} expected a checkpoint of {PROGRAM}.py, got one of {about.get('program')}.py; name another file")
+    try:
+        tokenizer = make_tokenizer(about["merges"])
+        model = make_model(len(tokenizer), about["setting"])
+        load_weights(model, {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")})
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} expected the weights and merges of this version, got others ({error}); train again") from None
+    return LanguageModel(model, tokenizer, about["step"])
+
+
+# Tokens
+
+
+def make_tokenizer(merges: Iterable[Sequence[int]]) -> Tokenizer:
+    """Make a tokenizer of the 256 bytes and merges of pairs, without special tokens; `list(tokenizer.merges)` are the pairs."""
+    tokens, numbers = [bytes([byte]) for byte in range(256)], {}
+    for left, right in merges:
+        numbers[left, right] = len(tokens)
+        tokens.append(tokens[left] + tokens[right])
+    return Tokenizer(tokens, numbers)
+
+
+def continue_tokens(
+    model: Any, tokens: Sequence[int], count: int, temperature: float, top_k: int | None = None, top_p: float | None = None
+) -> Iterator[int]:
+    """Continue a text by any number of tokens, one after the other.
+
+    Where the context of the model is full, generation begins anew after the last tokens that fill half of it.
+
+    Args:
+        model, tokens, count, temperature, top_k, top_p: See `minitorch.language.generate`; the text may be longer than the context.
+    """
+    known = list(tokens)
+    while count > 0:
+        if len(known) > model.context:
+            known = known[-max(1, model.context // 2) :]
+        part = min(count, model.context + 1 - len(known))
+        for token in generate(model, known[:], part, temperature, top_k, top_p):
+            known.append(token)
+            yield token
+        count -= part
+
+
+def pieces(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
+    """Decode tokens one at a time. The bytes of a character may be in several tokens: then the last one yields it, the others nothing."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for token in tokens:
+        yield decoder.decode(tokenizer.tokens[token])
