@@ -1,4 +1,4 @@
-"""Train a small GPT on a text or on synthetic stories, in characters or byte-pair tokens, and let it continue a prompt."""
+"""Train a small GPT on a text or on synthetic stories, in bytes or byte-pair tokens, and let it continue a prompt."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from minitorch.language.training import NonFiniteGradients
 from project.lab.training import checkpoint, command_line, loop, resuming, story_samples, text_trainer
 from project.lab.training.settings import with_setting
 from project.lab.training.text_trainer import Run, Setting
@@ -19,7 +20,7 @@ from project.lab.training.text_trainer import Run, Setting
 PROGRAM = f"{Setting.program}.py"
 
 BEGINNING = "The "
-"""What the model continues unless an option says otherwise, where the text has these characters."""
+"""What the model continues unless an option says otherwise."""
 
 SAMPLES, LAST_SAMPLES = 8, 64
 """The numbers of stories that are scored for each line of the log, and at the end."""
@@ -27,10 +28,10 @@ SAMPLES, LAST_SAMPLES = 8, 64
 TextFile = Annotated[Path | None, typer.Option(metavar="FILE", help="what to learn, in UTF-8; the course's book if left out")]
 Beginning = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, a new story, or the first character"),
+    typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, or a new story"),
 ]
 LogEvery = Annotated[int, command_line.whole(1, "steps from one line of the log to the next")]
-Length = Annotated[int, command_line.whole(0, "how many characters or tokens to sample")]
+Length = Annotated[int, command_line.whole(0, "how many tokens to sample")]
 Temperature = Annotated[
     Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest one")
 ]
@@ -45,7 +46,7 @@ class Options:
         every: Number of steps between two lines of the log.
         checkpoint: File of the checkpoint.
         beginning: The prompt to continue at the end.
-        length: Number of characters or tokens to sample.
+        length: Number of tokens to sample.
         temperature: Temperature of the sampling.
     """
 
@@ -79,20 +80,12 @@ def command(
     try:
         run = _run(given, text, checkpoint if resume else None)
         run.file = text
-        beginning = _beginning(run) if beginning is None else beginning
+        beginning = ("\n" if run.setting.stories else BEGINNING) if beginning is None else beginning
         run.text.numbers(beginning)  # check it now, not after training
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
     options = Options(text, log_every, checkpoint, beginning, length, temperature)
     return train(run, options) or print_sample(run, options)
-
-
-def _beginning(run: Run) -> str:
-    """Return what the model continues unless an option says otherwise."""
-    if run.setting.stories:
-        return "\n"
-    known = run.text.tokenizer is not None or set(BEGINNING) <= set(run.text.characters)
-    return BEGINNING if known else run.text.characters[run.text.train[0]]
 
 
 def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
@@ -106,7 +99,7 @@ def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run
     saved = checkpoint.load(saved_in) if saved_in else None
     if saved is not None and saved_in is not None:
         resuming.check_same_setting(Setting.program, given, saved, saved_in)
-        setting = Setting(**saved.about["setting"])
+        setting = text_trainer.saved_setting(saved, str(saved_in))
     if file is not None and setting.stories:
         raise ValueError(f"--stories expected no text, got --text {file}; leave one of them out")
     if setting.stories:
@@ -124,7 +117,7 @@ def train(run: Run, options: Options) -> int:
     """
     try:
         status = loop.train(run, _Log(run, options), save=resuming.saver(run, options.checkpoint))
-    except Diverged as error:
+    except (Diverged, NonFiniteGradients) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
     if status:
@@ -142,17 +135,17 @@ class _Log(loop.Log):
 
     def __init__(self, run: Run, options: Options) -> None:
         self.run, self.options, self.line = run, options, ""
-        self.last = run.step, run.seconds
+        self.last = run.finished, run.seconds
 
     def begin(self) -> None:
         """Print the text, the size of the model, and where a resumed run continues."""
         run, text = self.run, self.run.text
         size = sum(parameter.value.numel() for parameter in run.model.parameters())
         name = f"{run.setting.stories:,} stories" if run.setting.stories else self.options.text or "the course's book"
-        sizes = f"{len(text.train):,} {text.unit} to train on, {len(text.valid):,} to validate with, {text.size:,} different"
+        sizes = f"{len(text.train):,} tokens to train on, {len(text.valid):,} to validate with, {len(text.tokenizer)} different"
         print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)
-        if run.step:
-            print(f"Resuming after step {run.step} of {run.total}.", flush=True)
+        if run.finished:
+            print(f"Resuming after step {run.finished} of {run.total}.", flush=True)
 
     def is_due(self) -> bool:
         """Whether the log has a line for this step; if so, compute it, with the loss on the validation text.
@@ -161,10 +154,10 @@ class _Log(loop.Log):
             Diverged: If a loss is infinite or not a number.
         """
         run = self.run
-        due = run.done or run.step % self.options.every == 0
+        due = run.done or run.finished % self.options.every == 0
         valid = run.validation_loss() if due else 0.0
         if not math.isfinite(run.losses[-1] + valid):
-            what = f"the loss is infinite or not a number after step {run.step}"
+            what = f"the loss is infinite or not a number after step {run.finished}"
             raise Diverged(f"{what}; begin a new run with a --rate below {run.setting.rate:g}")
         if due:
             self.line = self._line(valid)
@@ -180,17 +173,17 @@ class _Log(loop.Log):
         run, (step, seconds) = self.run, self.last
         loss = math.fsum(run.losses) / len(run.losses)
         run.losses.clear()
-        self.last = run.step, run.seconds
-        per_step = (run.seconds - seconds) / (run.step - step)
+        self.last = run.finished, run.seconds
+        per_step = (run.seconds - seconds) / (run.finished - step)
         grammar = f"  grammar {run.grammar(SAMPLES, self.options.temperature).sentences:.1%}" if run.setting.stories else ""
-        return f"step {run.step}/{run.total}  loss {loss:.4f}  valid {valid:.4f}{grammar}  {per_step:.3f} s a step"
+        return f"step {run.finished}/{run.total}  loss {loss:.4f}  valid {valid:.4f}{grammar}  {per_step:.3f} s a step"
 
 
 def _summary(run: Run) -> str:
     """Summarize the result in a sentence."""
-    if not run.step:
+    if not run.finished:
         return f"No step of {run.setting.steps} was finished."
-    return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
+    return f"{run.finished} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.finished:.3f} s a step)."
 
 
 def _grammar(run: Run, temperature: float) -> str:

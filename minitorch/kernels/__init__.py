@@ -19,7 +19,7 @@ with _lazy_imports(globals()):
 # Stage 7 - After the course
 with _lazy_imports(globals()):
     from minitorch.kernels import optimizers as fast_update
-    from minitorch.nn import language as fast_layer_norm, language as fast_gelu, language as fast_embedding
+    from minitorch.nn import language as fast_layer_norm, language as fast_gelu, language as fast_embedding, language as fast_cross_entropy
     from minitorch.nn import attention as fast_attention
 
 __all__ = []

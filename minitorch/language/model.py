@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitorch.core.creation import ones, randn
+from minitorch.core.kernel import prefer_optimized
 from minitorch.language.attention import attention, causal_mask, merge_heads, split_heads
 from minitorch.language.functions import gelu
 from minitorch.language.layers import Embedding, LayerNorm, Linear
@@ -199,6 +200,7 @@ def init_weights(model: Module, layers: int) -> None:
         parameter.update(new)
 
 
+@prefer_optimized
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """The mean of -ln p over all positions, where p is the probability of the target by the softmax of the logits.
 

@@ -159,8 +159,8 @@ def clip_gradients(parameters: Sequence[Parameter], largest_norm: float) -> floa
         The norm before; 0 if there is no gradient.
 
     Raises:
-        ValueError: If largest_norm is not above 0, `_check_largest_norm` says so; or if the norm is infinite or NaN, `_check_norm` says
-            so. Then nothing has changed.
+        ValueError: If largest_norm is not above 0, `_check_largest_norm` says so.
+        NonFiniteGradients: If the norm is infinite or NaN, `_check_norm` says so. Then nothing has changed.
 
     Source: Pascanu et al. 2013, arXiv:1211.5063, algorithm 1.
     """
@@ -283,7 +283,7 @@ class Training:
         The first step has the rate of step 1 of the schedule.
 
         Raises:
-            ValueError: If a gradient is infinite or NaN. Then the step does not count, and the parameters are as before.
+            NonFiniteGradients: If a gradient is infinite or NaN. Then the step does not count, and the parameters are as before.
         """
         loss = accumulate(self.model, self.draw())
         norm = clip_gradients(self.model.parameters(), self.largest_norm)
@@ -343,10 +343,14 @@ def _check_largest_norm(largest_norm: float) -> None:
         raise ValueError(f"clip_gradients expected a largest norm above 0, got {largest_norm}; try 1")
 
 
+class NonFiniteGradients(ValueError):
+    """Gradients that are infinite or NaN, as those of a training that diverges."""
+
+
 def _check_norm(norm: float) -> None:
     """Check that the norm of the gradients is finite."""
     if not math.isfinite(norm):
-        raise ValueError(
+        raise NonFiniteGradients(
             f"clip_gradients expected finite gradients, got the norm {norm}; "
             "train again with a smaller rate or a longer warm-up, or find the operation that makes it"
         )

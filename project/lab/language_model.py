@@ -40,7 +40,7 @@ def make_model(vocabulary: int, sizes: Mapping[str, Any]) -> GPT2:
         vocabulary: Number of tokens.
         sizes: The other sizes, as in SIZES; more entries are ignored.
     """
-    model = GPT2(vocabulary, *(sizes[name] for name in SIZES), FastBackend)
+    model = GPT2(vocabulary, **{name: sizes[name] for name in SIZES}, backend=FastBackend)
     for parameter in model.parameters():
         parameter.update(parameter.value.to(float32))
     return model

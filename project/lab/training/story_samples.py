@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 
 import minitorch
 from minitorch import tensor
-from minitorch.core.backend import TensorBackend
 from minitorch.data.stories import Stories
 from minitorch.data.story_grammar import GrammarScore, grammar_score
+from minitorch.language import GPT2, KeyValueCache
 
 VALIDATION = 9
 """There is one story of the validation set for so many to train on, so that they are the last tenth of the text."""
@@ -25,33 +24,24 @@ def stories(count: int) -> str:
     return Stories(count).text + Stories(-(-count // VALIDATION), "validation").text
 
 
-def continue_lines(
-    model: Callable[[minitorch.Tensor], minitorch.Tensor],
-    beginning: int,
-    count: int,
-    length: int,
-    temperature: float,
-    random: np.random.Generator,
-    backend: TensorBackend,
-) -> np.ndarray:
-    """Sample several texts at the same time, each after the same token.
+def continue_lines(model: GPT2, beginning: int, count: int, temperature: float, random: np.random.Generator) -> np.ndarray:
+    """Sample several texts at the same time, each after the same token, until the context is full.
 
     Args:
-        model: Tokens (B, T) to logits (B, T, V).
+        model: The model, in which no history is recorded.
         beginning: The token that comes before each text.
         count: Number of texts.
-        length: Number of tokens of each; with the beginning without the last one, no more than the context.
         temperature: Temperature of the sampling; 0 for the likeliest token.
         random: The generator that draws.
-        backend: The model's backend.
 
     Returns:
-        The tokens, shape (count, length).
+        The tokens, shape (count, context).
     """
+    backend, caches = model.parameters()[0].value.backend, [KeyValueCache(model.context) for _ in range(model.layers)]
     tokens = np.full((count, 1), beginning)
     with minitorch.no_grad():
-        for _ in range(length):
-            logits = model(tensor(tokens, backend)).to_numpy()[:, -1].astype(np.float64)
+        for _ in range(model.context):
+            logits = model(tensor(tokens[:, -1:], backend), caches).to_numpy()[:, -1].astype(np.float64)
             noise = random.gumbel(size=logits.shape)  # the largest of logits / temperature + noise is a sample of their softmax
             tokens = np.concatenate([tokens, (logits + temperature * noise).argmax(1)[:, None]], 1)
     return tokens[:, 1:]
