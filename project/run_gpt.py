@@ -135,7 +135,7 @@ class _Log(loop.Log):
 
     def __init__(self, run: Run, options: Options) -> None:
         self.run, self.options, self.line = run, options, ""
-        self.last = run.finished, run.seconds
+        self.last = run.step, run.seconds
 
     def begin(self) -> None:
         """Print the text, the size of the model, and where a resumed run continues."""
@@ -144,8 +144,8 @@ class _Log(loop.Log):
         name = f"{run.setting.stories:,} stories" if run.setting.stories else self.options.text or "the course's book"
         sizes = f"{len(text.train):,} tokens to train on, {len(text.valid):,} to validate with, {len(text.tokenizer)} different"
         print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)
-        if run.finished:
-            print(f"Resuming after step {run.finished} of {run.total}.", flush=True)
+        if run.step:
+            print(f"Resuming after step {run.step} of {run.total}.", flush=True)
 
     def is_due(self) -> bool:
         """Whether the log has a line for this step; if so, compute it, with the loss on the validation text.
@@ -154,10 +154,10 @@ class _Log(loop.Log):
             Diverged: If a loss is infinite or not a number.
         """
         run = self.run
-        due = run.done or run.finished % self.options.every == 0
+        due = run.done or run.step % self.options.every == 0
         valid = run.validation_loss() if due else 0.0
         if not math.isfinite(run.losses[-1] + valid):
-            what = f"the loss is infinite or not a number after step {run.finished}"
+            what = f"the loss is infinite or not a number after step {run.step}"
             raise Diverged(f"{what}; begin a new run with a --rate below {run.setting.rate:g}")
         if due:
             self.line = self._line(valid)
@@ -173,17 +173,17 @@ class _Log(loop.Log):
         run, (step, seconds) = self.run, self.last
         loss = math.fsum(run.losses) / len(run.losses)
         run.losses.clear()
-        self.last = run.finished, run.seconds
-        per_step = (run.seconds - seconds) / (run.finished - step)
+        self.last = run.step, run.seconds
+        per_step = (run.seconds - seconds) / (run.step - step)
         grammar = f"  grammar {run.grammar(SAMPLES, self.options.temperature).sentences:.1%}" if run.setting.stories else ""
-        return f"step {run.finished}/{run.total}  loss {loss:.4f}  valid {valid:.4f}{grammar}  {per_step:.3f} s a step"
+        return f"step {run.step}/{run.total}  loss {loss:.4f}  valid {valid:.4f}{grammar}  {per_step:.3f} s a step"
 
 
 def _summary(run: Run) -> str:
     """Summarize the result in a sentence."""
-    if not run.finished:
+    if not run.step:
         return f"No step of {run.setting.steps} was finished."
-    return f"{run.finished} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.finished:.3f} s a step)."
+    return f"{run.step} of {run.setting.steps} steps in {run.seconds:.1f} s ({run.seconds / run.step:.3f} s a step)."
 
 
 def _grammar(run: Run, temperature: float) -> str:

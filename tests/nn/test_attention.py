@@ -55,6 +55,31 @@ def test_gradients_agree_with_finite_differences(backend):
     grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, seen) * factors, *tensors)
 
 
+def test_whole_tiles_that_a_mask_hides_are_skipped():
+    shapes, seen = [(1, 150, 3), (1, 140, 3), (1, 140, 2)], np.ones((150, 140), bool)
+    for hidden in (
+        np.s_[:70, 60:],
+        np.s_[70:, :64],
+        np.s_[80:84],
+        np.s_[64:128, 64],
+        np.s_[128, 64:128],
+    ):  # some tiles, and parts of others
+        seen[hidden] = False
+    tensors = [tensor(random(shape, i), FastBackend).requires_grad_() for i, shape in enumerate(shapes)]
+    grad = random((1, 150, 2), 3)
+    out = scaled_dot_product_attention(*tensors, tensor(seen, FastBackend))
+    out.backward(tensor(grad, FastBackend))
+    query, key, value = (x.detach().to_numpy() for x in tensors)
+    np.testing.assert_allclose(out.to_numpy(), expected_attention(query, key, value, seen), rtol=1e-10, atol=1e-12)
+    powers = np.exp(query @ np.swapaxes(key, -1, -2) / math.sqrt(3)) * seen
+    sums = powers.sum(-1, keepdims=True)
+    weights = np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0)
+    changes = weights * (grad @ np.swapaxes(value, -1, -2) - (grad * out.to_numpy()).sum(-1, keepdims=True)) / math.sqrt(3)
+    expected = changes @ key, np.swapaxes(changes, -1, -2) @ query, np.swapaxes(weights, -1, -2) @ grad
+    for x, gradient in zip(tensors, expected, strict=True):
+        np.testing.assert_allclose(x.grad.to_numpy(), gradient, rtol=1e-9, atol=1e-11)
+
+
 def test_gradients_have_gradients(backend):
     shapes = [random((2, 2), i) for i in range(3)]
     assert_second_derivatives(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True), shapes, backend)

@@ -15,6 +15,7 @@ import pytest
 from course.manifest import ROOT
 from minitorch import SimpleBackend
 from project import run_fast_tensor, run_gpt, run_scalar, run_tensor
+from project.lab import language_model
 from project.lab.training import checkpoint, run_files, text_trainer
 from project.lab.training.scalar_trainer import ScalarTrainer
 from project.lab.training.tensor_trainer import TensorTrainer
@@ -32,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     """The folder of the runs, empty and not yet created."""
     path = tmp_path / "a" / "runs"
     monkeypatch.setenv("MINITORCH_RUNS", str(path))
-    monkeypatch.setattr(text_trainer, "FastBackend", SimpleBackend)  # compiles no kernels
+    monkeypatch.setattr(language_model, "FastBackend", SimpleBackend)  # compiles no kernels
     monkeypatch.setattr(text_trainer, "VALIDATION_BATCHES", 2)
     return path
 

@@ -190,9 +190,14 @@ class Run(TrainingRun):
         self._gradients = CompiledStep(compute_gradients, setting.compile)  # the losses of batches
 
     @property
-    def finished(self) -> int:
-        """Number of finished steps, of `total`."""
+    def step(self) -> int:
+        """Number of finished steps."""
         return self.training.finished
+
+    @property
+    def finished(self) -> int:
+        """Number of finished steps, of `total`, for the training loop."""
+        return self.step
 
     @property
     def total(self) -> int:
@@ -249,7 +254,7 @@ class Run(TrainingRun):
             drawn = [part for _ in range(VALIDATION_BATCHES) for part in batches.draw()]
             valid = fmean(cross_entropy(self.model(tokens), targets).item() for tokens, targets in drawn)
         if self.losses:
-            self.history.append((self.finished, fmean(self.losses), valid))
+            self.history.append((self.step, fmean(self.losses), valid))
         return valid
 
     def sample(self, beginning: str, count: int, temperature: float) -> Iterator[str]:
@@ -263,7 +268,7 @@ class Run(TrainingRun):
 
     def grammar(self, count: int, temperature: float) -> GrammarScore:
         """Measure how right the sentences of several samples are, each of which begins a line; the run stays as it is."""
-        random, (beginning,) = np.random.default_rng([self.setting.seed, self.finished]), self.text.numbers("\n")
+        random, (beginning,) = np.random.default_rng([self.setting.seed, self.step]), self.text.numbers("\n")
         rows = story_samples.continue_lines(self.model, beginning, count, temperature, random)
         return story_samples.score([self.text.tokenizer.decode(row) for row in rows])
 
@@ -281,7 +286,7 @@ class Run(TrainingRun):
             "merges": list(self.text.tokenizer.merges),
             "data": self.text.fingerprint,
             "version": minitorch.__version__,
-            "step": self.finished,
+            "step": self.step,
             "losses": self.losses,
             "history": self.history,
             "seconds": self.seconds,
