@@ -98,13 +98,14 @@ def sentiment_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
 
 
 def gpt_of_minitorch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
-    """A training step of the GPT of project/run_gpt.py: AdamW, gradients clipped."""
+    """A training step of the GPT of project/run_gpt.py with the library's AdamW and clipping."""
     import minitorch
-    from minitorch import FastBackend, from_numpy, models, nn
+    from minitorch import FastBackend, from_numpy, nn
     from minitorch.optim import AdamW, clip_grad_norm_
+    from project.lab.language_model import make_model
 
     minitorch.manual_seed(0)
-    model = models.GPT(LETTERS, CONTEXT, LAYERS, HEADS, WIDTH, 0.0, FastBackend, minitorch.float32)
+    model = make_model(LETTERS, {"context": CONTEXT, "layers": LAYERS, "heads": HEADS, "width": WIDTH})
     optimizer = AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
 
     def learn(x: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 import minitorch
 from minitorch import FastBackend, distributed, models, nn
 from minitorch.nn.parallel import DistributedDataParallel
+from project.lab.language_model import make_model
 
 SMALL, LARGE = 8, 8 * 2**20
 """Bytes of the messages from which latency and bandwidth are computed."""
@@ -53,7 +54,7 @@ NETWORKS = {
     "published": Network(_published, (1, 28, 28), 0, 32),
     "lenet": Network(lambda: models.lenet(device=FastBackend, dtype="float32"), (1, 28, 28), 0, 32),
     "mlp": Network(lambda: models.mlp([784, 256, 256, 10], device=FastBackend, dtype="float32"), (784,), 0, 128),
-    "gpt": Network(lambda: models.GPT(96, device=FastBackend).to("float32"), (64,), 96, 8),
+    "gpt": Network(lambda: make_model(96, {"context": 64, "layers": 4, "heads": 4, "width": 64}), (64,), 96, 8),
 }
 """The networks by name."""
 

@@ -229,7 +229,7 @@ PAPERS = """
     nn.BatchNorm1d nn.batch_norm nn.LayerNorm nn.layer_norm nn.GroupNorm nn.group_norm nn.RMSNorm nn.rms_norm nn.Dropout
     nn.LSTM nn.GRU nn.MultiheadAttention nn.scaled_dot_product_attention nn.TransformerEncoderLayer nn.gelu nn.silu nn.leaky_relu
     nn.init.xavier_uniform_ nn.init.kaiming_uniform_ optim.SGD Adam optim.AdamW optim.RMSprop optim.CosineAnnealingLR
-    optim.clip_grad_norm_ GradScaler autograd.checkpoint models.lenet models.ResNet models.GPT models.SentimentCNN
+    optim.clip_grad_norm_ GradScaler autograd.checkpoint models.lenet models.ResNet language.GPT2 models.SentimentCNN
     data.CIFAR10 data.FashionMNIST data.MNIST data.load_cifar10 data.load_fashion_mnist data.load_mnist data.Digits data.SST2 data.GloVe
 """
 

@@ -4,7 +4,7 @@
 
 # Stage 7 - After the course
 from minitorch.models.classic import lenet, mlp
-from minitorch.models.text import GPT, SentimentCNN
+from minitorch.models.text import SentimentCNN
 from minitorch.models.sentence_bert import SentenceBERT
 from minitorch.models.pretrained import minilm
 from minitorch.core.lazy_imports import lazy_imports as _lazy_imports
@@ -14,6 +14,6 @@ with _lazy_imports(globals()):
     from minitorch.models.resnet import ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
 
 __all__ = [
-    "GPT", "ResNet", "SentenceBERT", "SentimentCNN", "lenet", "minilm", "mlp", "resnet18", "resnet34", "resnet50", "resnet101",
+    "ResNet", "SentenceBERT", "SentimentCNN", "lenet", "minilm", "mlp", "resnet18", "resnet34", "resnet50", "resnet101",
     "resnet152",
 ]  # fmt: skip

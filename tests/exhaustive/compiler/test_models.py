@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minitorch import float32, models, nn, optim
+from minitorch import FastBackend, float32, models, nn, optim
+from minitorch.language import GPT2
 from project.run_mnist_multiclass import Network
 from project.run_sentiment import CNNSentimentKim
 from tests.compiler.programs import assert_alike, fused_at_once
@@ -77,7 +78,7 @@ CASES = {
     ),
     "residual block": (Block, lambda: (randn(2, 3, 6, 6), classes(3, 2)), of_classes, optim.SGD, {"lr": 0.1, "momentum": 0.5}),
     "gpt": (
-        lambda: models.GPT(11, context=6, layers=1, heads=2, width=8, dropout=0.1, **on()),
+        lambda: single(GPT2(11, context=6, layers=1, heads=2, width=8, backend=FastBackend)),
         lambda: (classes(11, 12).view(2, 6), classes(11, 12)), of_next_token, optim.AdamW, {"lr": 0.01},
     ),
     "text CNN": (
