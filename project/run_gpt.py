@@ -191,7 +191,7 @@ def _grammar(run: Run, temperature: float) -> str:
     score = run.grammar(LAST_SAMPLES, temperature)
     (sentences, pronouns, sums), wrong = score.counts, "; ".join(score.mistakes[:3])
     shares = f"The grammar accepts {score.sentences:.1%} of {sentences} sentences, {score.pronouns:.1%} of {pronouns} pronouns agree"
-    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {_printable(wrong)}' if wrong else ''}"
+    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {command_line.printable(wrong)}' if wrong else ''}"
 
 
 def print_sample(run: Run, options: Options) -> int:
@@ -202,16 +202,11 @@ def print_sample(run: Run, options: Options) -> int:
     """
     gain = f"\n{run.gain()}" if run.gain() else ""
     grammar = f"\n{_grammar(run, options.temperature)}" if run.setting.stories else ""
-    print(f"{_summary(run)}{gain}{grammar}\n\n{_printable(options.beginning)}", end="", flush=True)
+    print(f"{_summary(run)}{gain}{grammar}\n\n{command_line.printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
-        print(_printable(character), end="", flush=True)
+        print(command_line.printable(character), end="", flush=True)
     print()
     return 0
-
-
-def _printable(text: str) -> str:
-    """Replace characters that cannot be printed, such as control characters."""
-    return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 if __name__ == "__main__":

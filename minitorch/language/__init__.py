@@ -13,6 +13,7 @@ from minitorch.language import fused_attention as fused_attention
 from minitorch.language import layers as layers
 from minitorch.language.model import GPT2
 from minitorch.language.weights import load_weights, named_weights
+from minitorch.language.pretrained import gpt2
 from minitorch.language.cache import KeyValueCache
 from minitorch.language.generation import generate, next_probabilities, sample_token
 from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
@@ -24,7 +25,7 @@ from minitorch.language.wordpiece import WordPiece
 
 __all__ = [
     "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "WordPiece",
-    "accumulate", "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "learn_merges",
+    "accumulate", "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "gpt2", "learn_merges",
     "learning_rate", "load_adapters", "load_weights", "merge_pair", "model_nbytes", "named_weights", "next_probabilities", "quantize",
     "quantize_rows", "sample_token", "save_adapters", "split_words",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A language model of run_gpt.py: the student's GPT-2 with its tokenizer, read from a checkpoint, and texts that it continues."""
+"""The student's GPT-2 with its tokenizer, from a checkpoint of run_gpt.py or from published files, and texts that it continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minitorch import FastBackend, float32
-from minitorch.language import GPT2, Tokenizer, generate, load_weights
+from minitorch.io.formats import FileFormatError, read_arrays
+from minitorch.language import GPT2, Tokenizer, add_adapters, generate, gpt2, load_adapters, load_weights
 from project.lab.training import checkpoint
 from project.lab.training.checkpoint import CheckpointError
 
@@ -25,7 +26,7 @@ class LanguageModel(NamedTuple):
     Attributes:
         model: The model.
         tokenizer: Its tokenizer.
-        step: Number of steps that it was trained for.
+        step: Number of steps that run_gpt.py trained it for; 0 if another program did.
     """
 
     model: GPT2
@@ -47,11 +48,15 @@ def make_model(vocabulary: int, sizes: Mapping[str, Any]) -> GPT2:
 
 
 def load(path: str | Path) -> LanguageModel:
-    """Read the model of a checkpoint of run_gpt.py.
+    """Read the model of a checkpoint of run_gpt.py, or of a folder with the published files of GPT-2.
 
     Raises:
-        CheckpointError: If the file is missing, damaged, of another program or of an earlier version.
+        CheckpointError: If the checkpoint is missing, damaged, of another program or of an earlier version.
+        FileFormatError: If a file of the folder is damaged, or of another model.
+        OSError: If a file of the folder cannot be read.
     """
+    if Path(path).is_dir():
+        return LanguageModel(*gpt2(path, FastBackend), 0)
     about, arrays = (saved := checkpoint.load(path)).about, saved.arrays
     if about.get("program") != PROGRAM:
         raise CheckpointError(f"{path} expected a checkpoint of {PROGRAM}.py, got one of {about.get('program')}.py; name another file")
@@ -62,6 +67,22 @@ def load(path: str | Path) -> LanguageModel:
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{path} expected the weights and merges of this version, got others ({error}); train again") from None
     return LanguageModel(model, tokenizer, about["step"])
+
+
+def load_adapter(model: GPT2, path: str | Path) -> None:
+    """Add the adapters of a file that `minitorch.language.save_adapters` wrote for this model.
+
+    Raises:
+        ValueError: If the file is damaged, holds no adapters, or those of another model. Then nothing has changed.
+        OSError: If the file cannot be read.
+    """
+    arrays, notes = read_arrays(path)
+    try:
+        rank, alpha = int(notes["rank"]), float(notes["alpha"])
+    except (KeyError, ValueError):
+        raise FileFormatError(Path(path), "adapters with their rank and alpha", "none", "name a file that save_adapters wrote") from None
+    add_adapters(model, list(dict.fromkeys(name.rpartition(".")[0] for name in arrays)), rank, alpha)
+    load_adapters(model, path)
 
 
 # Tokens
