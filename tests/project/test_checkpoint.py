@@ -84,7 +84,7 @@ def test_the_new_file_is_synced_before_it_is_renamed(path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "got"), [("none", "none"), ("", "a folder")])
 def test_a_missing_checkpoint_is_named(tmp_path, name, got):
-    remedy = "name the file of a run that was begun, or leave out --resume"
+    remedy = "name a file that a program has written with --checkpoint"
     assert refusal(tmp_path / name) == f"expected a checkpoint at {tmp_path / name}, got {got}; {remedy}"
 
 

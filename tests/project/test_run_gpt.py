@@ -235,7 +235,7 @@ TOO_SHORT = "the text expected at least 641 tokens for a context of 64, got 3; t
         ),
         (
             "--checkpoint {missing} --resume",
-            "expected a checkpoint at {missing}, got none; name the file of a run that was begun, or leave out --resume",
+            "expected a checkpoint at {missing}, got none; name a file that a program has written with --checkpoint",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def load(path: str | Path) -> Checkpoint:
     path = Path(path)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "none"
-        raise CheckpointError(f"expected a checkpoint at {path}, got {what}; name the file of a run that was begun, or leave out --resume")
+        raise CheckpointError(f"expected a checkpoint at {path}, got {what}; name a file that a program has written with --checkpoint")
     try:
         arrays, notes = read_arrays(path)
     except OSError as error:
