@@ -37,7 +37,7 @@ def continue_lines(model: GPT2, beginning: int, count: int, temperature: float, 
     Returns:
         The tokens, shape (count, context).
     """
-    backend, caches = model.parameters()[0].value.backend, [KeyValueCache(model.context) for _ in range(model.layers)]
+    backend, caches = model.parameters()[0].value.backend, list(map(KeyValueCache, [model.context] * model.layers))
     tokens = np.full((count, 1), beginning)
     with minitorch.no_grad():
         for _ in range(model.context):

@@ -86,7 +86,7 @@ def book() -> str:
     """
     chapters = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("module*/*.md"))]
     if not chapters:
-        raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got no chapter; name another text with --text FILE")
+        raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got no chapter; name another text with --text FILE, or learn --stories N")
     bodies = [re.sub(r"\A---\n.*?^---\n", "", chapter, flags=re.DOTALL | re.MULTILINE) for chapter in chapters]
     prose = [re.sub(r"^(```+)[^\n]*\n.*?^\1[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE) for body in bodies]
     plain = [re.sub(r"^:.*\n", "", text, flags=re.MULTILINE) for text in prose]  # fences and options of directives
@@ -181,7 +181,7 @@ class Run(TrainingRun):
         model = self.model
 
         def compute_gradients(tokens: minitorch.Tensor, targets: minitorch.Tensor) -> minitorch.Tensor:
-            for parameter in model.parameters():
+            for _, parameter in model.named_parameters():
                 parameter.value.zero_grad_()
             loss = cross_entropy(model(tokens), targets)
             loss.backward()
