@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,20 @@ from benchmarks import point_contenders, train_contenders
 TEXT, WORDS, VECTOR, MAPS = 10, 50, 50, 100
 """Sentences in a batch, their words, the size of a word's vector, and the filters of each width of the sentiment CNN."""
 
-LETTERS, CONTEXT, LAYERS, HEADS, WIDTH, BATCH = 65, 64, 3, 4, 64, 16
-"""The GPT: characters, length of a piece, blocks, heads, size of an embedding, pieces in a batch; as in project/run_gpt.py."""
+
+class Sizes(NamedTuple):
+    """The sizes of a GPT and of its batches."""
+
+    vocabulary: int
+    context: int
+    layers: int
+    heads: int
+    width: int
+    batch: int
+
+
+GPTS = {"gpt": Sizes(65, 64, 3, 4, 64, 16), "language model": Sizes(512, 128, 4, 4, 128, 16)}
+"""The one of project/run_gpt.py, and the one of `benchmarks.language`."""
 
 
 def batches(network: str) -> Iterator[tuple[Any, ...]]:
@@ -29,8 +41,9 @@ def batches(network: str) -> Iterator[tuple[Any, ...]]:
     if network == "sentiment":
         x = random.standard_normal((TEXT, WORDS, VECTOR)).astype(np.float32)
         return repeat((x, (x.mean((1, 2)) > 0).astype(np.float32)))
-    if network == "gpt":
-        pieces = random.integers(0, LETTERS, (BATCH, CONTEXT + 1))
+    if network in GPTS:
+        sizes = GPTS[network]
+        pieces = random.integers(0, sizes.vocabulary, (sizes.batch, sizes.context + 1))
         return repeat((np.ascontiguousarray(pieces[:, :-1]), pieces[:, 1:].reshape(-1)))
     others = point_contenders if network in ("small", *point_contenders.NETWORKS) else train_contenders
     return others.batches(network)
@@ -97,19 +110,19 @@ def sentiment_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
     return step
 
 
-def gpt_of_minitorch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
-    """A training step of the GPT of project/run_gpt.py with the library's AdamW and clipping."""
+def gpt_of_minitorch(compiled: Callable[[Any], Any], sizes: Sizes) -> Callable[..., float]:
+    """A training step of the GPT of Module 6 with the library's AdamW and clipping."""
     import minitorch
     from minitorch import FastBackend, from_numpy, nn
     from minitorch.optim import AdamW, clip_grad_norm_
     from project.lab.language_model import make_model
 
     minitorch.manual_seed(0)
-    model = make_model(LETTERS, {"context": CONTEXT, "layers": LAYERS, "heads": HEADS, "width": WIDTH})
+    model = make_model(sizes.vocabulary, sizes._asdict())
     optimizer = AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
 
     def learn(x: Any, y: Any) -> Any:
-        loss = nn.cross_entropy(model(x).view(-1, LETTERS), y)
+        loss = nn.cross_entropy(model(x).view(-1, sizes.vocabulary), y)
         optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(model.parameters(), 1.0)
@@ -120,7 +133,7 @@ def gpt_of_minitorch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
     return lambda x, y: learn(from_numpy(x, backend=FastBackend), from_numpy(y, backend=FastBackend)).item()
 
 
-def gpt_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
+def gpt_of_torch(compiled: Callable[[Any], Any], sizes: Sizes) -> Callable[..., float]:
     """A training step of the same size in PyTorch; its own initial weights, so that losses are not compared."""
     import torch
     from torch import nn
@@ -132,10 +145,11 @@ def gpt_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
 
         def __init__(self) -> None:
             super().__init__()
-            self.tokens, self.positions = nn.Embedding(LETTERS, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-            block = {"dim_feedforward": 4 * WIDTH, "dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
-            self.blocks = nn.ModuleList([nn.TransformerEncoderLayer(WIDTH, HEADS, **block) for _ in range(LAYERS)])
-            self.norm, self.mask = nn.LayerNorm(WIDTH), nn.Transformer.generate_square_subsequent_mask(CONTEXT)
+            width = sizes.width
+            self.tokens, self.positions = nn.Embedding(sizes.vocabulary, width), nn.Embedding(sizes.context, width)
+            block = {"dim_feedforward": 4 * width, "dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+            self.blocks = nn.ModuleList([nn.TransformerEncoderLayer(width, sizes.heads, **block) for _ in range(sizes.layers)])
+            self.norm, self.mask = nn.LayerNorm(width), nn.Transformer.generate_square_subsequent_mask(sizes.context)
 
         def forward(self, x: Any) -> Any:
             """Logits of the next token at each position."""
@@ -146,7 +160,7 @@ def gpt_of_torch(compiled: Callable[[Any], Any]) -> Callable[..., float]:
 
     model = GPT()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
-    loss_of = compiled(lambda x, y: nn.functional.cross_entropy(model(x).view(-1, LETTERS), y))
+    loss_of = compiled(lambda x, y: nn.functional.cross_entropy(model(x).view(-1, sizes.vocabulary), y))
 
     def step(x: np.ndarray, y: np.ndarray) -> float:
         loss = loss_of(torch.from_numpy(x), torch.from_numpy(y))
@@ -187,10 +201,6 @@ def waits(network: str) -> Callable[..., float]:
     return lambda *batch: (step(*batch), seconds[-1])[1]
 
 
-OWN = {"sentiment": (sentiment_of_minitorch, sentiment_of_torch), "gpt": (gpt_of_minitorch, gpt_of_torch)}
-"""The networks of this file: ours, and PyTorch's."""
-
-
 def prepared(form: str, network: str) -> tuple[Callable[..., float], Iterator[tuple[Any, ...]]]:
     """A form's step of a network, and an iterator over its arguments."""
     if form == "minitorch.waits":
@@ -221,8 +231,10 @@ def prepared(form: str, network: str) -> tuple[Callable[..., float], Iterator[tu
 
 def step_of(library: str, network: str, compiled: Callable[[Any], Any]) -> Callable[..., float]:
     """A library's step of a network; `compiled` is applied to its training step or to its loss."""
-    if network in OWN:
-        return OWN[network][library == "torch"](compiled)
+    if network == "sentiment":
+        return (sentiment_of_torch if library == "torch" else sentiment_of_minitorch)(compiled)
+    if network in GPTS:
+        return (gpt_of_torch if library == "torch" else gpt_of_minitorch)(compiled, GPTS[network])
     others = point_contenders if network in ("small", *point_contenders.NETWORKS) else train_contenders
     return (others.of_torch if library == "torch" else others.of_minitorch)(network, compiled)
 

@@ -66,7 +66,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
         seconds = measure(f"{way} {shape}", able, repeats)
         found = times_of(SHAPES[shape], seconds["minitorch"], seconds.get("torch"))
         progress("")
-        times = ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items())
+        times = ", ".join(f"{SHOWN.get(name, name)} {spread(values)}" for name, values in seconds.items())
         print_row(shown(shape), [found], f"{WAYS[way]}: {times}")
         verdicts[found.verdict] += 1
     for library in libraries.values():

@@ -1,5 +1,6 @@
-"""Attention of a language model in float32, ours in tiles, against PyTorch's and our own composed of operations; and products of int8
-matrices with int8 vectors, as in generation, against those of float32 in the library and in NumPy. All are measured alternately.
+"""Attention of a language model in float32, ours in tiles, against PyTorch's and our own composed of operations; products of int8
+matrices with int8 vectors, as in generation, against those of float32 in the library and in NumPy; a compiled training step, and
+generation with a cache, against PyTorch's. All are measured alternately.
 
 Each library runs in its own process.
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from statistics import median
 
-from benchmarks.language_contenders import LIBRARIES
+from benchmarks.language_contenders import LIBRARIES, MODEL_ROWS, NEW, PROMPT, SIZES
 from benchmarks.rivals import (
     MISSED,
     NOT_RUN,
@@ -40,18 +41,24 @@ LENGTHS = (128, 512, 2048)
 WIDTHS = (512, 1024, 2048, 4096)
 """Numbers of rows and of columns of the matrices of int8."""
 
-ROWS = [f"{kind} {length}" for kind in ("causal", "full") for length in LENGTHS] + [f"int8 {width}" for width in WIDTHS]
-"""Whether a position attends to earlier ones only, and the length; or int8 and the width."""
+MODEL_GOALS = {"step": {"torch": 0.9}, "generate": {"torch": 0.67}}
+"""The maximum time of a compiled training step, and of a text with a cache, relative to PyTorch as it is."""
+
+ROWS = [f"{kind} {length}" for kind in ("causal", "full") for length in LENGTHS] + [f"int8 {width}" for width in WIDTHS] + [*MODEL_ROWS]
+"""Whether a position attends to earlier ones only, and the length; int8 and the width; what a language model does."""
+
+
+MODEL = f"step, generate: {SIZES.layers} blocks, {SIZES.width} wide; 16 × 128 tokens, compiled; {NEW} tokens after {PROMPT}, one at a time."
 
 
 def goals_of(row: str) -> dict[str, float]:
     """The goals of a row."""
-    return INT8_GOALS if row.startswith("int8") else GOALS
+    return MODEL_GOALS.get(row, INT8_GOALS if row.startswith("int8") else GOALS)
 
 
 def demand(goal: float, rival: str, ours: list[float], theirs: list[float] | None) -> Demand:
     """Our time relative to a rival's: the ratio of the medians, and the smallest and the largest ratio of one repeat."""
-    asked = f"{goal} times {SHOWN[rival]}'s time"
+    asked = f"{goal} times {SHOWN.get(rival, rival)}'s time"
     if theirs is None:
         return Demand(asked, "", NOT_RUN)
     got, turns = median(ours) / median(theirs), [mine / other for mine, other in zip(ours, theirs, strict=True)]
@@ -68,7 +75,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
         seconds = measure(row, libraries, repeats)
         found = [demand(goal, rival, seconds["minitorch"], seconds.get(rival)) for rival, goal in goals_of(row).items()]
         progress("")
-        print_row(row, found, ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items()))
+        print_row(row, found, ", ".join(f"{SHOWN.get(name, name)} {spread(values)}" for name, values in seconds.items()))
         verdicts.update(each.verdict for each in found)
     for library in libraries.values():
         library.close()
@@ -77,9 +84,9 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print the tables."""
-    options = settings("language", "Attention against PyTorch and against operations; int8 against float32.", [*ROWS], arguments)
+    options = settings("language", "Attention, int8 products, a training step and generation.", [*ROWS], arguments)
     turns = f"Medians of {options.repeats} alternating measurements, with the smallest and the largest in parentheses."
-    heading = f"Attention: float32, forward and backward, 8 heads of size 64. int8: a square matrix and a vector, forward. {turns}"
+    heading = f"Attention: float32, forward and backward, 8 heads of size 64. int8: a square matrix and a vector, forward.\n{MODEL} {turns}"
     print_verdicts(tables(options, heading, [*LIBRARIES], lambda threads, pythons: table(threads, pythons, options.repeats, options.only)))
 
 

@@ -1,5 +1,5 @@
-"""What `benchmarks.language` measures in each library: attention forward and backward, ours in tiles and composed, and PyTorch's; and the
-product of a vector with a matrix of int8, and with one of float32 in the library and in NumPy.
+"""What `benchmarks.language` measures in each library: attention forward and backward, ours in tiles and composed, and PyTorch's; the
+product of a vector with a matrix of int8, and with one of float32 in the library and in NumPy; a training step and generation.
 
 As a program, this is the process of one library; see `benchmarks.contenders`.
 """
@@ -13,9 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import compiled_contenders
 from benchmarks.contenders import Run, work
 
 HEADS, SIZE = 8, 64
+
+SIZES = compiled_contenders.GPTS["language model"]
+
+MODEL_ROWS = ("step", "generate")
+"""The rows of the language model."""
 
 
 def arrays(name: str) -> tuple[bool, list[np.ndarray]]:
@@ -87,10 +93,71 @@ def of_numpy(name: str) -> Run | None:
     return lambda: np.matmul(weight, x[0], out=out)
 
 
+PROMPT, NEW = 8, 100
+"""The numbers of tokens that generation begins with, and that it adds."""
+
+
+def step(form: str) -> Run:
+    """A training step of the language model in a form of `benchmarks.compiled_contenders`."""
+    function, batches = compiled_contenders.prepared(form, "language model")
+    for _ in range(3):  # those of ours are recorded, checked and fused
+        function(*next(batches))
+    return lambda: function(*next(batches))
+
+
+def generation() -> Run:
+    """Generation with our cache, of a model with random weights."""
+    from minitorch.language import generate
+    from project.lab.language_model import make_model
+
+    model = make_model(SIZES.vocabulary, SIZES._asdict())
+    return lambda: list(generate(model, range(PROMPT), NEW))
+
+
+def generation_of_torch() -> Run:
+    """The same in PyTorch: the same architecture, and a cache whose memory is taken once."""
+    import torch
+    from torch.nn.functional import gelu, layer_norm, linear, scaled_dot_product_attention
+
+    vocabulary, context, layers, heads, width, _ = SIZES
+    size = width // heads
+    table, positions, *others = (torch.randn(rows, width) * 0.02 for rows in (vocabulary, context, *[3 * width, width, 4 * width] * layers))
+    out, one, zero = [torch.randn(width, 4 * width) * 0.02 for _ in range(layers)], torch.ones(width), torch.zeros(4 * width)
+
+    def logits(tokens: list[int], start: int, caches: list[Any]) -> Any:
+        x = table[torch.tensor(tokens)] + positions[start : start + len(tokens)]
+        for number, (keys, values) in enumerate(caches):
+            inner, merge, up = others[3 * number : 3 * number + 3]
+            parts = linear(layer_norm(x, (width,), one, zero[:width]), inner, zero[: 3 * width])
+            query, key, value = parts.view(len(tokens), 3, heads, size).permute(1, 2, 0, 3)
+            keys[:, start : start + len(tokens)], values[:, start : start + len(tokens)] = key, value
+            end = start + len(tokens)
+            attended = scaled_dot_product_attention(query, keys[:, :end], values[:, :end], is_causal=len(tokens) > 1)
+            x = x + linear(attended.transpose(0, 1).reshape(len(tokens), width), merge, zero[:width])
+            hidden = gelu(linear(layer_norm(x, (width,), one, zero[:width]), up, zero), approximate="tanh")
+            x = x + linear(hidden, out[number], zero[:width])
+        return linear(layer_norm(x[-1], (width,), one, zero[:width]), table)
+
+    @torch.inference_mode()
+    def run() -> list[int]:
+        caches = [(torch.zeros(heads, context, size), torch.zeros(heads, context, size)) for _ in range(layers)]
+        new, start, made = list(range(PROMPT)), 0, []
+        for _ in range(NEW):
+            chances = torch.softmax(logits(new, start, caches), 0)
+            start += len(new)
+            new = [int(torch.multinomial(chances, 1))]
+            made += new
+        return made
+
+    return run
+
+
 def of_minitorch(name: str) -> Run:
     """A row in our library."""
     if name.startswith("int8"):
         return of_int8(name)
+    if name in MODEL_ROWS:
+        return step("minitorch.compiled") if name == "step" else generation()
     from minitorch import FastBackend, from_numpy
     from minitorch.nn.attention import scaled_dot_product_attention
 
@@ -101,7 +168,7 @@ def of_minitorch(name: str) -> Run:
 
 def of_composed(name: str) -> Run | None:
     """A row in our library, composed of products and softmax."""
-    if name.startswith("int8"):
+    if name.startswith("int8") or name in MODEL_ROWS:
         return None
     from minitorch import FastBackend, from_numpy
     from minitorch.nn.attention import FusedAttention
@@ -118,14 +185,22 @@ def of_torch(name: str) -> Run | None:
     import torch
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    if name in MODEL_ROWS:
+        return step("torch") if name == "step" else generation_of_torch()
     is_causal, given = arrays(name)
     *inputs, gradient = map(torch.from_numpy, given)
     attention = torch.nn.functional.scaled_dot_product_attention
     return both(lambda q, k, v: attention(q, k, v, is_causal=is_causal), inputs, gradient)
 
 
+def of_compiled_torch(name: str) -> Run | None:
+    """A row with `torch.compile`."""
+    return step("torch.compiled") if name == "step" else None
+
+
 LIBRARIES: dict[str, Callable[[str], Run | None]] = {
-    "minitorch": of_minitorch, "torch": of_torch, "composed": of_composed, "float32": of_float32, "numpy": of_numpy,
+    "minitorch": of_minitorch, "torch": of_torch, "torch.compile": of_compiled_torch, "composed": of_composed, "float32": of_float32,
+    "numpy": of_numpy,
 }  # fmt: skip
 
 

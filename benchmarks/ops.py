@@ -99,7 +99,7 @@ def fresh_process() -> tuple[float, float]:
 
 def share_of(library: str, share: float, ours: list[float], theirs: list[float] | None) -> Demand:
     """Our speed relative to a library's: the ratio of the medians, and the smallest and largest ratio of one repeat."""
-    name = SHOWN[library]
+    name = SHOWN.get(library, library)
     asked = f"{share:.0f} times the {name}'s" if share >= 10 else f"{share:.2f} of {name}'s"
     if theirs is None:
         return Demand(asked, "", NOT_RUN)
@@ -134,7 +134,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
         seconds = measure(case.name, wanted, repeats)
         found = demands(case, seconds)
         progress("")
-        times = [f"{SHOWN[key]} {spread([x / case.parts for x in values])}" for key, values in seconds.items()]
+        times = [f"{SHOWN.get(key, key)} {spread([x / case.parts for x in values])}" for key, values in seconds.items()]
         print_row(case.name, found, ", ".join(times))
         verdicts.update(demand.verdict for demand in found)
     for library in libraries.values():

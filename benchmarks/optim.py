@@ -45,7 +45,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
         seconds = measure(row, libraries, repeats)
         found = times_of(MOST, seconds["minitorch"], seconds.get("torch"))
         progress("")
-        print_row(f"{shown(row):48}", [found], ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items()))
+        print_row(f"{shown(row):48}", [found], ", ".join(f"{SHOWN.get(name, name)} {spread(values)}" for name, values in seconds.items()))
         verdicts[found.verdict] += 1
     for library in libraries.values():
         library.close()

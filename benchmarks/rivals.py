@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from benchmarks.machine import processor
 
-SHOWN = {"minitorch": "ours", "numpy": "NumPy", "torch": "torch", "textbook": "textbook", "composed": "composed", "float32": "float32"}
+SHOWN = {"minitorch": "ours", "numpy": "NumPy"}
+"""What a table calls a library that has another name there."""
 
 REACHED, MISSED, NOT_RUN = "reached", "MISSED", "NOT RUN"
 
@@ -184,9 +185,9 @@ def tables(
     machine, cores = processor_and_cores()
     print(f"{date.today()}, {machine}, {cores} cores, Python {platform.python_version()}")
     print(heading)
-    pythons = {name: options.torch_python if name == "torch" else sys.executable for name in names}
+    pythons = {name: options.torch_python if name.startswith("torch") else sys.executable for name in names}
     if subprocess.run([options.torch_python, "-c", "import torch"], capture_output=True, check=False).returncode:
-        del pythons["torch"]
+        pythons = {name: python for name, python in pythons.items() if not name.startswith("torch")}
         print(f"torch: NOT RUN, {options.torch_python} cannot import it; name an interpreter that can with --torch-python")
     verdicts: Counter[str] = Counter()
     for threads in options.threads:

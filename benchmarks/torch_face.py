@@ -41,7 +41,7 @@ def table(threads: int, pythons: dict[str, str], repeats: int, only: str) -> Cou
         seconds = measure(row, libraries, repeats)
         found = cost_of(seconds["engine"], seconds["minitorch"])
         progress("")
-        print_row(row, [found], ", ".join(f"{SHOWN[name]} {spread(values)}" for name, values in seconds.items()))
+        print_row(row, [found], ", ".join(f"{SHOWN.get(name, name)} {spread(values)}" for name, values in seconds.items()))
         verdicts[found.verdict] += 1
     for library in libraries.values():
         library.close()
