@@ -102,7 +102,7 @@ WITHOUT_TASK = {
     *("module2/expand_and_gradients", "module2/gradient_checks", "module3/compiling", "module3/stride_aligned", "module3/races"),
     *("module3/performance", "module3/small_batches", "module3/gpu_machines", "module4/fast_convolution", "module4/sentiment"),
 }
-FIGURE = r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades)\("
+FIGURE = r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades|timeline)\("
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)

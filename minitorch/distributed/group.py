@@ -6,6 +6,7 @@ process and needs neither.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -38,6 +39,9 @@ DELIVERY = 0.2
 EXCHANGE = 32767
 """Tag of the messages of exchanges: the largest that every MPI has."""
 
+ARRAY = 32766
+"""Tag of the messages of `send`."""
+
 DESCRIPTION = 256
 """Bytes in which a process describes its call where the processes disagree."""
 
@@ -58,12 +62,14 @@ class ProcessGroup:
     def __init__(self, comm: Any, local_rank: int, timeout: float) -> None:
         self.comm, self.local_rank, self.timeout = comm, local_rank, timeout
         self.rank, self.size = (0, 1) if comm is None else (comm.rank, comm.size)
+        self._sending: list[tuple[Any, np.ndarray]] = []  # requests of `send` and what they send
 
     backend = "mpi"
     """What carries the messages, by PyTorch's name."""
 
     def close(self) -> None:
-        """Leave the group. MPI itself ends with the process."""
+        """Leave the group, after what was sent has been delivered. MPI itself ends with the process."""
+        self.wait([request for request, _ in self._sending], "destroy_process_group")
 
     def duplicate(self) -> ProcessGroup:
         """The same processes with a communicator of their own, whose messages cannot match those of another."""
@@ -110,6 +116,26 @@ class ProcessGroup:
         """Start to send an array to each of some other ranks and to receive one from each of some; returns the requests to wait for."""
         receipts = [self.start_receive(place, rank, EXCHANGE) for rank, place in received.items()]
         return receipts + [self.start_send(part, rank, EXCHANGE) for rank, part in sent.items()]
+
+    def send(self, array: np.ndarray, to: int) -> None:
+        """Send a copy of an array of any shape and dtype to rank `to`, without waiting until it is received there by `receive`."""
+        file = io.BytesIO()
+        np.save(file, array, allow_pickle=False)
+        data = np.frombuffer(file.getvalue(), np.uint8)
+        self._sending = [each for each in self._sending if not each[0].Test()]
+        self._sending += [(self.start_send(part, to, ARRAY), part) for part in (np.array([data.size]), data)]
+
+    def receive(self, source: int) -> np.ndarray:
+        """Wait for the next array that rank `source` sends to this one by `send`.
+
+        Raises:
+            RuntimeError: If none comes within the time limit.
+        """
+        size = np.zeros(1, np.int64)
+        self.wait([self.start_receive(size, source, ARRAY)], "receive")
+        data = np.zeros(size[0], np.uint8)
+        self.wait([self.start_receive(data, source, ARRAY)], "receive")
+        return np.load(io.BytesIO(data.tobytes()), allow_pickle=False)
 
     def wait(self, requests: Sequence[Any], op: str) -> None:
         """Wait until requests are complete.

@@ -19,6 +19,8 @@ from minitorch.language.generation import generate, next_probabilities, sample_t
 from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
 from minitorch.language.quantization import QuantizedLinear, dequantize, model_nbytes, quantize, quantize_rows
 from minitorch.language.lora import LoRALinear, add_adapters, load_adapters, save_adapters
+from minitorch.language import network as network
+from minitorch.language import machines as machines
 
 # Stage 7 - After the course
 from minitorch.language.wordpiece import WordPiece

@@ -114,14 +114,14 @@ VIEWS = (
         "tune",
         "Teach a trained network another text with few numbers, and look at the change of a weight.",
     ),
-    View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View(
-        "m7_allreduce",
-        "All-reduce",
-        7,
+        "m6_machines",
+        "Several machines",
+        6,
         "sync_alt",
-        "Several processes sum their gradients in a ring, step by step: who sends what, and what it costs.",
+        "Processes that sum their gradients in a ring, step by step: who sends what, what it costs, and a pipeline.",
     ),
+    View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
     View("m7_attention", "Attention", 7, "hub", "What each head of a small GPT attends to, and which character it expects next."),
 )
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import minitorch
@@ -141,3 +142,54 @@ def test_each_process_of_a_machine_gets_its_own_gpu(monkeypatch, gpus, selected)
     monkeypatch.setattr(staging, "available", lambda: gpus > 0)
     staging.select_device(3)
     assert found == selected
+
+
+class Late:
+    """A request that is complete at the third look."""
+
+    looks = 0
+
+    def Test(self):
+        self.looks += 1
+        return self.looks > 2
+
+
+class Loop(group.ProcessGroup):
+    """A process that receives what it sends; a message counts as sent only after some time."""
+
+    def __init__(self):
+        super().__init__(None, 0, 5.0)
+        self.parts, self.requests = [], []
+
+    def start_send(self, elements, dst, tag):
+        self.parts.append(elements.view(np.uint8))
+        self.requests.append(Late())
+        return self.requests[-1]
+
+    def start_receive(self, place, src, tag):
+        place.view(np.uint8)[...] = self.parts.pop(0)
+        return SimpleNamespace(Test=lambda: True)
+
+
+def test_arrays_of_any_shape_and_dtype_are_sent_as_copies_and_received_in_order():
+    peer = Loop()
+    arrays = [np.arange(6.0).reshape(2, 3), np.zeros((0, 2), np.float32), np.array(True), np.arange(4)[::2], np.arange(6).reshape(2, 3).T]
+    for array in arrays:
+        peer.send(array, 0)
+    before = [array.copy() for array in arrays]
+    arrays[0][:] = 9
+    for array in before:
+        received = peer.receive(0)
+        assert received.dtype == array.dtype
+        np.testing.assert_array_equal(received, array, strict=True)
+        received[...] = 0  # may be written
+
+
+def test_a_process_leaves_after_its_messages_are_delivered():
+    peer = Loop()
+    peer.send(np.ones(2), 0)
+    for _ in range(3):  # a later send forgets what is delivered
+        peer.send(np.ones(3), 0)
+    assert len(peer._sending) < len(peer.requests)
+    peer.close()
+    assert all(request.looks > 2 for request in peer.requests)

@@ -41,9 +41,10 @@ def start(rank, program, port, *arguments):
     return subprocess.Popen(command, cwd=ROOT, env=variables(rank, port), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def launch(program, *arguments, timeout=150):
-    """A job of two processes, started by the launcher."""
-    command = [sys.executable, "-m", "minitorch.torch.distributed.run", "--nproc_per_node", "2", str(program), *map(str, arguments)]
+def launch(program, *arguments, timeout=150, processes=2):
+    """A job of some processes, started by the launcher."""
+    launcher = [sys.executable, "-m", "minitorch.torch.distributed.run", "--nproc_per_node", str(processes)]
+    command = [*launcher, str(program), *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 

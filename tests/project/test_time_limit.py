@@ -246,10 +246,11 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m6_training": ("minitorch/language/training.py", "learning_rate", ""),
     "m6_quantization": ("minitorch/language/quantization.py", "quantize_rows", ""),
     "m6_lora": ("minitorch/language/lora.py", "add_adapters", ""),
+    "m6_machines": ("minitorch/language/machines.py", "all_reduce", ""),
     "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
     "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
-WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels", "m7_allreduce"}
+WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels"}
 
 
 def check_page(folder, page, file, qualified, start):

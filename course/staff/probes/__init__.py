@@ -37,6 +37,7 @@ from course.staff.probes import module6_fused as module6_fused
 from course.staff.probes import module6_generation as module6_generation
 from course.staff.probes import module6_layers as module6_layers
 from course.staff.probes import module6_lora as module6_lora
+from course.staff.probes import module6_machines as module6_machines
 from course.staff.probes import module6_model as module6_model
 from course.staff.probes import module6_quantization as module6_quantization
 from course.staff.probes import module6_training as module6_training

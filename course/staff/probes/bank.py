@@ -68,6 +68,12 @@ UNSEEN = {
     "6.9/adds_delta_to_the_weight": "the result is right",
     "6.9/merge_checks_at_the_end": "an error ends a probe",
     "6.9/freezes_before_it_checks": "an error ends a probe",
+    "6.10/returns_the_array_of_one_process": "the result is right",
+    "6.10/zeros_of_float64": "the probes compute in float64",
+    "6.10/gradients_of_the_default_backend": "the probes use one backend",
+    "6.10/sends_at_the_end": "the result is right",
+    "6.10/received_on_the_default_backend": "the probes use one backend",
+    "6.10/received_as_float64": "the probes compute in float64",
 }
 """Wrong answers that calls from outside cannot distinguish from right ones, with the reason; the visible tests catch them."""
 

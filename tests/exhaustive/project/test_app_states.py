@@ -14,7 +14,7 @@ from tests.project.workspace import copy, rewrite, show, turn_optimized_kernels_
 PAGES = [row.name for row in registry.VIEWS]
 
 
-WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m7_allreduce"}
+WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid"}
 
 
 WITHOUT_GRADED_CODE = WITHOUT_STUDENT_CODE | {"m0_datasets", "m3_kernels"}
