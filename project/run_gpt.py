@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,7 @@ Beginning = Annotated[
 ]
 LogEvery = Annotated[int, command_line.whole(1, "steps from one line of the log to the next")]
 Length = Annotated[int, command_line.whole(0, "how many tokens to sample")]
+Distributed = Annotated[bool, typer.Option("--distributed", help="train in all processes of a job, as the launcher has started them")]
 Temperature = Annotated[
     Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest one")
 ]
@@ -72,24 +74,42 @@ def command(
     beginning: Beginning = None,
     length: Length = 300,
     temperature: Temperature = 0.8,
+    distributed: Distributed = False,
 ) -> int:
     """Train with these options and print a sample of the model; returns the exit status."""
     if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
         raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
+    job = _job() if distributed else None
     resuming.check_resumable(checkpoint, resume)
     try:
-        run = _run(given, text, checkpoint if resume else None)
+        run = _run(job.ParallelRun if job else Run, given, text, checkpoint if resume else None)
         run.file = text
         beginning = ("\n" if run.setting.stories else BEGINNING) if beginning is None else beginning
         run.text.numbers(beginning)  # check it now, not after training
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
     options = Options(text, log_every, checkpoint, beginning, length, temperature)
+    if job:
+        return job.lead_or_follow(run, lambda: train(run, options) or print_sample(run, options))
     return train(run, options) or print_sample(run, options)
 
 
-def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
-    """Return a new run, or the run of a checkpoint.
+def _job() -> Any:
+    """Join the processes of the job, and return the module that trains in several processes.
+
+    Raises:
+        UsageError: If there is none, as in a workspace of the course.
+    """
+    try:
+        job = import_module("project.lab.distributed_text")
+    except ModuleNotFoundError as error:
+        raise command_line.UsageError(f"--distributed expected the library after the course; leave it out ({error})") from None
+    job.begin()
+    return job
+
+
+def _run(kind: type[Run], given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
+    """Return a new run of a class, or the run of a checkpoint.
 
     Raises:
         ValueError: If a value is not allowed, or the text or the checkpoint does not match.
@@ -106,7 +126,7 @@ def _run(given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run
         text = story_samples.stories(setting.stories)
     else:
         text = text_trainer.book() if file is None else text_trainer.read(file)
-    return Run(setting, text) if saved is None else Run.restored(saved, text, str(saved_in))
+    return kind(setting, text) if saved is None else kind.restored(saved, text, str(saved_in))
 
 
 def train(run: Run, options: Options) -> int:

@@ -7,8 +7,9 @@ import pytest
 
 import minitorch
 from minitorch import distributed
-from project import distributed_example, run_mnist_multiclass
+from project import distributed_example, run_gpt, run_mnist_multiclass
 from project.lab.training import checkpoint
+from tests.project.programs import refusal
 
 
 def arrays(path):
@@ -21,6 +22,16 @@ def test_distributed_in_a_workspace_of_the_course_is_an_error_in_a_line(monkeypa
     expected = r"^run_mnist_multiclass\.py: --distributed expected the library after the course; leave it out \(.*distributed_training.*\)$"
     with pytest.raises(SystemExit, match=expected):
         run_mnist_multiclass.main(["--distributed"])
+
+
+def test_a_gpt_in_several_processes_is_refused_there_too_and_with_a_compiled_step(monkeypatch, capsys):
+    assert refusal(run_gpt, capsys, "--distributed", "--compile") == (
+        "--distributed expected a run without --compile, which records no messages; leave one of them out"
+    )
+    distributed.destroy_process_group()
+    monkeypatch.setitem(sys.modules, "project.lab.distributed_text", None)
+    expected = r"--distributed expected the library after the course; leave it out \(.*distributed_text.*\)"
+    assert re.fullmatch(expected, refusal(run_gpt, capsys, "--distributed"))
 
 
 # The example

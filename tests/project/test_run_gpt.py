@@ -94,7 +94,7 @@ def test_the_book_is_prose_without_code_and_without_what_stands_above_the_titles
 
 def test_where_there_is_no_book_a_text_is_asked_for(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(text_trainer, "ROOT", tmp_path)
-    expected = f"the course's book expected in {tmp_path / 'docs'}, got no chapter; name another text with --text FILE, or learn --stories N"
+    expected = f"the course's book expected in {tmp_path / 'docs'}, got none; name a text with --text FILE, or learn --stories N"
     assert refusal(run_gpt, capsys) == expected
 
 

@@ -6,11 +6,11 @@ import hashlib
 import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def book() -> str:
     """
     chapters = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("module*/*.md"))]
     if not chapters:
-        raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got no chapter; name another text with --text FILE, or learn --stories N")
+        raise ValueError(f"the course's book expected in {ROOT / 'docs'}, got none; name a text with --text FILE, or learn --stories N")
     bodies = [re.sub(r"\A---\n.*?^---\n", "", chapter, flags=re.DOTALL | re.MULTILINE) for chapter in chapters]
     prose = [re.sub(r"^(```+)[^\n]*\n.*?^\1[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE) for body in bodies]
     plain = [re.sub(r"^:.*\n", "", text, flags=re.MULTILINE) for text in prose]  # fences and options of directives
@@ -228,15 +228,21 @@ class Run(TrainingRun):
             NonFiniteGradients: If a gradient is infinite or not a number.
         """
         begun = time.perf_counter()
-        self.losses.append(self._compiled_step() if self.setting.compile else self.training.step().loss)
+        self.losses.append(self.take_step())
         self.seconds += time.perf_counter() - begun
         return self.losses[-1]
 
-    def _compiled_step(self) -> float:
-        """Do what `Training.step` does, with the forward and the backward pass compiled."""
+    def take_step(self) -> float:
+        """Train on one batch, and return its loss."""
+        if self.setting.compile:
+            return self.step_with(lambda tokens, targets: self._gradients(tokens, targets).item())
+        return self.training.step().loss
+
+    def step_with(self, compute_gradients: Callable[[minitorch.Tensor, minitorch.Tensor], float]) -> float:
+        """Do what `Training.step` does, with another function that computes the gradients of a batch and returns its loss."""
         training = self.training
         ((tokens, targets),) = training.draw()
-        loss = self._gradients(tokens, targets).item()
+        loss = compute_gradients(tokens, targets)
         clip_gradients(self.model.parameters(), training.largest_norm)
         training.optimizer.lr = learning_rate(training.finished + 1, training.schedule)
         training.optimizer.step()
@@ -295,8 +301,8 @@ class Run(TrainingRun):
         }
         return Checkpoint(about, arrays)
 
-    @staticmethod
-    def restored(checkpoint: Checkpoint, text: str, name: str = "the checkpoint") -> Run:
+    @classmethod
+    def restored(cls, checkpoint: Checkpoint, text: str, name: str = "the checkpoint") -> Self:
         """Restore a run from a checkpoint.
 
         Args:
@@ -309,7 +315,7 @@ class Run(TrainingRun):
             ValueError: If its arrays do not match the network.
         """
         about, arrays = checkpoint.about, checkpoint.arrays
-        run = Run(saved_setting(checkpoint, name), text)
+        run = cls(saved_setting(checkpoint, name), text)
         if about["data"] != run.text.fingerprint:
             raise CheckpointError(f"{name} was made with another text; name that one with --text FILE, or begin anew")
         memories = {number: dict(memory) for number, memory in about["optimizer"]["state"].items()}
