@@ -1,5 +1,6 @@
 """What `benchmarks.language` measures in each library: attention forward and backward, ours in tiles and composed, and PyTorch's; the
-product of a vector with a matrix of int8, and with one of float32 in the library and in NumPy; a training step and generation.
+product of a vector with a matrix of int8, and with one of float32 in the library and in NumPy; attention of Tasks 6.5 and 6.3; a training
+step and generation.
 
 As a program, this is the process of one library; see `benchmarks.contenders`.
 """
@@ -152,8 +153,35 @@ def generation_of_torch() -> Run:
     return run
 
 
+def of_task(name: str) -> Run:
+    """Attention as students write it: fused in Task 6.5."""
+    from minitorch import FastBackend, from_numpy
+    from minitorch.language.fused_attention import fused_attention
+
+    _, given = arrays(name)
+    *inputs, gradient = (from_numpy(array, backend=FastBackend) for array in given)
+    return both(lambda q, k, v: fused_attention(q, k, v, causal=True), inputs, gradient)
+
+
+def of_textbook(name: str) -> Run | None:
+    """The same composed of operations, as in Task 6.3, on the textbook kernels of Module 3."""
+    if not name.startswith("task"):
+        return None
+    import minitorch
+    from minitorch.fast_ops import FastOps
+    from minitorch.language.attention import attention, causal_mask
+
+    FastOps.optimized = False
+    backend = minitorch.TensorBackend(FastOps)
+    _, given = arrays(name)
+    *inputs, gradient = (minitorch.from_numpy(array, backend=backend) for array in given)
+    return both(lambda q, k, v: attention(q, k, v, causal_mask(q.shape[2], k.shape[2], backend)), inputs, gradient)
+
+
 def of_minitorch(name: str) -> Run:
     """A row in our library."""
+    if name.startswith("task"):
+        return of_task(name)
     if name.startswith("int8"):
         return of_int8(name)
     if name in MODEL_ROWS:
@@ -168,7 +196,7 @@ def of_minitorch(name: str) -> Run:
 
 def of_composed(name: str) -> Run | None:
     """A row in our library, composed of products and softmax."""
-    if name.startswith("int8") or name in MODEL_ROWS:
+    if name.startswith(("int8", "task")) or name in MODEL_ROWS:
         return None
     from minitorch import FastBackend, from_numpy
     from minitorch.nn.attention import FusedAttention
@@ -180,7 +208,7 @@ def of_composed(name: str) -> Run | None:
 
 def of_torch(name: str) -> Run | None:
     """A row in PyTorch."""
-    if name.startswith("int8"):
+    if name.startswith(("int8", "task")):
         return None
     import torch
 
@@ -200,7 +228,7 @@ def of_compiled_torch(name: str) -> Run | None:
 
 LIBRARIES: dict[str, Callable[[str], Run | None]] = {
     "minitorch": of_minitorch, "torch": of_torch, "torch.compile": of_compiled_torch, "composed": of_composed, "float32": of_float32,
-    "numpy": of_numpy,
+    "numpy": of_numpy, "textbook": of_textbook,
 }  # fmt: skip
 
 
