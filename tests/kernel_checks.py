@@ -5,6 +5,13 @@ import numpy as np
 from minitorch.cuda import inspect_kernel
 
 
+def launched(kernel, grid, block, *args, trace=None):
+    """The report of a launch without mistakes; a kernel that is not written yet raises its own error, which names the task."""
+    if kernel.__code__.co_names == ("NotImplementedError",):
+        kernel(*args)
+    return inspected(kernel, grid, block, *args, trace=trace)
+
+
 def inspected(kernel, grid, block, *args, trace=None):
     """The report of a launch; fails at the first mistake that the interpreter finds."""
     report = inspect_kernel(kernel, grid, block, *args, trace=trace)
@@ -26,6 +33,7 @@ def assert_accesses(report, memory, kind, expected):
         kind: "read" or "write".
         expected: A number, or one number per element.
     """
+    shape = report.arrays[memory].shape
     counts = report.count_cells(memory, kind).reshape(-1)
     expected = np.broadcast_to(expected, counts.shape)
     wrong = np.flatnonzero(counts != expected)
@@ -35,8 +43,9 @@ def assert_accesses(report, memory, kind, expected):
     lines = sorted({access.place.line for access in report.select_accesses(memory, kind)})
     by_line = [(line, report.count_cells(memory, kind, line).reshape(-1)[cell]) for line in lines]
     lines_say = "; ".join(f"line {line} {verb} it {times(count)}" for line, count in by_line if count) or f"no line {verb} it"
+    index = ", ".join(map(str, np.unravel_index(cell, shape)))
     raise AssertionError(
-        f"expected {memory}[{cell}] to be {deed} {times(expected[cell])} by all threads together, got {times(counts[cell])}: {lines_say}; "
+        f"expected {memory}[{index}] to be {deed} {times(expected[cell])} by all threads together, got {times(counts[cell])}: {lines_say}; "
         f"{wrong.size} of {counts.size} elements differ from what was expected"
     )
 

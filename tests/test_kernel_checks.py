@@ -56,3 +56,17 @@ def test_the_first_element_that_differs_is_named_with_the_lines_that_access_it(r
 def test_expected_counts_are_accepted(report):
     assert_accesses(report, "a", "read", [3, 2, 2, 2])
     assert_accesses(report, "out", "write", [1, 1, 1, 0])
+
+
+def add_a_corner(out, a):
+    """Reads the last element of a matrix with every thread."""
+    i = cuda.grid(1)
+    out[i] = a[1, 2]
+
+
+def test_an_element_of_a_matrix_has_two_indices():
+    report = inspect_kernel(add_a_corner, 1, 2, np.zeros(2), np.ones((2, 3)))
+    line = inspect.getsourcelines(add_a_corner)[1] + 3
+    message = f"a[1, 2] to be read once by all threads together, got 2 times: line {line} reads it 2 times; 1 of 6"
+    with raises(AssertionError, f"expected {message} elements differ from what was expected"):
+        assert_accesses(report, "a", "read", [0, 0, 0, 0, 0, 1])

@@ -80,10 +80,11 @@ class Launches:
 
     def _oracle(self, kernel: FunctionType) -> tuple[str, Any, Judge] | None:
         """The name of the function to which a kernel belongs, that function, and its judge."""
-        from course.oracles import convolutions, cuda_kernels, kernels, matrix_products
+        from course.oracles import convolutions, cuda_kernels, kernels, language, matrix_products
 
         groups = {
             "cuda_ops": kernels.CUDA | matrix_products.CUDA, "cuda_conv": convolutions.CUDA, "cuda_kernels": cuda_kernels.CUDA,
+            "language.cuda_attention": language.CUDA,
         }  # fmt: skip
         for module, judges in groups.items():
             for name, (judge, inner) in judges.items():
@@ -174,19 +175,21 @@ def _surplus(launched: Call, report: Any) -> Difference | None:
 
 def _surplus_of(report: Any, name: str, kind: str, right: Any) -> Difference | None:
     """The first element of an array that is read or written more often than it has to be."""
+    shape = report.arrays[name].shape
     counts = report.count_cells(name, kind).reshape(-1)
     right = np.broadcast_to(right, counts.shape)
     cells = np.flatnonzero(counts > right)
     if not cells.size:
         return None
     cell, deed = int(cells[0]), {"read": "read", "write": "written"}[kind]
+    index = ", ".join(map(str, np.unravel_index(cell, shape)))
     lines = sorted({access.place.line for access in report.select_accesses(name, kind) if access.place.file == report.file})
     by_line = {line: int(report.count_cells(name, kind, line).reshape(-1)[cell]) for line in lines}
     by_line = {line: count for line, count in by_line.items() if count}
     words = ", ".join(f"line {line} {_times(count)}" for line, count in by_line.items())
     more = f"{cells.size} of {counts.size} elements are {deed} more often than they have to be"
     rows = (
-        ("Expected", f"{name}[{cell}] is {deed} {_times(int(right[cell]))} by all threads together"),
+        ("Expected", f"{name}[{index}] is {deed} {_times(int(right[cell]))} by all threads together"),
         ("Yours", f"{_times(int(counts[cell]))}: {words}; {more}"),
         *_sources(report, list(by_line)),
     )

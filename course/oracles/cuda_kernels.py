@@ -1,4 +1,4 @@
-"""Tasks 3.3, 3.4, 3.6 and 3.7: the values of the transpose and of the sum, and how often kernels need to read global memory."""
+"""Tasks 3.3, 3.4, 3.6, 3.7 and 6.5b: values of the transpose and the sum, and how often kernels need to read global memory."""
 
 from __future__ import annotations
 
@@ -107,6 +107,17 @@ def _product(args: Sequence[Any]) -> Reads:
     return reads
 
 
+def _attention(args: Sequence[Any]) -> Reads:
+    """Each query is needed once, and each key and value by the tiles of queries that need a key of its tile."""
+    import sys
+
+    tile, (queries, keys) = sys.modules["minitorch.language.cuda_attention"].TILE, (args[1].shape[1], args[2].shape[1])
+    ends = [min(first + tile + keys - queries, keys) if args[5] else keys for first in range(0, queries, tile)]
+    needed = [sum(key // tile * tile < end for end in ends) for key in range(keys)]
+    times = np.array(needed)[:, None]
+    return {1: 1, **{place: np.broadcast_to(times, args[place].shape).reshape(-1) for place in (2, 3)}}
+
+
 READS: dict[str, Callable[[Sequence[Any]], Reads]] = {
     "minitorch.cuda_ops:tensor_map": _map,
     "minitorch.cuda_ops:tensor_zip": _zip,
@@ -116,4 +127,5 @@ READS: dict[str, Callable[[Sequence[Any]], Reads]] = {
     "minitorch.cuda_ops:_tensor_matrix_multiply": _product,
     "minitorch.cuda_kernels:transpose_kernel": _first,
     "minitorch.cuda_kernels:sum_kernel": _first,
+    "minitorch.language.cuda_attention:attention_kernel": _attention,
 }

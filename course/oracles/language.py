@@ -1,4 +1,4 @@
-"""Tasks 6.3, 6.4, 6.7 and 6.9: heads, the causal mask, attention, cross-entropy, a schedule's rate and adapters, compared with NumPy."""
+"""Tasks 6.3, 6.4, 6.5b, 6.7 and 6.9: heads, masks, attention, cross-entropy, a schedule's rate and adapters, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from course.explain.calls import Call, Judge
-from course.explain.divergence import Difference
+from course.explain.divergence import Difference, format_number
+from course.explain.unwritten_memory import old_content
 from course.oracles.operators import compare
 from course.oracles.tensors import array, value
 
@@ -35,6 +36,30 @@ def _attention(query: Any, key: Any, values: Any, allowed: Any = None) -> Any:
         logs = np.where(allowed, logs, -np.inf)
     total = np.logaddexp.reduce(logs, axis=-1, keepdims=True)
     return np.einsum("...ls,...sd->...ld", np.nan_to_num(np.exp(logs - total)), values)
+
+
+def attention_kernel(call: Call) -> Difference | None:
+    """Compare the outputs of the kernel of attention, in float32."""
+    query, key, values, scale, causal = call.before[1:]
+    _, queries, size = query.shape
+    keys = len(key[0])
+    allowed = np.tri(queries, keys, keys - queries, dtype=bool) if causal else None
+    with np.errstate(all="ignore"):
+        out = _attention(query * (scale * size**0.5), key, values, allowed)
+    after = call.after[0]
+    wrong = np.argwhere(~np.isclose(after, out, 1e-3, 1e-5, equal_nan=True))
+    if not len(wrong):
+        return None
+    head, i, c = map(int, wrong[0])
+    got = after[head, i, c]
+    origin = old_content(got) if np.array_equal(got, call.before[0][head, i, c], equal_nan=True) else ""
+    words = f"{format_number(out[head, i, c])}, the mean of column {c} of the values, weighted by softmax"
+    rows = (
+        ("Expected", words if allowed is None or allowed[i].any() else "0, because the query has no keys"),
+        ("Yours", f"{format_number(got)}{', ' if origin else ''}{origin}"),
+        ("Launch", f"queries: {queries}, keys: {keys}{', causal' if causal else ''}; {len(wrong)} of {out.size} elements differ"),
+    )
+    return Difference(f"out[{head}, {i}, {c}]", rows, "NumPy")
 
 
 def loss(call: Call) -> Difference | None:
@@ -89,3 +114,5 @@ JUDGES: dict[str, Judge] = {
     "minitorch.language.lora:LoRALinear.forward": adapted,
     "minitorch.language.lora:LoRALinear.delta": change,
 }
+
+CUDA: dict[str, tuple[Judge, bool]] = {"attention_kernel": (attention_kernel, False)}

@@ -10,6 +10,7 @@ from minitorch.language.tokenizer import Tokenizer
 from minitorch.language import functions as functions
 from minitorch.language import attention as attention
 from minitorch.language import fused_attention as fused_attention
+from minitorch.language import cuda_attention as cuda_attention
 from minitorch.language import layers as layers
 from minitorch.language.model import GPT2
 from minitorch.language.weights import load_weights, named_weights

@@ -19,11 +19,11 @@ DTYPES = {
 }  # fmt: skip
 """The dtypes by the first word of their types' names."""
 NAMES = {
-    f"{module}.{word}Tensor": {"dtype": as_dtype(dtype), "device": device}
+    f"{module}.{word}Tensor": {"dtype": dtype, "device": device}
     for module, device in (("torch", "cpu"), ("torch.cuda", "cuda"))
     for word, dtype in DTYPES.items()
 }
-"""The dtypes and devices of the types, by their full names."""
+"""The names of the dtypes and the devices of the types, by their full names."""
 
 
 def construct(name: str, data: tuple[Any, ...], dtype: np.dtype, device: Any) -> Tensor:
@@ -53,7 +53,7 @@ def construct(name: str, data: tuple[Any, ...], dtype: np.dtype, device: Any) ->
 
 def type_of(x: Tensor) -> str:
     """The full name of the type of a tensor."""
-    place = {"dtype": x.dtype, "device": "cuda" if x.backend.cuda else "cpu"}
+    place = {"dtype": x.dtype.name, "device": "cuda" if x.backend.cuda else "cpu"}
     return next(name for name, each in NAMES.items() if each == place)
 
 
@@ -65,7 +65,7 @@ def targets(dtype: Any) -> dict[str, Any]:
     """
     name = f"{dtype.__module__}.{dtype.__name__}".removeprefix("mini") if isinstance(dtype, type) else dtype
     if isinstance(name, str) and name in NAMES:
-        return NAMES[name]
+        return {**NAMES[name], "dtype": as_dtype(NAMES[name]["dtype"])}
     if isinstance(dtype, str):
         raise ArgumentError(f"type expected the name of a tensor type, got {dtype!r}; such as 'torch.FloatTensor', or a dtype")
     return {"dtype": as_dtype(dtype)}

@@ -12,6 +12,7 @@ from project.lab import task_source
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
+from project.lab.widgets import kernel_report
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from project.lab.explorers.kernel_lab import Launch
 
 MOST_STEPS = 1000
-MOST_FINDINGS = 6
 state = st.session_state
 
 st.title("Kernel laboratory")
@@ -63,31 +63,6 @@ def select() -> tuple[str, Launch, tuple[int, int, int], int]:
     return name, launch, (block[0], block[1], 0), warp
 
 
-def show_findings(report) -> None:
-    """Show the mistakes in words."""
-    for finding in report.findings[:MOST_FINDINGS]:
-        st.error(plain(str(finding)), icon=":material/error:")
-    if len(report.findings) > MOST_FINDINGS:
-        st.caption(f"And {len(report.findings) - MOST_FINDINGS} more.")
-
-
-def show_totals(report) -> None:
-    """Show the totals of the launch."""
-    with st.container(horizontal=True):
-        mistakes = len(report.findings)
-        st.metric("Mistakes", mistakes or "none", width=110, help="Races, accesses outside of arrays, barriers that not all threads reach.")
-        help = "The sectors of global memory that would be enough, divided by those that are transferred."
-        st.metric("Coalesced", f"{report.coalescing:.0%}" if report.sectors else "no access", width=120, help=help)
-        degree = report.bank_conflict_degree
-        help = "The largest number of threads of a warp that wait for the same bank of shared memory."
-        st.metric("Bank conflicts", f"{degree}-way" if degree > 1 else "none", width=150, help=help)
-        help = "The threads that are active when a warp executes a line, on average."
-        st.metric("Active threads", f"{report.warp_efficiency:.0%}", width=150, help=help)
-        help = "Floating-point operations for each byte of global memory that is transferred."
-        known = f"{report.intensity:.2g}" if report.global_bytes else "no traffic" if report.flops else "none"
-        st.metric("Operations a byte", known, width=160, help=help)
-
-
 def show_step(steps, moment: int) -> None:
     """Show the threads of the warp and the memory that they access."""
     shown = steps[moment]
@@ -102,8 +77,8 @@ def show_step(steps, moment: int) -> None:
 
 name, launch, block, warp = select()
 report = inspect(name, launch, block)
-show_totals(report)
-show_findings(report)
+kernel_report.totals(report)
+kernel_report.findings(report)
 steps = kernel_lab.warp_steps(report, warp, MOST_STEPS)
 if steps:
     left, right = st.columns([3, 2], gap="large")

@@ -1,4 +1,4 @@
-"""Module 6: the online softmax of one query, one tile after the other, and the memory of tiles beside that of all scores."""
+"""Module 6: the online softmax of one query, one tile after the other, the memory of tiles and of all scores, and the tiles on a GPU."""
 
 import numpy as np
 import streamlit as st
@@ -6,10 +6,11 @@ import streamlit as st
 from project.lab import task_source
 from project.lab.charts import drawing, grids
 from project.lab.guard import task_guard
+from project.lab.widgets import kernel_report
 from project.lab.widgets.fields import whole_number
 
 with task_guard():
-    from project.lab.explorers import language_fused
+    from project.lab.explorers import language_cuda, language_fused
 
 st.title("Fused attention")
 st.write(
@@ -51,3 +52,23 @@ with task_guard(stop=False):
 st.subheader("Memory of one head")
 drawing.draw(language_fused.memory(tile), "fused_memory")
 task_source.show_task("6.5")
+
+st.subheader("On a GPU")
+st.write(
+    "A block takes 32 queries of a head, copies one tile of 32 keys and values after the other to shared memory, and uses each of them for "
+    "all its queries. The kernel is interpreted here, for one head with 64 numbers for each token, and needs no GPU."
+)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    length = whole_number("Tokens", "fused_tokens", 96, 1, language_cuda.LONGEST)
+    causal = st.toggle("Causal", True, key="fused_causal", bind="query-params")
+with task_guard(stop=False):
+    report = language_cuda.inspect(length, causal)
+    kernel_report.totals(report)
+    kernel_report.findings(report)
+    st.html(grids.grid(language_cuda.tile_reads(report), "reads of each tile of keys"))
+    mine, separate = language_cuda.traffic(report)
+    st.caption(
+        f"Shared memory: {report.shared_bytes:,} bytes per block. Barriers: {report.barriers}. Numbers read from global memory and written "
+        f"to it: {mine:,}. One kernel each for scores, softmax and sums, with all scores in global memory: {separate:,}."
+    )
+task_source.show_task("6.5b")

@@ -16,6 +16,7 @@ from course.manifest import ROOT, course
 from minitorch import cuda_kernels, cuda_ops, operators
 from minitorch.cuda import inspect_kernel
 from minitorch.kernels.cuda.device import cuda
+from minitorch.language import cuda_attention
 
 TILE, SIZE = cuda_kernels.TILE, cuda_ops.BLOCK_DIM
 
@@ -52,6 +53,15 @@ def summed(size: int) -> Any:
     blocks = -(-size // cuda_kernels.SUM_ELEMENTS)
     a = 2 * np.arange(size, dtype=np.float64) + 1
     return inspect_kernel(cuda_kernels.sum_kernel, blocks, cuda_kernels.SUM_THREADS, np.zeros(blocks), a, size)
+
+
+def attended(queries: int, keys: int, causal: bool, columns: int = 2) -> Any:
+    """The values are 3, 4 …"""
+    draw = np.random.default_rng(0)
+    query, key = draw.random((1, queries, 3), np.float32), draw.random((1, keys, 3), np.float32)
+    value = np.arange(3, 3 + keys * columns, dtype=np.float32).reshape(1, keys, columns)
+    out, grid = np.full((1, queries, columns), np.nan, np.float32), (1, -(-queries // TILE))
+    return inspect_kernel(cuda_attention.attention_kernel, grid, (TILE, TILE), out, query, key, value, np.float32(0.5), causal)
 
 
 # Broken kernels
@@ -97,6 +107,19 @@ def formats(out, a, rows, columns):
     f"{rows}"
 
 
+def writes_ones(out, query, key, value, scale, causal):
+    """Writes the same number everywhere, but in the last column."""
+    if cuda.threadIdx.y < query.shape[1] and cuda.threadIdx.x < value.shape[2] - 1:
+        out[0, cuda.threadIdx.y, cuda.threadIdx.x] = 1.0
+
+
+def one_key_at_a_time(out, query, key, value, scale, causal):
+    """Right for a single key, which every thread reads from global memory."""
+    row = cuda.threadIdx.y
+    if row < query.shape[1] and cuda.threadIdx.x < value.shape[2]:
+        out[0, row, cuda.threadIdx.x] = value[0, 0, cuda.threadIdx.x]
+
+
 def sums_one_too_few(out, a, size):
     """Lets one thread sum all elements but the last."""
     if cuda.threadIdx.x == 0:
@@ -138,6 +161,25 @@ def test_a_wrong_element_of_a_transpose_is_named_with_the_one_that_it_holds(blam
 def test_a_wrong_sum_is_named_with_the_elements_that_it_holds(blame: Any, size: int, expected: str, yours: str) -> None:
     difference = Difference("out[0], of block 0", (("Expected", expected), ("Yours", yours)), "numpy.sum of every 1024 elements")
     assert blame(sums_one_too_few, lambda: summed(size)) == ("sums_one_too_few", difference)
+
+
+@pytest.mark.parametrize(
+    ("queries", "expected"),
+    [(1, "3, the mean of column 0 of the values, weighted by softmax"), (2, "0, because the query has no keys")],
+)
+def test_a_wrong_output_of_attention_is_named(monkeypatch: pytest.MonkeyPatch, queries: int, expected: str) -> None:
+    monkeypatch.setattr(cuda_attention, "attention_kernel", writes_ones)
+    wrong = 2 * queries
+    rows = ("Yours", "1"), ("Launch", f"queries: {queries}, keys: 1, causal; {wrong} of {wrong} elements differ")
+    found = explained(lambda: attended(queries, 1, causal=True))
+    assert found[1].place == "out[0, 0, 0]"
+    assert found[1].rows == (("Expected", expected), *rows)
+
+
+def test_an_output_of_attention_that_is_not_written_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_attention, "attention_kernel", writes_ones)
+    _, found = explained(lambda: attended(1, 1, causal=False, columns=1))
+    assert found.rows[1][1].startswith("nan, the old content, as if nothing was written, or ")
 
 
 # Mistakes of threads
@@ -208,6 +250,17 @@ def test_a_needless_write_is_explained_with_its_lines(blame: Any) -> None:
     )
 
 
+def test_a_needless_read_of_a_value_is_explained_with_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_attention, "attention_kernel", one_key_at_a_time)
+    _, found = explained(lambda: attended(3, 1, causal=False))
+    number = line(one_key_at_a_time, "= value[0, 0,")
+    assert found.place == "how often its threads read global memory"
+    assert found.rows[:2] == (
+        ("Expected", "value[0, 0, 0] is read once by all threads together"),
+        ("Yours", f"3 times: line {number} 3 times; 2 of 2 elements are read more often than they have to be"),
+    )
+
+
 def product(batches: tuple[int, int], rows: int, inner: int, columns: int) -> Any:
     """A product of which a factor may have a single matrix for the whole batch, and b is transposed in memory."""
     n = max(batches)
@@ -231,6 +284,9 @@ RIGHT: dict[str, Callable[[], object]] = {
     ),
     "sum_practice": lambda: inspect_kernel(cuda_ops._sum_practice, 2, 32, np.zeros(2), np.ones(40), 40),
     "mm_practice": lambda: inspect_kernel(cuda_ops._mm_practice, 1, (32, 32), np.zeros(9), np.ones(9), np.ones(9), 3),
+    "attention": lambda: attended(TILE + 1, 2 * TILE + 1, causal=False),
+    "causal attention": lambda: attended(2 * TILE, 2 * TILE, causal=True),
+    "causal attention with queries without keys": lambda: attended(2 * TILE + 1, TILE + 1, causal=True),
     "product": lambda: product((2, 1), SIZE + 1, SIZE, 2 * SIZE + 1),
     "product with one matrix on the left": lambda: product((1, 3), 1, SIZE + 1, SIZE),
 }

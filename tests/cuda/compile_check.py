@@ -58,6 +58,7 @@ def kernels() -> Iterator[Kernel]:
     from minitorch.kernels.cuda import array_interface, elementwise, matmul
     from minitorch.kernels.cuda import conv as conv_kernels
     from minitorch.kernels.cuda.device import number_function
+    from minitorch.language import cuda_attention
 
     def storage(dtype: Any) -> Any:
         return types.Array(dtype, 1, "C")
@@ -114,6 +115,8 @@ def kernels() -> Iterator[Kernel]:
         args = (storage(dtype), storage(dtype), int64, int64)
         yield Kernel(f"transpose, {dtype}", cuda_kernels.transpose_kernel, args, cuda_kernels.TILE**2)
         yield Kernel(f"sum, {dtype}", cuda_kernels.sum_kernel, args[:3], cuda_kernels.SUM_THREADS)
+    args = (*[types.Array(float32, 3, "C")] * 4, float32, boolean)
+    yield Kernel("attention, float32", cuda_attention.attention_kernel, args, cuda_attention.TILE**2)
     for dtype in (float32, float64):
         for dims in (1, 3):
             out, layouts = (*layout(dtype, dims), int64), [layout(dtype, dims)] * 2

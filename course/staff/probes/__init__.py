@@ -33,6 +33,7 @@ from course.staff.probes import module4_networks as module4_networks
 from course.staff.probes import module5 as module5
 from course.staff.probes import module6 as module6
 from course.staff.probes import module6_attention as module6_attention
+from course.staff.probes import module6_cuda as module6_cuda
 from course.staff.probes import module6_fused as module6_fused
 from course.staff.probes import module6_generation as module6_generation
 from course.staff.probes import module6_layers as module6_layers

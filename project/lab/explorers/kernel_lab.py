@@ -160,8 +160,8 @@ LAUNCHES = {f"Task {each.task}: {each.title}" if each.task else each.title: each
 """All of them by their names in the menu."""
 
 
-def run(launch: Launch, block: tuple[int, int, int]) -> KernelReport:
-    """Run a launch and trace one block.
+def run(launch: Launch, block: tuple[int, int, int] | None) -> KernelReport:
+    """Run a launch and trace one block, or none.
 
     Raises:
         NotImplementedError: If the kernel is a stub.

@@ -113,8 +113,11 @@ ON_THE_GPU = {
     "3.6/no_barrier": ("transpose_kernel", "what its threads do"),
     "3.7/one_element_per_thread": ("sum_kernel", "out[0], of block 0"),
     "4.4b/reverse_is_ignored": ("_tensor_conv1d", "cell (0, 0, 0) of out"),
+    "6.5b/does_not_divide": ("attention_kernel", "out[0, 0, 0]"),
+    "6.5b/no_barrier_at_the_end": ("attention_kernel", "what its threads do"),
+    "6.5b/keys_are_read_from_global_memory": ("attention_kernel", "how often its threads read global memory"),
 }
-"""The same for GPU kernels, which run in the simulator."""
+"""The same for GPU kernels, which run in the simulator or in the interpreter."""
 
 
 def find_mistakes(answers: Sequence[str], folder: Path, **environment: str) -> Mapping[str, tuple[str, str]]:
