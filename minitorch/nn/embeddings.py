@@ -9,7 +9,7 @@ import numpy as np
 from minitorch.autodiff import Context
 from minitorch.core.context import no_grad
 from minitorch.core.dtypes import compute_dtype
-from minitorch.core.errors import DtypeError
+from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.recording import call, copy, fill, zeros
 from minitorch.kernels.loop import accepts, flat
 from minitorch.kernels.losses import embedding_kernels
@@ -18,9 +18,11 @@ from minitorch.nn.module import Module
 from minitorch.nn.options import refuse_unless
 from minitorch.nn.parameter import Parameter
 from minitorch.ops.checks import check_tensor, positive_ints
+from minitorch.ops.linalg import made
 from minitorch.tensor import zeros as tensor_zeros
 from minitorch.tensor_data import IndexingError, TensorData
 from minitorch.tensor_functions import Function
+from minitorch.torch.indexing import index_add, scatter_reduce
 from minitorch.torch.placement import placement
 
 if TYPE_CHECKING:
@@ -190,55 +192,167 @@ class Embedding(Module):
         return embedding(input, self.weight, self.padding_idx)
 
 
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the vectors of each bag of indices; zeros for an empty bag.
+
+    Args:
+        input: Row indices, int64 or int32: shape (bags, size), or (n,) with offsets.
+        weight: The table, shape (V, D).
+        offsets: Where each bag begins, shape (bags,); the first one at 0.
+        max_norm: None.
+        norm_type: Has no effect without max_norm.
+        scale_grad_by_freq: False.
+        mode: "mean", "sum" or "max".
+        sparse: False.
+        per_sample_weights: A factor for each vector, shaped like input; with mode "sum" only.
+        include_last_offset: Whether the last of the offsets is where the last bag ends.
+        padding_idx: Index that is left out of the bags, and whose row receives no gradient.
+
+    Returns:
+        Shape (bags, D).
+
+    Raises:
+        ValueError: If the mode is unknown, there are offsets for two dimensions, or none for one, they do not ascend from 0 to at most n,
+            or the factors have another shape.
+        IndexingError: If an index or padding_idx is out of range.
+        NotImplementedError: If max_norm, scale_grad_by_freq or sparse is set, or there are factors with another mode.
+    """
+    refuse_unless("embedding_bag", max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False), sparse=(sparse, False))
+    starts = _check_bags(input, offsets, mode, include_last_offset)
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(f'embedding_bag supports per_sample_weights with mode="sum" only, got mode={mode!r}')
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(
+                f"embedding_bag expected per_sample_weights of shape {tuple(input.shape)}, got {tuple(per_sample_weights.shape)}"
+            )
+    padding_idx = _check_padding_idx("embedding_bag", padding_idx, weight.shape[0])
+    vectors = embedding(input.reshape(input.numel()), weight, padding_idx)
+    if per_sample_weights is not None:
+        vectors = vectors * per_sample_weights.reshape(input.numel(), 1)
+    bags, bag = len(starts) - 1, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    if padding_idx is not None:
+        kept = np.flatnonzero(input.to_numpy().reshape(-1) != padding_idx)
+        vectors, bag = vectors[kept], bag[kept]
+    zero = vectors.detach().zeros((bags, weight.shape[1]))
+    if mode == "max":
+        index = np.repeat(bag[:, None], weight.shape[1], 1)
+        return scatter_reduce(zero, 0, zero._like(TensorData(index.reshape(-1), index.shape)), vectors, "amax", include_self=False)
+    total = index_add(zero, 0, zero._like(TensorData(bag, bag.shape)), vectors)
+    return total if mode == "sum" else total / made(zero, np.maximum(np.bincount(bag, minlength=bags), 1)[:, None])
+
+
+def _check_bags(input: Tensor, offsets: Tensor | None, mode: str, include_last_offset: bool) -> np.ndarray:
+    """Where each bag begins, and where the last one ends, among all indices.
+
+    Raises:
+        ValueError: See `embedding_bag`.
+    """
+    if mode not in ("mean", "sum", "max"):
+        raise ValueError(f'embedding_bag expected mode "mean", "sum" or "max", got {mode!r}')
+    if (input.dims == 1) != (offsets is not None) or input.dims not in (1, 2):
+        raise ValueError(
+            f"embedding_bag expected input of two dimensions, or of one with offsets, got shape {tuple(input.shape)} "
+            f"{'without' if offsets is None else 'with'} offsets"
+        )
+    if offsets is None:
+        return np.arange(input.shape[0] + 1) * input.shape[1]
+    starts = offsets.to_numpy() if include_last_offset else np.append(offsets.to_numpy(), input.shape[0])
+    if not len(starts) or starts[0] != 0 or starts[-1] != input.shape[0] or (np.diff(starts) < 0).any():
+        raise ArgumentError(f"embedding_bag expected offsets that ascend from 0 to at most {input.shape[0]}, got {offsets.tolist()}")
+    return starts
+
+
 class EmbeddingBag(Module):
-    """The sum or mean of the vectors of each bag of indices; zeros for an empty bag.
+    """The sum, mean or maximum of the vectors of each bag of indices, see `embedding_bag`; the table is standard normal.
 
     Args:
         num_embeddings: Number of vectors.
         embedding_dim: Dimension of each vector.
-        mode: "mean" or "sum".
+        max_norm: None.
+        norm_type: 2.
+        scale_grad_by_freq: False.
+        mode: "mean", "sum" or "max".
+        sparse: False.
+        _weight: A table to begin with.
+        include_last_offset: Whether the last of the offsets is where the last bag ends.
+        padding_idx: Index that is left out of the bags; its row is initialized to zeros and never updated.
         device: Where the table is stored.
         dtype: Dtype of the table; the default dtype if left out.
 
     Raises:
         ValueError: If the mode is unknown.
+        NotImplementedError: If max_norm, norm_type, scale_grad_by_freq or sparse is set.
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, mode: str = "mean", device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        if mode not in ("mean", "sum"):
-            raise ValueError(f'EmbeddingBag expected mode "mean" or "sum", got {mode!r}')
-        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
-        self.weight = Embedding(num_embeddings, embedding_dim, device=device, dtype=dtype).weight
+        options = {"max_norm": (max_norm, None), "norm_type": (norm_type, 2.0), "scale_grad_by_freq": (scale_grad_by_freq, False)}
+        refuse_unless("EmbeddingBag", **options, sparse=(sparse, False))
+        if mode not in ("mean", "sum", "max"):
+            raise ValueError(f'EmbeddingBag expected mode "mean", "sum" or "max", got {mode!r}')
+        table = Embedding(num_embeddings, embedding_dim, padding_idx, device=device, dtype=dtype)
+        self.num_embeddings, self.embedding_dim, self.padding_idx = table.num_embeddings, table.embedding_dim, table.padding_idx
+        self.mode, self.include_last_offset, self.weight = mode, include_last_offset, table.weight
+        if _weight is not None:
+            self.weight._take(_weight.detach().requires_grad_())
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        mode: str = "mean",
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A layer around a given table, shape (num_embeddings, embedding_dim), which is not copied; freeze keeps its values."""
+        rows, size = embeddings.shape
+        options: Any = {"device": embeddings.backend, "dtype": embeddings.dtype}
+        made = cls(rows, size, mode=mode, include_last_offset=include_last_offset, padding_idx=padding_idx, **options)
+        made.weight._take(embeddings.detach().requires_grad_(not freeze))
+        return made
 
     def extra_repr(self) -> str:
-        """The sizes and the mode."""
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
-
-    def forward(self, input: Any, offsets: Any = None) -> Any:
-        """Map indices to one vector for each bag.
-
-        Args:
-            input: Integers: shape (bags, size), or (n,) with offsets.
-            offsets: Where each bag begins, shape (bags,); the first one at 0.
-
-        Returns:
-            Shape (bags, embedding_dim).
-
-        Raises:
-            ValueError: If there are offsets for two dimensions, or none for one.
-        """
-        if (input.dims == 1) != (offsets is not None) or input.dims not in (1, 2):
-            raise ValueError(
-                f"EmbeddingBag expected input of two dimensions, or of one with offsets, got shape {tuple(input.shape)} "
-                f"{'without' if offsets is None else 'with'} offsets"
-            )
-        bags = (input if offsets is None else offsets).shape[0]
-        begins = np.arange(bags) * input.shape[1] if offsets is None else offsets.to_numpy()
-        counts: Any = np.diff(np.append(begins, input.numel()))
-        weight: Any = self.weight
-        vectors = embedding(input.reshape(-1), weight)
-        total = weight.new_zeros(bags, self.embedding_dim).index_add(
-            0, weight.new_tensor(np.repeat(np.arange(bags), counts), dtype=np.int64), vectors
+        """The sizes, the mode, and padding_idx if there is one."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}" + (
+            f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
         )
-        return total if self.mode == "sum" else total / weight.new_tensor(np.maximum(counts, 1)[:, None])
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """Map indices to one vector for each bag, see `embedding_bag`."""
+        return embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )

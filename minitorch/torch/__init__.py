@@ -94,7 +94,7 @@ def positive(input: Tensor) -> Tensor:
 
 _MODULES = {
     "accelerator", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "func", "functional", "linalg", "mps",
-    "multiprocessing", "nn", "onnx", "optim", "profiler", "serialization", "sparse", "utils", "version", "xpu",
+    "multiprocessing", "nn", "onnx", "optim", "profiler", "serialization", "sparse", "special", "utils", "version", "xpu",
 }  # fmt: skip
 """The modules that programs use by their names; the others are parts of this one."""
 

@@ -257,19 +257,19 @@ def as_bool(x: Any) -> Any:
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """input where the condition is true, other elsewhere; with the condition alone, the indices where it is true, one tensor a dimension.
+    """input where the condition is true, other elsewhere; with the condition alone, the indices where it is not 0, one tensor a dimension.
 
     Raises:
-        TypeError: If the condition is not a bool tensor.
+        TypeError: If the condition is not a bool tensor, and not alone.
     """
-    if condition._tensor.dtype is uint8:
-        condition = as_bool(condition)
-    if condition._tensor.dtype is not bool_:
-        raise DtypeError(f"where expected a condition of bools, got {condition.dtype.name}; compare first, such as x > 0")
     if input is None and other is None:
         refuse("where() with a condition alone")
         found = np.nonzero(np.atleast_1d(condition._tensor.array()))
         return tuple(condition._like(type(condition._tensor)(each.copy(), each.shape)) for each in found)
+    if condition._tensor.dtype is uint8:
+        condition = as_bool(condition)
+    if condition._tensor.dtype is not bool_:
+        raise DtypeError(f"where expected a condition of bools, got {condition.dtype.name}; compare first, such as x > 0")
     if isinstance(input, NUMBER) and isinstance(other, NUMBER):
         input = condition._like(type(condition._tensor)(np.full(1, input, number_dtype(input)), ()))
     dtype = result_type(input, other)
@@ -354,12 +354,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return Limit.apply(x, high if low is None else low, high is None)
 
 
-def clamp_min(input: Tensor, min: Any) -> Tensor:
+def clamp_min(input: Tensor, min: float | Tensor) -> Tensor:
     """`clamp` with a lower limit only."""
     return clamp(input, min)
 
 
-def clamp_max(input: Tensor, max: Any) -> Tensor:
+def clamp_max(input: Tensor, max: float | Tensor) -> Tensor:
     """`clamp` with an upper limit only."""
     return clamp(input, None, max)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, convert_array, int64, is_float, to_array
-from minitorch.core.errors import ArgumentError, ElementError
+from minitorch.core.dtypes import as_dtype, bool_, convert_array, int64, is_float, to_array
+from minitorch.core.errors import ArgumentError, ElementError, RangeError
 from minitorch.core.recording import call, refuse
 from minitorch.data.random_streams import random_stream
 from minitorch.tensor import NUMBER, Tensor
@@ -306,8 +306,10 @@ def randint(
     if low >= high:
         raise ArgumentError(f"randint expected low < high, got {low} and {high}; high itself is not drawn")
     kind = as_dtype(dtype or int64)
-    require_number("randint", low, kind)
-    require_number("randint", high - 1, kind)
+    for number in (low, high - 1):
+        if kind is bool_ and number not in (0, 1):
+            raise RangeError(f"randint expected a number from 0 to 1 for bool, got {number}")
+        require_number("randint", number, kind)
     return drawn(functools.partial(random_stream(generator).integers, low, high), shape_of(size), kind, device, requires_grad)
 
 
@@ -318,8 +320,8 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
 
 
 def normal(
-    mean: Any,
-    std: Any = 1.0,
+    mean: float | Tensor,
+    std: float | Tensor = 1.0,
     size: Any = None,
     *,
     generator: Any = None,
@@ -396,7 +398,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise ArgumentError(
             f"multinomial expected finite weights from 0 on, some above 0, in one or two dimensions, got shape {input.shape}"
         )
-    if not replacement and ((rows > 0).sum(1) < num_samples).any():
+    if not replacement and (rows.shape[1] < num_samples or ((rows > 0).sum(1) < num_samples).any()):
         raise ArgumentError(
             f"multinomial expected at least {num_samples} weights above 0 to draw without replacement; pass replacement=True"
         )

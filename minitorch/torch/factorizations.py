@@ -221,11 +221,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     driver = driver or "gelsy"
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise ValueError(f'lstsq expected driver "gels", "gelsy", "gelsd" or "gelss", got {driver!r}')
-    ops.matrices(A, "lstsq")
-    is_vector = B.dims == A.dims - 1
-    if B.dims < A.dims - 1 or B.shape[A.dims - 2] != A.shape[-2]:
-        raise ValueError(f"lstsq expected right-hand sides with as many rows as A, got shapes {A.shape} and {B.shape}")
-    m, n = A.shape[-2:]
+    *_, m, n = ops.matrices(A, "lstsq").shape
+    is_vector = tuple(B.shape) == A.shape[:-1]
+    if not is_vector and (B.dims != A.dims or B.shape[-2] != m):
+        rows = ", ".join(map(str, A.shape[:-1]))
+        raise ValueError(f"lstsq expected B of shape ({rows}), or ({rows}, k) for k right-hand sides of each matrix, got {tuple(B.shape)}")
     tolerances = _tolerances(A, None, rcond)
     b = B.unsqueeze(-1) if is_vector else B
     x = ops.PseudoInverse.apply(A, *tolerances) @ b

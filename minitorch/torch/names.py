@@ -34,7 +34,7 @@ BOTH = {  # functions that are methods of Tensor as well
     pointwise: """
         exp log sqrt sin cos tanh sigmoid reciprocal tan asin acos atan sinh cosh erf expm1 log1p asinh acosh atanh erfc floor ceil trunc
         log2 log10 rsqrt square abs sign round frac relu isnan isinf isfinite signbit softmax log_softmax logit deg2rad
-        rad2deg""",
+        rad2deg exp2 sinc erfinv lgamma digamma i0""",
     reductions: """
         sum mean prod all any var std amax amin max min argmax argmin logsumexp norm cumsum cumprod unique bincount count_nonzero""",
     statistics: """
@@ -52,6 +52,7 @@ BOTH = {  # functions that are methods of Tensor as well
 }
 FUNCTIONS = {  # of torch only
     arithmetic: "where",
+    pointwise: "polygamma",
     reductions: "var_mean",
     statistics: "std_mean trapezoid",
     shapes: "reshape flatten permute unsqueeze cat stack vstack hstack meshgrid",
@@ -75,6 +76,12 @@ LINALG = {
     factorizations: """
         det slogdet qr svd svdvals eigh eigvalsh lstsq pinv matrix_rank matrix_power multi_dot norm vector_norm matrix_norm""",
 }
+SPECIAL = {
+    pointwise: """
+        digamma erf erfc erfinv exp2 expm1 i0 i1 lgamma log1p log_softmax logit polygamma round sigmoid sinc softmax""",
+    arithmetic: "xlogy",
+    reductions: "logsumexp",
+}
 SYNONYMS = """
     subtract=sub multiply=mul divide=div true_divide=div negative=neg absolute=abs clip=clamp greater=gt greater_equal=ge less=lt
     less_equal=le not_equal=ne arctan2=atan2 fix=trunc sgn=sign arcsin=asin arccos=acos arctan=atan arcsinh=asinh arccosh=acosh
@@ -88,7 +95,7 @@ OPERATORS = """
 IN_PLACE = """
     add sub mul div pow clamp masked_fill lerp addcmul addcdiv neg exp sqrt abs relu sigmoid tanh floor round scatter scatter_add
     scatter_reduce index_add index_put log square reciprocal rsqrt sin cos ceil trunc index_fill index_copy nan_to_num addmm
-    fmod copysign nextafter bitwise_left_shift
+    fmod copysign nextafter exp2 sinc erfinv lgamma digamma i0 bitwise_left_shift
     bitwise_right_shift floor_divide remainder bitwise_and bitwise_or bitwise_xor"""
 """Methods that, with an underscore, overwrite their Tensor with the result."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float
 from minitorch.core.math_functions import Abs, Cos, ExactLog, Sin, Sqrt, Tanh
 from minitorch.ops import pointwise as ops
+from minitorch.ops import special
 from minitorch.ops.activations import relu as engine_relu
 from minitorch.ops.pairs import Choose
 from minitorch.tensor import Tensor
@@ -55,6 +56,19 @@ tan, asin, acos, atan = (of_floats(getattr(ops, name.capitalize()), name) for na
 sinh, cosh, erf, expm1, log1p = (of_floats(getattr(ops, name.capitalize()), name) for name in ("sinh", "cosh", "erf", "expm1", "log1p"))
 asinh, acosh, atanh, erfc, rsqrt = (of_floats(getattr(ops, x.capitalize()), x) for x in ("asinh", "acosh", "atanh", "erfc", "rsqrt"))
 floor, ceil, trunc = (of_numbers(getattr(ops, name.capitalize()), name) for name in ("floor", "ceil", "trunc"))
+exp2, sinc, erfinv, lgamma = (of_floats(getattr(special, x.capitalize()), x) for x in ("exp2", "sinc", "erfinv", "lgamma"))
+digamma, i0, i1 = of_floats(special.polygamma_of_order(0), "digamma"), of_floats(special.I0, "i0"), of_floats(special.I1, "i1")
+
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of `digamma`, itself for n = 0.
+
+    Raises:
+        ValueError: If n is negative.
+    """
+    if n < 0:
+        raise ValueError(f"polygamma expected n from 0 on, got {n}")
+    return special.polygamma_of_order(int(n)).apply(as_float(input))
 
 
 def log2(input: Tensor) -> Tensor:

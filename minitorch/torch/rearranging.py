@@ -12,6 +12,7 @@ from minitorch.core.layout_functions import Select
 from minitorch.ops import views
 from minitorch.tensor import Tensor
 from minitorch.torch import shapes
+from minitorch.torch.promotion import cast, result_type
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -167,7 +168,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     if any(x.dims > 2 for x in tensors):
         raise ValueError(f"block_diag expected at most two dimensions, got shapes {[x.shape for x in tensors]}")
-    blocks = [x.reshape(1, x.numel()) if x.dims < 2 else x for x in tensors]
+    dtype = result_type(*tensors)
+    blocks = [cast(x.reshape(1, x.numel()) if x.dims < 2 else x, dtype) for x in tensors]
     width, rows, start = sum(x.shape[1] for x in blocks), [], 0
     for x in blocks:
         parts = [x.zeros((x.shape[0], start)), x, x.zeros((x.shape[0], width - start - x.shape[1]))]

@@ -128,11 +128,12 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def _extremum(input: Tensor, dim: Dims, keepdim: bool, largest: bool, nan_shares: bool = False) -> Tensor:
-    x = require_elements(input if input.dims else input.view(1), dim)
-    every = dim is None or not input.dims or (isinstance(dim, Sequence) and not dim)
+    is_scalar = scalar_dims(input, dim)
+    x = require_elements(input.view(1) if is_scalar else input, dim)
+    every = dim is None or is_scalar or (isinstance(dim, Sequence) and not dim)
     dims = tuple(range(x.dims)) if dim is None or every else x._normalize_dims(dim)
     out = Chosen.apply(x, (Tensor.max if largest else Tensor.min)(x.detach(), dims), dims, nan_shares)
-    return out.view() if not input.dims else out if keepdim else out.squeeze(dims)
+    return out.view() if is_scalar else out if keepdim else out.squeeze(dims)
 
 
 def require_elements(x: Tensor, dim: Dims) -> Tensor:
@@ -149,7 +150,7 @@ def require_elements(x: Tensor, dim: Dims) -> Tensor:
     return x
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element; with dim the values and their indices along it; with a second tensor the larger of both.
 
     Equal elements share the gradient of the largest of all; along dim the first one receives it; of two tensors each half of it.
@@ -157,7 +158,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return _extreme(input, dim, keepdim, other, True)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; with dim the values and their indices along it; with a second tensor the smaller of both.
 
     Equal elements share the gradient of the smallest of all; along dim the first one receives it; of two tensors each half of it.

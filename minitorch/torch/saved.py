@@ -23,7 +23,7 @@ SAVED: dict[str, tuple[int | tuple[int, int], ...]] = {
     **dict.fromkeys(("nan_to_num", "var", "std", "var_mean", "std_mean", "nansum", "nanmean", "quantile", "nanquantile"), (0,)),
     **dict.fromkeys(("cummax", "cummin", "gather", "take_along_dim", "masked_select", "logit"), (0,)),
     **dict.fromkeys(("amax", "amin", "aminmax", "norm", "vector_norm", "logsumexp", "solve_triangular"), (0, RESULT)),
-    **dict.fromkeys(("prod", "cumprod", "logcumsumexp"), (RESULT,)),
+    **dict.fromkeys(("prod", "cumprod", "logcumsumexp", "i1"), (RESULT,)),
     **dict.fromkeys(("maximum", "minimum", "xlogy", "cdist", "dist", "cholesky_solve"), BOTH),
     "clamp": (0, 1, 2),
     **dict.fromkeys(("clamp_min", "clamp_max"), BOTH),

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from minitorch.core import creation
-from minitorch.core.errors import DimensionError
+from minitorch.core.dtypes import int32, int64
+from minitorch.core.errors import DimensionError, DtypeError
 from minitorch.core.layout_functions import Select
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.core.recording import constant
@@ -139,7 +140,13 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = None) -> Tensor:
-    """Each element, or each slice along dim, repeated."""
+    """Each element, or each slice along dim, repeated.
+
+    Raises:
+        DtypeError: If repeats is a tensor of another dtype than int32 and int64.
+    """
+    if isinstance(repeats, Tensor) and repeats.dtype not in (int32, int64):
+        raise DtypeError(f"repeat_interleave expected repeats of int32 or int64, got {repeats.dtype.name}; convert them: repeats.long()")
     x, dim = (input.reshape(input.numel()), 0) if dim is None else (input, input._normalize_dim(dim))
     times = repeats._tensor.array() if isinstance(repeats, Tensor) else repeats
     return Select.apply(x, (*(slice(None),) * dim, np.repeat(np.arange(x.shape[dim]), times)))
@@ -271,7 +278,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements on a diagonal of two dimensions, as the last dimension of a view."""
-    return views.diagonal(input, offset, input._normalize_dim(dim1), input._normalize_dim(dim2))
+    return views.diagonal(input, offset, *input._normalize_dims((dim1, dim2)))
 
 
 _diagonal = diagonal  # a parameter of diag has its name

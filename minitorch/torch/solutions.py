@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitorch.core.dtypes import int32
+from minitorch.core.errors import DimensionError, LinAlgError
 from minitorch.ops import linalg as ops
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
@@ -123,12 +124,8 @@ def halves(packed: Tensor) -> tuple[Tensor, Tensor]:
     return lower + ops.made(lower, np.broadcast_to(np.eye(m, count), lower.shape)), shapes.triu(packed[..., :count, :])
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactorResult:
-    """P @ A = L @ U, with L and U in one matrix, and the row, from 1 on, that each row was exchanged with.
-
-    Args:
-        A: Matrices, shape (..., m, n).
-        pivot: True.
+def factored(A: Tensor, pivot: bool) -> LUFactorResult:
+    """The result of `lu_factor`, of singular matrices, too.
 
     Raises:
         RuntimeError: If rows must not be exchanged.
@@ -152,13 +149,35 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactorResult:
     return LUFactorResult(out, pivots)
 
 
+def first_zeros(packed: Tensor) -> np.ndarray:
+    """The first diagonal element of each U, from 1 on, that is 0, or 0."""
+    zeros = np.diagonal(packed._tensor.array(), axis1=-2, axis2=-1) == 0
+    return np.asarray(np.where(zeros.any(-1), zeros.argmax(-1) + 1 if zeros.shape[-1] else 0, 0), int32)
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactorResult:
+    """P @ A = L @ U, with L and U in one matrix, and the row, from 1 on, that each row was exchanged with.
+
+    Args:
+        A: Matrices of full rank, shape (..., m, n).
+        pivot: True.
+
+    Raises:
+        LinAlgError: If a matrix is singular.
+        RuntimeError: If rows must not be exchanged.
+    """
+    packed, pivots = factored(A, pivot)
+    if first_zeros(packed).any():
+        raise LinAlgError("lu_factor expected matrices of full rank, got a singular one; factor it with torch.linalg.lu")
+    return LUFactorResult(packed, pivots)
+
+
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Any, ...]:
-    """`linalg.lu_factor`, with get_infos also the first diagonal element of U, from 1 on, that is 0, or 0."""
-    packed, pivots = lu_factor(A, pivot=pivot)
+    """`linalg.lu_factor`, of singular matrices, too; with get_infos also the first diagonal element of U, from 1 on, that is 0, or 0."""
+    packed, pivots = factored(A, pivot)
     if not get_infos:
         return packed, pivots
-    zeros = np.diagonal(packed._tensor.array(), axis1=-2, axis2=-1) == 0
-    infos = np.asarray(np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0), int32)
+    infos = first_zeros(packed)
     return packed, pivots, A.detach()._like(TensorData(infos.reshape(-1), infos.shape))
 
 
@@ -166,11 +185,15 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     """P, L and U of A = P @ L @ U from the results of `lu`; those that are not unpacked are empty.
 
     Raises:
-        ValueError: If there are more or fewer pivots than such matrices have.
+        ValueError: If there is no matrix, or there are more or fewer pivots than such matrices have.
     """
+    if LU_data.dims < 2:
+        raise DimensionError(f"lu_unpack expected a matrix of factors, got shape {LU_data.shape}")
     expected = (*LU_data.shape[:-2], min(LU_data.shape[-2:]))
     if tuple(LU_pivots.shape) != expected or LU_pivots.dtype is not int32:
-        raise ValueError(f"lu_unpack expected int32 pivots of shape {expected} for factors of shape {LU_data.shape}, got {LU_pivots.shape}")
+        raise DimensionError(
+            f"lu_unpack expected int32 pivots of shape {expected} for factors of shape {LU_data.shape}, got {LU_pivots.shape}"
+        )
     lower, upper = halves(LU_data) if unpack_data else (LU_data.zeros((0,)), LU_data.zeros((0,)))
     if not unpack_pivots:
         return LUResult(LU_data.zeros((0,)), lower, upper)
@@ -179,7 +202,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> LUResult:
     """A = P @ L @ U with a permutation P, a lower triangle L of ones on the diagonal, and an upper triangle U."""
-    return lu_unpack(*lu_factor(A, pivot=pivot))
+    return lu_unpack(*factored(A, pivot))
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -212,7 +235,8 @@ def triangular_solve(
     triangle = shapes.triu(A, int(unitriangular)) if upper else shapes.tril(A, -int(unitriangular))
     if unitriangular:
         triangle = triangle + ops.made(A.detach(), np.broadcast_to(np.eye(A.shape[-1]), A.shape))
-    return TriangularSolveResult(ops.Solve.apply(ops.mT(triangle) if transpose else triangle, b), A.clone())
+    x = ops.Solve.apply(ops.mT(triangle) if transpose else triangle, b)
+    return TriangularSolveResult(x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone())
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
@@ -225,10 +249,11 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications; `linalg.multi_dot` takes a list.
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If there are none, or one is not a matrix.
     """
-    if not len(matrices):
-        raise ValueError("chain_matmul expected one or more matrices, got none")
+    if not len(matrices) or any(x.dims != 2 for x in matrices):
+        found = [x.shape for x in matrices]
+        raise ValueError(f"chain_matmul expected one or more matrices, got shapes {found}; linalg.multi_dot takes vectors, too")
     return factorizations.multi_dot(matrices) if len(matrices) > 1 else next(iter(matrices))
 
 

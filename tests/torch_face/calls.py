@@ -136,14 +136,15 @@ CALLS: dict[str, str] = {
     "addcmul": "F(3, 4), F(3, 4), F(4) ; F(3, 4), F(3, 4), F(3, 4), value=0.5",
     "addcdiv": "F(3, 4), F(3, 4), U(4) ; F(3, 4), F(3, 4), U(3, 4), value=0.5",
     **each(
-        "exp sin cos tanh sigmoid reciprocal tan atan sinh cosh erf expm1 asinh erfc neg logical_not",
+        "exp sin cos tanh sigmoid reciprocal tan atan sinh cosh erf expm1 asinh erfc neg logical_not exp2 sinc lgamma digamma i0",
         ONE,
     ),
     **each(
         "floor ceil trunc abs square sign frac relu isnan isinf isfinite signbit deg2rad rad2deg",
         ONE,
     ),
-    **each("log sqrt log1p log2 log10 rsqrt asin acos atanh", UNIT),
+    **each("log sqrt log1p log2 log10 rsqrt asin acos atanh erfinv", UNIT),
+    "polygamma": "1, U(3, 4) ; 2, U(3, 4)",
     "acosh": "M(3, 3)",
     "logit": "U(3, 4) ; U(3, 4), 0.1",
     "round": ONE + " ; F(3, 4), decimals=1",

@@ -454,7 +454,7 @@ F.mse_loss(f(4), f(4), reduction="sum")
 
 WIDER = {
     "float16": "cdist multi_margin_loss avg_pool3d quantile out=",
-    "bool": "pad( repeat_interleave arange linspace randint randperm searchsorted bucketize",
+    "bool": "pad( arange linspace randint randperm searchsorted bucketize",
     "uint8": "set( vecdot",
     "bfloat16": "cdist quantile",
     **dict.fromkeys(("int8", "int16", "int32", "int64"), "vecdot"),

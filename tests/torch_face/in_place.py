@@ -11,11 +11,11 @@ LEAVES = (("a", NUMBERS), ("b", OTHERS))
 
 NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the result (=), both, or nothing
     "=": """
-        a.exp() a.sqrt() a.tanh() a.sigmoid() a.reciprocal() a.tan() a.expm1() a.rsqrt() a.relu() a.softmax(1) a.log_softmax(1)
+        a.exp() a.exp2() a.sqrt() a.tanh() a.sigmoid() a.reciprocal() a.tan() a.expm1() a.rsqrt() a.relu() a.softmax(1) a.log_softmax(1)
         a.inverse() F.relu(a)""",
     "a": """
         a.log() a.sin() a.cos() a.asin() a.acos() a.atan() a.sinh() a.cosh() a.erf() a.log1p() a.asinh() a.atanh() a.erfc() a.log2()
-        a.log10() a.square() a.abs() a.logit() a.nan_to_num() a.clamp(0.3,0.6) a.clamp(min=0.5) a**2 a**3 a**0.5 a.var() a.var(1)
+        a.log10() a.square() a.abs() a.logit() a.nan_to_num() a.clamp(0.31,0.6) a.clamp(min=0.5) a**2 a**3 a**0.5 a.var() a.var(1)
         a.nansum() a.nanmean() a.quantile(0.4) a.cummax(0)[0] a.cummin(0)[0] a.gather(0,COLUMNS[:1]) a.masked_select(MASK) a.logdet()
         F.gelu(a) F.silu(a) F.elu(a) F.leaky_relu(a) F.softplus(a) F.hardtanh(a) F.hardswish(a) F.mish(a) F.logsigmoid(a) F.softsign(a)
         F.layer_norm(a,(3,)) F.max_pool1d(a,2) F.avg_pool1d(a,2) F.nll_loss(a,ROWS) F.multi_margin_loss(a,ROWS)
@@ -26,7 +26,8 @@ NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the res
         F.local_response_norm(a[None],2) F.normalize(a) F.rms_norm(a,(3,)) F.adaptive_max_pool2d(a[None],2)
         F.avg_pool3d(a[None,None],(1,2,2)) F.soft_margin_loss(a,EYE) F.batch_norm(a,EYE[0],EYE[0]+1,training=True)
         F.multilabel_soft_margin_loss(a,EYE) F.hardshrink(a) F.softshrink(a) F.selu(a) F.celu(a) F.threshold(a,0.5,1.0)
-        F.gelu(a,approximate="tanh") a.logit(0.1) a.clamp_min(0.5) a.clamp_max(0.5)""",
+        F.gelu(a,approximate="tanh") a.logit(0.1) a.clamp_min(0.5) a.clamp_max(0.5) a.sinc() a.erfinv() a.lgamma() a.digamma() a.i0()
+        torch.polygamma(2,a)""",
     "": """
         a.floor() a.ceil() a.trunc() a.sign() a.round() a.frac() a.deg2rad() a.neg() a+1 a*2 a/2 1/a 1-a a%0.4 torch.fmod(a,0.4) a.sum()
         a.sum(1) a.mean() a.mean(1) a.max(1)[0] a.min(1)[0] a.cumsum(1) a.diff() a.sort(0)[0] a.topk(2,1)[0] a.kthvalue(2)[0] a.t()
@@ -41,7 +42,8 @@ NEEDS_OF_ONE = {  # functions of a, by what backward needs as it was: a, the res
         F.tanhshrink(a)""",
     "a=": """
         2.0**a a.prod() a.prod(1) a.std(1) a.std() a.amax() a.amin(1) a.max() a.min() a.aminmax()[1] a.logsumexp(1) a.norm()
-        a.norm(dim=1) a.norm(1) a.logcumsumexp(1) a.cumprod(1) a.median() a.nanmedian() a.det() torch.linalg.cholesky(a@a.T+EYE)""",
+        a.norm(dim=1) a.norm(1) a.logcumsumexp(1) a.cumprod(1) a.median() a.nanmedian() a.det() torch.linalg.cholesky(a@a.T+EYE)
+        torch.special.i1(a)""",
 }
 NEEDS_OF_TWO = {  # functions of a and b
     "": """

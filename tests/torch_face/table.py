@@ -34,6 +34,11 @@ def unary(names: str, **options: Any) -> list[Row]:
     return [Row(name, lambda torch, x, name=name: getattr(torch, name)(x), **options) for name in names.split()]
 
 
+def is_before_2_14(torch: Any) -> bool:
+    """Whether the gradient of a clamp at its limit is 1, not 0, and that of a quantile needs no tensor as it was."""
+    return tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
+
+
 def steps(torch: Any, x: Any) -> Any:
     """Differences of neighboring numbers, which are smaller than the tolerance, in steps of those from 1 to 2."""
     return x * 2.0 ** (23 if x.dtype == torch.float32 else 52)
@@ -211,7 +216,14 @@ ROWS = [
     Row("linalg.matrix_power", lambda torch, x: torch.linalg.matrix_power(x, 3), dtypes="f", least=2, empty=False),
     Row("linalg.norm(2)", lambda torch, x: torch.linalg.norm(x, 2), dtypes="f", least=2, empty=False),
     Row("linalg.matrix_norm", lambda torch, x: torch.linalg.matrix_norm(x), dtypes="f", least=2, empty=False),
-    *unary("asinh erfc"),
+    *unary("asinh erfc exp2 sinc i0"),
+    *unary("erfinv", domain=(-0.99, 0.99), dtypes="f"),
+    *unary("lgamma digamma", domain=(1, 4)),
+    *[Row(f"{name}, negative", lambda torch, x, name=name: getattr(torch, name)(x), domain=(-4.03, -0.02), dtypes="f")
+      for name in ("lgamma", "digamma")],
+    *[Row(f"polygamma, {n}", lambda torch, x, n=n: torch.polygamma(n, x), domain=(1, 4), dtypes="fi") for n in (0, 2, 5)],
+    Row("special.i1", lambda torch, x: torch.special.i1(x)),
+    Row("special.psi", lambda torch, x: torch.special.psi(torch.special.expit(x))),
     *unary("acosh", domain=(1.5, 4)),
     *unary("atanh logit", domain=(0.1, 0.9), dtypes="f"),
     *unary("deg2rad rad2deg", dtypes="fi"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch.torch as ours
-from tests.torch_face.table import ROWS
+from tests.torch_face.table import ROWS, is_before_2_14
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -59,7 +59,7 @@ def test_a_function_is_pytorchs(row, dtype):
     for layout in layouts_of(row):
         given = list(arrays(row, layout, dtype))
         mine, theirs = ([placed(lib, values, layout) for values in given] for lib in (ours, torch))
-        leaves = row.gradient and dtype.startswith("float")
+        leaves = row.gradient and dtype.startswith("float") and not (row.name.startswith("clamp") and is_before_2_14(torch))
         if leaves:
             mine, theirs = ([x.detach().clone().requires_grad_() for x in each] for each in (mine, theirs))
         got, wanted = parts(row.call(ours, *mine)), parts(row.call(torch, *theirs))

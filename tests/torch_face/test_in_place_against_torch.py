@@ -9,6 +9,7 @@ import pytest
 
 import minitorch.torch as ours
 from tests.torch_face.in_place import NEEDS_OF_ONE, NEEDS_OF_TWO, PROGRAMS, call, run
+from tests.torch_face.table import is_before_2_14
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install -r requirements.torch.txt")
 
@@ -38,6 +39,8 @@ def test_a_program_computes_what_pytorch_computes(program: str) -> None:
 
 @pytest.mark.parametrize(("function", "names"), FUNCTIONS, ids=lambda value: value)
 def test_a_function_needs_what_pytorch_saves(function: str, names: str) -> None:
+    if "quantile" in function and is_before_2_14(torch):
+        pytest.skip("before PyTorch 2.14, the tensor of a quantile may be overwritten")
     for constant in ("", *names) if len(names) > 1 else ("",):
         for target in (*names, "="):
             for write in WRITES:

@@ -199,7 +199,10 @@ def test_norm_is_that_of_a_matrix_only_if_ord_is_given() -> None:
         (lambda: linalg.qr(torch.ones(2, 2, dtype=torch.int64)), "qr expected matrices, .* of int64"),
         (lambda: linalg.qr(torch.ones(2, 2), "full"), 'qr expected mode "reduced", "complete" or "r"'),
         (lambda: linalg.eigh(torch.ones(2, 2), "X"), 'eigh expected UPLO "L" or "U"'),
-        (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(2, 2)), "lstsq expected right-hand sides with as many rows as A"),
+        (
+            lambda: linalg.lstsq(torch.ones(1, 3, 2), torch.ones(3, 2)),
+            r"^lstsq expected B of shape \(1, 3\), or \(1, 3, k\) for k right-hand sides of each matrix, got \(3, 2\)$",
+        ),
         (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(3, 2), driver="qr"), 'lstsq expected driver "gels"'),
         (lambda: linalg.lstsq(torch.ones(3, 2), torch.ones(3, 2), driver="gels"), "expected matrices of full rank"),
         (lambda: linalg.multi_dot([torch.ones(2, 2)]), "multi_dot expected two or more matrices"),

@@ -15,7 +15,17 @@ ABSENT = TABLE["absent"]
 NAMES = [name for group in TABLE["groups"].values() for name in group["names"]]
 PAGE = "the table of names is in docs/from_here_to_pytorch.md"
 
-MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.linalg", "torch.func", "torch.utils", "torch.serialization")
+MODULES = (
+    "torch",
+    "torch.nn",
+    "torch.nn.functional",
+    "torch.optim",
+    "torch.linalg",
+    "torch.special",
+    "torch.func",
+    "torch.utils",
+    "torch.serialization",
+)
 """The modules that name the nearest name."""
 
 

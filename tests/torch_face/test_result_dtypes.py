@@ -36,7 +36,7 @@ ONE: list[tuple[Callable[[str], str | None], str]] = [
     (lambda d: d if kind(d) == 2 else None, "frac mean var std norm rand_like randn_like bernoulli"),
     (lambda d: d if kind(d) == 2 else "float32", """
      exp log sqrt sin cos tanh sigmoid reciprocal tan asin acos atan sinh cosh erf expm1 log1p asinh acosh atanh erfc log2 log10 rsqrt logit
-     deg2rad rad2deg"""),
+     deg2rad rad2deg exp2 sinc erfinv lgamma digamma i0"""),
     (lambda d: d if kind(d) else "int64", "square"),
     (lambda d: d if kind(d) == 2 else "int64", "sum prod nansum"),
     (lambda d: "uint8" if d == "uint8" else "bool", "all any"),

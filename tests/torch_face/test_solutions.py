@@ -9,6 +9,7 @@ import pytest
 
 import minitorch.torch as torch
 from minitorch.torch.autograd import gradcheck, gradgradcheck
+from tests.errors import raises
 
 
 def matrix(*shape: int, seed: int = 0) -> Any:
@@ -37,8 +38,15 @@ def test_lu_names_the_first_pivot_that_is_0() -> None:
     assert (pivots.dtype, infos.dtype) == (torch.int32, torch.int32)
     empty = torch.lu_unpack(packed, pivots, unpack_data=False)
     assert [tuple(x.shape) for x in empty] == [(2, 2), (0,), (0,)]
-    with pytest.raises(ValueError, match=r"lu_unpack expected int32 pivots of shape \(2,\) for factors of shape torch.Size\(\[2, 2\]\)"):
+    with pytest.raises(IndexError, match=r"lu_unpack expected int32 pivots of shape \(2,\) for factors of shape torch.Size\(\[2, 2\]\)"):
         torch.lu_unpack(packed, pivots[:1])
+    with raises(ValueError, "lu_unpack expected a matrix of factors, got shape torch.Size([2])"):
+        torch.lu_unpack(packed[0], pivots)
+    with raises(RuntimeError, "lu_factor expected matrices of full rank, got a singular one; factor it with torch.linalg.lu"):
+        torch.linalg.lu_factor(packed)
+    with raises(RuntimeError, "lu_factor expected matrices of full rank, got a singular one; factor it with torch.linalg.lu"):
+        torch.linalg.lu_factor(torch.zeros(3, 2))
+    assert torch.lu(torch.zeros(0, 0), get_infos=True)[2].item() == 0
     with pytest.raises(RuntimeError, match="lu supports pivot=True only"):
         torch.lu(torch.eye(2), pivot=False)
 
@@ -75,7 +83,7 @@ def test_svd_has_v_itself() -> None:
     u, s, v = a.svd(compute_uv=False)
     assert (tuple(u.shape), tuple(v.shape), float(u.abs().sum())) == ((2, 2), (3, 3), 0.0)
     np.testing.assert_allclose(torch.chain_matmul(a, a.mT, a).numpy(), (a @ a.mT @ a).numpy())
-    with pytest.raises(ValueError, match="chain_matmul expected one or more matrices, got none"):
+    with raises(ValueError, "chain_matmul expected one or more matrices, got shapes []; linalg.multi_dot takes vectors, too"):
         torch.chain_matmul()
 
 

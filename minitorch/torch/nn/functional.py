@@ -47,7 +47,7 @@ NAMES = {
     convolution: "conv1d conv2d",
     distances: "bilinear cosine_similarity normalize pairwise_distance",
     dropouts: "alpha_dropout dropout dropout1d dropout2d dropout3d",
-    embeddings: "embedding",
+    embeddings: "embedding embedding_bag",
     losses: "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss",
     regression_losses: "huber_loss l1_loss mse_loss smooth_l1_loss",
     distribution_losses: "gaussian_nll_loss kl_div poisson_nll_loss",

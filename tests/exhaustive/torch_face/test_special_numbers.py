@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minitorch.torch as ours
+from tests.torch_face.table import is_before_2_14
 
 inf, nan = float("inf"), float("nan")
 
@@ -54,6 +55,11 @@ FUNCTIONS = {
     "isfinite": [False, False, False, True, True, True, True, True, True],
     "signbit": [False, False, True, True, False, False, True, False, True],
     "logit": [nan, nan, nan, -inf, -inf, -0.8472979, nan, nan, nan],
+    "exp2": [nan, inf, 0, 1, 1, 1.231144, 0.8122524, 5.656854, 0.1767767],
+    "sinc": [nan, nan, nan, 1, 1, 0.8583937, 0.8583937, 0.127324, 0.127324],
+    "erfinv": [nan, nan, nan, -0.0, 0, 0.2724627, -0.2724627, nan, nan],
+    "lgamma": [nan, inf, inf, inf, inf, 1.095798, 1.46484, 0.2846829, -0.05624372],
+    "digamma": [nan, inf, nan, inf, -inf, -3.502524, 2.11331, 0.7031566, 1.103157],
     "deg2rad": [nan, inf, -inf, -0.0, 0, 0.005235988, -0.005235988, 0.04363323, -0.04363323],
     "logical_not": [False, False, False, True, True, False, False, False, False],
 }  # fmt: skip
@@ -389,4 +395,5 @@ def test_the_known_results_are_pytorchs() -> None:
         check(getattr(torch, name)(torch.tensor(X, dtype=torch.float64)), wanted, name)
     check_rows(torch, ROWS)
     for call in CURVES:
-        check_curve(torch, call)
+        if not (".clamp" in call and is_before_2_14(torch)):
+            check_curve(torch, call)
