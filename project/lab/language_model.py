@@ -61,12 +61,20 @@ def load(path: str | Path) -> LanguageModel:
     if about.get("program") != PROGRAM:
         raise CheckpointError(f"{path} expected a checkpoint of {PROGRAM}.py, got one of {about.get('program')}.py; name another file")
     try:
-        tokenizer = make_tokenizer(about["merges"])
-        model = make_model(len(tokenizer), about["setting"])
+        tokenizer, sizes = make_tokenizer(about["merges"]), {name: about["setting"][name] for name in SIZES}
+    except KeyError as error:
+        raise _outdated(path, error) from None
+    model = make_model(len(tokenizer), sizes)
+    try:
         load_weights(model, {name.removeprefix("model."): array for name, array in arrays.items() if name.startswith("model.")})
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} expected the weights and merges of this version, got others ({error}); train again") from None
+    except ValueError as error:
+        raise _outdated(path, error) from None
     return LanguageModel(model, tokenizer, about["step"])
+
+
+def _outdated(path: str | Path, error: Exception) -> CheckpointError:
+    """The error for a checkpoint of an earlier version."""
+    return CheckpointError(f"{path} expected the weights and merges of this version, got others ({error}); train again")
 
 
 def load_adapter(model: GPT2, path: str | Path) -> None:

@@ -121,8 +121,14 @@ VIEWS = (
         "sync_alt",
         "Processes that sum their gradients in a ring, step by step: who sends what, what it costs, and a pipeline.",
     ),
+    View(
+        "m6_language_model",
+        "A language model",
+        6,
+        "forum",
+        "Follow one prediction from text to number: tokens, attention, residual stream and cache of a trained model.",
+    ),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
-    View("m7_attention", "Attention", 7, "hub", "What each head of a small GPT attends to, and which character it expects next."),
 )
 
 

@@ -92,6 +92,15 @@ def test_a_stage_holds_its_own_files_and_those_before_it(repository):
     assert set(select(*repository, 1)) == first | second | machine
 
 
+def test_weights_of_a_model_come_with_the_stage_in_their_name(repository):
+    root, manifest = repository
+    path = "project/lab/models/m1_line.safetensors"
+    (root / path).parent.mkdir()
+    (root / path).write_bytes(b"\xff")
+    assert path not in select(root, manifest, 0)
+    assert select(root, manifest, 1)[path] == b"\xff"
+
+
 def test_links_caches_and_hidden_folders_are_left_out(repository):
     root, _ = repository
     before = set(select(*repository, 1))

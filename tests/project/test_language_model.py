@@ -6,6 +6,7 @@ import pytest
 import minitorch
 from minitorch import SimpleBackend, tensor
 from minitorch.language import GPT2, Tokenizer, generate, named_weights
+from minitorch.language import model as models
 from project.lab import language_model
 from project.lab.training import checkpoint
 from project.lab.training.text_trainer import Run, Setting
@@ -60,6 +61,16 @@ def test_other_files_are_refused(saved):
     message = f"{path} expected a checkpoint of run_gpt.py, got one of run_sentiment.py; name another file"
     with raises(checkpoint.CheckpointError, message):
         language_model.load(path)
+
+
+def test_an_error_of_the_student_s_model_is_not_taken_for_an_old_checkpoint(monkeypatch, saved):
+    def broken(model, layers):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(models, "init_weights", broken)
+    with raises(ValueError, "broken") as found:
+        language_model.load(saved[1])
+    assert not isinstance(found.value, checkpoint.CheckpointError)
 
 
 @pytest.mark.parametrize(("length", "count"), [(1, 0), (1, 4), (4, 1), (4, 2), (3, 9), (9, 6)])

@@ -247,8 +247,8 @@ LOOPS = {  # page: the function that gets an endless loop, and the button that c
     "m6_quantization": ("minitorch/language/quantization.py", "quantize_rows", ""),
     "m6_lora": ("minitorch/language/lora.py", "add_adapters", ""),
     "m6_machines": ("minitorch/language/machines.py", "all_reduce", ""),
+    "m6_language_model": ("minitorch/language/attention.py", "causal_mask", ""),
     "m7_formats": ("minitorch/core/number_formats.py", "finfo", ""),
-    "m7_attention": ("minitorch/models/text.py", "GPT.forward", "attention_start"),
 }
 WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid", "m3_kernels"}
 

@@ -10,7 +10,7 @@ from project.lab.training import classifier_page, run_report
 from project.lab.training import job as training_job
 from project.lab.training.image_trainer import ImageSetting
 from project.lab.training.job import Run
-from tests.project.test_attention import FakeJob
+from tests.project.test_language_model_training import FakeJob
 
 FACTS = {"setting": {"program": "run_mnist_multiclass"}, "command": "…", "about": "", "parameters": 9242, "train": 40, "valid": 10}
 

@@ -48,7 +48,6 @@ START = {
     "m3_speed": "start",
     "m4_images": "images_start",
     "m4_sentiment": "sentiment_start",
-    "m7_attention": "attention_start",
 }
 """The buttons that run student code."""
 

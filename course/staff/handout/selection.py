@@ -31,7 +31,7 @@ PATTERNS = (
     *(f"course/{folder}/*.py" for folder in ("cli", "explain", "oracles", "runner", "workspace")),
     "course/tasks.toml",
     *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "toml", "css", "js", "html", "svg", "png")),
-    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "js", "svg", "png")),
+    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "js", "svg", "png", "safetensors")),
     "project/**/config.toml",
     "project/*.ipynb",
 )
@@ -50,7 +50,7 @@ NOT_FOR_STUDENTS = (
 )
 """Files that match PATTERNS but do not belong in a workspace."""
 
-STAGE_IN_NAME = re.compile(r"project/views/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
+STAGE_IN_NAME = re.compile(r"project/(?:views|lab/models)/m(\d+)_|docs/module(\d+)/|docs/api/stage(\d+)\.")
 
 PAGES_AFTER_THE_COURSE = (
     "attention", "autograd", "custom_operators", "data_parallel", "dtypes", "figures", "from_here_to_pytorch", "library", "optimizers",
@@ -103,7 +103,7 @@ def select(root: Path, manifest: Manifest, last: int) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {}
     for path in sorted(chosen):
         content = (root / path).read_bytes()
-        data = path.endswith(".png") or (path.startswith(f"{manifest.package}/") and not path.endswith(".py"))
+        data = path.endswith((".png", ".safetensors")) or (path.startswith(f"{manifest.package}/") and not path.endswith(".py"))
         files[path] = content if data else content.decode("utf-8")
     _cut(files, manifest, last, dropped=set(found) - set(chosen))
     return files

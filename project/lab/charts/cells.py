@@ -82,9 +82,17 @@ def grid(title: str, shape: Sequence[int], cells: Sequence[Cell], width: float =
     return _panel(title, f'<div class="blocks">{"".join(blocks)}</div>')
 
 
-def strip(title: str, cells: Sequence[Cell]) -> str:
-    """Return the markup of a storage: its cells in a row that wraps at the end of the page."""
-    return _panel(title, f'<div class="strip">{"".join(map(_cell, cells))}</div>' if cells else '<p class="none">It has no elements.</p>')
+def strip(title: str, cells: Sequence[Cell], words: bool = False) -> str:
+    """Return the markup of cells in a row that wraps at the end of the page, such as those of a storage.
+
+    Args:
+        title: The title above it.
+        cells: In order.
+        words: Whether each cell is as wide as its text.
+    """
+    if not cells:
+        return _panel(title, '<p class="none">It has no elements.</p>')
+    return _panel(title, f'<div class="strip{" words" * words}">{"".join(map(_cell, cells))}</div>')
 
 
 def in_pairs(panels: Sequence[str]) -> str:
@@ -163,6 +171,7 @@ figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); p
   font-variant-numeric: tabular-nums; color: inherit; border-radius: 4px; background: var(--st-secondary-background-color);
   border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, var(--st-background-color));
 }
+.words .cell {width: auto; min-width: 2rem; padding: 0 .35rem}
 button.cell {cursor: pointer}
 .cell small {font-size: .62rem; opacity: .75}
 .shade {background: color-mix(in srgb, var(--st-text-color) 18%, var(--st-background-color))}

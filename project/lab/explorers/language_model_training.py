@@ -1,4 +1,4 @@
-"""Training of a small GPT for a page: a program that reports its progress as lines of JSON, and the process that runs it."""
+"""Training of a small model for a page: a program that reports its progress as lines of JSON, and the process that runs it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.language.training import NonFiniteGradients
 from project.lab.charts import vega
 from project.lab.charts.palette import BLUE, ORANGE
 from project.lab.training import checkpoint, job_errors, text_trainer
 from project.lab.training.jobs import Job
 from project.lab.training.text_trainer import Setting
 
-PROGRAM = "lab/explorers/attention_training.py"
+PROGRAM = "lab/explorers/language_model_training.py"
 """The path of this program in `project/`."""
 
 EVERY = 20
@@ -112,7 +113,7 @@ class Training:
         return (
             f"{self.parameters:,} parameters. After {last['step']} of {self.setting.steps} steps, the loss on text that was not trained on "
             f"is {last['valid']:.2f} (after {first['step']} steps: {first['valid']:.2f}). A loss of {last['valid']:.2f} means that the "
-            f"model is as uncertain as between {math.exp(last['valid']):.1f} equally likely characters."
+            f"model is as uncertain as between {math.exp(last['valid']):.1f} equally likely tokens."
         )
 
     def chart(self) -> vega.Spec:
@@ -121,7 +122,7 @@ class Training:
         rows = [{"step": line["step"], "loss": line[key], "text": name} for key, name in names.items() for line in self.reports]
         encoding = {
             "x": vega.quantitative("step", "step", scale={"domain": [0, self.setting.steps]}, axis={"tickCount": 5}),
-            "y": vega.quantitative("loss", "loss (nats per character)", scale={"zero": True, "nice": True}),
+            "y": vega.quantitative("loss", "loss (nats per token)", scale={"zero": True, "nice": True}),
             "color": vega.nominal("text", list(names.values()), [BLUE, ORANGE]),
             "strokeDash": vega.nominal("text", list(names.values()), [[1, 0], [4, 3]]),
         }
@@ -137,18 +138,21 @@ def train(text: str, setting: Setting, file: Path) -> None:
         file: The checkpoint, readable by `run_gpt.py --resume` if the text is the course's book.
 
     Raises:
-        SystemExit: If the loss is infinite or not a number.
+        SystemExit: If the loss or a gradient is infinite or not a number.
     """
     run = text_trainer.Run(setting, TEXTS[text]())
     parameters = sum(parameter.value.numel() for parameter in run.model.parameters())
     print(json.dumps({"parameters": parameters}), flush=True)
     while not run.done:
-        run.advance()
-        if run.step % EVERY and not run.done:
+        try:
+            run.advance()
+        except NonFiniteGradients as error:
+            raise SystemExit(str(error)) from None
+        if run.finished % EVERY and not run.done:
             continue
-        report = {"step": run.step, "loss": fmean(run.losses), "valid": run.validation_loss(), "seconds": run.seconds / run.step}
+        report = {"step": run.finished, "loss": fmean(run.losses), "valid": run.validation_loss(), "seconds": run.seconds / run.finished}
         if not math.isfinite(report["loss"] + report["valid"]):
-            raise SystemExit(f"the loss is infinite or not a number after step {run.step}; choose a lower learning rate")
+            raise SystemExit(f"the loss is infinite or not a number after step {run.finished}; choose a lower learning rate")
         run.losses.clear()
         checkpoint.save(file, run.checkpoint())
         print(json.dumps(report), flush=True)
