@@ -22,7 +22,14 @@ PROGRAM = "chat.py"
 
 HELP = "Type the beginning of a line, or nothing for a new one. Ctrl-C ends a line, Ctrl-D the program."
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="a checkpoint of run_gpt.py, or a folder with the published files of GPT-2")]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="a checkpoint of run_gpt.py, or a folder with the published files of GPT-2",
+        show_default="one that has learned stories and comes with the program",
+    ),
+]
 Int8 = Annotated[bool, typer.Option("--int8", help="quantize the weights of linear layers")]
 Adapter = Annotated[Path | None, typer.Option(metavar="FILE", help="adapters for this model, from save_adapters")]
 Length = Annotated[int, command_line.whole(1, "how many tokens to write in a line at most")]
@@ -38,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command(
-    model: Model,
+    model: Model = language_model.SHIPPED,
     int8: Int8 = False,
     adapter: Adapter = None,
     length: Length = 100,
@@ -59,7 +66,7 @@ def command(
             size = "{:,} bytes, quantized {:,}".format(*quantize(language.model))
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
-    print(f"{model}: {len(language.tokenizer):,} tokens, a context of {language.model.context}, {size}.\n{HELP}", file=sys.stderr)
+    print(f"{model.name}: {len(language.tokenizer):,} tokens, a context of {language.model.context}, {size}.\n{HELP}", file=sys.stderr)
     minitorch.manual_seed(seed)
     converse(language, length, settings)
     return 0

@@ -13,6 +13,12 @@ from minitorch.language import GPT2, Tokenizer, add_adapters, generate, gpt2, lo
 from project.lab.training import checkpoint
 from project.lab.training.checkpoint import CheckpointError
 
+SHIPPED = Path(__file__).parent / "models" / "m6_stories.safetensors"
+"""A model that has learned synthetic stories; `python -m project.lab.models` has made it."""
+
+ADAPTER = SHIPPED.with_name("m6_red.safetensors")
+"""Adapters for it, which have learned stories in which everything is red."""
+
 PROGRAM = "run_gpt"
 """The program whose checkpoints are read."""
 

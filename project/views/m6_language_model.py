@@ -162,7 +162,7 @@ def about(source: str, loaded: dict[str, Any]) -> None:
     parameters = sum(parameter.value.numel() for parameter in language.model.parameters())
     said = f"{parameters:,} parameters in {language.model.layers} blocks, {len(language.tokenizer):,} tokens, {language.step:,} steps."
     if source == SOURCES[0]:
-        made = checkpoint.load(language_model_pass.SHIPPED).about
+        made = checkpoint.load(language_model.SHIPPED).about
         said += f" It learned synthetic stories and sums on {made['date']}, by `{made['command']}`."
     st.caption(said)
 
@@ -397,6 +397,6 @@ def show(source: str, path: Path) -> None:
 
 with task_guard():
     source = st.segmented_control("Model", SOURCES, default=SOURCES[0], required=True, key="language_source", bind="query-params")
-    path = {SOURCES[0]: lambda: language_model_pass.SHIPPED, SOURCES[1]: train_section, SOURCES[2]: load_section}[source]()
+    path = {SOURCES[0]: lambda: language_model.SHIPPED, SOURCES[1]: train_section, SOURCES[2]: load_section}[source]()
     if path is not None:
         show(source, path)

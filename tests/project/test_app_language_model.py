@@ -26,7 +26,7 @@ def files(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(language_model, "FastBackend", SimpleBackend)
         patch.setattr(quantization, "int_product", quantization._int_product)
-        patch.setattr(language_model_pass, "SHIPPED", folder / "stories")
+        patch.setattr(language_model, "SHIPPED", folder / "stories")
         patch.setattr(language_model_pass, "ADAPTER", folder / "adapter")
         minitorch.manual_seed(0)
         model = language_model.make_model(257, SIZES)

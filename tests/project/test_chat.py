@@ -66,7 +66,7 @@ def test_each_line_is_continued_up_to_its_end_and_the_text_grows(model, knows, m
     assert out == "c.\nabc.\n.\n"
     assert knows == [(text, {"temperature": 0.8, "top_k": 3, "top_p": None}) for text in (b"\nab", b"\nabc.\n", b"\nabc.\nabc.\nabc")]
     first, help, *rates = err.splitlines()
-    assert first == f"{model}: 256 tokens, a context of 8, 12,000 bytes."
+    assert first == f"{model.name}: 256 tokens, a context of 8, 12,000 bytes."
     assert help == "Type the beginning of a line, or nothing for a new one. Ctrl-C ends a line, Ctrl-D the program."
     assert [re.fullmatch(r"(\d+) tokens, \d+ a second", rate)[1] for rate in rates] == ["2", "4", "1"]
 
@@ -74,6 +74,12 @@ def test_each_line_is_continued_up_to_its_end_and_the_text_grows(model, knows, m
 def test_a_line_has_at_most_so_many_tokens(model, knows, monkeypatch, capsys):
     assert chat_about(monkeypatch, capsys, ["a", "b"], model, "--length", "2")[0] == "bc\nc.\n"
     assert knows[1][0] == b"\nabc\nb"
+
+
+def test_without_a_model_it_is_the_one_that_ships(knows, monkeypatch, capsys):
+    _, err = chat_about(monkeypatch, capsys, ["b"])
+    assert err.startswith("m6_stories.safetensors: 896 tokens, a context of 128, 1,573,760 bytes.")
+    assert knows[0][0] == b"\nb"
 
 
 def test_a_special_token_ends_a_line(model, monkeypatch, capsys):
@@ -97,7 +103,7 @@ def test_the_bytes_of_a_quantized_model_are_told(model, monkeypatch, capsys):
     quantized = []
     monkeypatch.setattr(chat, "quantize", lambda model: quantized.append(model) or quantize(model))
     _, err = chat_about(monkeypatch, capsys, ["ab"], model, "--length", "1", "--int8")
-    assert err.splitlines()[0] == f"{model}: 256 tokens, a context of 8, 12,000 bytes, quantized 9,984."
+    assert err.splitlines()[0] == f"{model.name}: 256 tokens, a context of 8, 12,000 bytes, quantized 9,984."
     assert isinstance(quantized[0].h.modules()[0].mlp.c_fc, QuantizedLinear)
 
 
@@ -136,7 +142,6 @@ def test_what_would_command_a_terminal_is_not_printed(model, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'MODEL'; run: python project/chat.py --help"),
         (["nowhere"], "expected a checkpoint at nowhere, got none; name a file that a program has written with --checkpoint"),
         (["{model}", "--temperature", "-1"], "next_probabilities expected a temperature of at least 0, got -1.0; try 1"),
         (["{model}", "--top-p", "2"], "next_probabilities expected top_p above 0 and up to 1, got 2.0; pass None to keep all tokens"),

@@ -205,7 +205,7 @@ def test_the_loss_is_the_mean_of_minus_ln_p():
 
 
 def test_the_files_that_ship_are_small_and_say_what_made_them():
-    shipped, adapter = language_model_pass.SHIPPED, language_model_pass.ADAPTER
+    shipped, adapter = language_model.SHIPPED, language_model.ADAPTER
     assert shipped.stat().st_size + adapter.stat().st_size < 2_000_000
     saved = checkpoint.load(shipped)
     assert {name.partition(".")[0] for name in saved.arrays} == {"model"}

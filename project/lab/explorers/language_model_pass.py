@@ -18,17 +18,11 @@ from project.lab.cards import WrongResult
 from project.lab.explorers.network_functions import to_numpy
 from project.lab.explorers.tensor_sandbox import apply
 from project.lab.explorers.tokens import printable
-from project.lab.language_model import LanguageModel, load_adapter
+from project.lab.language_model import ADAPTER, LanguageModel, load_adapter
 from project.lab.typed.source import Refused
 
 ROOT = Path(__file__).resolve().parents[3]
 """The folder that contains minitorch/ and project/."""
-
-SHIPPED = ROOT / "project" / "lab" / "models" / "m6_stories.safetensors"
-"""A model that has learned synthetic stories; `python -m project.lab.models` has made it."""
-
-ADAPTER = SHIPPED.with_name("m6_red.safetensors")
-"""Adapters for it, which have learned stories in which everything is red."""
 
 MOST_TOKENS = 32
 """The largest number of tokens of a typed text, and of generated ones."""

@@ -24,8 +24,7 @@ from minitorch.language import Schedule, Training, add_adapters, model_nbytes, s
 from minitorch.language.layers import Linear
 from minitorch.language.lora import named_layers
 from project.lab import language_model
-from project.lab.explorers.language_model_pass import ADAPTER, SHIPPED
-from project.lab.language_model import LanguageModel
+from project.lab.language_model import ADAPTER, SHIPPED, LanguageModel
 from project.lab.training import checkpoint
 from project.lab.training.checkpoint import Checkpoint
 from project.lab.training.text_trainer import Setting

@@ -21,7 +21,7 @@ def backend():
 
 @pytest.fixture(scope="module")
 def shipped():
-    return language_model.load(language_model_pass.SHIPPED)
+    return language_model.load(language_model.SHIPPED)
 
 
 def write(shipped, network):
