@@ -60,10 +60,10 @@ def sum_gradients(peer: Peer, model: Module) -> None:
         peer: This process.
         model: This process's copy of the model, with the same names, shapes and constants in every process.
     """
-    values = [parameter.value for parameter in model.parameters() if parameter.value.requires_grad]
-    gradients = [np.zeros(x.shape, x.dtype) if x.grad is None else x.grad.to_numpy() for x in values]
-    sums = all_reduce(peer, np.concatenate([gradient.reshape(-1) for gradient in gradients]))
-    for x, part in zip(values, np.split(sums, np.cumsum([x.numel() for x in values])[:-1]), strict=True):
+    values = [x for x in (each.value for each in model.parameters()) if x.requires_grad]
+    gradients = [(x.zeros() if x.grad is None else x.grad).to_numpy() for x in values]
+    sums = all_reduce(peer, np.concatenate([each.reshape(-1) for each in gradients]))
+    for x, part in zip(values, np.split(sums, np.cumsum([each.size for each in gradients])[:-1]), strict=True):
         x.grad = tensor(part.reshape(x.shape), x.backend)
 
 

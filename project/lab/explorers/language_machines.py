@@ -196,11 +196,12 @@ def waves(micro_batches: int, stages: int) -> list[list[tuple[int, int]]]:
         WrongResult: If a wave is wrong, or there are too many or too few.
     """
     call, found = f"schedule({micro_batches}, {stages})", student.schedule(micro_batches, stages)
-    count = micro_batches + stages - 1
+    pairs = [(micro_batch, stage) for stage in range(stages) for micro_batch in range(micro_batches)]
+    count = max(map(sum, pairs)) + 1
     if not isinstance(found, list) or len(found) != count:
         raise WrongResult(f"{call} expected a list of {count} waves, got {len(found) if isinstance(found, list) else repr(found)[:60]}")
     for number, wave in enumerate(found):
-        expected = [(number - stage, stage) for stage in range(stages) if 0 <= number - stage < micro_batches]
+        expected = [pair for pair in pairs if sum(pair) == number]
         if wave != expected:
             raise WrongResult(f"{call} expected wave {number} to be {expected}, got {repr(wave)[:60]}")
     return found
