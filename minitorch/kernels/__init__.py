@@ -21,5 +21,6 @@ with _lazy_imports(globals()):
     from minitorch.kernels import optimizers as fast_update
     from minitorch.nn import language as fast_layer_norm, language as fast_gelu, language as fast_embedding, language as fast_cross_entropy
     from minitorch.nn import attention as fast_attention
+    from minitorch.language import decode as fast_GPT2
 
 __all__ = []

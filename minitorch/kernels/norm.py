@@ -272,6 +272,21 @@ def column_gradient() -> Loop:
 # Rows
 
 
+def normalize_one(target, row, weight, bias, eps, centered):
+    """Write (row - mean) / √(var + eps) · weight + bias; returns a, b and c of the normalization (x - a) · b + c."""
+    n, dtype = len(row), row.dtype.type
+    mean = sum_float64(row) / n if centered else 0.0
+    center = dtype(mean)
+    exact = 1 / np.sqrt(corrected_variance(sum_squared_deviations(row, center), n, mean - center) + eps)
+    factor, shift = dtype(exact), dtype((center - mean) * exact)
+    for j in range(n):
+        target[j] = ((row[j] - center) * factor + shift) * weight[j] + bias[j]
+    return center, factor, shift
+
+
+normalize_one = jitable(normalize_one, IN_ANY_ORDER)
+
+
 @cache
 def row_norm() -> Loop:
     """Make the kernel that normalizes rows: (x - mean) / √(var + eps) · weight + bias; the mean is 0 if not centered.
@@ -282,16 +297,10 @@ def row_norm() -> Loop:
 
     def body(out, x, scale, moments, sizes, first, last):
         n, rows, centered = sizes
-        dtype, weight, bias, eps = x.dtype.type, scale[:n], scale[n : 2 * n], scale[2 * n]
+        weight, bias, eps = scale[:n], scale[n : 2 * n], scale[2 * n]
         for i in range(first, last):
-            row, target = x[i * n : (i + 1) * n], out[i * n : (i + 1) * n]
-            mean = sum_float64(row) / n if centered else 0.0
-            center = dtype(mean)
-            exact = 1 / np.sqrt(corrected_variance(sum_squared_deviations(row, center), n, mean - center) + eps)
-            factor, shift = dtype(exact), dtype((center - mean) * exact)
+            center, factor, shift = normalize_one(out[i * n : (i + 1) * n], x[i * n : (i + 1) * n], weight, bias, eps, centered)
             moments[i], moments[rows + i], moments[2 * rows + i] = center, factor, shift
-            for j in range(n):
-                target[j] = ((row[j] - center) * factor + shift) * weight[j] + bias[j]
 
     return loop(body, HALVINGS, flags=IN_ANY_ORDER)
 

@@ -25,6 +25,7 @@ from minitorch.language import machines as machines
 
 # Stage 7 - After the course
 from minitorch.language.wordpiece import WordPiece
+from minitorch.language import decode as decode
 
 __all__ = [
     "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "WordPiece",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minitorch.language.model import cross_entropy
+from minitorch.language.network import Peer
 from minitorch.module import Module
 from minitorch.tensor import tensor
 
 if TYPE_CHECKING:
     from minitorch.language.model import GPT2
-    from minitorch.language.network import Peer
     from minitorch.tensor import Tensor
 
 

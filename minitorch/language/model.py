@@ -152,6 +152,7 @@ class GPT2(Module):
         self.ln_f = LayerNorm(width, backend)
         init_weights(self, layers)
 
+    @prefer_optimized
     def forward(self, tokens: Tensor, caches: Sequence[Any] | None = None) -> Tensor:
         """Predict the next token at each position.
 
