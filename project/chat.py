@@ -86,7 +86,7 @@ def converse(language: LanguageModel, length: int, settings: dict[str, Any]) -> 
         begun, before = time.perf_counter(), len(text)
         with contextlib.suppress(KeyboardInterrupt):
             for piece in language_model.pieces(language.tokenizer, _answer(language, text, length, settings)):
-                print(command_line.printable(piece), end="", flush=True)
+                print(language_model.printable(piece), end="", flush=True)
         count, seconds = len(text) - before, time.perf_counter() - begun
         print(flush=True)
         print(f"{count} tokens, {count / seconds:.0f} a second", file=sys.stderr)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from minitorch.language.training import NonFiniteGradients
+from project.lab import language_model
 from project.lab.training import checkpoint, command_line, loop, resuming, story_samples, text_trainer
 from project.lab.training.settings import with_setting
 from project.lab.training.text_trainer import Run, Setting
@@ -211,7 +212,7 @@ def _grammar(run: Run, temperature: float) -> str:
     score = run.grammar(LAST_SAMPLES, temperature)
     (sentences, pronouns, sums), wrong = score.counts, "; ".join(score.mistakes[:3])
     shares = f"The grammar accepts {score.sentences:.1%} of {sentences} sentences, {score.pronouns:.1%} of {pronouns} pronouns agree"
-    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {command_line.printable(wrong)}' if wrong else ''}"
+    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {language_model.printable(wrong)}' if wrong else ''}"
 
 
 def print_sample(run: Run, options: Options) -> int:
@@ -222,9 +223,9 @@ def print_sample(run: Run, options: Options) -> int:
     """
     gain = f"\n{run.gain()}" if run.gain() else ""
     grammar = f"\n{_grammar(run, options.temperature)}" if run.setting.stories else ""
-    print(f"{_summary(run)}{gain}{grammar}\n\n{command_line.printable(options.beginning)}", end="", flush=True)
+    print(f"{_summary(run)}{gain}{grammar}\n\n{language_model.printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
-        print(command_line.printable(character), end="", flush=True)
+        print(language_model.printable(character), end="", flush=True)
     print()
     return 0
 

@@ -200,8 +200,6 @@ def convert_array(array: np.ndarray, dtype: np.dtype, op: str) -> np.ndarray:
     Raises:
         ArgumentError: If an integer dtype cannot represent a number exactly.
     """
-    if array.dtype == dtype:
-        return array.astype(dtype)
     array = cast_array(array, float32) if is_half(array.dtype) else array
     out = cast_array(array, dtype)
     if dtype.kind in "iu" and not np.array_equal(out, array):

@@ -58,16 +58,12 @@ def prefer_optimized(function: Fn) -> Fn:
     """Decorator of a function of tensors: call the optimized one registered under its name, where there is one.
 
     The optimized function takes the same arguments. It may return NotImplemented for arguments that it does not accept; then the
-    decorated function computes the result. Of a method of a Module, it is registered under the name of the class, and the tensor is the
-    argument after self; one that is passed by its name is left to the method.
+    decorated function computes the result.
     """
-    is_method = function.__code__.co_varnames[:1] == ("self",)
-    name = function.__qualname__.split(".")[-2] if is_method else function.__name__
 
     @wraps(function)
     def call(input: Any, *args: Any, **kwargs: Any) -> Any:
-        x = input if not is_method else args[0] if args else None
-        optimized = None if x is None else find_kernel(name, x.backend.ops)
+        optimized = find_kernel(function.__name__, input.backend.ops)
         result = NotImplemented if optimized is None else optimized(input, *args, **kwargs)
         return function(input, *args, **kwargs) if result is NotImplemented else result
 

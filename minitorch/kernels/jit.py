@@ -63,14 +63,10 @@ def parallel(fn: Callable[..., Any], flags: dict[str, Any] = FLAGS) -> Any:
 _jitable: set[Callable[..., Any]] = set()
 
 
-def jitable(fn: Callable[..., Any], flags: dict[str, Any] | None = None) -> Callable[..., Any]:
+def jitable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Allow compiled functions to call fn, and return fn itself.
 
     A kernel that closes over `njit(fn)` is never found in the cache again, because that object differs in every process.
-
-    Args:
-        fn: The function.
-        flags: What the compiler may do in fn, whatever it may do in the caller; that of the caller if left out.
 
     Raises:
         TypeError: If fn is not written in Python, such as math.sin.
@@ -82,7 +78,7 @@ def jitable(fn: Callable[..., Any], flags: dict[str, Any] | None = None) -> Call
     if fn not in _jitable:
         _jitable.add(fn)
         _name_by_code(fn)
-        (register_jitable(**flags) if flags else register_jitable)(fn)
+        register_jitable(fn)
     return fn
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange
+from numba.extending import register_jitable
 
 from minitorch.core.kernel import register_kernel
 from minitorch.core.recording import call
@@ -89,6 +90,7 @@ def add_rows(out, a, p, a_k, b, q, b_k, inner):
         q += b_k
 
 
+@register_jitable(**IN_ANY_ORDER)
 def dot_rows(out, row, b, q, b_j):
     """Write the dot products of a row with contiguous columns of b."""
     n = len(row)
@@ -97,9 +99,6 @@ def dot_rows(out, row, b, q, b_j):
         for k in range(n):
             total += row[k] * column[k]
         out[j] = total
-
-
-dot_rows = jitable(dot_rows, IN_ANY_ORDER)
 
 
 @jitable

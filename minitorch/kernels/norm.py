@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from numba.extending import register_jitable
 
 from minitorch.kernels.jit import IN_ANY_ORDER, jitable
 from minitorch.kernels.loop import Loop, loop
@@ -272,6 +273,7 @@ def column_gradient() -> Loop:
 # Rows
 
 
+@register_jitable(**IN_ANY_ORDER)
 def normalize_one(target, row, weight, bias, eps, centered):
     """Write (row - mean) / √(var + eps) · weight + bias; returns a, b and c of the normalization (x - a) · b + c."""
     n, dtype = len(row), row.dtype.type
@@ -282,9 +284,6 @@ def normalize_one(target, row, weight, bias, eps, centered):
     for j in range(n):
         target[j] = ((row[j] - center) * factor + shift) * weight[j] + bias[j]
     return center, factor, shift
-
-
-normalize_one = jitable(normalize_one, IN_ANY_ORDER)
 
 
 @cache

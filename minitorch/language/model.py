@@ -10,6 +10,7 @@ import numpy as np
 
 from minitorch.core.creation import ones, randn
 from minitorch.core.kernel import prefer_optimized
+from minitorch.core.optimized_methods import prefer_optimized_method
 from minitorch.language.attention import attention, causal_mask, merge_heads, split_heads
 from minitorch.language.functions import gelu
 from minitorch.language.layers import Embedding, LayerNorm, Linear
@@ -152,7 +153,7 @@ class GPT2(Module):
         self.ln_f = LayerNorm(width, backend)
         init_weights(self, layers)
 
-    @prefer_optimized
+    @prefer_optimized_method
     def forward(self, tokens: Tensor, caches: Sequence[Any] | None = None) -> Tensor:
         """Predict the next token at each position.
 

@@ -10,7 +10,7 @@ from minitorch import SimpleBackend, tensor
 from minitorch.language import QuantizedLinear, Tokenizer, add_adapters, generate, quantize, save_adapters
 from project import chat
 from project.lab import language_model
-from project.lab.training import checkpoint, command_line
+from project.lab.training import checkpoint
 from project.lab.training.text_trainer import Run, Setting
 from tests.project.programs import refusal
 
@@ -96,7 +96,7 @@ def test_the_model_writes_and_the_seed_determines_what(model, monkeypatch, capsy
     assert found[0] == found[1] != found[2]
     tokens = list(generate(language_model.load(model).model, list(b"\nab"), 3, 0))
     expected = bytes(tokens).decode(errors="replace")
-    assert chat_about(monkeypatch, capsys, ["ab"], *settings, "--temperature", "0")[0] == f"{command_line.printable(expected)}\n"
+    assert chat_about(monkeypatch, capsys, ["ab"], *settings, "--temperature", "0")[0] == f"{language_model.printable(expected)}\n"
 
 
 def test_the_bytes_of_a_quantized_model_are_told(model, monkeypatch, capsys):

@@ -119,11 +119,6 @@ def report_folder(path: Path | None) -> Path | None:
     return path
 
 
-def printable(text: str) -> str:
-    """Replace characters that cannot be printed, such as control characters."""
-    return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
 def print_stopped(program: str, summary: str) -> None:
     """Print to standard error that a run was interrupted, and its result so far."""
     print(f"{program}: stopped. {summary}", file=sys.stderr)
