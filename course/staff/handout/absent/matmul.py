@@ -10,4 +10,4 @@ def row_adder(*arguments: Any) -> Any:
     raise RuntimeError("this library has no optimized kernels; check with accepts whether a tensor can be given to one")
 
 
-add_rows = aligned = dot_rows = row_adder
+aligned = row_adder
