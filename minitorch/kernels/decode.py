@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from minitorch.kernels.activations import gelu_tanh
 from minitorch.kernels.jit import code_key, jitable, serial
-from minitorch.kernels.matmul import add_rows, aligned, dot_rows
+from minitorch.kernels.matmul import aligned
 from minitorch.kernels.norm import normalize_one
+from minitorch.kernels.row_product import add_rows, dot_rows
 from minitorch.kernels.softmax import exp_row
 from minitorch.kernels.vector_math import fast_equivalents
 
@@ -45,12 +46,12 @@ class DecodeKernels(NamedTuple):
     """The compiled kernels for new tokens; see `decode_kernels`."""
 
     block: Any
-    normalize: Any
+    logits: Any
 
 
 @cache
 def decode_kernels() -> DecodeKernels:
-    """Make the kernels for new tokens: `language.model.Block.forward`, and a layer normalization.
+    """Make the kernels for new tokens: `language.model.Block.forward`, and the last normalization with the output layer.
 
     The arguments of the first are x, (tokens, width), which it changes; the block's parameters, each flat: weight and bias of ln_1,
     attn.c_attn, attn.c_proj, ln_2, mlp.c_fc and mlp.c_proj; the memory for keys and values of one text, (heads, capacity, size), to which
@@ -88,9 +89,11 @@ def decode_kernels() -> DecodeKernels:
                 row[j] += normal[j]
 
     @serial
-    def normalize(out, x, weight, bias, eps):
+    def logits(out, x, weight, bias, eps, table):
         _ = key
+        normal = aligned(x.shape[1], x)
         for i in range(len(x)):
-            normalize_one(out[i], x[i], weight, bias, eps, True)
+            normalize_one(normal, x[i], weight, bias, eps, True)
+            dot_rows(out[i], normal, table, 0, x.shape[1])
 
-    return DecodeKernels(block, normalize)
+    return DecodeKernels(block, logits)

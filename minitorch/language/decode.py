@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from minitorch.core.context import grad_mode
-from minitorch.core.kernel import find_kernel, register_kernel
+from minitorch.core.kernel import register_kernel
 from minitorch.core.recording import active
+from minitorch.kernels.decode import decode_kernels
 from minitorch.kernels.jit import threads
 from minitorch.kernels.loop import accepts
 from minitorch.language.cache import KeyValueCache
@@ -195,8 +196,6 @@ def decode(model: GPT2, tokens: Tensor, caches: Sequence[Any] | None = None) -> 
         plan, row = find_plan(model, tokens, caches)
     except UnsuitableError:
         return NotImplemented
-    from minitorch.kernels.decode import decode_kernels  # only now: where kernels are left out, no plan is found
-
     kernels, start = decode_kernels(), caches[0].length
     x = plan.table[row] + plan.positions[start : start + len(row)]
     for parameters, (keys, values), heads, cache in zip(plan.blocks, plan.memory, plan.heads, caches, strict=True):
@@ -204,10 +203,8 @@ def decode(model: GPT2, tokens: Tensor, caches: Sequence[Any] | None = None) -> 
         cache.length += len(row)
         keys.bump_version()
         values.bump_version()
-    weight, normal = plan.like._tensor, TensorData.empty(x.shape, x.dtype)
-    kernels.normalize(normal._storage.reshape(x.shape), x, *plan.norm, EPS)
-    logits = TensorData.empty((1, len(row), weight.shape[0]), x.dtype)
-    find_kernel("matrix_multiply", tokens.backend.ops)(logits, normal, weight.permute(1, 0))
+    logits = TensorData.empty((1, len(row), len(plan.table)), x.dtype)
+    kernels.logits(logits._storage.reshape(len(row), -1), x, *plan.norm, EPS, plan.table.reshape(-1))
     return plan.like._like(logits)
 
 
