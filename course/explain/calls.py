@@ -6,8 +6,10 @@ The recorder observes calls and returns through `sys.setprofile`, so no student 
 from __future__ import annotations
 
 import contextlib
+import dis
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
@@ -20,6 +22,9 @@ LARGEST = 20_000
 
 MOST_WAITING = 5000
 """At most this many calls of one example are kept to be compared later."""
+
+MOST_COMPARED = 50_000
+"""At most this many calls of one function are compared in one example."""
 
 NOTHING = "the return value"
 """The location of a difference if a function returned None instead of a value."""
@@ -85,9 +90,10 @@ class Call:
         start: The result of the target's `prepare`.
         after: Snapshots of the arguments from the end of the call; only for targets that are compared later.
         end: The result of the target's `finish`.
-        inside: Values recorded by `Recorder.note` during the call, such as the calls that it made.
+        inside: Values recorded by `Recorder.note` during the call, such as the calls that it made; of a generator, what it yielded.
         warnings: Mistakes in how this function calls others, found while it ran.
         result: The return value; also None if the call raised an error.
+        returned: Whether it returned a value, or None, and raised no error.
         missing: What should have been returned instead of None, if the oracle knows.
         is_rejected: Whether nothing was returned and the oracle rejects the arguments, too.
     """
@@ -105,6 +111,7 @@ class Call:
     inside: list[Any] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     result: Any = None
+    returned: bool = False
     missing: Difference | None = None
     is_rejected: bool = False
 
@@ -112,6 +119,11 @@ class Call:
     def name(self) -> str:
         """The function's qualified name in its file."""
         return self.code.co_qualname.replace("<locals>.", "")
+
+    @property
+    def is_generator(self) -> bool:
+        """Whether the function yields."""
+        return bool(self.code.co_flags & inspect.CO_GENERATOR)
 
     @property
     def outer(self) -> str:
@@ -163,6 +175,7 @@ class Recorder:
         waiting: The calls that are compared later.
         unfinished: The last call of each function that returned None.
         right: The number of calls that agree with their oracles.
+        begun: The number of calls of each function.
         forwards: The call of `forward` that belongs to a context, by the id of the context.
         observed: Arguments and results of further functions, by their code: of those that return the targets, and see `observe`.
         warnings: All warnings, including those from outside student functions.
@@ -179,6 +192,7 @@ class Recorder:
         self.waiting: list[Call] = []
         self.unfinished: dict[CodeType, Call] = {}
         self.right = 0
+        self.begun: Counter[CodeType] = Counter()
         self.forwards: dict[int, Call] = {}
         outer = {target.function.__code__ for target in targets.values()} - {*targets}
         self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {code: [] for code in outer}
@@ -219,18 +233,26 @@ class Recorder:
     def _on_event(self, frame: FrameType, event: str, value: Any) -> None:
         if event == "call":
             target = self.targets.get(frame.f_code)
-            if target is not None and self.found is None:
+            if target is not None and self.found is None and frame not in self.open:  # a generator begins once, and resumes
                 self._begin(frame, target)
         elif event == "return":
             if frame.f_code in self.observed:
                 names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
                 self.observed[frame.f_code].append(([frame.f_locals[name] for name in names], value))
+            operation = dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame in self.open else ""
+            if operation == "YIELD_VALUE" and self.open[frame].is_generator:
+                self._yield(self.open[frame], value)
+                return
             call = self.open.pop(frame, None)
             if call is not None and self.found is None:
+                call.returned = operation.startswith("RETURN")
                 self._end(call, value)
 
     def _begin(self, frame: FrameType, target: Target) -> None:
         code, values = frame.f_code, frame.f_locals
+        self.begun[code] += 1
+        if self.begun[code] > MOST_COMPARED:
+            return
         names = code.co_varnames[: code.co_argcount]
         arguments = [values[name] for name in names]
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 1]
@@ -244,6 +266,12 @@ class Recorder:
             return
         self.open[frame] = call
 
+    def _yield(self, call: Call, value: Any) -> None:
+        """A generator may never end, so it is compared by what it has yielded, after the test."""
+        if not call.inside and self.found is None and len(self.waiting) < MOST_WAITING:
+            self.waiting.append(call)
+        call.inside.append(value)
+
     def _end(self, call: Call, value: Any) -> None:
         call.result = value
         if call.outer == "forward" and call.arguments:
@@ -253,7 +281,7 @@ class Recorder:
         if not call.target.later:
             if (difference := self._compare(call)) is not None:
                 self.found = call, difference
-        elif len(self.waiting) < MOST_WAITING:
+        elif not (call.is_generator and call.inside) and len(self.waiting) < MOST_WAITING:
             with contextlib.suppress(Exception):  # as in _begin
                 call.after = [snapshot(argument) for argument in call.arguments]
                 call.end = call.target.finish(call) if call.target.finish else None

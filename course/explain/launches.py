@@ -80,11 +80,11 @@ class Launches:
 
     def _oracle(self, kernel: FunctionType) -> tuple[str, Any, Judge] | None:
         """The name of the function to which a kernel belongs, that function, and its judge."""
-        from course.oracles import convolutions, cuda_kernels, kernels, language, matrix_products
+        from course.oracles import convolutions, cuda_kernels, fused_attention, kernels, matrix_products
 
         groups = {
             "cuda_ops": kernels.CUDA | matrix_products.CUDA, "cuda_conv": convolutions.CUDA, "cuda_kernels": cuda_kernels.CUDA,
-            "language.cuda_attention": language.CUDA,
+            "language.cuda_attention": fused_attention.CUDA,
         }  # fmt: skip
         for module, judges in groups.items():
             for name, (judge, inner) in judges.items():

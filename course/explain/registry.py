@@ -27,7 +27,12 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
     """All functions in loaded modules that have an oracle, by their code."""
     tasks = {re.sub(r"\._(map|zip|reduce)$", "", name): task.id for task in manifest.tasks for name in task.write}
     prepare, finish = graphs.PREPARE | scalars.PREPARE, graphs.FINISH | scalars.FINISH
-    slow = {*graphs.LATER, *scalars.LATER, *_write_targets()}
+    slow, generators = {*graphs.LATER, *scalars.LATER, *_write_targets()}, set[str]()
+    if "minitorch.language" in sys.modules:
+        from course.oracles import language_models
+
+        prepare, finish = prepare | language_models.PREPARE, finish | language_models.FINISH
+        slow, generators = slow | {*language_models.LATER}, {*language_models.GENERATORS}
     found = {}
     for name, (judge, inner) in _judges().items():
         function = _function(name)
@@ -36,7 +41,7 @@ def targets(root: Path, manifest: Manifest) -> dict[CodeType, Target]:
         later = inner or name in slow or name.endswith(".backward")
         target = Target(name, judge, function, tasks.get(name, ""), later, prepare.get(name), finish.get(name))
         for code in _inside(function.__code__) if inner else (function.__code__,):
-            if not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
+            if name in generators or not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
                 found[code] = target
     launches = Launches(tasks, _function, _inside)
     if "minitorch.kernels.cuda.device" in sys.modules:
@@ -66,18 +71,14 @@ def _judges() -> dict[str, tuple[Judge, bool]]:
     """All judges, and whether each compares the calls of the function itself or of the function that it returns (True)."""
     plain, inner = operators.JUDGES | modules.JUDGES | scalars.JUDGES | graphs.JUDGES, dict(operators.INNER)
     if "minitorch.tensor_data" in sys.modules:
-        from course.oracles import convolutions, functional, kernels, language, layers, matrix_products, positions, tensors
+        from course.oracles import convolutions, functional, kernels, layers, matrix_products, positions, tensors
 
-        plain |= (
-            positions.JUDGES
-            | tensors.JUDGES
-            | functional.JUDGES
-            | layers.JUDGES
-            | matrix_products.JUDGES
-            | convolutions.JUDGES
-            | language.JUDGES
-        )
+        plain |= positions.JUDGES | tensors.JUDGES | functional.JUDGES | layers.JUDGES | matrix_products.JUDGES | convolutions.JUDGES
         inner |= kernels.INNER
+    if "minitorch.language" in sys.modules:
+        from course.oracles import language_models
+
+        plain |= language_models.JUDGES
     return {name: (judge, False) for name, judge in plain.items()} | {name: (judge, True) for name, judge in inner.items()}
 
 

@@ -65,7 +65,13 @@ def parameters(call: Call) -> Difference | None:
     if call.result is None:
         return Difference(NOTHING, (("Expected", ", ".join(name for name, _ in expected)),), ORACLE)
     names = {id(parameter): name for name, parameter in expected}
-    return _compare(call, expected, [(names.get(id(parameter), "?"), parameter) for parameter in call.result])
+    wanted = dict(enumerate(expected))  # a module with two names has parameters with two names
+
+    def name(place: int, parameter: Any) -> str:
+        own = wanted.get(place)
+        return own[0] if own and own[1] is parameter else names.get(id(parameter), "?")
+
+    return _compare(call, expected, [(name(place, parameter), parameter) for place, parameter in enumerate(call.result)])
 
 
 def _parameters(root: Any) -> list[Entry]:

@@ -65,7 +65,7 @@ def compare(name: str, words: str, oracle: Callable[..., Any], values: Sequence[
     except (ArithmeticError, ValueError) as error:
         if got is None:
             raise
-        if not plain or isinstance(error, OverflowError):
+        if not plain or isinstance(error, OverflowError) or not all(map(math.isfinite, values)):
             return None
         return Difference(f"the value of {made}", (*shown, ("Expected", type(error).__name__), ("Yours", format_number(got))), ORACLE)
     rows = (*shown, ("Expected", format_number(expected)), ("Yours", format_number(got)))

@@ -233,10 +233,11 @@ def embedding_bag(
     starts = _check_bags(input, offsets, mode, include_last_offset)
     if per_sample_weights is not None:
         if mode != "sum":
-            raise NotImplementedError(f'embedding_bag supports per_sample_weights with mode="sum" only, got mode={mode!r}')
+            raise NotImplementedError(f'embedding_bag supports per_sample_weights with mode="sum" only, got mode={mode!r}; leave them out')
         if per_sample_weights.shape != input.shape:
             raise ValueError(
-                f"embedding_bag expected per_sample_weights of shape {tuple(input.shape)}, got {tuple(per_sample_weights.shape)}"
+                f"embedding_bag expected per_sample_weights of shape {tuple(input.shape)}, got {tuple(per_sample_weights.shape)}; "
+                "pass a factor for each index"
             )
     padding_idx = _check_padding_idx("embedding_bag", padding_idx, weight.shape[0])
     vectors = embedding(input.reshape(input.numel()), weight, padding_idx)
@@ -265,13 +266,14 @@ def _check_bags(input: Tensor, offsets: Tensor | None, mode: str, include_last_o
     if (input.dims == 1) != (offsets is not None) or input.dims not in (1, 2):
         raise ValueError(
             f"embedding_bag expected input of two dimensions, or of one with offsets, got shape {tuple(input.shape)} "
-            f"{'without' if offsets is None else 'with'} offsets"
+            f"{'without' if offsets is None else 'with'} offsets; {'pass them' if offsets is None else 'leave them out'}, or reshape input"
         )
     if offsets is None:
         return np.arange(input.shape[0] + 1) * input.shape[1]
     starts = offsets.to_numpy() if include_last_offset else np.append(offsets.to_numpy(), input.shape[0])
     if not len(starts) or starts[0] != 0 or starts[-1] != input.shape[0] or (np.diff(starts) < 0).any():
-        raise ArgumentError(f"embedding_bag expected offsets that ascend from 0 to at most {input.shape[0]}, got {offsets.tolist()}")
+        expected = f"offsets that ascend from 0 to at most {input.shape[0]}"
+        raise ArgumentError(f"embedding_bag expected {expected}, got {offsets.tolist()}; begin each bag where the one before it ends")
     return starts
 
 

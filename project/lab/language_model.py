@@ -63,7 +63,8 @@ def load(path: str | Path) -> LanguageModel:
     """
     if Path(path).is_dir():
         return LanguageModel(*gpt2(path, FastBackend), 0)
-    about, arrays = (saved := checkpoint.load(path)).about, saved.arrays
+    saved = checkpoint.load(path)
+    about, arrays = saved.about, saved.arrays
     if about.get("program") != PROGRAM:
         raise CheckpointError(f"{path} expected a checkpoint of {PROGRAM}.py, got one of {about.get('program')}.py; name another file")
     try:
@@ -87,7 +88,7 @@ def load_adapter(model: GPT2, path: str | Path) -> None:
     """Add the adapters of a file that `minitorch.language.save_adapters` wrote for this model.
 
     Raises:
-        ValueError: If the file is damaged, holds no adapters, or those of another model. Then nothing has changed.
+        ValueError: If the file is damaged, holds no adapters, or those of another model; the model may then have new adapters.
         OSError: If the file cannot be read.
     """
     arrays, notes = read_arrays(path)

@@ -23,7 +23,7 @@ def numbers(label: str, key: str, given: str) -> np.ndarray:
 with task_guard():
     from project.lab.explorers import language_layers
 
-st.title("Layers of a language model")
+st.title("Language layers")
 st.subheader("Layer normalization")
 st.write("Each number minus the mean of its row, divided by the standard deviation. All numbers of a row share its gradient.")
 row = numbers("Row", "layers_row", "[1, 2, 3, 10]")

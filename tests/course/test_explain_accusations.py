@@ -6,6 +6,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 
+import minitorch
 from course.explain.divergence import format_number, same
 from course.explain.unwritten_memory import MARK, NEVER_WRITTEN, marked_memory
 from course.manifest import ROOT
@@ -40,6 +41,16 @@ def found(test):
 )
 def test_no_right_function_is_named_for_an_unusual_argument(test):
     assert found(test) == ""
+
+
+def test_parameters_are_right_that_a_module_has_under_two_names():
+    class Pair(minitorch.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = self.again = minitorch.Module()
+            self.first.add_parameter("weight", 1.0)
+
+    assert found(lambda: Pair().parameters()) == ""
 
 
 def test_the_caller_is_named_that_swaps_two_arguments(monkeypatch):

@@ -43,11 +43,12 @@ def test_bags_of_embeddings_are_known(options: dict[str, Any], wanted: list[list
 @pytest.mark.parametrize(("options", "error", "message"), [
     ({"mode": "min"}, ValueError, 'embedding_bag expected mode "mean", "sum" or "max", got \'min\''),
     ({"offsets": torch.tensor([0])}, ValueError,
-     "embedding_bag expected input of two dimensions, or of one with offsets, got shape (2, 3) with offsets"),
+     "embedding_bag expected input of two dimensions, or of one with offsets, got shape (2, 3) with offsets; "
+     "leave them out, or reshape input"),
     ({"per_sample_weights": torch.ones(2, 3)}, NotImplementedError,
-     "embedding_bag supports per_sample_weights with mode=\"sum\" only, got mode='mean'"),
+     "embedding_bag supports per_sample_weights with mode=\"sum\" only, got mode='mean'; leave them out"),
     ({"mode": "sum", "per_sample_weights": torch.ones(2)}, ValueError,
-     "embedding_bag expected per_sample_weights of shape (2, 3), got (2,)"),
+     "embedding_bag expected per_sample_weights of shape (2, 3), got (2,); pass a factor for each index"),
     ({"sparse": True}, NotImplementedError, "embedding_bag supports sparse=False only, got True; leave sparse out"),
 ])  # fmt: skip
 def test_wrong_bags_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -64,7 +65,10 @@ def test_a_layer_of_bags_keeps_its_padding_and_checks_its_offsets() -> None:
     frozen = torch.nn.EmbeddingBag.from_pretrained(torch.tensor(TABLE))
     assert frozen(torch.tensor([[1, 2]])).tolist() == [[3, 4]]
     assert not frozen.weight.requires_grad
-    with raises(RuntimeError, "embedding_bag expected offsets that ascend from 0 to at most 3, got [1, 2]"):
+    with raises(
+        RuntimeError,
+        "embedding_bag expected offsets that ascend from 0 to at most 3, got [1, 2]; begin each bag where the one before it ends",
+    ):
         layer(torch.tensor([0, 1, 2]), torch.tensor([1, 2]))
     with raises(ValueError, 'EmbeddingBag expected mode "mean", "sum" or "max", got \'min\''):
         torch.nn.EmbeddingBag(3, 2, mode="min")

@@ -160,7 +160,7 @@ def fill_caches(model: Any, prompt: list[int], generated: list[int]) -> list[Key
     Raises:
         WrongResult: If a cache has another length.
     """
-    caches = [KeyValueCache(model.context) for _ in range(model.layers)]
+    caches = list(map(KeyValueCache, [model.context] * model.layers))
     count, vocabulary = len(prompt) + len(generated), model.wte.weight.value.shape[0]
     with no_grad():
         for tokens in (prompt, *([token] for token in generated)):

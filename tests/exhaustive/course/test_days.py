@@ -174,3 +174,148 @@ def test_the_class_page_shows_every_result(class_results: tuple[Path, dict[str, 
     linked = set(re.findall(r"""(?:src|href)=["']([^#"'][^"']*)["']""", page))
     assert linked == {f"feedback/{name}.md" for name in results}  # the folder needs nothing from elsewhere
     assert all((folder / path).is_file() for path in linked)
+
+
+# A student with Module 6, from the first task to a small language model and the submission
+
+
+LANGUAGE_TASKS = [task for task in course().tasks if task.stage == 6]
+
+LANGUAGE_MISTAKES = {
+    "6.1": ("overlapping_pairs_from_the_right", "merge_pair"),
+    "6.2": ("gelu_without_the_cube", "Gelu.forward"),
+    "6.3": ("a_head_has_every_other_column", "split_heads"),
+    "6.4": ("no_residual", "Block.forward"),
+    "6.5": ("the_sum_is_not_corrected", "add_tile"),
+    "6.6": ("multiplies_by_the_temperature", "next_probabilities"),
+    "6.7": ("without_correction", "AdamW.new_value"),
+    "6.8": ("truncates", "quantize_rows"),
+    "6.9": ("merge_subtracts", "LoRALinear.merge"),
+}
+"""The student's first mistake in each task, a known wrong answer, and its function; a task without one is written at once."""
+
+LIMIT = ("--time-limit", "120")
+"""For slow machines."""
+
+LANGUAGE_MODEL = """
+import numpy as np
+import minitorch
+from minitorch.data.stories import Stories
+from minitorch.language import GPT2, Schedule, Tokenizer, Training, add_adapters, generate, quantize
+from minitorch.language.layers import Linear
+from minitorch.language.lora import named_layers
+
+minitorch.manual_seed(1)
+text = "\\n".join(Stories(120).stories)
+tokenizer = Tokenizer.train(text, 300)
+tokens = np.array(tokenizer.encode(text))
+assert tokenizer.decode(tokens.tolist()) == text
+fast = minitorch.TensorBackend(minitorch.FastOps)
+model = GPT2(len(tokenizer), context=16, layers=1, heads=2, width=16, backend=fast)
+training = Training(model, tokens, Schedule(12, 2, 0.03, 0.003), batch=8, parts=2)
+losses = [training.step().loss for _ in range(12)]
+assert losses[-1] < losses[0] - 0.3, losses
+
+prompt = tokenizer.encode("One day")
+said = tokenizer.decode(list(generate(model, prompt, 8, temperature=0)))
+print(f"loss {losses[0]:.3f} to {losses[-1]:.3f}, One day{said!r}")
+
+add_adapters(model, ["h.0.attn.c_attn"], rank=2, alpha=4.0)
+adapted = Training(model, tokens, Schedule(4, 1, 0.03, 0.003), batch=4)
+before = model.wte.weight.value.to_numpy().copy()
+adapted.step()
+assert np.array_equal(model.wte.weight.value.to_numpy(), before), "only adapters are trained"
+(adapter,) = named_layers(model, type(model.h.modules()[0].attn.c_attn)).values()
+adapter.merge()
+
+other = GPT2(len(tokenizer), context=16, layers=1, heads=2, width=16, backend=fast)
+large, small = quantize(other)
+assert small < large
+print(len(list(generate(other, prompt, 4))), "tokens of a quantized model")
+"""
+"""What the student runs at the end of the day."""
+
+
+@pytest.fixture(scope="module")
+def language_student(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A student's clone of the handout, in which the earlier modules are done."""
+    folder = tmp_path_factory.mktemp("language")
+    made = staff("handout", str(folder / "handout"))
+    assert made.returncode == 0, made.stderr
+    subprocess.run(["git", "clone", "--quiet", str(folder / "handout"), str(folder / "mine")], check=True)
+    for file in {file for task in course().tasks if task.stage < 6 for file in task.files}:
+        (folder / "mine" / file).write_text((ROOT / file).read_text(encoding="utf-8"), encoding="utf-8")
+    return Workspace(folder / "mine")
+
+
+@pytest.fixture(scope="module")
+def finished(language_student: Workspace) -> Workspace:
+    """The workspace at the end of the day."""
+    for number, task in enumerate(LANGUAGE_TASKS):
+        states = work_on_language(language_student, task)
+        assert [states[other.id] for other in LANGUAGE_TASKS[: number + 1]].count("passed") + [*states.values()].count("stale") > number
+        assert {states[other.id] for other in LANGUAGE_TASKS[number + 1 :]} <= {"todo"}
+    return language_student
+
+
+def work_on_language(language_student: Workspace, task: Task) -> dict[str, str]:
+    """Do a task as `course` instructs, with a mistake first; returns the states of all tasks."""
+    shown = language_student.python("course", "next", *LIMIT)
+    assert (shown.returncode, shown.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}"), shown.stdout + shown.stderr
+    assert f"docs/{task.page}.md" in shown.stdout
+    for path in (f"docs/{task.page}.md", f"project/views/{task.app}.py"):
+        assert (language_student.root / path).is_file(), path
+    stub = language_student.python("course", "test", task.id, *LIMIT)
+    assert stub.returncode == 1
+    assert f"Task {task.id} {task.title}: todo" in stub.stdout
+    assert all(file in stub.stdout for file in task.files)
+    if task.id in LANGUAGE_MISTAKES:
+        make_a_mistake(language_student, task)
+    solve(language_student.root, task)
+    passed = language_student.python("course", "test", task.id, *LIMIT)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert f"Task {task.id} {task.title}: passed" in passed.stdout
+    later = LANGUAGE_TASKS[LANGUAGE_TASKS.index(task) + 1 :]
+    assert task.hints[0].split()[0] in language_student.python("course", "hint", task.id).stdout
+    assert next_tasks(language_student.python("course", "list").stdout) <= {other.id for other in later[:1]}
+    return listed_states(language_student)
+
+
+def make_a_mistake(language_student: Workspace, task: Task) -> None:
+    """Write a wrong answer: the test fails with a card, and `course explain` leads to the function with the mistake."""
+    name, function = LANGUAGE_MISTAKES[task.id]
+    (mistake,) = [answer for answer in load_answers(FOLDER, [task]) if answer.name == name]
+    solve(language_student.root, task, mistake.patch)
+    failed = language_student.python("course", "test", task.id, *LIMIT)
+    assert failed.returncode == 1, failed.stdout
+    assert f"Task {task.id} {task.title}: failing" in failed.stdout
+    assert all(row in failed.stdout for row in ("The test says", "Run again", f"course test {task.id}")), failed.stdout
+    explained = json.loads(language_student.python("course", "explain", task.id, "--json", *LIMIT).stdout)
+    assert explained["finding"]["function"] == function, explained
+
+
+def test_a_student_completes_module_6(finished: Workspace) -> None:
+    done = finished.python("course", "next", *LIMIT)
+    assert done.stdout == "Every task has passed. Well done.\n"
+
+
+def test_the_students_own_code_trains_a_language_model_and_continues_a_prompt(finished: Workspace) -> None:
+    (finished.root / "stories.py").write_text(LANGUAGE_MODEL, encoding="utf-8")
+    done = finished.python("stories")
+    assert done.returncode == 0, done.stderr
+    assert "loss " in done.stdout
+    assert "4 tokens of a quantized model" in done.stdout
+
+
+def test_the_submission_gets_all_points_of_module_6(finished: Workspace, tmp_path: Path) -> None:
+    submitted = finished.python("course", "submit", "--json")
+    assert submitted.returncode == 0, submitted.stdout + submitted.stderr
+    with zipfile.ZipFile(finished.root / "submission.zip") as archive:
+        assert {*archive.namelist()} >= {file for task in LANGUAGE_TASKS for file in task.files}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "ada.zip").write_bytes((finished.root / "submission.zip").read_bytes())
+    graded = staff("grade", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--task", "6", "--seed", "1", folder=ROOT)
+    assert graded.returncode == 0, graded.stdout + graded.stderr
+    (path,) = (tmp_path / "out" / "results").glob("*.json")
+    result, points = read_result(path), sum(task.points for task in LANGUAGE_TASKS)
+    assert (result.mark, result.points) == (points, points)
