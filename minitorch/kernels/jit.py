@@ -93,10 +93,14 @@ def _name_by_code(fn: Any) -> None:
     link the second with parts of the first. Functions defined at module level have unique names and are left alone.
     """
     if "<" in fn.__qualname__ and not _HAS_CODE_HASH.search(fn.__qualname__):  # <lambda>, or within <locals>
-        cells = [cell.cell_contents for inner in _call_closure([fn]) for cell in inner.__closure__ or ()]
-        values = repr([cell for cell in cells if isinstance(cell, bool | int | float | str | tuple | NoneType)])
-        digest = hashlib.sha256(f"{code_key(fn)} {values}".encode()).hexdigest()
-        fn.__qualname__ += f".of_{digest[:16]}"
+        fn.__qualname__ += f".of_{_digest(fn)[:16]}"
+
+
+def _digest(fn: Any) -> str:
+    """Return a hash of the code and closure of a function and of everything that it calls."""
+    cells = [cell.cell_contents for inner in _call_closure([fn]) for cell in inner.__closure__ or ()]
+    values = repr([cell for cell in cells if isinstance(cell, bool | int | float | str | tuple | NoneType)])
+    return hashlib.sha256(f"{code_key(fn)} {values}".encode()).hexdigest()
 
 
 # Cache keys: compiled code on disk must match the source
@@ -190,10 +194,21 @@ _GENERATION = hashlib.sha256(_SOURCES_DIGEST).hexdigest()[:8]
 """Identifies one version of the sources in the names of cache files."""
 
 
+class _Cache(FunctionCache):
+    """The cache of one function, which knows it by its code and the values in its closure.
+
+    numba pickles the closure, and the bytes of a pickled function depend on whether its module was compiled in this process or read from
+    disk: a second process would compile every kernel again.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return sig, codegen.magic_tuple(), _digest(self._py_func)
+
+
 def cached_on_disk(compiled: Any) -> Any:
     """Cache a compiled function on disk as njit(cache=True) does, but with a unique name for each kernel."""
     if isinstance(compiled, Dispatcher):  # otherwise the compiler is off, and it is the plain function
-        cache: Any = FunctionCache(compiled.py_func)
+        cache: Any = _Cache(compiled.py_func)
         cache._cache_file = _CacheFiles(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
         vars(compiled)["_cache"] = cache
         _name_by_code(compiled.py_func)  # after the cache, so that file names do not contain the hash
