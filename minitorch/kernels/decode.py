@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from minitorch.kernels.activations import gelu_tanh
 from minitorch.kernels.jit import code_key, jitable, serial
-from minitorch.kernels.matmul import aligned
+from minitorch.kernels.matmul import add_rows, aligned, dot_rows
 from minitorch.kernels.norm import normalize_one
-from minitorch.kernels.row_product import add_rows, dot_rows
 from minitorch.kernels.softmax import exp_row
 from minitorch.kernels.vector_math import fast_equivalents
 
