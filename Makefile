@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(PY) -m pytest -n $(PROCESSES) --dist worksteal
 
 # What computes the same without the compiler: make test need not wait for kernels there, and make test-all runs it compiled as well.
-INTERPRETED := tests/autograd tests/core tests/language tests/models tests/nn tests/optim tests/torch_face
+INTERPRETED := tests/autograd tests/core tests/language tests/models tests/nn tests/optim tests/torch_face tests/distributed/test_torch_distributed.py tests/distributed/test_torch_multiprocessing.py
 
 # The files with properties: make test draws fewer examples of each, the same every time, and make test-all as many as students do.
 SAMPLED = $(shell grep -rl --include='test_*.py' --exclude-dir=exhaustive --exclude-dir=distributed hypothesis tests)
