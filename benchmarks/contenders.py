@@ -133,7 +133,8 @@ def torch_network(dtype: str) -> Run:
 
 def of_minitorch(name: str) -> Run | None:
     """Return a row in our library."""
-    from minitorch import FastBackend, from_numpy, operators
+    from minitorch import FastBackend, from_numpy
+    from minitorch.core import math_operators
     from minitorch.core.kernel import find_kernel
 
     op, *arrays = operands(name)
@@ -142,7 +143,7 @@ def of_minitorch(name: str) -> Run | None:
     a, b = (from_numpy(array, backend=FastBackend) for array in arrays)
     f = FastBackend
     out = f.id_map(a)
-    tanh = f.map(operators.tanh)
+    tanh = f.map(math_operators.tanh)
     matrix_multiply = find_kernel("matrix_multiply", f.ops)
 
     def chain() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
+from minitorch.core import math_operators
 
 
 class ScalarBase:
@@ -208,12 +209,12 @@ class Sin(ScalarFunction):
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
         ctx.save_for_backward(a)
-        return operators.sin(a)
+        return math_operators.sin(a)
 
     @staticmethod
     def backward(ctx: Context, d_output: float) -> float:
         (a,) = ctx.saved_values
-        return d_output * operators.cos(a)
+        return d_output * math_operators.cos(a)
 
 
 class Cos(ScalarFunction):
@@ -222,12 +223,12 @@ class Cos(ScalarFunction):
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
         ctx.save_for_backward(a)
-        return operators.cos(a)
+        return math_operators.cos(a)
 
     @staticmethod
     def backward(ctx: Context, d_output: float) -> float:
         (a,) = ctx.saved_values
-        return -d_output * operators.sin(a)
+        return -d_output * math_operators.sin(a)
 
 
 class Tanh(ScalarFunction):
@@ -235,7 +236,7 @@ class Tanh(ScalarFunction):
 
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
-        y = operators.tanh(a)
+        y = math_operators.tanh(a)
         ctx.save_for_backward(y)  # d tanh = 1 - y²
         return y
 
@@ -250,7 +251,7 @@ class Sqrt(ScalarFunction):
 
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
-        y = operators.sqrt(a)
+        y = math_operators.sqrt(a)
         ctx.save_for_backward(y)  # d sqrt = 1 / 2y
         return y
 
@@ -266,7 +267,7 @@ class Abs(ScalarFunction):
     @staticmethod
     def forward(ctx: Context, a: float) -> float:
         ctx.save_for_backward(a)
-        return operators.absolute(a)
+        return math_operators.absolute(a)
 
     @staticmethod
     def backward(ctx: Context, d_output: float) -> float:
@@ -282,7 +283,7 @@ class Pow(ScalarFunction):
 
     @staticmethod
     def forward(ctx: Context, a: float, b: float) -> float:
-        y = operators.power(a, b)
+        y = math_operators.power(a, b)
         ctx.save_for_backward(a, b, y)
         return y
 
@@ -294,7 +295,7 @@ class Pow(ScalarFunction):
         elif a == 0.0 and b < 1.0:
             grad_a = math.inf
         else:
-            grad_a = b * operators.power(a, b - 1.0)
+            grad_a = b * math_operators.power(a, b - 1.0)
         grad_b = y * math.log(a) if a > 0.0 else 0.0 if a == 0.0 and b > 0.0 else math.nan
         return d_output * grad_a, d_output * grad_b
 

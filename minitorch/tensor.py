@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from minitorch.autodiff import LEAF, History, backpropagate, central_difference
-from minitorch.core import conversion, layout_functions, math_functions, reductions
+from minitorch.core import layout_functions, math_functions
 from minitorch.core.backend import resolve_backend
 from minitorch.core.context import grad_mode, no_grad
 from minitorch.core.dtypes import (
     FLOAT32_OVERFLOW,
+    NUMBER,
     as_dtype,
     cast_scalar,
     convert_array,
@@ -29,45 +29,24 @@ from minitorch.core.dtypes import (
     to_array,
     uniform,
 )
-from minitorch.core.gradients import Hook, apply_hooks, register_hook, select_tensor_gradients, unbroadcast
+from minitorch.core.gradients import apply_hooks, select_tensor_gradients, unbroadcast
 from minitorch.core.half_precision import compute_in_float32
-from minitorch.core.recording import constant, refuse
-from minitorch.core.tensor_base import TensorBase
+from minitorch.core.lazy_imports import later_module
+from minitorch.core.recording import constant
+from minitorch.core.tensor_base import Dims
+from minitorch.core.tensor_methods import TensorMethods
 from minitorch.tensor_data import IndexingError, TensorData, as_shape
-from minitorch.tensor_functions import (
-    EQ,
-    LT,
-    Add,
-    All,
-    Copy,
-    Exp,
-    IsClose,
-    Log,
-    MatMul,
-    Mul,
-    Neg,
-    Permute,
-    ReLU,
-    Sigmoid,
-    Sum,
-    View,
-)
+from minitorch.tensor_functions import EQ, LT, Add, All, Copy, Exp, IsClose, Log, MatMul, Mul, Neg, Permute, ReLU, Sigmoid, Sum, View
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
 
 new = object.__new__
 
-NUMBER = (float, int, np.bool_, np.integer, np.floating)
-"""The types that count as a number."""
 
-Dims = int | Sequence[int] | None
-"""The dimensions to reduce: one, several, or None for all. Negative ones count from the end."""
-
-
-class Tensor(TensorBase):
+class Tensor(TensorMethods):
     """An array of numbers that records the functions applied to it.
 
     Operators work element by element, on tensors whose shapes broadcast and on Python numbers. Sets and dictionaries compare tensors
-    by identity. Make tensors with `tensor`, `zeros` or `rand`.
+    by identity. Make tensors with `tensor`, `zeros` or `rand`. The methods beyond the course are in core/tensor_methods.py.
 
     Args:
         v: The data.
@@ -104,89 +83,6 @@ class Tensor(TensorBase):
         self.grad: Tensor | None = None
         self._name = name
         self._hooks: dict[object, Callable[[Tensor], Tensor | None]] | None = None
-
-    @staticmethod
-    def make(
-        storage: Sequence[float] | np.ndarray,
-        shape: Sequence[int],
-        strides: Sequence[int] | None = None,
-        backend: TensorBackend = SimpleBackend,
-    ) -> Tensor:
-        """A constant over a storage; see TensorData."""
-        return Tensor(TensorData(storage, shape, strides), backend=backend)
-
-    def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
-        """A tensor of the same kind on the same backend, without the checks of the constructor."""
-        made = new(self._plain)
-        made.backend = made.f = used = backend or self.backend
-        made._tensor = used.ops.place(data) if used.cuda else data
-        made.history = history
-        made.grad = made._name = made._hooks = None
-        return made
-
-    def zeros(self, shape: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
-        """Zeros on the same backend, in the tensor's own shape and dtype unless others are given."""
-        data = self._tensor
-        return self._like(self.backend.ops.zeros(data.shape if shape is None else as_shape(shape, "zeros"), dtype or data.dtype))
-
-    # Properties
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Size of every dimension."""
-        return self._tensor.shape
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self._tensor.size
-
-    def numel(self) -> int:
-        """Number of elements, like `size`."""
-        return self._tensor.size
-
-    @property
-    def dims(self) -> int:
-        """Number of dimensions."""
-        return len(self._tensor.shape)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Data type of the elements."""
-        return self._tensor.dtype
-
-    @property
-    def device(self) -> str:
-        """Device that stores the elements: "cpu" or "cuda"."""
-        return "cuda" if self.backend.cuda else "cpu"
-
-    def stride(self) -> tuple[int, ...]:
-        """Step in storage for each dimension, in elements."""
-        return self._tensor.strides
-
-    def storage_offset(self) -> int:
-        """Position of the first element in storage."""
-        return self._tensor.offset
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements are contiguous in storage, last dimension fastest."""
-        return self._tensor.is_contiguous()
-
-    @property
-    def name(self) -> str:
-        """The given name, else one made from the unique id."""
-        return self._name or f"tensor_{self.unique_id:x}"
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def unique_id(self) -> int:
-        """A number that no other living Tensor has."""
-        return id(self)
-
-    __hash__ = object.__hash__  # by identity, as backpropagation needs it
 
     # Task 2.3b: operators
 
@@ -235,6 +131,8 @@ class Tensor(TensorBase):
 
     def __eq__(self, b: TensorLike) -> Tensor:  # type: ignore[override]  # element by element
         return EQ.apply(self, self._ensure_tensor(b))
+
+    __hash__ = object.__hash__  # by identity, as backpropagation needs it
 
     def is_close(self, b: TensorLike) -> Tensor:
         """Whether each element differs from b's by less than 1e-2, as bool."""
@@ -516,10 +414,7 @@ class Tensor(TensorBase):
         if seed.shape != self.shape and not seed._tensor.size == self._tensor.size == 1:
             raise ValueError(f"backward expected grad_output of shape {self.shape}, that of the tensor, got {seed.shape}")
         if create_graph:
-            try:
-                engine = import_module("minitorch.autograd.engine")  # stage 5: a package of earlier stages does not have it
-            except ModuleNotFoundError:
-                raise RuntimeError("create_graph=True needs minitorch.autograd, which is not installed; leave it out") from None
+            engine = later_module("minitorch.autograd.engine", "create_graph=True")
             engine.recorded_backward(self, seed.reshape(self.shape).to(promote_to_float(self.dtype)), retain_graph)
             return
         seed = seed._like(seed._tensor if seed.shape == self.shape else seed._tensor.reshape(self.shape))
@@ -538,290 +433,51 @@ class Tensor(TensorBase):
         """Reset the accumulated gradient to None."""
         self.grad = None
 
-    # Beyond the course: each method calls a function of the modules in core/
-
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
-        """Call a function with the gradient of this tensor during the backward pass; see `core.gradients.register_hook`."""
-        return register_hook(self, hook)
-
-    # Operators
-
-    def __pow__(self, b: TensorLike) -> Tensor:
-        return math_functions.Pow.apply(self, self._ensure_tensor(b))
-
-    def __rpow__(self, b: TensorLike) -> Tensor:
-        return math_functions.Pow.apply(self._ensure_tensor(b), self)
-
-    def __abs__(self) -> Tensor:
-        return math_functions.Abs.apply(self)
-
-    def __le__(self, b: TensorLike) -> Tensor:
-        return math_functions.LE.apply(self, self._ensure_tensor(b))
-
-    def __ge__(self, b: TensorLike) -> Tensor:
-        return math_functions.LE.apply(self._ensure_tensor(b), self)
-
-    def __ne__(self, b: TensorLike) -> Tensor:  # type: ignore[override]  # element by element
-        return math_functions.NE.apply(self, self._ensure_tensor(b))
-
-    def __invert__(self) -> Tensor:
-        return math_functions.require_mask(self, "~") == 0
-
-    def __and__(self, b: Tensor) -> Tensor:
-        return math_functions.require_mask(self, "&") * math_functions.require_mask(self._ensure_tensor(b), "&")
-
-    def __or__(self, b: Tensor) -> Tensor:
-        return math_functions.require_mask(self, "|") + math_functions.require_mask(self._ensure_tensor(b), "|")
-
-    # Elementwise functions
-
-    def abs(self) -> Tensor:
-        """Absolute value, |self|."""
-        return math_functions.Abs.apply(self)
-
-    def sqrt(self) -> Tensor:
-        """Square root; NaN for negative elements."""
-        return math_functions.Sqrt.apply(self)
-
-    def tanh(self) -> Tensor:
-        """Hyperbolic tangent."""
-        return math_functions.Tanh.apply(self)
-
-    def sin(self) -> Tensor:
-        """Sine, in radians."""
-        return math_functions.Sin.apply(self)
-
-    def cos(self) -> Tensor:
-        """Cosine, in radians."""
-        return math_functions.Cos.apply(self)
-
-    def clip(self, low: float | None = None, high: float | None = None) -> Tensor:
-        """Every element limited to the range from low to high; None for no limit."""
-        return math_functions.clip(self, low, high)
-
-    def where(self, condition: Tensor, other: TensorLike) -> Tensor:
-        """Elements of self where the condition is true, else of other; all three broadcast."""
-        return math_functions.where(condition, self, other)
-
-    # Reductions: a reduced dimension stays with size 1, unless keepdim is False
-
-    def var(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
-        """Variance of the elements: squared deviations from the mean, summed and divided by n - correction."""
-        return reductions.var(self, dim, keepdim, correction)
-
-    def std(self, dim: Dims = None, keepdim: bool = True, correction: float = 1) -> Tensor:
-        """Standard deviation of the elements, the square root of `var`."""
-        return reductions.std(self, dim, keepdim, correction)
-
-    def prod(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
-        """Product of the elements; 1 for none."""
-        return self._reduce(reductions.Prod.apply, dim, keepdim)
-
-    def any(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
-        """Whether any element is true (not 0), as bool."""
-        return Tensor.sum(self != 0, dim, keepdim) > 0
-
-    def max(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
-        """The largest element; NaN if any is NaN. The gradient flows to the first of equal elements."""
-        return self._reduce(lambda a, d: reductions.MaxMin.apply(a, d, True), dim, keepdim)
-
-    def min(self, dim: Dims = None, keepdim: bool = True) -> Tensor:
-        """The smallest element; NaN if any is NaN. The gradient flows to the first of equal elements."""
-        return self._reduce(lambda a, d: reductions.MaxMin.apply(a, d, False), dim, keepdim)
-
-    def argmax(self, dim: int | None = None, keepdim: bool = True) -> Tensor:
-        """Index of the largest element along dim, or in the flattened tensor, as int64; the first of equal elements."""
-        return reductions.arg_extreme(self, dim, keepdim, largest=True)
-
-    def argmin(self, dim: int | None = None, keepdim: bool = True) -> Tensor:
-        """Index of the smallest element along dim, or in the flattened tensor, as int64; the first of equal elements."""
-        return reductions.arg_extreme(self, dim, keepdim, largest=False)
-
-    def cumsum(self, dim: int) -> Tensor:
-        """Cumulative sum of the elements along dim."""
-        return reductions.cumsum(self, dim)
-
-    # Layout
-
-    def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in the same order with another shape: a view if they are contiguous, else a copy. One size may be -1."""
-        return self.contiguous().view(*shape)
-
-    def transpose(self, dim0: int, dim1: int) -> Tensor:
-        """Two dimensions swapped: a view."""
-        return layout_functions.transpose(self, dim0, dim1)
-
-    def t(self) -> Tensor:
-        """The transpose of a tensor of at most two dimensions: a view."""
-        return layout_functions.t(self)
-
-    def flip(self, *dims: Any) -> Tensor:
-        """The elements in reverse order along these dimensions, or along all: a copy, because strides are never negative."""
-        return layout_functions.flip(self, *dims)
-
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """The dimensions from start_dim to end_dim merged into one."""
-        return layout_functions.flatten(self, start_dim, end_dim)
-
-    def squeeze(self, dim: Dims = None) -> Tensor:
-        """Without its dimensions of size 1, or without those among dim that have size 1: a view."""
-        return layout_functions.squeeze(self, dim)
-
-    def unsqueeze(self, dim: int) -> Tensor:
-        """With a new dimension of size 1 at position dim: a view."""
-        return layout_functions.unsqueeze(self, dim)
-
-    def expand(self, *shape: Any) -> Tensor:
-        """Dimensions of size 1 repeated, and new ones added in front, without a copy: a view. A size of -1 leaves a dimension as it is."""
-        return layout_functions.expand(self, *shape)
-
-    def split(self, size: int | Sequence[int], dim: int = 0) -> list[Tensor]:
-        """Pieces along a dimension, of one size (the last may be smaller) or of several given sizes: views."""
-        return layout_functions.split(self, size, dim)
-
-    def clone(self) -> Tensor:
-        """A copy in a storage of its own; gradients flow back through it."""
-        return Copy.apply(self)
-
-    # Elements
-
-    def __getitem__(self, index: Any) -> Any:
-        """The elements at an index; an integer for every dimension gives a Python number, which takes no gradient.
-
-        Integers, slices, None and ... give a view; lists, masks and slices with a negative step a copy.
-        """
-        return layout_functions.get_item(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write into the storage, and so into every view that shares it."""
-        layout_functions.set_item(self, index, value)
-
-    def __len__(self) -> int:
-        if not self.dims:
-            raise TypeError("a tensor without dimensions has no length")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
-    # Printing
-
-    def __str__(self) -> str:
-        return self._tensor.to_string()
-
-    def __repr__(self) -> str:
-        return conversion.represent(self)
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else str(self)
-
-    # Python numbers and lists
-
-    def item(self) -> Any:
-        """The only element, as a Python number."""
-        return conversion.item(self)
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; a number if there are no dimensions."""
-        refuse("tolist()")
-        return self._tensor.array().tolist()
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        return conversion.as_integer(self)
-
-    def __bool__(self) -> bool:
-        return conversion.as_bool(self)
-
-    # Arrays and other libraries
-
-    __array_ufunc__ = None  # NumPy's operators leave array * tensor to the tensor, which would otherwise lose its gradient
-
-    def numpy(self) -> np.ndarray:
-        """The elements as an array that shares the storage; read-only if the tensor records gradients."""
-        return conversion.numpy(self)
-
-    def to_numpy(self) -> np.ndarray:
-        """A copy of the elements as an array."""
-        refuse("to_numpy()")
-        return self._tensor.array().copy()
-
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
-        return conversion.array(self, dtype, copy)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """The storage for another library, without a copy; see `core.conversion.dlpack`."""
-        return conversion.dlpack(self, options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._tensor.array().__dlpack_device__()
+    # What it holds, and tensors like it
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The storage for another library that computes on the GPU, without a copy."""
-        return conversion.cuda_array_interface(self)
+    def shape(self) -> tuple[int, ...]:
+        """Size of every dimension."""
+        return self._tensor.shape
 
-    # Copies
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._tensor.size
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return conversion.reduce(self)
+    @property
+    def dims(self) -> int:
+        """Number of dimensions."""
+        return len(self._tensor.shape)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return conversion.deepcopy(self, memo)
+    @property
+    def dtype(self) -> np.dtype:
+        """Data type of the elements."""
+        return self._tensor.dtype
 
-    # Devices and dtypes, last in the class: from here on `float`, `int`, `bool` and `tuple` are methods
+    @staticmethod
+    def make(
+        storage: Sequence[float] | np.ndarray,
+        shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        backend: TensorBackend = SimpleBackend,
+    ) -> Tensor:
+        """A constant over a storage; see TensorData."""
+        return Tensor(TensorData(storage, shape, strides), backend=backend)
 
-    def to(self, *targets: Any, device: Any = None, dtype: Any = None) -> Tensor:
-        """The tensor in another dtype, or on another device: "cpu", "cuda", "cuda:0", "simple" or a TensorBackend.
+    def _like(self, data: TensorData, history: History | None = None, backend: TensorBackend | None = None) -> Tensor:
+        """A tensor of the same kind on the same backend, without the checks of the constructor."""
+        made = new(self._plain)
+        made.backend = made.f = used = backend or self.backend
+        made._tensor = used.ops.place(data) if used.cuda else data
+        made.history = history
+        made.grad = made._name = made._hooks = None
+        return made
 
-        Returns itself if nothing changes. Gradients flow back through it.
-        """
-        return layout_functions.to(self, *targets, device, dtype)
-
-    def cpu(self) -> Tensor:
-        """On the CPU, with the compiled backend."""
-        return self.to("cpu")
-
-    def cuda(self) -> Tensor:
-        """On the GPU."""
-        return self.to("cuda")
-
-    def double(self) -> Tensor:
-        """As float64."""
-        return self.to("float64")
-
-    def half(self) -> Tensor:
-        """As float16; numbers beyond 65504 become infinite."""
-        return self.to("float16")
-
-    def bfloat16(self) -> Tensor:
-        """As bfloat16: the range of float32 with three digits."""
-        return self.to("bfloat16")
-
-    def long(self) -> Tensor:
-        """As int64, fractions truncated."""
-        return self.to("int64")
-
-    def float(self) -> Tensor:
-        """As float32."""
-        return self.to("float32")
-
-    def int(self) -> Tensor:
-        """As int32, fractions truncated."""
-        return self.to("int32")
-
-    def bool(self) -> Tensor:
-        """As bool: whether an element is not 0."""
-        return self.to("bool")
-
-    def tuple(self) -> tuple[np.ndarray, tuple[int, ...], tuple[int, ...]]:
-        """Arguments of a kernel: storage from the first element on, shape and strides."""
-        return self._tensor.tuple()
+    def zeros(self, shape: Sequence[int] | None = None, dtype: Any = None) -> Tensor:
+        """Zeros on the same backend, in the tensor's own shape and dtype unless others are given."""
+        data = self._tensor
+        return self._like(self.backend.ops.zeros(data.shape if shape is None else as_shape(shape, "zeros"), dtype or data.dtype))
 
 
 Tensor._plain = Tensor

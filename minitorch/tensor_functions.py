@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import minitorch.operators as operators
 from minitorch.autodiff import Context, History
+from minitorch.core import math_operators
 from minitorch.core.context import TensorContext, grad_mode
 from minitorch.core.dtypes import comparison_dtype
 from minitorch.core.tensor_base import Tensor, TensorBase
@@ -286,7 +286,7 @@ class All(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
-        return a.f.reduce(operators.logical_and, 1.0, comparison_dtype)(a, dim)
+        return a.f.reduce(math_operators.logical_and, 1.0, comparison_dtype)(a, dim)
 
 
 # Layout: the same elements in another view or storage

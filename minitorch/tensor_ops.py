@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import minitorch.operators as operators
+from minitorch.core import math_operators
 from minitorch.core.backend import DEVICES
 from minitorch.core.backend import TensorBackend as TensorBackend
 from minitorch.core.backend import TensorOps as TensorOps
@@ -145,16 +146,16 @@ def ieee(fn: Callable[..., float]) -> Callable[..., float]:
         try:
             return fn(*xs)
         except OverflowError:
-            if fn not in (operators.exp, operators.power):
+            if fn not in (operators.exp, math_operators.power):
                 raise  # the sign of the overflow is unknown
-            return -math.inf if fn is operators.power and xs[0] < 0 and xs[1] % 2 == 1 else math.inf
+            return -math.inf if fn is math_operators.power and xs[0] < 0 and xs[1] % 2 == 1 else math.inf
         except ZeroDivisionError:
             with np.errstate(all="ignore"):
                 return float(fn(*map(np.float64, xs)))  # its division does not raise
         except ValueError:
-            if fn not in (operators.log, operators.sqrt, operators.sin, operators.cos, operators.power):
+            if fn not in (operators.log, math_operators.sqrt, math_operators.sin, math_operators.cos, math_operators.power):
                 raise  # another function's own message
-            if fn is operators.power and xs[0] == 0:  # to a power below 0
+            if fn is math_operators.power and xs[0] == 0:  # to a power below 0
                 return math.copysign(math.inf, xs[0]) if xs[1] % 2 == 1 else math.inf
             return math.nan
 

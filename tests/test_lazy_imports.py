@@ -213,3 +213,18 @@ def test_a_name_is_an_ordinary_attribute_after_its_first_use():
 def test_what_tests_replace_is_imported_before_any_test():
     """Else `monkeypatch` restores the replacement, because that is what the first use found: all later tests would use it."""
     assert vars(minitorch)["max"] is functional.max
+
+
+@pytest.mark.parametrize(
+    ("module", "purpose", "use"),
+    [
+        ("minitorch.autograd.engine", "create_graph=True", lambda x: x.sum().backward(create_graph=True)),
+        ("minitorch.optim.saving", "state_dict", lambda x: minitorch.SGD([x]).state_dict()),
+        ("minitorch.optim.saving", "load_state_dict", lambda x: minitorch.SGD([x]).load_state_dict({"state": {}, "param_groups": []})),
+    ],
+)
+def test_a_module_of_a_later_stage_is_named_where_it_is_missing(module, purpose, use, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    message = f"{purpose} expected the module {module}, which this package does not have; leave it out, or use the whole library"
+    with raises(RuntimeError, message):
+        use(minitorch.tensor([1.0], requires_grad=True))

@@ -13,6 +13,7 @@ import minitorch
 from course.manifest import ROOT, course
 from minitorch import Function
 from minitorch.core import errors
+from minitorch.core.tensor_methods import TensorMethods
 
 TABLES = ["minitorch", *map("minitorch.{}".format, ("nn", "optim", "data", "models", "autograd", "cuda", "distributed", "language"))]
 WHOLE = ["minitorch.nn.init", "minitorch.nn.functional", "minitorch.nn.parallel"]
@@ -77,12 +78,16 @@ def source_function(thing: object) -> object:
 
 
 def public_functions() -> Iterator[tuple[str, object, str]]:
-    """Every public function, and every method that a public class defines, with the docstrings that a reader would consult."""
+    """Every public function, and every method that a public class defines, with the docstrings that a reader would consult.
+
+    Those of Tensor are in two classes.
+    """
     for name, thing in public().items():
         if inspect.isfunction(thing):
             yield name, inspect.unwrap(thing), inspect.getdoc(thing) or ""
             continue
-        for member, method in vars(thing).items():
+        members = vars(thing) | (vars(TensorMethods) if thing is minitorch.Tensor else {})
+        for member, method in members.items():
             function, dunder = source_function(method), member.startswith("__") and member.endswith("__")
             ours = inspect.isfunction(function) and function.__code__.co_filename.startswith(str(ROOT))  # none created by a decorator
             if ours and (dunder or not member.startswith("_")):
@@ -205,8 +210,9 @@ def test_docstrings_document_the_shapes_of_inputs_and_results():
         if last.startswith("__") or of_a_function or name in SHAPELESS:
             continue
         signature = inspect.signature(function)
-        kinds = [signature.return_annotation, *(parameter.annotation for parameter in signature.parameters.values())]
-        about_tensors = any(re.search(r"\bTensor\b", str(kind)) for kind in kinds)
+        annotations = [signature.return_annotation, *(parameter.annotation for parameter in signature.parameters.values())]
+        tensors = r"\b(Tensor|Self)\b" if kind is minitorch.Tensor else r"\bTensor\b"
+        about_tensors = any(re.search(tensors, str(annotation)) for annotation in annotations)
         if about_tensors and not SHAPES.search(doc) and not re.search(r"\b([Ss]ee|[Aa]s) `|^`", doc):
             silent.append(name)
     assert not silent, "the docstring says no shapes, nor 'elementwise', nor 'See `other`':\n" + "\n".join(silent)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import data, integers, sampled_from
 
 from minitorch import IndexingError, SimpleBackend, SimpleOps, TensorBackend, TensorOps, operators, tensor, zeros
+from minitorch.core import math_operators
 from minitorch.core.context import TensorContext
 from minitorch.core.dtypes import DTYPES, bool_, comparison_dtype, float32, float64, int32, int64, promote_to_float, promote_types
 from minitorch.tensor_data import MAX_DIMS, index_to_position, to_index
@@ -31,6 +32,7 @@ ABSTRACT = "TensorOps has no operations of its own; use SimpleOps, or define {} 
 OUT = "out expected shape {}, got (3,); pass a tensor of that shape, or leave it out"
 MATMUL = "matmul expected shapes (…, n, k) and (…, k, m), got {}; the last size of the first must be the last but one of the second"
 NO_GRADIENT = "has no gradient: it defines no backward; call x.detach() before it"
+FUNCTIONS = vars(operators) | vars(math_operators)
 DEFINE = "define backward(ctx, grad_output) in the subclass"
 
 
@@ -218,7 +220,7 @@ def test_where_python_raises_results_are_those_of_the_hardware(name, dtype, valu
     ],
 )
 def test_a_function_gives_hardware_results(name, xs, expected):
-    np.testing.assert_equal(ieee(getattr(operators, name))(*xs), expected)
+    np.testing.assert_equal(ieee(FUNCTIONS[name])(*xs), expected)
 
 
 @pytest.mark.parametrize("dtype", [float64, float32], ids=str)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minitorch.autodiff import LEAF
-from minitorch.core.dlpack import export_bfloat16
 from minitorch.core.dtypes import printable
+from minitorch.core.lazy_imports import later_module
 from minitorch.core.recording import refuse
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
@@ -108,7 +108,9 @@ def dlpack(x: Tensor, options: dict[str, Any]) -> Any:
     if x.history is not None:
         raise BufferError("a tensor that records gradients cannot be exported; export x.detach()")
     elements = numpy(x)
-    return export_bfloat16(elements, options) if elements.dtype.kind == "V" else elements.__dlpack__(**options)
+    if elements.dtype.kind == "V":
+        return later_module("minitorch.core.dlpack", "__dlpack__() of bfloat16").export_bfloat16(elements, options)
+    return elements.__dlpack__(**options)
 
 
 def cuda_array_interface(x: Tensor) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dlpack import import_bfloat16
 from minitorch.core.dtypes import as_dtype, cast_array, convert_array, is_float
 from minitorch.core.layout_functions import Cat
+from minitorch.core.lazy_imports import later_module
 from minitorch.tensor import Tensor, TensorLike, generator, make_tensor, tensor
 from minitorch.tensor_data import TensorData, as_shape
 from minitorch.tensor_ops import SimpleBackend, TensorBackend
@@ -127,7 +127,7 @@ def from_dlpack(other: Any, backend: TensorBackend = SimpleBackend) -> Tensor:
         raise TypeError(f"from_dlpack expected a tensor of a library that supports DLPack, got {type(other).__name__}")
     if str(getattr(other, "dtype", "")).endswith("bfloat16"):  # which NumPy does not support
         dtype = as_dtype("bfloat16")
-        array = import_bfloat16(other, dtype)
+        array = later_module("minitorch.core.dlpack", "from_dlpack of bfloat16").import_bfloat16(other, dtype)
     else:
         array = np.from_dlpack(other)
     if any(stride < 0 for stride in array.strides):

@@ -1,4 +1,4 @@
-"""Stage 2 - bfloat16 through DLPack: NumPy does not support it, so it is exchanged as uint16 with another type code.
+"""Stage 7 - bfloat16 through DLPack: NumPy does not support it, so it is exchanged as uint16 with another type code.
 
 Source: dlpack.h, the structures that a capsule points to.
 """

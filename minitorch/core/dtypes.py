@@ -174,6 +174,10 @@ def promote_scalar(dtype: np.dtype, value: float) -> np.dtype:
 # Converting numbers
 
 
+NUMBER = (float, int, np.bool_, np.integer, np.floating)
+"""The types that count as a number."""
+
+
 def to_array(values: Any, op: str) -> np.ndarray:
     """Nested lists of numbers, an array or one number as an array.
 

@@ -1,4 +1,4 @@
-"""Stage 1 - Lazy imports: names of a package whose modules are imported on first use, so that `import minitorch` is fast."""
+"""Stage 1 - Lazy imports: modules that are imported on first use, so that `import minitorch` is fast, and those of later stages."""
 
 from __future__ import annotations
 
@@ -67,3 +67,21 @@ def lazy_imports(namespace: dict[str, Any]) -> Iterator[None]:
             inner = source.module.removeprefix(f"{package}.").partition(".")[0]
             postponed.setdefault(inner, _Postponed(package, inner))
     namespace.update(__getattr__=load, __dir__=names)
+
+
+def later_module(name: str, purpose: str) -> Any:
+    """A module of a later stage, imported when it is needed.
+
+    Args:
+        name: Its dotted name.
+        purpose: What needs it, for the message.
+
+    Raises:
+        RuntimeError: If the package ends at an earlier stage.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"{purpose} expected the module {name}, which this package does not have; leave it out, or use the whole library"
+        ) from None

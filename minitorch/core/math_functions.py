@@ -1,6 +1,6 @@
 """Stage 2 - Elementwise functions beyond the course: elementary functions, comparisons and selections.
 
-Each Function stands with its forward and backward pass; the scalar functions are in operators.py.
+Each Function stands with its forward and backward pass; the scalar functions are in math_operators.py.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-import minitorch.operators as operators
 from minitorch.autodiff import Context
+from minitorch.core import math_operators
 from minitorch.core.dtypes import (
     bool_,
     comparison_dtype,
@@ -33,7 +33,7 @@ class Sin(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.sin, promote_to_float)(a)
+        return a.f.map(math_operators.sin, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ class Cos(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.cos, promote_to_float)(a)
+        return a.f.map(math_operators.cos, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class Tanh(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = a.f.map(operators.tanh, promote_to_float)(a)
+        y = a.f.map(math_operators.tanh, promote_to_float)(a)
         ctx.save_for_backward(y)  # d tanh = 1 - y²
         return y
 
@@ -75,7 +75,7 @@ class Sqrt(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = a.f.map(operators.sqrt, promote_to_float)(a)
+        y = a.f.map(math_operators.sqrt, promote_to_float)(a)
         ctx.save_for_backward(y)  # d sqrt = 1 / 2y
         return y
 
@@ -91,12 +91,12 @@ class Abs(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.magnitude)(a)
+        return a.f.map(math_operators.magnitude)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (a,) = ctx.saved_values
-        return grad_output.f.zip(operators.abs_back)(a, grad_output)
+        return grad_output.f.zip(math_operators.abs_back)(a, grad_output)
 
 
 def divide(a: Tensor, b: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ class Div(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a if ctx.needs_input_grad[1] else None, b)
-        return a.f.zip(operators.div, promote_to_float)(a, b)
+        return a.f.zip(math_operators.div, promote_to_float)(a, b)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -148,7 +148,7 @@ class Pow(Function):
             raise ValueError(
                 f"integers cannot be raised to negative integer powers, got {a.dtype.name} ** {b.dtype.name}; make one of them float64"
             )
-        y = a.f.zip(operators.integer_power if whole else operators.power, promote_to_number)(a, b)
+        y = a.f.zip(math_operators.integer_power if whole else math_operators.power, promote_to_number)(a, b)
         ctx.save_for_backward(a, b, y if ctx.needs_input_grad[1] else None)
         return y
 
@@ -159,7 +159,7 @@ class Pow(Function):
         if ctx.needs_input_grad[0]:
             grad_a = mask_select(b != 0, grad_output * b * a ** (b - 1.0))
         if ctx.needs_input_grad[1]:
-            grad_b = grad_output * y.f.zip(operators.log_base)(a, b) * y
+            grad_b = grad_output * y.f.zip(math_operators.log_base)(a, b) * y
         return grad_a, grad_b
 
 
@@ -177,7 +177,7 @@ class LE(Comparison):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(operators.le, comparison_dtype)(a, b)
+        return a.f.zip(math_operators.le, comparison_dtype)(a, b)
 
 
 class NE(Comparison):
@@ -186,7 +186,7 @@ class NE(Comparison):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a.shape, b.shape)
-        return a.f.zip(operators.ne, comparison_dtype)(a, b)
+        return a.f.zip(math_operators.ne, comparison_dtype)(a, b)
 
 
 # Selections
@@ -212,7 +212,7 @@ class Clip(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, low: Tensor, high: Tensor) -> Tensor:
         ctx.save_for_backward((low < a) * (a < high))
-        return a.f.zip(operators.minimum)(a.f.zip(operators.maximum)(a, low), high)
+        return a.f.zip(math_operators.minimum)(a.f.zip(math_operators.maximum)(a, low), high)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None, None]:
@@ -249,7 +249,7 @@ def _limit(a: Tensor, limit: Any, sign: int) -> Tensor:
 
 def mask_select(condition: Tensor, a: Tensor) -> Tensor:
     """a where the condition is true, else 0, even if a is infinite or NaN there."""
-    return a.f.zip(operators.select_if, _second)(condition, a)
+    return a.f.zip(math_operators.select_if, _second)(condition, a)
 
 
 def _second(first: Any, second: Any) -> Any:
@@ -263,7 +263,7 @@ class ExactLog(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor) -> Tensor:
         ctx.save_for_backward(a)
-        return a.f.map(operators.exact_log, promote_to_float)(a)
+        return a.f.map(math_operators.exact_log, promote_to_float)(a)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
+from minitorch.core import math_operators
 from minitorch.core.dtypes import accumulator_dtype, is_float
 from minitorch.core.errors import DimensionError
 from minitorch.core.half_precision import compute_in_float32
@@ -48,8 +49,8 @@ def reduce_extreme(a: Tensor, dim: int, largest: bool) -> Tensor:
         raise DimensionError(f"max and min expected at least one element along dimension {dim}, got shape {a.shape}")
     info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else None
     if largest:
-        return a.f.reduce(operators.maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
-    return a.f.reduce(operators.minimum, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
+        return a.f.reduce(math_operators.maximum, info.min if info else -math.inf if is_float(a.dtype) else 0.0)(a, dim)
+    return a.f.reduce(math_operators.minimum, info.max if info else math.inf if is_float(a.dtype) else 1.0)(a, dim)
 
 
 def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
@@ -64,7 +65,7 @@ def extreme(a: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     length, best = a.shape[dim], reduce_extreme(a, dim, largest)
     numbers = a._like(TensorData(np.arange(length), [length if i == dim else 1 for i in range(a.dims)]))
     hits = (a == best) + (a != a)
-    first = a.f.reduce(operators.minimum, length)(
+    first = a.f.reduce(math_operators.minimum, length)(
         mask_select(hits, numbers) + mask_select(hits == 0, numbers._like(TensorData(np.array([length]), (1,)))), dim
     )
     return first, first == numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 
@@ -34,3 +35,6 @@ def blank(x: Any, kind: Any = None) -> Any:
 
 Tensor: TypeAlias = Any
 """Annotation of a `Tensor` in those modules. Type checkers accept any value for it."""
+
+Dims: TypeAlias = int | Sequence[int] | None
+"""The dimensions to reduce: one, several, or None for all. Negative ones count from the end."""

@@ -33,7 +33,7 @@ FLAGS: dict[str, Any] = {
     "fastmath": {"contract"},  # fused multiply-add; keeps the order of sums, NaN and inf
 }
 
-SOURCES = ("operators", "tensor_data", "fast_ops")
+SOURCES = ("operators", "core/math_operators", "tensor_data", "fast_ops")
 """Modules outside this folder that kernels are compiled from."""
 
 IN_ANY_ORDER = FLAGS | {"fastmath": {"contract", "reassoc"}}

@@ -14,10 +14,10 @@ import numpy as np
 import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.kernel import register_kernel
+from minitorch.core.math_operators import maximum
 from minitorch.core.windows import check_windows
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.loop import Loop, accepts, flat, loop
-from minitorch.operators import maximum
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 

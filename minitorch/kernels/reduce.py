@@ -18,10 +18,10 @@ from numba import prange
 
 import minitorch.operators as operators
 from minitorch.core.kernel import register_kernel
+from minitorch.core.math_operators import maximum, minimum
 from minitorch.core.recording import call
 from minitorch.kernels.elementwise import coalesce_dims, dims_table, print_diagnostics
 from minitorch.kernels.jit import FLAGS, IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
-from minitorch.operators import maximum, minimum
 from minitorch.tensor_data import Storage, TensorData
 
 REASSOCIABLE: set[Any] = {operators.add, operators.mul}

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.core.kernel import register_kernel
+from minitorch.core.math_operators import maximum
 from minitorch.core.reductions import reduce_extreme
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.loop import Loop, accepts, flat, loop
 from minitorch.kernels.vector_math import exp
-from minitorch.operators import maximum
 from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 

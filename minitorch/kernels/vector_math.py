@@ -19,6 +19,7 @@ from numba import types
 from numba.extending import overload
 
 import minitorch.operators as operators
+from minitorch.core import math_operators
 from minitorch.kernels.jit import jitable
 
 
@@ -34,7 +35,7 @@ def sigmoid(x: float) -> float:
 
 def tanh(x: float) -> float:
     """Hyperbolic tangent."""
-    return operators.tanh(x)
+    return math_operators.tanh(x)
 
 
 def power(x: float, y: float) -> float:
@@ -45,8 +46,8 @@ def power(x: float, y: float) -> float:
 fast_equivalents: dict[Any, Callable[..., float]] = {
     operators.exp: exp,
     operators.sigmoid: sigmoid,
-    operators.tanh: tanh,
-    operators.power: power,
+    math_operators.tanh: tanh,
+    math_operators.power: power,
 }
 """Scalar functions with a faster form that the optimized kernels compile instead."""
 

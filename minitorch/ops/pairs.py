@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-import minitorch.operators as operators
 from minitorch.autodiff import Context
 from minitorch.autograd.engine import RULES
+from minitorch.core import math_operators
 from minitorch.core.dtypes import is_float
 from minitorch.core.math_functions import LE, NE, Div, MaskedSelect
 from minitorch.core.tensor_base import Tensor
@@ -73,7 +73,7 @@ class Choose(Function):
     @staticmethod
     def forward(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(condition)
-        select = a.f.zip(select_or_negative_zero if is_float(a.dtype) else operators.select_if, second_dtype)
+        select = a.f.zip(select_or_negative_zero if is_float(a.dtype) else math_operators.select_if, second_dtype)
         return select(condition, a) + select(condition == 0, b)
 
     @staticmethod
@@ -88,7 +88,7 @@ class Maximum(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a, b)
-        return a.f.zip(operators.maximum)(a, b)
+        return a.f.zip(math_operators.maximum)(a, b)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
@@ -102,7 +102,7 @@ class Minimum(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a, b)
-        return a.f.zip(operators.minimum)(a, b)
+        return a.f.zip(math_operators.minimum)(a, b)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
@@ -125,7 +125,7 @@ class Limit(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, limit: Tensor, lower: bool) -> Tensor:
         ctx.save_for_backward(LT.apply(limit, a) if lower else LT.apply(a, limit))
-        return a.f.zip(operators.maximum if lower else operators.minimum)(a, limit)
+        return a.f.zip(math_operators.maximum if lower else math_operators.minimum)(a, limit)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None, None]:
@@ -144,7 +144,7 @@ class Between(Function):
         at_low, at_high, ordered = EQ.apply(a, low) * apart, EQ.apply(a, high) * apart, LE.apply(low, high)
         to_high = at_high + above * ordered + LT.apply(high, low)
         ctx.save_for_backward(at_low + at_high, negate(below + above), at_low + below * ordered, to_high)
-        return a.f.zip(operators.minimum)(a.f.zip(operators.maximum)(a, low), high)
+        return a.f.zip(math_operators.minimum)(a.f.zip(math_operators.maximum)(a, low), high)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import minitorch.operators as operators
+from minitorch.core import math_operators
 from minitorch.optim.arithmetic import (
     apply_elementwise,
     apply_weight_decay,
@@ -79,7 +80,7 @@ class Adam(Optimizer):
         value, _, mean, square = update_averages(value, gradient, state, group)
         if group.get("amsgrad"):
             largest = state.setdefault("max_exp_avg_sq", zero_state(value))
-            square = state["max_exp_avg_sq"] = apply_elementwise(operators.maximum, largest, square, out=largest)
+            square = state["max_exp_avg_sq"] = apply_elementwise(math_operators.maximum, largest, square, out=largest)
         denominator = apply_elementwise(sqrt_plus, square, factors.eps)
         step = apply_elementwise(divide, mean, denominator, out=denominator)
         step = apply_elementwise(operators.mul, step, factors.step_size, out=step)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
+from minitorch.core import math_operators
 from minitorch.optim.adam import Adam, ensure_averages, update_averages
 from minitorch.optim.arithmetic import (
     apply_elementwise,
@@ -75,7 +76,7 @@ class Adamax(Adam):
         mean = state["exp_avg"] = apply_elementwise(running_mean(beta1), state["exp_avg"], gradient, out=state["exp_avg"])
         decayed = apply_elementwise(operators.mul, state["exp_inf"], beta2, out=state["exp_inf"])
         size = apply_elementwise(operators.add, abs(gradient), group["eps"])
-        largest = state["exp_inf"] = apply_elementwise(operators.maximum, decayed, size, out=decayed)
+        largest = state["exp_inf"] = apply_elementwise(math_operators.maximum, decayed, size, out=decayed)
         return add_step(value, mean, largest, -group["lr"] / (1 - beta1 ** state["step"]))
 
 

@@ -9,10 +9,10 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from minitorch.core.kernel import find_kernel
+from minitorch.core.lazy_imports import later_module
 from minitorch.core.recording import call_python, clears_gradient
 from minitorch.module import Parameter
 from minitorch.optim.arithmetic import is_tensor, state_dtype, value_of, with_gradients
-from minitorch.optim.saving import load_groups, load_states, to_saved
 
 
 class Setting(NamedTuple):
@@ -254,6 +254,7 @@ class Optimizer:
         "state" holds each updated parameter's state under the parameter's number: of tensors copies, and the number of steps as
         a tensor, too. Each of "param_groups" holds the settings, and the numbers of its parameters as "params".
         """
+        to_saved = later_module("minitorch.optim.saving", "state_dict").to_saved
         numbers = {id(parameter): number for number, parameter in enumerate(self.parameters)}
         state = {
             numbers[id(p)]: {name: to_saved(name, entry, value_of(p)) for name, entry in entries.items()}
@@ -279,9 +280,9 @@ class Optimizer:
             raise ValueError(f"{name}.load_state_dict expected a state with state and param_groups, got {got}; pass a state_dict()")
         if state.get("optimizer", name) != name:
             raise ValueError(f"{name}.load_state_dict expected the state of {name}, got that of {state['optimizer']}; build that optimizer")
-        mismatches: list[str] = []
-        groups, parameters = load_groups(self, state["param_groups"], mismatches)
-        states = dict(load_states(self, state["state"], parameters, mismatches))
+        saving, mismatches = later_module("minitorch.optim.saving", "load_state_dict"), list[str]()
+        groups, parameters = saving.load_groups(self, state["param_groups"], mismatches)
+        states = dict(saving.load_states(self, state["state"], parameters, mismatches))
         if mismatches:
             listed = "".join(f"\n  {line}" for line in mismatches)
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Stage 1 - States of optimizers as they are saved and loaded."""
+"""Stage 4 - States of optimizers as they are saved and loaded."""
 
 from __future__ import annotations
 

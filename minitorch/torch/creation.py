@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, bool_, convert_array, int64, is_float, to_array
+from minitorch.core.dtypes import NUMBER, as_dtype, bool_, convert_array, int64, is_float, to_array
 from minitorch.core.errors import ArgumentError, ElementError, RangeError
 from minitorch.core.recording import call, refuse
 from minitorch.data.random_streams import random_stream
-from minitorch.tensor import NUMBER, Tensor
+from minitorch.tensor import Tensor
 from minitorch.torch.arguments import size_by_name
 from minitorch.torch.factory import Generator as Generator
 from minitorch.torch.factory import drawn, float_dtype, numbers_of, of_array, shape_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.dtypes import as_dtype, bool_, float32, int64, is_float, promote_types
+from minitorch.core.dtypes import NUMBER, as_dtype, bool_, float32, int64, is_float, promote_types
 from minitorch.core.errors import DtypeError, RangeError
 from minitorch.core.number_formats import finfo, iinfo
-from minitorch.tensor import NUMBER, Tensor
+from minitorch.tensor import Tensor
 
 _default = float32
 

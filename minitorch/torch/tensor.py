@@ -20,13 +20,12 @@ import numpy as np
 from minitorch.autodiff import LEAF, History
 from minitorch.autograd.in_place import RETAINED, keep_past, keep_saved, note_write, record, restore_past, snapshot
 from minitorch.core.context import grad_mode, no_grad
-from minitorch.core.dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, is_float, uint8
+from minitorch.core.dtypes import NUMBER, bool_, float16, float32, float64, int8, int16, int32, int64, is_float, uint8
 from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.indexing import is_basic
 from minitorch.core.layout_functions import Select
 from minitorch.core.recording import refuse
 from minitorch.ops.indexing import Put
-from minitorch.tensor import NUMBER
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_data import TensorData, version_counter
 from minitorch.tensor_functions import Add, Function, Mul

@@ -55,6 +55,7 @@ def kernels() -> Iterator[Kernel]:
     from numba import boolean, float32, float64, int32, int64, types
 
     from minitorch import cuda_conv, cuda_kernels, cuda_ops, operators
+    from minitorch.core import math_operators
     from minitorch.kernels.cuda import array_interface, elementwise, matmul
     from minitorch.kernels.cuda import conv as conv_kernels
     from minitorch.kernels.cuda.device import number_function
@@ -67,25 +68,26 @@ def kernels() -> Iterator[Kernel]:
         return storage(dtype), types.UniTuple(int64, dims), types.UniTuple(int64, dims)
 
     threads = cuda_ops.THREADS_PER_BLOCK
+    scalar_functions = vars(operators) | vars(math_operators)
     maps = "neg id relu sigmoid log exp inv sin cos tanh sqrt"
     zips = "add mul lt eq is_close relu_back log_back inv_back power"
-    folds = operators.add, operators.mul, operators.logical_and, operators.maximum, operators.minimum
+    folds = operators.add, operators.mul, math_operators.logical_and, math_operators.maximum, math_operators.minimum
     for dtype in (float32, float64):
         single = dtype is float32
         for name in maps.split():
-            body = elementwise.map_kernel(number_function(getattr(operators, name), single))
+            body = elementwise.map_kernel(number_function(scalar_functions[name], single))
             for dims in (1, 2, 4) if name == "id" else (1,):
                 yield Kernel(f"map {name}, {dims}-d, {dtype}", body, (*layout(dtype, dims), int64, *layout(dtype, dims)), threads)
         for name in zips.split():
             out = boolean if name in ("lt", "eq", "is_close") else dtype
-            body = elementwise.zip_kernel(number_function(getattr(operators, name), single))
+            body = elementwise.zip_kernel(number_function(scalar_functions[name], single))
             for dims in (1, 2, 4) if name == "add" else (1,):
                 args = (*layout(out, dims), int64, *layout(dtype, dims), *layout(dtype, dims))
                 yield Kernel(f"zip {name}, {dims}-d, {dtype}", body, args, threads)
         for fn in folds:
             for fold in (elementwise.ROW, elementwise.SHORT_ROW, elementwise.COLUMN, elementwise.SHORT_COLUMN):
                 body = elementwise.reduce_kernel(number_function(fn, single), fold)
-                out = boolean if fn is operators.logical_and else dtype
+                out = boolean if fn is math_operators.logical_and else dtype
                 args = (*layout(out, 2), int64, *layout(dtype, 2), int64, float64)
                 shape = f"{fold.outputs}×{fold.lanes}{' along' if fold.along else ''}"
                 yield Kernel(f"reduce {fn.__name__.lstrip('_')}, {shape}, {dtype}", body, args, fold.outputs * fold.lanes)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch import FastBackend, FastOps, SimpleBackend, operators
+from minitorch.core import math_operators
 from minitorch.core.dtypes import accumulator_dtype
 from tests.test_fast_ops import (
     MAPS,
@@ -97,7 +98,7 @@ class TestLayouts:
     @given(arrays(), st.data())
     def test_several_dimensions_are_reduced_in_one_pass(self, a: np.ndarray, data: st.DataObject) -> None:
         dims = tuple(data.draw(st.sets(st.integers(0, a.ndim - 1)))) if a.ndim else ()
-        out = FastOps.reduce(operators.maximum, -math.inf)(tensor(a), dims)
+        out = FastOps.reduce(math_operators.maximum, -math.inf)(tensor(a), dims)
         np.testing.assert_array_equal(out.to_numpy(), a.max(dims, keepdims=True, initial=-math.inf))
 
     @QUICK
@@ -168,8 +169,8 @@ REDUCES = [
     (operators.add, 0.0, np.sum, "float32"),
     (operators.add, 0.0, np.sum, "bool"),
     (operators.mul, 1.0, np.prod, "float64"),
-    (operators.maximum, -100.0, np.max, "float64"),
-    (operators.minimum, 100.0, np.min, "int64"),
+    (math_operators.maximum, -100.0, np.max, "float64"),
+    (math_operators.minimum, 100.0, np.min, "int64"),
 ]
 
 
@@ -191,7 +192,7 @@ def test_reductions_of_any_length_equal_numpy(fn: Any, start: float, expected: A
 def test_nan_propagates_from_any_position(place: int) -> None:
     a = numbers((1000, 2))
     a[place, 1] = math.nan
-    for fn in (operators.maximum, operators.minimum, operators.add):
+    for fn in (math_operators.maximum, math_operators.minimum, operators.add):
         got = FastBackend.reduce(fn, 0.0)(tensor(a), 0).to_numpy()
         assert np.isfinite(got[0, 0])
         assert np.isnan(got[0, 1])

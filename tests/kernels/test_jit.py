@@ -18,7 +18,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, operators
-from minitorch.kernels.jit import code_key, jitable, launch, threads
+from minitorch.kernels.jit import SOURCES, code_key, jitable, launch, threads
 from tests.errors import raises
 
 PACKAGE = Path(minitorch.__file__).parent
@@ -43,6 +43,12 @@ def test_the_key_tells_functions_apart() -> None:
     assert code_key(lambda x: x + 1) != code_key(lambda x: x + 2)
     assert code_key(operators.add) != code_key(operators.mul)
     assert code_key(operators.add) == code_key(operators.add)
+
+
+def test_the_modules_in_the_key_exist() -> None:
+    """A file that is missing counts as empty, and an edit of the module would not change the key."""
+    package = Path(minitorch.__file__).parent
+    assert [module for module in SOURCES if not (package / f"{module}.py").is_file()] == []
 
 
 def test_a_compiled_function_is_taken_by_its_source() -> None:

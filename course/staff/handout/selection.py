@@ -57,7 +57,10 @@ PAGES_AFTER_THE_COURSE = (
     "reproductions", "training_large",
 )  # fmt: skip
 
-STAGE_OF_PAGES = {
+ORACLES_OF_LANGUAGE_MODELS = ("language_models", "tokens", "training", "generation", "quantization", "adapters")
+"""Oracles that course/explain imports once minitorch.language is loaded."""
+
+STAGE_OF_FILES = {
     "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
@@ -65,8 +68,9 @@ STAGE_OF_PAGES = {
     "docs/compiled.md": 5,
     "docs/torch_names.toml": 7,
     **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 7),
+    **dict.fromkeys(map("course/oracles/{}.py".format, ORACLES_OF_LANGUAGE_MODELS), 6),
 }
-"""The first stage that needs a page of the book, for pages whose names do not contain it."""
+"""The first stage that needs a page of the book or an oracle, for files whose names do not contain it."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 RENDERED = ("Makefile", "pyproject.toml", ".pre-commit-config.yaml")
@@ -239,8 +243,8 @@ def _project_stages(root: Path, manifest: Manifest, paths: list[str]) -> dict[st
                 first.setdefault(f"{package}.{name}", number)  # a later stage may replace it
     stages = {}
     for path in paths:
-        if path in STAGE_OF_PAGES:
-            stages[path] = STAGE_OF_PAGES[path]
+        if path in STAGE_OF_FILES:
+            stages[path] = STAGE_OF_FILES[path]
         elif named := STAGE_IN_NAME.match(path):
             stages[path] = int(next(filter(None, named.groups())))
         elif path.startswith("project/") and path.endswith(".py"):

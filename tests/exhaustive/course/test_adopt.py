@@ -59,13 +59,13 @@ def adopt_with_helpers(folder: Path, operators: str, helpers: str, **more: str) 
             15.0,
         ),
         (
-            "from .helpers import maximum\n\n\ndef max(x, y):\n    return maximum([x, y])\n",
-            "def maximum(numbers):\n    return sorted(numbers)[-1]\n",
-            "max(5.0, 3.0), maximum(5.0, 3.0)",
-            (5.0, 5.0),
+            "from .helpers import EPS\n\n\ndef max(x, y):\n    return x if x + EPS > y else y\n",
+            "EPS = 2.0\n",
+            "max(3.0, 4.0), max(3.0, 6.0), EPS",
+            (3.0, 6.0, 1e-6),
         ),
     ],
-    ids=["a computed constant", "files that import each other", "a name that this course gives to another function"],
+    ids=["a computed constant", "files that import each other", "a name that this course gives to another number"],
 )
 def test_an_added_file_is_copied(operators: str, helpers: str, call: str, expected: object, tmp_path: Path) -> None:
     more = "def add_up(x: 'Missing', y) -> 'Missing':\n    return x + y\n\n\nif __name__ == '__main__':\n    print(add_up(1, 2))\n"
@@ -81,7 +81,7 @@ def test_an_added_file_is_copied(operators: str, helpers: str, call: str, expect
     [
         ("def product(x, y):\n    return x * y\n\n\ndef id(x):\n    return 1\n", "both files define id"),
         ("def product(x, y)\n", "it is not valid Python, or too large"),
-        ("def sin(numbers):\n    return numbers\n\n\ndef product(x, sin):\n    return sin\n", "this course has another sin"),
+        ("EPS = 2.0\n\n\ndef product(x, EPS):\n    return EPS\n", "this course has another EPS"),
     ],
 )
 def test_an_added_file_that_cannot_be_copied_is_named_with_the_reason(helpers: str, why: str, tmp_path: Path) -> None:
