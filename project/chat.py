@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import minitorch
-from minitorch.language import model_nbytes, next_probabilities, quantize
+from minitorch.language import merge_adapters, model_nbytes, quantize
 from project.lab import language_model
 from project.lab.language_model import LanguageModel
 from project.lab.training import command_line
@@ -33,9 +32,9 @@ Model = Annotated[
 Int8 = Annotated[bool, typer.Option("--int8", help="quantize the weights of linear layers")]
 Adapter = Annotated[Path | None, typer.Option(metavar="FILE", help="adapters for this model, from save_adapters")]
 Length = Annotated[int, command_line.whole(1, "how many tokens to write in a line at most")]
-Temperature = Annotated[float, typer.Option(metavar="X", help="of the softmax that is sampled from; 0: the likeliest token")]
-TopK = Annotated[int | None, typer.Option(metavar="N", help="sample from so many likeliest tokens")]
-TopP = Annotated[float | None, typer.Option(metavar="X", help="sample from the likeliest tokens that have this probability together")]
+Temperature = Annotated[float, command_line.between(0, 1000, "of the softmax that is sampled from; 0: the likeliest token")]
+TopK = Annotated[int | None, command_line.whole(1, "sample from so many likeliest tokens")]
+TopP = Annotated[float | None, command_line.between(0, 1, "sample from the likeliest tokens with this probability together", above=True)]
 Seed = Annotated[int, command_line.whole(0, "of the samples")]
 
 
@@ -57,10 +56,10 @@ def command(
     """Answer each line of standard input with a model; returns the exit status."""
     settings: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     try:
-        next_probabilities(np.zeros(1), **settings)  # check them now, not in the first answer
         language = language_model.load(model)
         if adapter:
             language_model.load_adapter(language.model, adapter)
+            merge_adapters(language.model)  # so that they cost nothing
         size = f"{model_nbytes(language.model):,} bytes"
         if int8:
             size = "{:,} bytes, quantized {:,}".format(*quantize(language.model))
@@ -86,7 +85,7 @@ def converse(language: LanguageModel, length: int, settings: dict[str, Any]) -> 
         begun, before = time.perf_counter(), len(text)
         with contextlib.suppress(KeyboardInterrupt):
             for piece in language_model.pieces(language.tokenizer, _answer(language, text, length, settings)):
-                print(language_model.printable(piece), end="", flush=True)
+                print(command_line.printable(piece), end="", flush=True)
         count, seconds = len(text) - before, time.perf_counter() - begun
         print(flush=True)
         print(f"{count} tokens, {count / seconds:.0f} a second", file=sys.stderr)

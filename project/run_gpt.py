@@ -7,12 +7,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from minitorch.language import save_adapters
 from minitorch.language.training import NonFiniteGradients
 from project.lab import language_model
 from project.lab.training import checkpoint, command_line, loop, resuming, story_samples, text_trainer
@@ -28,6 +30,10 @@ SAMPLES, LAST_SAMPLES = 8, 64
 """The numbers of stories that are scored for each line of the log, and at the end."""
 
 TextFile = Annotated[Path | None, typer.Option(metavar="FILE", help="what to learn, in UTF-8; the course's book if left out")]
+Base = Annotated[
+    Path | None, typer.Option("--from", metavar="FILE", help="train adapters for this checkpoint, whose weights stay as they are")
+]
+Adapter = Annotated[Path | None, typer.Option(metavar="FILE", help="write the adapters to this file, for chat.py --adapter")]
 Beginning = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help=f"what to continue; {BEGINNING!r} if left out, or a new story"),
@@ -35,9 +41,7 @@ Beginning = Annotated[
 LogEvery = Annotated[int, command_line.whole(1, "steps from one line of the log to the next")]
 Length = Annotated[int, command_line.whole(0, "how many tokens to sample")]
 Distributed = Annotated[bool, typer.Option("--distributed", help="train in all processes of a job, as the launcher has started them")]
-Temperature = Annotated[
-    Any, typer.Option(parser=command_line.decimal, metavar="X", help="of the softmax that is sampled from; 0: the likeliest one")
-]
+Temperature = Annotated[float, command_line.between(0, 1000, "of the softmax that is sampled from; 0: the likeliest token")]
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class Options:
         text: File of the text; None for the course's book.
         every: Number of steps between two lines of the log.
         checkpoint: File of the checkpoint.
+        adapter: File of the adapters; None if there are none.
         beginning: The prompt to continue at the end.
         length: Number of tokens to sample.
         temperature: Temperature of the sampling.
@@ -56,6 +61,7 @@ class Options:
     text: Path | None
     every: int
     checkpoint: Path | None
+    adapter: Path | None
     beginning: str
     length: int
     temperature: float
@@ -72,27 +78,45 @@ def command(
     log_every: LogEvery = 50,
     checkpoint: resuming.CheckpointFile = None,
     resume: resuming.Resume = False,
+    base: Base = None,
+    adapter: Adapter = None,
     beginning: Beginning = None,
     length: Length = 300,
     temperature: Temperature = 0.8,
     distributed: Distributed = False,
 ) -> int:
     """Train with these options and print a sample of the model; returns the exit status."""
-    if not isinstance(temperature, float) or not 0 <= temperature <= 1000:
-        raise command_line.UsageError(f"temperature expected a number from 0 to 1000, got {temperature!r}")
-    job = _job() if distributed else None
     resuming.check_resumable(checkpoint, resume)
+    _check_adapter(given, base, adapter, checkpoint)
+    job = _job() if distributed else None
     try:
-        run = _run(job.ParallelRun if job else Run, given, text, checkpoint if resume else None)
-        run.file = text
+        run = _run(job.ParallelRun if job else Run, given, text, checkpoint if resume else None, base)
+        run.files = {option: path for option, path in (("--text", text), ("--from", base), ("--adapter", adapter)) if path}
         beginning = ("\n" if run.setting.stories else BEGINNING) if beginning is None else beginning
         run.text.numbers(beginning)  # check it now, not after training
     except (ValueError, OSError) as error:
         raise command_line.UsageError(str(error)) from None
-    options = Options(text, log_every, checkpoint, beginning, length, temperature)
+    options = Options(text, log_every, checkpoint, adapter, beginning, length, temperature)
     if job:
         return job.lead_or_follow(run, lambda: train(run, options) or print_sample(run, options))
     return train(run, options) or print_sample(run, options)
+
+
+def _check_adapter(given: dict[str, Any], base: Path | None, adapter: Path | None, checkpoint: Path | None) -> None:
+    """Refuse options of adapters that do not go together, before any training.
+
+    Raises:
+        UsageError: If an option is missing or too many, or the file of the adapters exists.
+    """
+    if not base:
+        if option := "--adapter" if adapter else "--rank" if "rank" in given else "":
+            raise command_line.UsageError(f"{option} expected a checkpoint to train adapters for, got none; add --from FILE")
+        return
+    if not adapter:
+        raise command_line.UsageError("--from expected a file for the adapters, got none; add --adapter FILE")
+    if checkpoint:
+        raise command_line.UsageError("--checkpoint expected a run that trains all weights, got one with --from; leave one of them out")
+    resuming.check_new_file("--adapter", adapter, False, "name another one, or delete it")
 
 
 def _job() -> Any:
@@ -109,14 +133,15 @@ def _job() -> Any:
     return job
 
 
-def _run(kind: type[Run], given: dict[str, Any], file: Path | None, saved_in: Path | None) -> Run:
-    """Return a new run of a class, or the run of a checkpoint.
+def _run(kind: type[Run], given: dict[str, Any], file: Path | None, saved_in: Path | None, base: Path | None) -> Run:
+    """Return a new run of a class, or the run of a checkpoint, or one that trains adapters for the model of a checkpoint.
 
     Raises:
         ValueError: If a value is not allowed, or the text or the checkpoint does not match.
         OSError: If a file cannot be read.
     """
-    setting = Setting(**given)
+    language = language_model.load(base) if base else None
+    setting = text_trainer.adapter_setting(language, given, str(base)) if language else Setting(**given)
     saved = checkpoint.load(saved_in) if saved_in else None
     if saved is not None and saved_in is not None:
         resuming.check_same_setting(Setting.program, given, saved, saved_in)
@@ -127,7 +152,7 @@ def _run(kind: type[Run], given: dict[str, Any], file: Path | None, saved_in: Pa
         text = story_samples.stories(setting.stories)
     else:
         text = text_trainer.book() if file is None else text_trainer.read(file)
-    return kind(setting, text) if saved is None else kind.restored(saved, text, str(saved_in))
+    return kind(setting, text, language) if saved is None else kind.restored(saved, text, str(saved_in))
 
 
 def train(run: Run, options: Options) -> int:
@@ -137,7 +162,8 @@ def train(run: Run, options: Options) -> int:
         The exit status.
     """
     try:
-        status = loop.train(run, _Log(run, options), save=resuming.saver(run, options.checkpoint))
+        save = partial(save_adapters, run.model, options.adapter) if options.adapter else resuming.saver(run, options.checkpoint)
+        status = loop.train(run, _Log(run, options), save=save)
     except (Diverged, NonFiniteGradients) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
@@ -161,10 +187,11 @@ class _Log(loop.Log):
     def begin(self) -> None:
         """Print the text, the size of the model, and where a resumed run continues."""
         run, text = self.run, self.run.text
-        size = sum(parameter.value.numel() for parameter in run.model.parameters())
+        values = [parameter.value for parameter in run.model.parameters()]
+        size, trained = (sum(value.numel() for value in some) for some in (values, [value for value in values if value.requires_grad]))
         name = f"{run.setting.stories:,} stories" if run.setting.stories else self.options.text or "the course's book"
         sizes = f"{len(text.train):,} tokens to train on, {len(text.valid):,} to validate with, {len(text.tokenizer)} different"
-        print(f"{name}: {sizes}\nGPT: {size:,} parameters", flush=True)
+        print(f"{name}: {sizes}\nGPT: {size:,} parameters{f', of which {trained:,} are trained' if run.setting.rank else ''}", flush=True)
         if run.step:
             print(f"Resuming after step {run.step} of {run.total}.", flush=True)
 
@@ -212,7 +239,7 @@ def _grammar(run: Run, temperature: float) -> str:
     score = run.grammar(LAST_SAMPLES, temperature)
     (sentences, pronouns, sums), wrong = score.counts, "; ".join(score.mistakes[:3])
     shares = f"The grammar accepts {score.sentences:.1%} of {sentences} sentences, {score.pronouns:.1%} of {pronouns} pronouns agree"
-    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {language_model.printable(wrong)}' if wrong else ''}"
+    return f"{shares}, {score.sums:.1%} of {sums} sums are right.{f' Wrong: {command_line.printable(wrong)}' if wrong else ''}"
 
 
 def print_sample(run: Run, options: Options) -> int:
@@ -223,10 +250,13 @@ def print_sample(run: Run, options: Options) -> int:
     """
     gain = f"\n{run.gain()}" if run.gain() else ""
     grammar = f"\n{_grammar(run, options.temperature)}" if run.setting.stories else ""
-    print(f"{_summary(run)}{gain}{grammar}\n\n{language_model.printable(options.beginning)}", end="", flush=True)
+    print(f"{_summary(run)}{gain}{grammar}\n\n{command_line.printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
-        print(language_model.printable(character), end="", flush=True)
+        print(command_line.printable(character), end="", flush=True)
     print()
+    if options.adapter:
+        files = run.files["--from"], options.adapter
+        print("\nChat with the adapters: python project/chat.py {} --adapter {}".format(*(shlex.quote(str(path)) for path in files)))
     return 0
 
 

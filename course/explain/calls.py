@@ -1,6 +1,7 @@
 """The calls that a test makes of student functions, compared with oracles when they return or after the test has failed.
 
-The recorder observes calls and returns through `sys.setprofile`, so no student function is replaced or called differently.
+The recorder observes calls and returns through `sys.setprofile`, so no student function is replaced or called differently. A test may make
+calls in several threads, as the processes of `minitorch.language.network` are, if one of them runs at a time.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import contextlib
 import dis
 import inspect
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from course.explain.divergence import Difference
 
@@ -96,6 +98,7 @@ class Call:
         returned: Whether it returned a value, or None, and raised no error.
         missing: What should have been returned instead of None, if the oracle knows.
         is_rejected: Whether nothing was returned and the oracle rejects the arguments, too.
+        thread: The thread that made it.
     """
 
     target: Target
@@ -114,6 +117,7 @@ class Call:
     returned: bool = False
     missing: Difference | None = None
     is_rejected: bool = False
+    thread: int = field(default_factory=threading.get_ident)
 
     @property
     def name(self) -> str:
@@ -162,6 +166,22 @@ class Target:
     finish: Callable[[Call], Any] | None = None
 
 
+class Observed(NamedTuple):
+    """A call of a function without an oracle.
+
+    Attributes:
+        arguments: The arguments by position.
+        result: The return value; also None if the call raised an error.
+        code: The code that ran.
+        thread: The thread that made the call.
+    """
+
+    arguments: list[Any]
+    result: Any
+    code: CodeType
+    thread: int
+
+
 class Recorder:
     """Records the student calls of a test; for a property, those of one example.
 
@@ -177,7 +197,8 @@ class Recorder:
         right: The number of calls that agree with their oracles.
         begun: The number of calls of each function.
         forwards: The call of `forward` that belongs to a context, by the id of the context.
-        observed: Arguments and results of further functions, by their code: of those that return the targets, and see `observe`.
+        observed: The calls of further functions, by their code: of those that return the targets, and see `observe`.
+        given: The arguments of running calls that are observed; a function may bind other values to their names.
         warnings: All warnings, including those from outside student functions.
         details: More about the last call that was compared and is right, for tests that check something else than its result.
     """
@@ -195,33 +216,40 @@ class Recorder:
         self.begun: Counter[CodeType] = Counter()
         self.forwards: dict[int, Call] = {}
         outer = {target.function.__code__ for target in targets.values()} - {*targets}
-        self.observed: dict[CodeType, list[tuple[list[Any], Any]]] = {code: [] for code in outer}
+        self.observed: dict[CodeType, list[Observed]] = {code: [] for code in outer}
+        self.given: dict[FrameType, list[Any]] = {}
         self.warnings: list[str] = []
         self.details = ""
 
     def __enter__(self) -> Recorder:
         sys.setprofile(self._on_event)
+        threading.setprofile(self._on_event)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(None)
+        threading.setprofile(None)
 
     def note(self, owner: str, value: Any) -> None:
-        """Record a value in `inside` of the unfinished calls of a target."""
-        for call in self.open.values():
+        """Record a value in `inside` of the unfinished calls of a target in this thread."""
+        for call in self._running():
             if call.target.name == owner:
                 call.inside.append(value)
 
     def warn(self, text: str) -> None:
         """Record a mistake in how a function was called, which is a mistake of its callers."""
-        for warnings in (self.warnings, *(call.warnings for call in self.open.values())):
+        for warnings in (self.warnings, *(call.warnings for call in self._running())):
             if text not in warnings:
                 warnings.append(text)
 
-    def observe(self, code: CodeType) -> list[tuple[list[Any], Any]]:
-        """Record the arguments and the result of every call of a function from now on; returns the list, which grows."""
+    def observe(self, code: CodeType) -> list[Observed]:
+        """Record every call of a function from now on, when it ends; returns the list, which grows."""
         self.observed[code] = []
         return self.observed[code]
+
+    def _running(self) -> list[Call]:
+        """The unfinished calls in this thread."""
+        return [call for call in self.open.values() if call.thread == threading.get_ident()]
 
     def judge_all(self) -> None:
         """Compare the deferred calls; all of them began before the call in `found`, if there is one."""
@@ -232,13 +260,16 @@ class Recorder:
 
     def _on_event(self, frame: FrameType, event: str, value: Any) -> None:
         if event == "call":
+            if frame.f_code in self.observed:
+                names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+                self.given[frame] = [frame.f_locals[name] for name in names]
             target = self.targets.get(frame.f_code)
             if target is not None and self.found is None and frame not in self.open:  # a generator begins once, and resumes
                 self._begin(frame, target)
         elif event == "return":
-            if frame.f_code in self.observed:
-                names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-                self.observed[frame.f_code].append(([frame.f_locals[name] for name in names], value))
+            if frame in self.given:
+                observed = Observed(self.given.pop(frame), value, frame.f_code, threading.get_ident())
+                self.observed[frame.f_code].append(observed)
             operation = dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame in self.open else ""
             if operation == "YIELD_VALUE" and self.open[frame].is_generator:
                 self._yield(self.open[frame], value)
@@ -260,7 +291,7 @@ class Recorder:
             arguments += values[names[-1]]
         try:
             before = [snapshot(value) for value in arguments]
-            call = Call(target, code, arguments, before, dict(values), self, tuple(self.open.values()))
+            call = Call(target, code, arguments, before, dict(values), self, tuple(self._running()))
             call.start = target.prepare(call) if target.prepare else None
         except Exception:  # an object of the student's that cannot be read, or one that is too large
             return

@@ -108,7 +108,7 @@ def enclosing_value(call: Call, name: str, place: int) -> Any:
     if name in call.closure:
         return call.closure[name]
     calls = call.recorder.observed.get(outer, ())  # the inner function does not use it
-    (value,) = {arguments[place] for arguments, inner in calls if _is_running(call, inner)}
+    (value,) = {each.arguments[place] for each in calls if _is_running(call, each.result)}
     return value
 
 

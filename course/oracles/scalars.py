@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from course.explain.calls import NOTHING, Call, Judge, Number
+from course.explain.calls import NOTHING, Call, Judge, Number, Observed
 from course.explain.divergence import Difference, format_number, same
 from course.oracles.finite_differences import agrees, numerical_derivative
 from course.oracles.operators import OPERATORS, compare
@@ -195,12 +195,12 @@ class Backward:
     Attributes:
         history: The history of the variable.
         kept: The derivatives that its inputs had accumulated before the call.
-        calls: The calls of the `backward` of its function: arguments and result.
+        calls: The calls of the `backward` of its function.
     """
 
     history: Any
     kept: list[float | None]
-    calls: list[tuple[list[Any], Any]]
+    calls: list[Observed]
 
 
 def chain_rule(call: Call) -> Difference | None:
@@ -219,7 +219,7 @@ def chain_rule(call: Call) -> Difference | None:
             return Difference("the derivative of an input, which the call changed", rows, "the input as it was before the call")
     if not isinstance(call.result, list | tuple) or len(observed.calls) != 1:  # inspecting an iterator would exhaust it
         return None
-    (ctx, given), returned = observed.calls[0]
+    (ctx, given), returned = observed.calls[0].arguments, observed.calls[0].result
     derivatives = returned if isinstance(returned, tuple) else (returned,)
     pairs, name = list(call.result), history.last_fn.__name__
     at = ("At", f"{name} of {', '.join(format_number(x.data) for x in history.inputs)}, d_output = {format_number(d_output)}")

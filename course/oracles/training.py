@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,27 +169,46 @@ def accumulated(call: Call) -> Difference | None:
     model, parts = call.before
     if not parts or any(tokens.shape != targets.shape for tokens, targets in parts):
         return refusal(call, "a ValueError", "there is no part, or one without a target for each token")
-    draw = np.random.default_rng(0)
-    direction = [draw.normal(size=value.shape) for _, value in call.start]
-    unit = LENGTH / math.sqrt(sum(np.square(each).sum() for each in direction))
-
-    def loss(steps: int) -> float:
-        moved = [value + steps * unit * each for (_, value), each in zip(call.start, direction, strict=True)]
-        return _loss(model, parts, [parameter for parameter, _ in call.start], moved)
-
-    if any(value.dtype != np.float64 for _, value in call.start):
-        raise TypeError  # a central difference needs more digits
-    slope = (loss(1) - loss(-1)) / (2 * LENGTH)
-    found = sum((grad * each).sum() for grad, each in zip(call.end, direction, strict=True)) * unit / LENGTH
+    slope, found, result = slopes(model, parts, call.start, call.end)
     words = "the mean of -ln p over all tokens of all parts, and its gradient for each parameter"
 
     def checks() -> Iterator[Part]:
-        yield "the result", loss(0), call.result
+        yield "the result", result, call.result
         yield "the type of the result", "float", type(call.result).__name__
-        is_close = abs(slope - found) <= 1e-4 * max(abs(slope), abs(found)) + 1e-6
-        yield "the gradients: the derivative in a random direction", slope, slope if is_close else float(found)
+        yield "the gradients: the derivative in a random direction", slope, found
 
     return compare_result(call, words, checks())
+
+
+def slopes(model: Any, parts: Any, start: Sequence[tuple[Any, Any]], gradients: Sequence[Any]) -> tuple[float, float, float]:
+    """The derivative of a mean loss in a random direction.
+
+    Args:
+        model: The model, or a function that computes what it does.
+        parts: Pairs of tokens and targets.
+        start: The parameters with their values.
+        gradients: Their gradients.
+
+    Returns:
+        The derivative by a central difference; that by the gradients, equal if they are close; and the loss.
+
+    Raises:
+        TypeError: If a value is not of float64: a central difference needs its digits.
+    """
+    if any(value.dtype != np.float64 for _, value in start):
+        raise TypeError
+    draw = np.random.default_rng(0)
+    direction = [draw.normal(size=value.shape) for _, value in start]
+    unit = LENGTH / math.sqrt(sum(np.square(each).sum() for each in direction))
+
+    def loss(steps: int) -> float:
+        moved = [value + steps * unit * each for (_, value), each in zip(start, direction, strict=True)]
+        return _loss(model, parts, [parameter for parameter, _ in start], moved)
+
+    slope = (loss(1) - loss(-1)) / (2 * LENGTH)
+    found = float(sum((grad * each).sum() for grad, each in zip(gradients, direction, strict=True)) * unit / LENGTH)
+    is_close = abs(slope - found) <= 1e-4 * max(abs(slope), abs(found)) + 1e-6
+    return slope, slope if is_close else found, loss(0)
 
 
 def _loss(model: Any, parts: Any, parameters: list[Any], values: list[Any]) -> float:

@@ -19,7 +19,7 @@ from minitorch.language.cache import KeyValueCache
 from minitorch.language.generation import generate, next_probabilities, sample_token
 from minitorch.language.training import AdamW, Schedule, Training, accumulate, clip_gradients, decay_groups, learning_rate
 from minitorch.language.quantization import QuantizedLinear, dequantize, model_nbytes, quantize, quantize_rows
-from minitorch.language.lora import LoRALinear, add_adapters, load_adapters, save_adapters
+from minitorch.language.lora import LoRALinear, add_adapters, load_adapters, merge_adapters, save_adapters
 from minitorch.language import network as network
 from minitorch.language import machines as machines
 
@@ -30,6 +30,6 @@ from minitorch.language import decode as decode
 __all__ = [
     "GPT2", "AdamW", "KeyValueCache", "LoRALinear", "PairCounts", "QuantizedLinear", "Schedule", "Tokenizer", "Training", "WordPiece",
     "accumulate", "add_adapters", "apply_merges", "clip_gradients", "decay_groups", "dequantize", "generate", "gpt2", "learn_merges",
-    "learning_rate", "load_adapters", "load_weights", "merge_pair", "model_nbytes", "named_weights", "next_probabilities", "quantize",
-    "quantize_rows", "sample_token", "save_adapters", "split_words",
+    "learning_rate", "load_adapters", "load_weights", "merge_adapters", "merge_pair", "model_nbytes", "named_weights", "next_probabilities",
+    "quantize", "quantize_rows", "sample_token", "save_adapters", "split_words",
 ]  # fmt: skip

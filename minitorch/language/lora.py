@@ -151,6 +151,26 @@ def add_adapters(model: Module, names: Sequence[str], rank: int, alpha: float, s
         setattr(parent, last, LoRALinear(getattr(parent, last), rank, alpha, generator))
 
 
+def merge_adapters(model: Module) -> None:
+    """Merge all adapters into their weights, and replace their layers by linear ones. Then the model has no adapters, and `quantize` fits.
+
+    Adapters that are merged already are only replaced. Quantization rounds each weight together with its change, once.
+
+    Args:
+        model: The model.
+    """
+    for name, layer in list(model._modules.items()):
+        if type(layer) is not LoRALinear:
+            merge_adapters(layer)
+            continue
+        if layer.original is None:
+            layer.merge()
+        in_size, out_size = layer.weight.value.shape
+        merged = Linear(in_size, out_size, layer.weight.value.backend)
+        merged.weight, merged.bias, merged.training = layer.weight, layer.bias, layer.training
+        setattr(model, name, merged)
+
+
 # Files
 
 

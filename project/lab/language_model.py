@@ -138,8 +138,3 @@ def pieces(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for token in tokens:
         yield decoder.decode(tokenizer.tokens[token])
-
-
-def printable(text: str) -> str:
-    """Replace characters that cannot be printed, such as control characters."""
-    return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)

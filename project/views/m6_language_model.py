@@ -18,7 +18,7 @@ TICK = 0.5  # seconds between updates while training
 TEMPERATURES = (0.0, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 5.0)
 TOP_K = (1, 2, 3, 5, 10, 20, 50, None)
 SOURCES = ("stories", "train a small one", "load a checkpoint")
-WEIGHTS = ("float32", "int8", "float32 and adapters")
+WEIGHTS = ("float32", "int8", "float32 and adapters", "int8 with merged adapters")
 BEGINNING = "One day, Lily found a"
 state = st.session_state
 
@@ -140,8 +140,12 @@ def load(path: Path, kind: str) -> dict[str, Any]:
             base = language_model.load(path)
         except (CheckpointError, FileFormatError, OSError) as error:
             refuse(str(error), "Enter the file of a checkpoint that run_gpt.py has written.")
-        changes = {WEIGHTS[1]: language_model_pass.quantized, WEIGHTS[2]: language_model_pass.adapted}
-        other, *sizes = changes[kind](base.model) if kind in changes else (base.model, 0, 0)
+        other, *sizes = {
+            WEIGHTS[0]: lambda model: (model, 0, 0),
+            WEIGHTS[1]: language_model_pass.quantized,
+            WEIGHTS[2]: language_model_pass.adapted,
+            WEIGHTS[3]: language_model_pass.adapted_and_quantized,
+        }[kind](base.model)
         state.language_loaded = {"from": made_from, "base": base, "now": base._replace(model=other), "sizes": sizes}
     return state.language_loaded
 
@@ -149,7 +153,8 @@ def load(path: Path, kind: str) -> dict[str, Any]:
 def choose_weights(source: str) -> str:
     """Show the kinds of weights, and return one."""
     kinds = WEIGHTS if source == SOURCES[0] else WEIGHTS[:2]
-    help = "int8: the linear layers have weights of one byte. Adapters: two narrow matrices beside each weight, trained on other stories."
+    help = "int8: the linear layers have weights of one byte. Adapters: two narrow matrices beside each weight, trained on other stories. "
+    help += "Merged adapters are added to the weights before these are quantized."
     given = state.get("language_weights")
     if given is not None and given not in kinds:
         state.language_weights = kinds[0]
@@ -350,9 +355,9 @@ def weights_section(scene: Scene, sizes: list[int]) -> None:
         loss = f"{language_model_pass.loss(found.logits, scene.tokens):.4f}" if len(scene.tokens) > 1 else "–"
         rows.append({"weights": kind, "bytes": f"{size:,}", "loss of the text so far": loss})
     st.table(rows)
-    if scene.kind == WEIGHTS[1]:
+    if scene.kind in (WEIGHTS[1], WEIGHTS[3]):
         st.caption("The linear layers have a byte for each weight, and a scale for each output. Embeddings and normalizations remain.")
-    else:
+    if scene.kind in WEIGHTS[2:]:
         st.caption("The adapters have learned stories in which everything is red. Generate stories: which colors do they name?")
 
 

@@ -8,10 +8,11 @@ import pytest
 from course.manifest import ROOT
 from minitorch import tensor
 from minitorch.core.context import no_grad
-from minitorch.language import attention, fused_attention, generation, lora, merges, model, quantization, training
+from minitorch.language import attention, fused_attention, generation, lora, machines, merges, model, quantization, training
 from minitorch.language.cache import KeyValueCache
 from minitorch.language.functions import Gelu, Lookup, Normalize, layer_norm
 from minitorch.language.layers import Embedding, Linear
+from minitorch.language.network import Network
 from minitorch.language.tokenizer import Tokenizer
 from minitorch.tensor_ops import SimpleBackend
 from tests.course.test_explain_blame import first_wrong_call, named
@@ -128,7 +129,24 @@ def adapt():
     lora.add_adapters(small_model(), ["h.0.attn.c_attn", "h.0.mlp.c_fc"], 2, 4.0)
 
 
-USES = (tokenize, normalize, attend, predict, attend_by_tiles, generate, train, quantize, adapt)
+BATCH = [tensor(np.array([[1, 4, 2]])), tensor(np.array([[0, 3, 3], [2, 2, 1]]))]
+
+
+def pass_on(peer, made):
+    stage = machines.model_stage(made, peer.rank, peer.size)
+    machines.pipeline_step(peer, stage, BATCH, [*BATCH[:1], tensor(np.array([[1, 1, 0], [4, 2, 3]]))])
+    machines.sum_gradients(peer, made)
+
+
+def work_together():
+    machines.schedule(3, 2)
+    Network(3).run(machines.all_reduce, [np.arange(4.0) + rank for rank in range(3)])
+    for models in ([small_model() for _ in range(3)], [small_model()]):
+        for _ in range(2):  # the second gradients are added to the first
+            Network(len(models)).run(pass_on, models)
+
+
+USES = (tokenize, normalize, attend, predict, attend_by_tiles, generate, train, quantize, adapt, work_together)
 
 
 @pytest.fixture(autouse=True)
@@ -202,6 +220,29 @@ def merge_in_place(self):
     self.weight.update(self.weight.value * 2)
 
 
+sum_of_gradients, step_of_pipeline = machines.sum_gradients, machines.pipeline_step
+
+
+def sum_alone(peer, model):
+    if peer.rank:
+        sum_of_gradients(peer, model)
+
+
+def keep_the_gradients(peer, stage, inputs, targets):
+    loss = step_of_pipeline(peer, stage, inputs, targets)
+    for cell in stage.__closure__:
+        if hasattr(cell.cell_contents, "parameters"):
+            for parameter in cell.cell_contents.parameters():
+                parameter.value.grad = None
+    return loss
+
+
+def wait_in_process_1(peer, stage, inputs, targets):
+    if peer.rank == 1:
+        peer.receive(0)
+    return step_of_pipeline(peer, stage, inputs, targets)
+
+
 WRONG = [
     (tokenize, merges, "merge_pair", lambda tokens, pair, new: [new, *tokens[2:]]),
     (tokenize, merges.PairCounts, "most_frequent", lambda self: max(self.counts)),
@@ -253,6 +294,14 @@ WRONG = [
     (adapt, lora.LoRALinear, "merge", merge_in_place),
     (adapt, lora.LoRALinear, "unmerge", lambda self: None),
     (adapt, lora, "add_adapters", lambda model, names, rank, alpha, seed=0: None),
+    (work_together, machines, "all_reduce", lambda peer, array: array * peer.size),
+    (work_together, machines, "all_reduce", lambda peer, array: peer.receive((peer.rank + 1) % peer.size)),
+    (work_together, machines, "sum_gradients", lambda peer, model: None),
+    (work_together, machines, "sum_gradients", sum_alone),
+    (work_together, machines, "schedule", lambda micro_batches, stages: [[(n, 0)] for n in range(micro_batches)]),
+    (work_together, machines, "pipeline_step", lambda peer, stage, inputs, targets: 0.0),
+    (work_together, machines, "pipeline_step", keep_the_gradients),
+    (work_together, machines, "pipeline_step", wait_in_process_1),
 ]
 
 
@@ -293,6 +342,22 @@ def test_a_right_layer_is_not_named_for_a_wrong_function_that_it_calls(name, wro
     assert found(predict)[0].name == name
 
 
+def test_no_function_is_named_for_an_error_of_a_stage_in_one_process():
+    def stop(x):
+        raise ArithmeticError
+
+    stages = [machines.model_stage(small_model(), 0, 3), stop, stop]
+    assert found(lambda: Network(3).run(machines.pipeline_step, stages, [BATCH] * 3, [BATCH] * 3)) is None
+
+
+@pytest.mark.parametrize("function", [Lookup, Gelu])
+def test_a_right_pipeline_is_not_named_for_a_wrong_gradient_of_a_function_that_its_stages_call(function, monkeypatch):
+    right = function.backward
+    wrong = named(f"{function.__name__}.backward", lambda ctx, grad: right(ctx, grad * 2))
+    monkeypatch.setattr(function, "backward", staticmethod(wrong))
+    assert found(work_together)[0].name == f"{function.__name__}.backward"
+
+
 @pytest.mark.parametrize(
     ("test", "refused"),
     [
@@ -300,6 +365,7 @@ def test_a_right_layer_is_not_named_for_a_wrong_function_that_it_calls(name, wro
         (lambda: training.learning_rate(-1, training.Schedule(6)), ValueError),
         (lambda: quantization.quantize_rows(np.array([[np.nan]])), ValueError),
         (lambda: lora.add_adapters(small_model(), ["wte"], 2, 4.0), ValueError),
+        (lambda: Network(1).run(machines.pipeline_step, [None], [[]], [[]]), ValueError),
     ],
 )
 def test_a_function_that_refuses_wrong_arguments_is_not_named(test, refused):

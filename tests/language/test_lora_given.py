@@ -6,9 +6,11 @@ import pytest
 import minitorch
 from minitorch import tensor
 from minitorch.io.formats import FileFormatError, read_arrays, write_arrays
+from minitorch.language import quantization
 from minitorch.language.layers import Linear
-from minitorch.language.lora import LoRALinear, add_adapters, fingerprint, load_adapters, named_layers, save_adapters
+from minitorch.language.lora import LoRALinear, add_adapters, fingerprint, load_adapters, merge_adapters, named_layers, save_adapters
 from minitorch.language.model import GPT2, cross_entropy
+from minitorch.language.quantization import quantize
 from minitorch.language.weights import named_weights
 from minitorch.optim import Adam
 from tests.errors import raises
@@ -36,6 +38,53 @@ def file(tmp_path):
     path = tmp_path / "adapters.safetensors"
     save_adapters(adapted_model(), path)
     return path
+
+
+# Merged models
+
+
+def test_a_merged_model_has_linear_layers_with_the_weights_that_the_adapters_make():
+    model, merged = adapted_model(), adapted_model()
+    named_layers(merged, LoRALinear)["h.0.attn.c_attn"].merge()  # one is merged already
+    merge_adapters(merged)
+    assert not named_layers(merged, LoRALinear)
+    assert named_layers(merged, Linear).keys() == named_layers(model, Linear).keys() | {*ATTENTION}
+    found, w = named_weights(merged), named_weights(model)
+    expected = {name: array for name, array in w.items() if not name.endswith((".A", ".B"))}
+    for name in ATTENTION:
+        expected[f"{name}.weight"] = expected[f"{name}.weight"] + (w[f"{name}.B"] @ w[f"{name}.A"]).T * 2
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(merged(tensor(TOKENS)).to_numpy(), model(tensor(TOKENS)).to_numpy(), rtol=1e-9)
+
+
+def test_a_merged_model_without_adapters_stays_as_it_is():
+    model = GPT2(7, 4, 1, 2, 4)
+    layers = named_layers(model, Linear)
+    merge_adapters(model)
+    assert named_layers(model, Linear) == layers
+
+
+def test_the_numbers_of_a_quantized_layer_with_a_merged_adapter_are_within_the_bound_of_those_that_are_not_quantized(monkeypatch):
+    monkeypatch.setattr(quantization, "int_product", quantization._int_product)
+    model = Pair()
+    random_weights(model, 0)
+    add_adapters(model, ["first"], 2, 6.0)
+    draw = np.random.default_rng(1)
+    model.first.B.update(tensor(draw.normal(size=model.first.B.value.shape)))
+    w = named_weights(model)
+    weight = w["first.weight"] + (w["first.B"] @ w["first.A"]).T * 3
+    x = draw.normal(size=(5, weight.shape[0]))
+    merge_adapters(model)
+    quantize(model)
+    with minitorch.no_grad():
+        found = model.first(tensor(x)).to_numpy()
+    step_x, step_w = np.abs(x).max(1)[:, None] / 254, np.abs(weight).max(0) / 254
+    # (x + d) · (w + e) - x · w = x · e + d · w + d · e
+    bound = np.abs(x).sum(1)[:, None] * step_w + step_x * np.abs(weight).sum(0) + len(weight) * step_x * step_w
+    assert (np.abs(found - (x @ weight + w["first.bias"])) <= bound * 1.001 + 1e-6).all()
+    assert (np.abs(found - (x @ w["first.weight"] + w["first.bias"])) > bound).any()  # without the adapter
 
 
 # What a file holds

@@ -97,6 +97,10 @@ def test_int8_and_adapters_are_compared_with_the_weights_of_the_file():
     fill(app, language_weights="float32 and adapters")
     assert [row["weights"] for row in app.table[0].value.to_dict("records")] == ["float32", "float32 and adapters"]
     assert "The adapters have learned stories in which everything is red." in page_text(app)
+    fill(app, language_weights="int8 with merged adapters")
+    assert [row["bytes"] for row in app.table[0].value.to_dict("records")] == ["15,776", "11,744"]
+    assert "a scale for each output. Embeddings and normalizations remain.\nThe adapters have learned stories" in page_text(app)
+    assert not app.error
 
 
 @pytest.mark.usefixtures("files")

@@ -10,10 +10,11 @@ from minitorch import SimpleBackend, tensor
 from minitorch.language import QuantizedLinear, Tokenizer, add_adapters, generate, quantize, save_adapters
 from project import chat
 from project.lab import language_model
-from project.lab.training import checkpoint
+from project.lab.training import checkpoint, command_line
 from project.lab.training.text_trainer import Run, Setting
 from tests.project.programs import refusal
 
+HELP = "run: python project/chat.py --help"
 TEXT = "abc.\n" * 40
 SETTING = Setting(steps=25, batch=4, context=8, layers=1, heads=2, width=8)
 
@@ -96,7 +97,7 @@ def test_the_model_writes_and_the_seed_determines_what(model, monkeypatch, capsy
     assert found[0] == found[1] != found[2]
     tokens = list(generate(language_model.load(model).model, list(b"\nab"), 3, 0))
     expected = bytes(tokens).decode(errors="replace")
-    assert chat_about(monkeypatch, capsys, ["ab"], *settings, "--temperature", "0")[0] == f"{language_model.printable(expected)}\n"
+    assert chat_about(monkeypatch, capsys, ["ab"], *settings, "--temperature", "0")[0] == f"{command_line.printable(expected)}\n"
 
 
 def test_the_bytes_of_a_quantized_model_are_told(model, monkeypatch, capsys):
@@ -121,6 +122,9 @@ def test_adapters_change_what_it_writes(model, tmp_path, monkeypatch, capsys):
     settings = model, "--temperature", "0", "--length", "3"
     plain, _ = chat_about(monkeypatch, capsys, ["ab"], *settings)
     assert chat_about(monkeypatch, capsys, ["ab"], *settings, "--adapter", tmp_path / "adapter")[0] != plain
+    both, err = chat_about(monkeypatch, capsys, ["ab"], *settings, "--adapter", tmp_path / "adapter", "--int8")
+    assert both != plain
+    assert err.splitlines()[0] == f"{model.name}: 256 tokens, a context of 8, 12,000 bytes, quantized 9,984."
 
 
 def test_ctrl_c_ends_a_line_and_at_the_beginning_of_one_the_program(model, monkeypatch, capsys):
@@ -143,8 +147,12 @@ def test_what_would_command_a_terminal_is_not_printed(model, monkeypatch, capsys
     ("arguments", "message"),
     [
         (["nowhere"], "expected a checkpoint at nowhere, got none; name a file that a program has written with --checkpoint"),
-        (["{model}", "--temperature", "-1"], "next_probabilities expected a temperature of at least 0, got -1.0; try 1"),
-        (["{model}", "--top-p", "2"], "next_probabilities expected top_p above 0 and up to 1, got 2.0; pass None to keep all tokens"),
+        (["--temperature", "-1"], f"Invalid value for '--temperature': expected a number from 0 to 1000, got -1.0; {HELP}"),
+        (["--temperature", "nan"], f"Invalid value for '--temperature': expected a number from 0 to 1000, got nan; {HELP}"),
+        (["--top-k", "0"], f"Invalid value for '--top-k': expected a whole number of at least 1, got 0; {HELP}"),
+        (["--top-p", "0"], f"Invalid value for '--top-p': expected a number above 0 and up to 1, got 0.0; {HELP}"),
+        (["--top-p", "1.5"], f"Invalid value for '--top-p': expected a number above 0 and up to 1, got 1.5; {HELP}"),
+        (["--top-p", "half"], f"Invalid value for '--top-p': expected a number above 0 and up to 1, got 'half'; {HELP}"),
         (
             ["{model}", "--adapter", "{model}"],
             "{model} expected adapters with their rank and alpha, got none; name a file that save_adapters wrote",

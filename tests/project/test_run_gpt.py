@@ -208,7 +208,7 @@ TOO_SHORT = "the text expected at least 641 tokens for a context of 64, got 3; t
         ("--rate nan", "rate expected a number from 1e-09 to 1.0, such as 0.003, got nan"),
         ("--seed -1", "seed expected a whole number from 0 to 4294967295, got -1"),
         ("--length -1", f"Invalid value for '--length': expected a whole number of at least 0, got -1; {HELP}"),
-        ("--temperature -0.5", "temperature expected a number from 0 to 1000, got -0.5"),
+        ("--temperature -0.5", f"Invalid value for '--temperature': expected a number from 0 to 1000, got -0.5; {HELP}"),
         ("--beginning ''", "beginning expected at least one character, got none"),
         ("--text {empty}", "{empty} expected a text, got an empty file; name another with --text FILE"),
         ("--text {latin}", "{latin} expected text in UTF-8, got byte 0xe9 at 3, which is none; save it as UTF-8"),
@@ -236,6 +236,30 @@ TOO_SHORT = "the text expected at least 641 tokens for a context of 64, got 3; t
         (
             "--checkpoint {missing} --resume",
             "expected a checkpoint at {missing}, got none; name a file that a program has written with --checkpoint",
+        ),
+        ("--from {path}", "--from expected a file for the adapters, got none; add --adapter FILE"),
+        ("--adapter a", "--adapter expected a checkpoint to train adapters for, got none; add --from FILE"),
+        ("--rank 2", "--rank expected a checkpoint to train adapters for, got none; add --from FILE"),
+        ("--from {path} --adapter a --rank 0", "rank expected a whole number from 1 to 1024, got 0"),
+        (
+            "--from {path} --adapter a --checkpoint b",
+            "--checkpoint expected a run that trains all weights, got one with --from; leave one of them out",
+        ),
+        (
+            "--from {path} --adapter {empty}",
+            "--adapter expected a new file, got '{empty}', which exists; name another one, or delete it",
+        ),
+        (
+            "--from {path} --adapter {missing}/a",
+            "--adapter expected a file in an existing folder, got '{missing}/a'; make '{missing}' first",
+        ),
+        (
+            "--from {missing} --adapter a",
+            "expected a checkpoint at {missing}, got none; name a file that a program has written with --checkpoint",
+        ),
+        (
+            "--from {path} --adapter a --tokens 300 --heads 2 --width 16",
+            "--from expected the sizes of {path}, got --tokens 300 (there 256), --width 16 (there 8); leave these options out",
         ),
     ],
 )

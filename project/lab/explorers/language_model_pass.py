@@ -11,7 +11,7 @@ import numpy as np
 
 import minitorch
 from minitorch import no_grad
-from minitorch.language import KeyValueCache, generation, model_nbytes, quantization
+from minitorch.language import KeyValueCache, generation, lora, model_nbytes, quantization
 from minitorch.language import attention as student
 from minitorch.tensor import Tensor, tensor
 from project.lab.cards import WrongResult
@@ -200,6 +200,13 @@ def adapted(model: Any) -> tuple[Any, int, int]:
     other = copy.deepcopy(model)
     load_adapter(other, ADAPTER)
     return other, model_nbytes(model), model_nbytes(other)
+
+
+def adapted_and_quantized(model: Any) -> tuple[Any, int, int]:
+    """Return a copy of the model that ships whose 8-bit weights contain its adapters, and the number of bytes before and after."""
+    other, *_ = adapted(model)
+    lora.merge_adapters(other)
+    return other, *quantization.quantize(other)
 
 
 def loss(logits: np.ndarray, tokens: list[int]) -> float:

@@ -15,24 +15,19 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-import numpy as np
-
-import minitorch
 from minitorch.data.stories import Stories
 from minitorch.data.story_words import COLORS
-from minitorch.language import Schedule, Training, add_adapters, model_nbytes, save_adapters
-from minitorch.language.layers import Linear
-from minitorch.language.lora import named_layers
+from minitorch.language import model_nbytes, save_adapters
 from project.lab import language_model
 from project.lab.language_model import ADAPTER, SHIPPED, LanguageModel
-from project.lab.training import checkpoint
+from project.lab.training import checkpoint, text_trainer
 from project.lab.training.checkpoint import Checkpoint
-from project.lab.training.text_trainer import Setting
+from project.lab.training.text_trainer import Run, Setting
 
 COLOR = "red"
 """The adapters learn stories in which everything that has a color has this one."""
 
-RANK, ALPHA, STEPS, RATE = 4, 8.0, 200, 1e-2
+STEPS, RATE = 200, 1e-2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,14 +54,11 @@ def strip(run: Path, path: Path) -> None:
 
 
 def adapt(language: LanguageModel, path: Path) -> list[float]:
-    """Add adapters to all linear layers of a model, train them, and write them to a file; returns the losses."""
-    add_adapters(language.model, list(named_layers(language.model, Linear)), RANK, ALPHA)
-    minitorch.manual_seed(0)
-    training = Training(
-        language.model, np.array(language.tokenizer.encode(text())), Schedule(STEPS, STEPS // 20, RATE, RATE / 10), weight_decay=0.0
-    )
-    losses = [training.step().loss for _ in range(STEPS)]
-    save_adapters(language.model, path)
+    """Train adapters for all linear layers of a model, and write them to a file; returns the losses."""
+    setting = text_trainer.adapter_setting(language, {"steps": STEPS, "rate": RATE}, "the model")
+    run = Run(setting, text(), language)
+    losses = [run.advance() for _ in range(STEPS)]
+    save_adapters(run.model, path)
     return losses
 
 

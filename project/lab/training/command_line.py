@@ -93,12 +93,30 @@ def whole(low: int, help: str) -> Any:
     return typer.Option(parser=at_least(low), metavar="N", help=help)
 
 
+def between(low: float, high: float, help: str, above: bool = False) -> Any:
+    """Return a typer option for a number from `low` to `high`; with `above`, it must not be equal to `low`."""
+
+    def parse(value: Any) -> float:
+        found = decimal(value) if isinstance(value, str) else value
+        if not isinstance(found, float) or not low <= found <= high or (above and found == low):
+            expected = f"above {low:g} and up to" if above else f"from {low:g} to"
+            raise typer.BadParameter(f"expected a number {expected} {high:g}, got {found!r}")
+        return found
+
+    return typer.Option(parser=parse, metavar="X", help=help)
+
+
 def positive(value: Any) -> float:
     """A typer parser for numbers above 0."""
     found = decimal(value) if isinstance(value, str) else value
     if not isinstance(found, float) or not 0 < found < math.inf:
         raise typer.BadParameter(f"expected a number above 0, got {found!r}")
     return found
+
+
+def printable(text: str) -> str:
+    """Replace characters that cannot be printed, such as control characters."""
+    return "".join(character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def report_folder(path: Path | None) -> Path | None:

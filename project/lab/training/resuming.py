@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -53,12 +53,21 @@ def check_resumable(path: Path | None, resume: bool) -> None:
     """
     if resume and not path:
         raise command_line.UsageError("--resume expected the file to resume from, got none; add --checkpoint FILE")
-    if path and not path.parent.is_dir():
-        expected = f"--checkpoint expected a file in an existing folder, got {str(path)!r}"
+    if path:
+        check_new_file("--checkpoint", path, resume, "add --resume to resume it, or delete it")
+
+
+def check_new_file(option: str, path: Path, may_exist: bool, remedy: str) -> None:
+    """Refuse a file in no folder, and one that exists unless it may, before any training.
+
+    Raises:
+        UsageError: If it is refused.
+    """
+    if not path.parent.is_dir():
+        expected = f"{option} expected a file in an existing folder, got {str(path)!r}"
         raise command_line.UsageError(f"{expected}; make {str(path.parent)!r} first")
-    if path and path.exists() and not resume:
-        expected = f"--checkpoint expected a new file, got {str(path)!r}, which exists"
-        raise command_line.UsageError(f"{expected}; add --resume to resume it, or delete it")
+    if path.exists() and not may_exist:
+        raise command_line.UsageError(f"{option} expected a new file, got {str(path)!r}, which exists; {remedy}")
 
 
 def check_same_setting(program: str, given: dict[str, Any], saved: Checkpoint, path: Path) -> None:
@@ -75,10 +84,11 @@ def check_same_setting(program: str, given: dict[str, Any], saved: Checkpoint, p
     """
     if saved.about.get("program") != program:
         raise CheckpointError(f"{path} is a checkpoint of {saved.about.get('program')}.py; resume it there")
-    kept = saved.about["setting"]
-    if differing := [
-        f"--{name.replace('_', '-')} {value} (there {kept.get(name)})" for name, value in given.items() if value != kept.get(name)
-    ]:
-        raise CheckpointError(
-            f"--resume expected the settings of {path}, got {', '.join(differing)}; leave these options out, or begin a new run"
-        )
+    if differing := differing_options(given, saved.about["setting"]):
+        raise CheckpointError(f"--resume expected the settings of {path}, got {differing}; leave these options out, or begin a new run")
+
+
+def differing_options(given: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
+    """The given options whose values differ from those that were kept, with both values; "" if there are none."""
+    differing = {name: value for name, value in given.items() if value != kept.get(name)}
+    return ", ".join(f"--{name.replace('_', '-')} {value} (there {kept.get(name)})" for name, value in differing.items())

@@ -6,23 +6,27 @@ import hashlib
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 import minitorch
 from minitorch.data.story_grammar import GrammarScore
-from minitorch.language import Schedule, Tokenizer, Training, clip_gradients, learning_rate, named_weights
+from minitorch.language import Schedule, Tokenizer, Training, add_adapters, clip_gradients, learning_rate, named_weights
+from minitorch.language.layers import Linear
+from minitorch.language.lora import named_layers
 from minitorch.language.model import cross_entropy
 from minitorch.tensor import generator
 from project.lab import language_model
+from project.lab.language_model import LanguageModel
 from project.lab.training import story_samples
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
+from project.lab.training.resuming import differing_options
 from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
 from project.lab.training.training_run import TrainingRun
 
@@ -35,6 +39,9 @@ WARMUP = 20
 """The learning rate rises during the first one of so many parts of the steps."""
 
 VALIDATION_BATCHES = 8
+
+RANK, ALPHA = 4, 2.0
+"""The rank of adapters unless a setting says otherwise, and their alpha, as a multiple of the rank."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Setting(BaseSetting):
         compile: Whether the training step is compiled.
         stories: Number of stories to learn instead of a text.
         tokens: Size of the vocabulary: the 256 bytes, and the tokens that byte-pair encoding learns from the text.
+        rank: Rank of the adapters that are trained for a model; None if a new model is.
 
     Raises:
         ValueError: If a value is not allowed; the message is one line that names the allowed values.
@@ -71,6 +79,7 @@ class Setting(BaseSetting):
     compile: bool = option(False, COMPILE_HELP)
     stories: int | None = option(None, "learn so many synthetic stories instead of a text, and score the sentences", low=1, high=1_000_000)
     tokens: int = option(BYTES, "tokens to predict: the 256 bytes, and the rest by byte-pair encoding", low=BYTES, high=2**16)
+    rank: int | None = option(None, f"rank of the adapters, with --from; {RANK} if left out", low=1, high=1024)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,9 +126,10 @@ class Text:
         text: The text.
         context: Number of tokens in a sequence.
         tokens: Number of different tokens.
+        tokenizer: The tokenizer; None to learn one from the text.
 
     Attributes:
-        tokenizer: The tokenizer, which is learned from the text.
+        tokenizer: The tokenizer.
         fingerprint: A digest of the text, which detects a checkpoint of another text.
         train: Tokens for training.
         valid: Tokens for validation.
@@ -128,8 +138,8 @@ class Text:
         ValueError: If the text is too short for the context, or has too few pairs for the tokens.
     """
 
-    def __init__(self, text: str, context: int, tokens: int = BYTES) -> None:
-        self.tokenizer = Tokenizer.train(text, tokens)
+    def __init__(self, text: str, context: int, tokens: int = BYTES, tokenizer: Tokenizer | None = None) -> None:
+        self.tokenizer = Tokenizer.train(text, tokens) if tokenizer is None else tokenizer
         self.fingerprint = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         numbers = np.array(self.tokenizer.encode(text), np.int64)
         cut = len(numbers) * 9 // 10
@@ -157,27 +167,32 @@ class Run(TrainingRun):
     Args:
         setting: The settings.
         text: The text to train on.
+        base: A model that gets adapters, which alone are trained, with the settings of `adapter_setting`; None to train a new model.
 
     Attributes:
         model: The model.
         training: Its training.
         losses: The losses of the steps since the last line of the log.
-        file: The file of the text, for `command`; None for the course's book.
+        files: The files that `command` names, by option.
         history: For each validation during training: the step, the mean of `losses`, and the loss on the validation text.
         seconds: Total duration of all steps.
     """
 
     unit = "step"
 
-    def __init__(self, setting: Setting, text: str) -> None:
-        self.setting, self.text = setting, Text(text, setting.context, setting.tokens)
+    def __init__(self, setting: Setting, text: str, base: LanguageModel | None = None) -> None:
+        self.setting, self.text = setting, Text(text, setting.context, setting.tokens, base and base.tokenizer)
         self.losses, self.seconds = list[float](), 0.0
-        self.file: Path | None = None
+        self.files = dict[str, Path]()
         self.history = list[tuple[int, float, float]]()
         minitorch.manual_seed(setting.seed)
-        self.model = language_model.make_model(setting.tokens, asdict(setting))
+        self.model = base.model if base else language_model.make_model(setting.tokens, asdict(setting))
+        if base:
+            rank = setting.rank or RANK
+            add_adapters(self.model, list(named_layers(self.model, Linear)), rank, ALPHA * rank, setting.seed)
         schedule = Schedule(setting.steps, setting.steps // WARMUP, setting.rate, setting.rate / 10)
-        self.training = Training(self.model, self.text.train, schedule, setting.batch, seed=setting.seed)
+        decay = 0.0 if base else 0.1  # a decayed adapter goes back to the model without it
+        self.training = Training(self.model, self.text.train, schedule, setting.batch, weight_decay=decay, seed=setting.seed)
         model = self.model
 
         def compute_gradients(tokens: minitorch.Tensor, targets: minitorch.Tensor) -> minitorch.Tensor:
@@ -218,8 +233,7 @@ class Run(TrainingRun):
 
     def command(self) -> str:
         """The command line that repeats the run."""
-        text = f" --text {shlex.quote(str(self.file))}" if self.file else ""
-        return self.setting.command() + text
+        return self.setting.command() + "".join(f" {option} {shlex.quote(str(path))}" for option, path in self.files.items())
 
     def advance(self) -> float:
         """Train on one batch, and return its loss.
@@ -331,6 +345,24 @@ class Run(TrainingRun):
         run.history = [tuple(row) for row in about["history"]]
         generator.bit_generator.state = random["samples"]
         return run
+
+
+def adapter_setting(base: LanguageModel, given: Mapping[str, Any], name: str) -> Setting:
+    """Return the settings of a run that trains adapters for a model: its sizes, and other values that are given.
+
+    Args:
+        base: The model.
+        given: Values of settings.
+        name: The file of the model, for messages.
+
+    Raises:
+        ValueError: If a value is not allowed, or a given size is not that of the model.
+    """
+    width, heads = base.model.wte.weight.value.shape[1], base.model.h.modules()[0].attn.heads
+    sizes = {"tokens": len(base.tokenizer), "context": base.model.context, "layers": base.model.layers, "heads": heads, "width": width}
+    if differing := differing_options({size: given[size] for size in sizes if size in given}, sizes):
+        raise ValueError(f"--from expected the sizes of {name}, got {differing}; leave these options out")
+    return Setting(**{"rank": RANK, **given, **sizes})
 
 
 def saved_setting(checkpoint: Checkpoint, name: str) -> Setting:
