@@ -63,17 +63,12 @@ def hessian(func: Callable[..., Tensor], inputs: Any, create_graph: bool = False
 
     Args:
         func: Function of tensors; returns one of one element. Every function in it must be one whose gradient can be differentiated.
-        inputs: The point, one tensor or a tuple.
-        create_graph: Whether the result can be differentiated.
-        strict: False.
-        vectorize: No effect.
+        inputs: See `jacobian` for this, the other arguments and further errors.
 
     Returns:
         Shape (*input.shape, *input.shape); a tuple of tuples for a tuple of inputs.
 
     Raises:
-        NotImplementedError: If strict is set.
-        TypeError: If an input does not hold floating-point numbers, or func returns something else.
         RuntimeError: If the value has several elements, or a gradient in func cannot be differentiated.
     """
 
@@ -92,18 +87,13 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """The value of a function, and the product of a vector with its Jacobian (reverse mode).
 
     Args:
-        func: Function of tensors; returns one or a tuple of them.
-        inputs: The point, one tensor or a tuple.
+        func: See `jacobian` for this, the other arguments and further errors.
         v: The vector, in the shape of the value; 1 by default for one element.
-        create_graph: Whether the results can be differentiated.
-        strict: False.
 
     Returns:
         func(*inputs), and for each input the gradient of the sum of v · func(*inputs), zeros for an unused one.
 
     Raises:
-        NotImplementedError: If strict is set.
-        TypeError: If an input does not hold floating-point numbers, or func returns something else.
         ValueError: If v has another shape.
     """
     leaves, outputs = _apply("vjp", func, inputs, create_graph, strict)
@@ -116,17 +106,14 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
     Args:
         func: Function of tensors; returns one or a tuple of them. Every function in it must be one whose gradient can be differentiated.
-        inputs: The point, one tensor or a tuple.
+        inputs: See `jacobian` for this, the other arguments and further errors.
         v: The direction, in the shapes of the point; 1 by default.
-        create_graph: Whether the results can be differentiated.
-        strict: False.
 
     Returns:
         func(*inputs), and the sum over i of ∂func/∂x_i · v_i, in the same shape. For Scalars see `minitorch.jvp`.
 
     Raises:
-        NotImplementedError: If strict is set.
-        TypeError: If an input does not hold floating-point numbers, v is no tensor, or func returns something else.
+        TypeError: If v is no tensor.
         ValueError: If point and direction differ in number or shape.
         RuntimeError: If a gradient in func cannot be differentiated.
     """

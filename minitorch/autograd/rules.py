@@ -5,8 +5,7 @@ arguments and the result (`out`), in one of four ways:
 
 * by an expression (`Rule`);
 * for a *linear* function, the gradient of its gradient is the function itself (`LinearGradient`);
-* for a *bilinear* function, such as a convolution, the same holds for each argument (`FirstArgumentGradient`,
-  `SecondArgumentGradient`);
+* for a *bilinear* function, such as a convolution, the same holds for each argument (`ArgumentGradient`);
 * a fused function is recomputed from the operations that it replaces (`composed_gradients`).
 """
 
@@ -234,7 +233,7 @@ LINEAR: dict[type[Function], Callable[[Any, Tensor], Tensor]] = {
 
 
 # Convolutions, which are linear in both arguments. With g, h and k in the shapes of result, input and weight, a sum over everything of
-# g · convolution(h, k) can be read in three ways: h · by_first(g, k), k · by_second(g, h), and g · convolution(h, k).
+# g · convolution(h, k) can be read in three ways: h · gradients[0](g, k), k · gradients[1](g, h), and g · convolution(h, k).
 
 
 class Bilinear(NamedTuple):
@@ -242,51 +241,35 @@ class Bilinear(NamedTuple):
 
     Attributes:
         apply: The function.
-        by_first: Gradient of the first argument from that of the result, the second argument, and the shape of the first.
-        by_second: Gradient of the second argument from that of the result, the first argument, and the shape of the second.
+        gradients: Compute the gradient of each argument from that of the result, the other argument, and the shape of the gradient.
     """
 
     apply: Callable[[Any, Any], Any]
-    by_first: Callable[[Any, Any, tuple[int, ...]], Any]
-    by_second: Callable[[Any, Any, tuple[int, ...]], Any]
+    gradients: tuple[Callable[[Any, Any, tuple[int, ...]], Any], Callable[[Any, Any, tuple[int, ...]], Any]]
 
 
-class FirstArgumentGradient(Function):
-    """The gradient of a bilinear function with respect to its first argument."""
-
-    @staticmethod
-    def forward(ctx: Context, grad: Tensor, second: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
-        """The gradient, in the given shape."""
-        ctx.save_for_backward(grad, second, product)
-        return product.by_first(grad.detach(), second.detach(), shape)
+class ArgumentGradient(Function):
+    """The gradient of a bilinear function with respect to its first argument, number 0, or its second, number 1."""
 
     @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        grad, second, product = ctx.saved_values
-        return product.apply(grad_output, second), SecondArgumentGradient.apply(grad, grad_output, product, second.shape)
-
-
-class SecondArgumentGradient(Function):
-    """The gradient of a bilinear function with respect to its second argument."""
-
-    @staticmethod
-    def forward(ctx: Context, grad: Tensor, first: Tensor, product: Bilinear, shape: tuple[int, ...]) -> Tensor:
-        """The gradient, in the given shape."""
-        ctx.save_for_backward(grad, first, product)
-        return product.by_second(grad.detach(), first.detach(), shape)
+    def forward(ctx: Context, grad: Tensor, other: Tensor, product: Bilinear, number: int, shape: tuple[int, ...]) -> Tensor:
+        """The gradient, in the given shape, from that of the result and the other argument."""
+        ctx.save_for_backward(grad, other, product, number)
+        return product.gradients[number](grad.detach(), other.detach(), shape)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
-        grad, first, product = ctx.saved_values
-        return product.apply(first, grad_output), FirstArgumentGradient.apply(grad, grad_output, product, first.shape)
+        grad, other, product, number = ctx.saved_values
+        again = product.apply(grad_output, other) if number == 0 else product.apply(other, grad_output)
+        return again, ArgumentGradient.apply(grad, grad_output, product, 1 - number, other.shape)
 
 
 def bilinear_gradients(product: Bilinear, ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """The gradients of both arguments, in the dtype in which they were multiplied."""
     check_unmodified(ctx)
     first, second = (x.to(promote_to_float(*(arg.dtype for arg in ctx.args if isinstance(arg, Tensor)))) for x in ctx.args[:2])
-    grad_first = FirstArgumentGradient.apply(grad, second, product, first.shape) if first.requires_grad else None
-    grad_second = SecondArgumentGradient.apply(grad, first, product, second.shape) if second.requires_grad else None
+    grad_first = ArgumentGradient.apply(grad, second, product, 0, first.shape) if first.requires_grad else None
+    grad_second = ArgumentGradient.apply(grad, first, product, 1, second.shape) if second.requires_grad else None
     return grad_first, grad_second
 
 
@@ -297,7 +280,7 @@ def course_convolution_rule(fn: type[Function], op: str) -> Rule:
         other = grad.zeros(shape, one.dtype).requires_grad_()
         return course.gradients(op, grad, *((other, one) if arg == 0 else (one, other)))[arg]  # type: ignore[return-value]
 
-    bilinear = Bilinear(fn.apply, lambda g, k, shape: gradient(g, k, shape, 0), lambda g, h, shape: gradient(g, h, shape, 1))
+    bilinear = Bilinear(fn.apply, (lambda g, k, shape: gradient(g, k, shape, 0), lambda g, h, shape: gradient(g, h, shape, 1)))
     return lambda ctx, out, grad: bilinear_gradients(bilinear, ctx, grad)
 
 
@@ -306,8 +289,10 @@ def convolution_rule(ctx: Any, out: Tensor, grad: Tensor) -> tuple[Tensor | None
     *_, geometry = ctx.saved_values
     product = Bilinear(
         lambda h, k: Convolution.apply(h, k, None, geometry),
-        lambda g, k, shape: input_gradient(g, k.zeros(shape), k, geometry),
-        lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
+        (
+            lambda g, k, shape: input_gradient(g, k.zeros(shape), k, geometry),
+            lambda g, h, shape: weight_gradient(g, h, h.zeros(shape), geometry),
+        ),
     )
     places = (0, *range(2, grad.dims))
     grad_bias = Tensor.sum(grad, places, keepdim=False) if ctx.needs_input_grad[2] else None
@@ -344,9 +329,7 @@ def composed_rule(composed: Callable[..., Tensor]) -> Rule:
     return lambda ctx, out, grad: composed_gradients(composed, ctx, grad)
 
 
-RULES.update(
-    {fn: record_own_backward(fn) for fn in (*DIFFERENTIABLE_BACKWARDS, LinearGradient, FirstArgumentGradient, SecondArgumentGradient)}
-)
+RULES.update({fn: record_own_backward(fn) for fn in (*DIFFERENTIABLE_BACKWARDS, LinearGradient, ArgumentGradient)})
 RULES.update(EXPRESSIONS)
 RULES.update({fn: linear_rule(again) for fn, again in LINEAR.items()})
 RULES[course.Conv1dFun] = course_convolution_rule(course.Conv1dFun, "conv1d")

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from minitorch import operators
-from minitorch.compiler.rewriting import is_whole, moved, times_read, times_written, written
+from minitorch.compiler.rewriting import is_whole, moved, nodes_by_buffer, read, written
 from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, Buffer, Node
 
 Pass = Callable[[list[Node], Collection[Buffer]], list[Node]]
@@ -35,7 +35,7 @@ Pass = Callable[[list[Node], Collection[Buffer]], list[Node]]
 
 def fold_constants(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
     """Remove operations whose inputs are the same in every replay: their results were computed while the program was recorded."""
-    writers, remaining = times_written(nodes), []
+    writers, remaining = nodes_by_buffer(written, nodes), []
     moves: dict[Buffer, tuple[Buffer, int]] = {}
     for node in nodes:
         node = moved(node, moves)
@@ -59,7 +59,7 @@ def _has_constant_inputs(node: Node, writers: dict[Buffer, list[int]]) -> bool:
 
 def reuse_results(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
     """Compute equal operations on equal inputs once (common subexpressions)."""
-    writers = times_written(nodes)
+    writers = nodes_by_buffer(written, nodes)
     kernels = {buffer for node in nodes if node.out is None for buffer in node.buffers()}
     first: dict[object, tuple[int, Node]] = {}
     moves: dict[Buffer, tuple[Buffer, int]] = {}
@@ -83,7 +83,7 @@ def reuse_results(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
 
 def skip_copies(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
     """Read the original where a copy of it is read, as long as neither is written in between."""
-    writers, readers = times_written(nodes), times_read(nodes)
+    writers, readers = nodes_by_buffer(written, nodes), nodes_by_buffer(read, nodes)
     moves: dict[Buffer, tuple[Buffer, int]] = {}
     remaining = []
     for number, node in enumerate(nodes):

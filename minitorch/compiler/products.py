@@ -24,7 +24,7 @@ import numpy as np
 
 from minitorch import operators
 from minitorch.compiler.fuse import kind_of
-from minitorch.compiler.rewriting import is_whole, times_read, times_written
+from minitorch.compiler.rewriting import is_whole, nodes_by_buffer, read, written
 from minitorch.compiler.trace import TEMPORARY, Buffer, Launch, Node, Slice, View
 from minitorch.core.recording import copy
 from minitorch.tensor_data import broadcast_strides
@@ -46,7 +46,7 @@ class Dims(NamedTuple):
 
 def find_products(nodes: list[Node], kept: Collection[Buffer]) -> list[Node]:
     """Replace each multiplication that only one sum reads by a product, where it is one of two matrices."""
-    writers, readers = times_written(nodes), times_read(nodes)
+    writers, readers = nodes_by_buffer(written, nodes), nodes_by_buffer(read, nodes)
     dropped: set[Node] = set()
     remaining = []
     for number, node in enumerate(nodes):

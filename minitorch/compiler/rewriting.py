@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,20 +26,11 @@ def read(node: Node) -> list[Buffer]:
     return [view.buffer for view in node.inputs] if node.out is not None else node.buffers()
 
 
-def times_written(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
-    """For each buffer the numbers of the nodes that may write it."""
+def nodes_by_buffer(buffers: Callable[[Node], list[Buffer]], nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
+    """For each buffer the numbers of the nodes that may write it, or read it: with `written` or `read` as buffers."""
     found: dict[Buffer, list[int]] = {}
     for number, node in enumerate(nodes):
-        for buffer in written(node):
-            found.setdefault(buffer, []).append(number)
-    return found
-
-
-def times_read(nodes: Iterable[Node]) -> dict[Buffer, list[int]]:
-    """For each buffer the numbers of the nodes that may read it."""
-    found: dict[Buffer, list[int]] = {}
-    for number, node in enumerate(nodes):
-        for buffer in read(node):
+        for buffer in buffers(node):
             found.setdefault(buffer, []).append(number)
     return found
 

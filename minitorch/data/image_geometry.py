@@ -41,12 +41,7 @@ def hflip(img: Any) -> Any:
 
 
 def vflip(img: Any) -> Any:
-    """The image mirrored, top to bottom; see `hflip`.
-
-    Raises:
-        TypeError: If it is not an image.
-        ValueError: If it has another number of dimensions.
-    """
+    """The image mirrored, top to bottom; shapes and errors as for `hflip`."""
     return on_arrays("vflip", img, lambda x: x.flip(-2) if isinstance(x, Tensor) else x[..., ::-1, :])
 
 
@@ -153,12 +148,7 @@ def as_size(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle of the image; if it is smaller than output_size, with borders of 0. Shapes as for `crop`.
-
-    Raises:
-        TypeError: If it is not an image.
-        ValueError: If it has another number of dimensions.
-    """
+    """The middle of the image; if it is smaller than output_size, with borders of 0. Shapes and errors as for `crop`."""
     height, width = as_size(output_size)
     _, H, W = get_dimensions(img)
     if height > H or width > W:

@@ -26,44 +26,27 @@ DEGREES = ["deeply", "quite", "rather", "really", "truly", "very"]
 Words = tuple[list[str], list[str]]
 """Adjectives of the sentence's opinion, and those of the opposite opinion."""
 
+Pattern = Callable[[Words, random.Random], str]
+"""A sentence template: it draws the words of a sentence."""
 
-def _plain(words: Words, draw: random.Random) -> str:
-    return f"the {draw.choice(PARTS)} is {draw.choice(DEGREES)} {draw.choice(words[0])} ."
+STRAIGHT: tuple[Pattern, ...] = (
+    lambda words, draw: f"the {draw.choice(PARTS)} is {draw.choice(DEGREES)} {draw.choice(words[0])} .",
+    lambda words, draw: "a {} , {} {} .".format(*draw.sample(words[0], 2), draw.choice(FILMS)),
+    lambda words, draw: f"seldom has a {draw.choice(FILMS)} been so {draw.choice(words[0])} .",
+    lambda words, draw: f"i found the {draw.choice(PARTS)} {draw.choice(DEGREES)} {draw.choice(words[0])} .",
+    lambda words, draw: "from the {} to the {} , a {} {} .".format(*draw.sample(PARTS, 2), draw.choice(words[0]), draw.choice(FILMS)),
+)
+TURNED: tuple[Pattern, ...] = (
+    lambda words, draw: f"the {draw.choice(PARTS)} is not {draw.choice(words[1])} .",
+    lambda words, draw: f"there is nothing {draw.choice(words[1])} about the {draw.choice(PARTS)} of this {draw.choice(FILMS)} .",
+    lambda words, draw: f"this {draw.choice(FILMS)} is never {draw.choice(words[1])} .",
+    lambda words, draw: "the {0} is {2} , but the {1} is {3} .".format(
+        *draw.sample(PARTS, 2), draw.choice(words[1]), draw.choice(words[0])
+    ),
+)
 
-
-def _double(words: Words, draw: random.Random) -> str:
-    first, second = draw.sample(words[0], 2)
-    return f"a {first} , {second} {draw.choice(FILMS)} ."
-
-
-def _seldom(words: Words, draw: random.Random) -> str:
-    return f"seldom has a {draw.choice(FILMS)} been so {draw.choice(words[0])} ."
-
-
-def _found(words: Words, draw: random.Random) -> str:
-    return f"i found the {draw.choice(PARTS)} {draw.choice(DEGREES)} {draw.choice(words[0])} ."
-
-
-def _throughout(words: Words, draw: random.Random) -> str:
-    first, second = draw.sample(PARTS, 2)
-    return f"from the {first} to the {second} , a {draw.choice(words[0])} {draw.choice(FILMS)} ."
-
-
-def _not(words: Words, draw: random.Random) -> str:
-    return f"the {draw.choice(PARTS)} is not {draw.choice(words[1])} ."
-
-
-def _nothing(words: Words, draw: random.Random) -> str:
-    return f"there is nothing {draw.choice(words[1])} about the {draw.choice(PARTS)} of this {draw.choice(FILMS)} ."
-
-
-def _never(words: Words, draw: random.Random) -> str:
-    return f"this {draw.choice(FILMS)} is never {draw.choice(words[1])} ."
-
-
-def _but(words: Words, draw: random.Random) -> str:
-    first, second = draw.sample(PARTS, 2)
-    return f"the {first} is {draw.choice(words[1])} , but the {second} is {draw.choice(words[0])} ."
+PATTERNS = (*STRAIGHT, *STRAIGHT, *TURNED)
+"""Sentence templates, used equally often."""
 
 
 def negate(sentence: str) -> str:
@@ -71,13 +54,6 @@ def negate(sentence: str) -> str:
     words = sentence.split()
     words[3], words[9] = words[9], words[3]
     return " ".join(words)
-
-
-STRAIGHT = (_plain, _double, _seldom, _found, _throughout)
-TURNED = (_not, _nothing, _never, _but)
-
-PATTERNS: tuple[Callable[[Words, random.Random], str], ...] = (*STRAIGHT, *STRAIGHT, *TURNED)
-"""Sentence templates, used equally often."""
 
 
 class Sentences(TextDataset):

@@ -185,12 +185,7 @@ def accumulate_weight_gradient_kernels() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=4096)
 def plan(
-    rows: Axis,
-    columns: Axis,
-    channels: Channels,
-    out_strides: tuple[int, ...],
-    gradient_strides: tuple[int, ...],
-    strides: tuple[int, ...],
+    rows: Axis, columns: Axis, channels: Channels, out_strides: tuple[int, ...], gradient_strides: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[Any, ...]:
     """Return the arguments of the kernels after the storages."""
     planes = planes_for(rows, columns, channels, MIN_SHARES)

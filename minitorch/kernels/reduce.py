@@ -99,12 +99,7 @@ def plan_pass(kept: Sequence[tuple[int, int, int]], reduced: Sequence[tuple[int,
 
 @lru_cache(maxsize=4096)
 def plan(
-    out_strides: tuple[int, ...],
-    a_shape: tuple[int, ...],
-    a_strides: tuple[int, ...],
-    dims: tuple[int, ...],
-    any_order: bool,
-    workers: int,
+    out_strides: tuple[int, ...], a_shape: tuple[int, ...], a_strides: tuple[int, ...], dims: tuple[int, ...], any_order: bool, workers: int
 ) -> Plan:
     """Return the passes that reduce dimensions of a.
 
@@ -176,7 +171,7 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
         for task in range(start, stop):
             j = task % across * width
             columns = np.uint64(min(width, kept[0, last] - j))
-            o, p = row_positions(kept, task // across)
+            o, p = positions(kept, kept.shape[1] - 1, task // across)
             o, p = np.uint64(o + j * kept[1, last]), np.uint64(p + j)
             for i in range(columns):
                 results[i] = a[p + i] if overwrite else out[o + i * o_step]
@@ -238,7 +233,7 @@ def reduce_kernels(fn: Callable[[Any, Any], Any]) -> ReduceKernels:
         lanes = np.empty(LANES, out.dtype)
         result = np.empty(1, out.dtype)
         for task in range(start, stop):
-            o, p = element_positions(kept, task)
+            o, p = positions(kept, kept.shape[1], task)
             result[0] = a[p] if overwrite else out[o]
             for index in range(passes):
                 q = p + row_position(reduced, index)
@@ -295,21 +290,10 @@ def count_rows(dims):
 
 
 @jitable
-def row_positions(dims, n):
-    """Return the positions in both operands of the n-th index over all dimensions except the last."""
+def positions(dims, count, n):
+    """Return the positions in both operands of the n-th index over the first count dimensions."""
     o = p = 0
-    for dim in range(dims.shape[1] - 2, -1, -1):
-        index, n = n % dims[0, dim], n // dims[0, dim]
-        o += index * dims[1, dim]
-        p += index * dims[2, dim]
-    return o, p
-
-
-@jitable
-def element_positions(dims, n):
-    """Return the positions in both operands of the n-th index over all dimensions."""
-    o = p = 0
-    for dim in range(dims.shape[1] - 1, -1, -1):
+    for dim in range(count - 1, -1, -1):
         index, n = n % dims[0, dim], n // dims[0, dim]
         o += index * dims[1, dim]
         p += index * dims[2, dim]

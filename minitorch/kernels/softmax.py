@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.autodiff import Context
@@ -161,34 +161,36 @@ def logsoftmax_backward(out, y, grad, c, sizes, start, stop):
             target[j] = given[j] - exp(row[j]) * total
 
 
-class Softmax(Function):
+SOFTMAX, SOFTMAX_BACKWARD = loop(softmax_rows, 3), loop(softmax_backward)
+
+
+class RowFunction(Function):
+    """Base class of functions along the last dimension, whose gradient is computed from the result, by two loops."""
+
+    loops: ClassVar[tuple[Loop, Loop]]
+
+    @classmethod
+    def forward(cls, ctx: Context, a: Tensor) -> Tensor:
+        y = run_rows(cls.loops[0], a)
+        ctx.save_for_backward(y)
+        return y
+
+    @classmethod
+    def backward(cls, ctx: Context, grad_output: Tensor) -> Tensor:
+        (y,) = ctx.saved_values
+        return run_rows(cls.loops[1], y, grad_output)
+
+
+class Softmax(RowFunction):
     """Softmax along the last dimension."""
 
-    @staticmethod
-    def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = run_rows(SOFTMAX, a)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return run_rows(SOFTMAX_BACKWARD, y, grad_output)
+    loops = SOFTMAX, SOFTMAX_BACKWARD
 
 
-class LogSoftmax(Function):
+class LogSoftmax(RowFunction):
     """Log-softmax along the last dimension."""
 
-    @staticmethod
-    def forward(ctx: Context, a: Tensor) -> Tensor:
-        y = run_rows(LOGSOFTMAX, a)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return run_rows(LOGSOFTMAX_BACKWARD, y, grad_output)
+    loops = loop(logsoftmax_rows, 3), loop(logsoftmax_backward, 3)
 
 
 def run_rows(rows: Loop, *operands: Tensor) -> Tensor:
@@ -216,8 +218,6 @@ class FastMax(Function):
 
 
 MAX_BACKWARD, MAX_ROWS = loop(max_backward), loop(max_rows)
-SOFTMAX, SOFTMAX_BACKWARD = loop(softmax_rows, 3), loop(softmax_backward)
-LOGSOFTMAX, LOGSOFTMAX_BACKWARD = loop(logsoftmax_rows, 3), loop(logsoftmax_backward, 3)
 
 
 # Equivalents of the published functions on the fast backend

@@ -223,36 +223,20 @@ def resnet18(*, weights: None = None, progress: bool = True, **kwargs: Any) -> R
 
 
 def resnet34(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """34 layers, 21.8 million parameters for 1,000 classes. Arguments as for `resnet18`.
-
-    Raises:
-        NotImplementedError: If weights is not None.
-    """
+    """34 layers, 21.8 million parameters for 1,000 classes. Arguments and errors as for `resnet18`."""
     return _resnet("resnet34", BasicBlock, [3, 4, 6, 3], weights, kwargs)
 
 
 def resnet50(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """50 layers, 25.6 million parameters for 1,000 classes. Arguments as for `resnet18`.
-
-    Raises:
-        NotImplementedError: If weights is not None.
-    """
+    """50 layers, 25.6 million parameters for 1,000 classes. Arguments and errors as for `resnet18`."""
     return _resnet("resnet50", Bottleneck, [3, 4, 6, 3], weights, kwargs)
 
 
 def resnet101(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """101 layers, 44.5 million parameters for 1,000 classes. Arguments as for `resnet18`.
-
-    Raises:
-        NotImplementedError: If weights is not None.
-    """
+    """101 layers, 44.5 million parameters for 1,000 classes. Arguments and errors as for `resnet18`."""
     return _resnet("resnet101", Bottleneck, [3, 4, 23, 3], weights, kwargs)
 
 
 def resnet152(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """152 layers, 60.2 million parameters for 1,000 classes. Arguments as for `resnet18`.
-
-    Raises:
-        NotImplementedError: If weights is not None.
-    """
+    """152 layers, 60.2 million parameters for 1,000 classes. Arguments and errors as for `resnet18`."""
     return _resnet("resnet152", Bottleneck, [3, 8, 36, 3], weights, kwargs)

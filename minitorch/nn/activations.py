@@ -9,6 +9,8 @@ from typing import Any
 
 from minitorch.core.creation import full
 from minitorch.core.dtypes import as_dtype
+from minitorch.core.errors import DtypeError
+from minitorch.core.math_functions import MaskedSelect
 from minitorch.nn.functional import logsoftmax
 from minitorch.nn.functional import softmax as softmax_along
 from minitorch.nn.module import Module
@@ -16,7 +18,7 @@ from minitorch.nn.options import layer, with_inplace
 from minitorch.nn.parameter import Parameter
 from minitorch.ops import activations, hard_activations, smooth_activations
 from minitorch.ops.activations import gelu, glu, sigmoid, tanh
-from minitorch.ops.checks import positive_ints
+from minitorch.ops.checks import check_float_tensor, positive_ints
 from minitorch.ops.hard_activations import hardshrink, softshrink
 from minitorch.ops.smooth_activations import logsigmoid, softplus, softsign, tanhshrink
 from minitorch.tensor import Tensor
@@ -47,8 +49,17 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Raises:
         TypeError: If input is not a floating-point Tensor.
         ValueError: If the weight does not fit.
+
+    Source: He et al. 2015, arXiv:1502.01852, eq. 1.
     """
-    return activations.prelu(input, weight)
+    if check_float_tensor("prelu", input)._tensor.dtype is not weight._tensor.dtype:
+        raise DtypeError(f"prelu expected weight of {input.dtype.name}, got {weight.dtype.name}; convert it: weight.to(input.dtype)")
+    channels = input.shape[1] if input.dims > 1 else 1
+    if weight.shape not in ((1,), (), (channels,)):
+        raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")
+    slope = weight if weight.numel() == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
+    positive = input.detach() > 0
+    return input.where(positive, MaskedSelect.apply(input, ~positive) * slope)
 
 
 def _implicit_dim(op: str, dims: int) -> int:
@@ -139,7 +150,6 @@ class PReLU(Module):
         self.weight = Parameter(full((num_parameters,), init, **placement(device, dtype)))
 
     def extra_repr(self) -> str:
-        """The number of weights."""
         return f"num_parameters={self.num_parameters}"
 
     def forward(self, input: Tensor) -> Tensor:

@@ -171,7 +171,53 @@ class ModuleList(_IndexedContainer):
         return f"{self._get_name()}(\n  {body}\n)"
 
 
-class ModuleDict(Module):
+class NamedContainer(Module):
+    """Base class of ModuleDict and ParameterDict: what dictionaries do, of the entries that the subclass sets."""
+
+    @property
+    def _contents(self) -> dict[str, Any]:
+        """The entries by name."""
+        raise NotImplementedError
+
+    def pop(self, key: str) -> Any:
+        """Remove the entry of a name and return it."""
+        entry = self[key]
+        del self[key]
+        return entry
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._contents.clear()
+
+    def keys(self) -> Iterable[str]:
+        """Return the names, in insertion order."""
+        return self._contents.keys()
+
+    def values(self) -> Iterable[Any]:
+        """Return the entries."""
+        return self._contents.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return the names with the entries."""
+        return self._contents.items()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._contents[name]
+
+    def __delitem__(self, name: str) -> None:
+        del self._contents[name]
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._contents
+
+
+class ModuleDict(NamedContainer):
     """A dictionary of modules, to be called in the `forward` of a user-defined module.
 
     Args:
@@ -191,27 +237,9 @@ class ModuleDict(Module):
         for name, module in dict(modules).items():
             self[name] = module
 
-    def pop(self, key: str) -> Any:
-        """Remove a module and return it."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def clear(self) -> None:
-        """Remove all modules."""
-        self._modules.clear()
-
-    def keys(self) -> Iterable[str]:
-        """Return the names, in insertion order."""
-        return self._modules.keys()
-
-    def values(self) -> Iterable[Any]:
-        """Return the modules."""
-        return self._modules.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return the names with the modules."""
-        return self._modules.items()
+    @property
+    def _contents(self) -> dict[str, Any]:
+        return self._modules
 
     def __getitem__(self, name: str) -> Any:
         """Return a module by name.
@@ -225,18 +253,6 @@ class ModuleDict(Module):
 
     def __setitem__(self, name: str, module: Node) -> None:
         _add_module(self, name, module)
-
-    def __delitem__(self, name: str) -> None:
-        del self._modules[name]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._modules
 
 
 def _check_modules(parent: Module, modules: Any) -> list[Node]:

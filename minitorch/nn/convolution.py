@@ -316,24 +316,16 @@ def conv2d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Convolve images with a kernel; see `conv1d`.
+    """Convolve images with a kernel.
 
     Args:
         input: Images, shape (B, C, H, W), or a single one, shape (C, H, W).
         weight: Shape (O, C / groups, KH, KW).
-        bias: Shape (O,).
-        stride: Step between windows; an int, or a pair for rows and columns.
-        padding: Rows and columns of zeros on each side; "same" and "valid" as in `conv1d`.
-        dilation: Step between taps.
-        groups: See `conv1d`.
+        bias: See `conv1d` for this, the other arguments and the errors.
+        stride: Step between windows; an int, or a pair for rows and columns, like padding and dilation.
 
     Returns:
         Shape (B, O, (H + 2 · padding - dilation · (KH - 1) - 1) // stride + 1, and likewise for W and KW), same backend as input.
-
-    Raises:
-        TypeError: If an option is not an integer.
-        ValueError: If a shape does not match or an option is out of range.
-        RuntimeError: If the tensors are on a GPU.
     """
     return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -451,26 +443,6 @@ class ConvNd(Module):
         if padding_mode not in PADDING_MODES:
             raise ValueError(f"{name} expected padding_mode {', '.join(PADDING_MODES)}, got {padding_mode!r}")
         self.output_padding = (0,) * self.dims
-        self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, padding_mode, device, dtype)
-        before, after = resolve_padding(name, padding, self.stride, self.dilation, self.kernel_size)
-        self.padding = padding if isinstance(padding, str) else before
-        self._border = tuple([width for pair in zip(reversed(before), reversed(after), strict=True) for width in pair])
-
-    def _set_up(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        dilation: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
-    ) -> None:
-        """Check the arguments that both kinds of layers have, set the attributes, and make the parameters."""
-        name = type(self).__name__
         self.kernel_size, self.stride, self.dilation = (
             as_sizes(name, part, given, 1, self.dims)
             for part, given in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
@@ -485,6 +457,9 @@ class ConvNd(Module):
         self.weight = Parameter(zeros((outer, inner // groups, *self.kernel_size), **place))
         self.bias = Parameter(zeros((out_channels,), **place)) if bias else None
         self.reset_parameters()
+        before, after = resolve_padding(name, padding, self.stride, self.dilation, self.kernel_size)
+        self.padding = padding if isinstance(padding, str) else before
+        self._border = tuple([width for pair in zip(reversed(before), reversed(after), strict=True) for width in pair])
 
     def reset_parameters(self) -> None:
         """Initialize the parameters."""

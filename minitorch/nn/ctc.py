@@ -86,10 +86,6 @@ def ctc_backward(grad, grad_losses, alphas, path, skips, steps, labels, zero_inf
         grad: Output, shape (T, N, C).
         grad_losses: Gradient of the losses, shape (N,).
         alphas: As computed by `ctc_forward`, which also describes the others.
-        path: Class at each position, shape (N, P).
-        skips: Whether a position can be reached by skipping a blank, shape (N, P).
-        steps: Number of steps of each input, shape (N,).
-        labels: Number of labels of each target, shape (N,).
         zero_infinity: Whether the gradient of an infinite loss is 0 instead of NaN.
     """
     rows, likelihood = np.arange(len(path)), log_likelihood(alphas, steps, labels)
@@ -117,13 +113,7 @@ class CTC(Function):
 
     @staticmethod
     def forward(
-        ctx: Context,
-        log_probs: Tensor,
-        path: np.ndarray,
-        skips: np.ndarray,
-        steps: np.ndarray,
-        labels: np.ndarray,
-        zero_infinity: bool,
+        ctx: Context, log_probs: Tensor, path: np.ndarray, skips: np.ndarray, steps: np.ndarray, labels: np.ndarray, zero_infinity: bool
     ) -> Tensor:
         losses = TensorData.empty(steps.shape, log_probs.dtype)
         alphas, target = np.empty((log_probs.shape[0], *path.shape), log_probs.dtype), tuple(map(constant, (path, skips, steps, labels)))
@@ -140,12 +130,7 @@ class CTC(Function):
 
     @staticmethod
     def composed(
-        log_probs: Tensor,
-        path: np.ndarray,
-        skips: np.ndarray,
-        steps: np.ndarray,
-        labels: np.ndarray,
-        zero_infinity: bool,
+        log_probs: Tensor, path: np.ndarray, skips: np.ndarray, steps: np.ndarray, labels: np.ndarray, zero_infinity: bool
     ) -> Tensor:
         """The same computation composed of differentiable tensor operations; a loss above 10²⁹ counts as infinite."""
         rows, (samples, positions) = np.arange(len(path)), path.shape

@@ -27,9 +27,8 @@ def kl_div(
     Args:
         input: Log-probabilities, any shape.
         target: Probabilities, a shape that broadcasts with it; log-probabilities if log_target.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", over all elements; "batchmean", the sum divided by the size of the first dimension; "sum" or "none".
+        reduction: "mean", over all elements; "batchmean", the sum divided by the size of the first dimension; "sum" or "none";
+            size_average and reduce are PyTorch's older forms of it.
         log_target: Whether target holds logarithms.
 
     Returns:
@@ -70,10 +69,8 @@ def poisson_nll_loss(
         target: The counts, same shape.
         log_input: Whether input is the logarithm of the rate.
         full: Whether to add Stirling's approximation of ln(target!) for targets above 1.
-        size_average: PyTorch's older form of reduction.
         eps: Added to the rate before the logarithm.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Returns:
         Shape (), or the shape of input if reduction is "none".
@@ -81,8 +78,7 @@ def poisson_nll_loss(
     Raises:
         ValueError: If reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "poisson_nll_loss")
+    reduction = check_reduction(reduction, "poisson_nll_loss", size_average, reduce)
     losses = input.exp() - target * input if log_input else input - target * ExactLog.apply(input + eps)
     if full:
         stirling = target * ExactLog.apply(target) - target + 0.5 * ExactLog.apply(target * (2 * math.pi))

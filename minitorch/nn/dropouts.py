@@ -123,7 +123,6 @@ class DropoutNd(Module):
         self.p, self.inplace = check_probability(type(self).__name__, "p", p, "an element"), inplace
 
     def extra_repr(self) -> str:
-        """The arguments of the layer."""
         return f"p={self.p}, inplace={self.inplace}"
 
 

@@ -126,10 +126,7 @@ class Embedding(Module):
         num_embeddings: Number of vectors.
         embedding_dim: Dimension of each vector.
         padding_idx: Row that is initialized to zeros and never updated.
-        max_norm: None.
-        norm_type: 2.
-        scale_grad_by_freq: False.
-        sparse: False.
+        max_norm: See `embedding` for this and the next options.
         device: Where the table is stored.
         dtype: Dtype of the table; the default dtype if left out.
 
@@ -281,18 +278,9 @@ class EmbeddingBag(Module):
     """The sum, mean or maximum of the vectors of each bag of indices, see `embedding_bag`; the table is standard normal.
 
     Args:
-        num_embeddings: Number of vectors.
-        embedding_dim: Dimension of each vector.
-        max_norm: None.
-        norm_type: 2.
-        scale_grad_by_freq: False.
-        mode: "mean", "sum" or "max".
-        sparse: False.
+        num_embeddings: See `Embedding` for the arguments that describe the table, and `embedding_bag` for the others.
         _weight: A table to begin with.
-        include_last_offset: Whether the last of the offsets is where the last bag ends.
         padding_idx: Index that is left out of the bags; its row is initialized to zeros and never updated.
-        device: Where the table is stored.
-        dtype: Dtype of the table; the default dtype if left out.
 
     Raises:
         ValueError: If the mode is unknown.
@@ -327,12 +315,7 @@ class EmbeddingBag(Module):
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        mode: str = "mean",
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
+        cls, embeddings: Tensor, freeze: bool = True, mode: str = "mean", include_last_offset: bool = False, padding_idx: int | None = None
     ) -> EmbeddingBag:
         """A layer around a given table, shape (num_embeddings, embedding_dim), which is not copied; freeze keeps its values."""
         rows, size = embeddings.shape

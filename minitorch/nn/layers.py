@@ -17,7 +17,6 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def extra_repr(self) -> str:
-        """The dimensions."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -38,7 +37,6 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def extra_repr(self) -> str:
-        """The dimension and the sizes."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
     def forward(self, input: Tensor) -> Tensor:

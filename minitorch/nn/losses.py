@@ -36,10 +36,16 @@ REDUCTIONS = ("mean", "sum", "none")
 # Argument checks
 
 
-def check_reduction(reduction: Any, op: str) -> None:
-    """Raise ValueError if the reduction is unknown."""
+def check_reduction(reduction: Any, op: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """Return the reduction, which PyTorch's older arguments replace if they are given.
+
+    Raises:
+        ValueError: If it is unknown.
+    """
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if reduction not in REDUCTIONS:
         raise ValueError(f'{op} expected reduction "mean", "sum" or "none", got {reduction!r}')
+    return reduction
 
 
 def check_tensors(input: Any, target: Any, reduction: str, op: str) -> None:
@@ -207,10 +213,8 @@ def cross_entropy(
         input: Logits, shape (C,), (N, C) or (N, C, d1, …).
         target: Class indices from 0 to C - 1, int64 or uint8 of shape (), (N,) or (N, d1, …); or class probabilities, shaped like input.
         weight: Weight of each class, shape (C,). With class indices, the mean is divided by the sum of the targets' weights.
-        size_average: PyTorch's older form of reduction.
         ignore_index: Class index that marks samples to ignore.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
         label_smoothing: Share of the target distribution, from 0 to 1, that is spread evenly over all classes.
 
     Returns:
@@ -282,20 +286,7 @@ def nll_loss(
 
     Args:
         input: Log-probabilities, as returned by `log_softmax`, shape (C,), (N, C) or (N, C, d1, …).
-        target: Class indices from 0 to C - 1, int64 or uint8 of shape (), (N,) or (N, d1, …).
-        weight: Weight of each class, shape (C,). The mean is divided by the sum of the targets' weights.
-        size_average: PyTorch's older form of reduction.
-        ignore_index: Class index that marks samples to ignore.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
-
-    Returns:
-        Shape (), or that of target if reduction is "none".
-
-    Raises:
-        TypeError: If an argument is not a Tensor, or the class indices are not int64 or uint8.
-        ValueError: If a shape does not match, or reduction is unknown.
-        IndexingError: If a class index is out of range.
+        target: Class indices. For these, the other arguments, the result and the errors see `cross_entropy`.
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
     check_tensors(input, target, reduction, "nll_loss")
@@ -380,9 +371,7 @@ def binary_cross_entropy(
         input: Probabilities in [0, 1], any shape. For logits, `binary_cross_entropy_with_logits` is more accurate.
         target: 0, 1 or a probability in between, same shape and dtype as input.
         weight: Weight of each element; must broadcast to the shape of input.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Returns:
         Shape (), or the shape of input if reduction is "none".
@@ -449,16 +438,9 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy(input.sigmoid(), target)`, numerically stable for logits of any magnitude.
 
     Args:
-        input: Logits, any shape.
+        input: Logits, any shape; for the result and the arguments that are not described here see `binary_cross_entropy`.
         target: 0, 1 or a probability in between as floating-point numbers, same shape as input.
-        weight: Weight of each element; must broadcast to the shape of input.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
         pos_weight: Weight of the positive class; must broadcast to the shape of input.
-
-    Returns:
-        Shape (), or the shape of input if reduction is "none".
 
     Raises:
         TypeError: If an argument is not a Tensor, or target does not hold floating-point numbers.

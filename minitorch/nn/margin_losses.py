@@ -39,9 +39,7 @@ def margin_ranking_loss(
         input2: A shape that broadcasts with it, as many dimensions.
         target: 1 or -1, the same.
         margin: Difference from which on the loss is 0.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Returns:
         Shape (), or the shape of the inputs if reduction is "none".
@@ -49,8 +47,7 @@ def margin_ranking_loss(
     Raises:
         ValueError: If the numbers of dimensions differ, or reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "margin_ranking_loss")
+    reduction = check_reduction(reduction, "margin_ranking_loss", size_average, reduce)
     _check_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
     require_numbers("margin_ranking_loss", target)
     return reduce_losses(clamp_min(margin - target * (input1 - input2), 0.0), reduction)
@@ -77,8 +74,7 @@ def hinge_embedding_loss(
         TypeError: If input is not a floating-point Tensor.
         ValueError: If reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "hinge_embedding_loss")
+    reduction = check_reduction(reduction, "hinge_embedding_loss", size_average, reduce)
     check_float_tensor("hinge_embedding_loss", input, "input")
     far, near = MaskedSelect.apply(clamp_min(margin - input, 0.0), target != 1), MaskedSelect.apply(input, target != -1)
     return reduce_losses(far + near, reduction)
@@ -100,15 +96,12 @@ def cosine_embedding_loss(
         input2: Same shape.
         target: 1 or -1, shape (N,) or (1,), or () for a single pair.
         margin: Cosine up to which dissimilar vectors cost nothing.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Raises:
         ValueError: If the numbers of dimensions differ from these, or reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "cosine_embedding_loss")
+    reduction = check_reduction(reduction, "cosine_embedding_loss", size_average, reduce)
     if target.dims > 1 or {input1.dims, input2.dims} != {target.dims + 1}:
         shapes = f"inputs {tuple(input1.shape)} and {tuple(input2.shape)} and target {tuple(target.shape)}"
         raise ValueError(f"cosine_embedding_loss expected inputs (N, D) and target (N,), or (D,) and (), got {shapes}")
@@ -140,9 +133,7 @@ def triplet_margin_loss(
         p: Order of the norm.
         eps: Added to the differences.
         swap: Whether distance(positive, negative) counts for the negative one if it is smaller.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Raises:
         ValueError: If the numbers of dimensions differ, margin is not above 0, or reduction is unknown.
@@ -178,11 +169,7 @@ def _triplets(
 
 @saves(0)
 def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
     """ln(1 + e^(-target · input)) with target 1 or -1. Works elementwise, in the dtype of input.
 
@@ -190,8 +177,7 @@ def soft_margin_loss(
         TypeError: If input is not a floating-point Tensor.
         ValueError: If reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "soft_margin_loss")
+    reduction = check_reduction(reduction, "soft_margin_loss", size_average, reduce)
     check_float_tensor("soft_margin_loss", input, "input")
     return reduce_losses(softplus(-(cast(target, input.dtype) * input), 1.0, 1e4), reduction)
 
@@ -234,9 +220,7 @@ def multi_margin_loss(
         p: 1 or 2.
         margin: Difference of the scores from which on the loss is 0.
         weight: Weight of each class, shape (C,): the loss is multiplied by that of the target.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
 
     Raises:
         TypeError: If input does not hold floating-point numbers, or target other numbers than int64.
@@ -245,8 +229,7 @@ def multi_margin_loss(
 
     Source: Weston and Watkins 1999, ESANN, eq. 3.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "multi_margin_loss")
+    reduction = check_reduction(reduction, "multi_margin_loss", size_average, reduce)
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss expected p=1 or p=2, got {p}")
     check_float_tensor("multi_margin_loss", input, "input")
@@ -283,16 +266,13 @@ def multilabel_soft_margin_loss(
         input: Logits, shape (N, C) or (C,).
         target: 1 for the classes of a sample, else 0; a shape that broadcasts with it.
         weight: Weight of each class, shape (C,).
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none", over the samples.
+        reduction: "mean", "sum" or "none", over the samples; size_average and reduce are PyTorch's older forms of it.
 
     Raises:
         TypeError: If input is not a floating-point Tensor.
         ValueError: If reduction is unknown.
     """
-    reduction = resolve_reduction(reduction, size_average, reduce)
-    check_reduction(reduction, "multilabel_soft_margin_loss")
+    reduction = check_reduction(reduction, "multilabel_soft_margin_loss", size_average, reduce)
     check_float_tensor("multilabel_soft_margin_loss", input, "input")
     losses = losses_of_logits(input, require_numbers("multilabel_soft_margin_loss", target))
     losses = losses if weight is None else losses * cast(weight, losses.dtype)

@@ -431,13 +431,7 @@ class Module(minitorch.module.Module):
         Args:
             hook: Called as hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs). It may
                 change state_dict, in which the names of this module begin with prefix, and append to the last three lists;
-                local_metadata is empty, and strict always True, as in PyTorch.
-
-        Returns:
-            A handle whose `remove()` unregisters the hook.
-
-        Raises:
-            TypeError: If hook is not callable.
+                local_metadata is empty, and strict always True, as in PyTorch. See `register_forward_pre_hook` for the result and errors.
         """
         return _register_hook(self.__dict__.setdefault("_load_hooks", {}), hook, False, False)
 
@@ -553,16 +547,11 @@ class Module(minitorch.module.Module):
         """Call hook(module, args, output) after every `forward`; a return value other than None replaces the output.
 
         Args:
-            hook: The function.
-            prepend: Whether it is called before those that are already registered.
+            hook: The function; for this, prepend, the result and the errors see `register_forward_pre_hook`.
             with_kwargs: Whether it is called as hook(module, args, kwargs, output).
             always_call: False.
 
-        Returns:
-            A handle whose `remove()` unregisters the hook.
-
         Raises:
-            TypeError: If hook is not callable.
             NotImplementedError: If always_call is set.
         """
         if always_call:
@@ -575,13 +564,7 @@ class Module(minitorch.module.Module):
         Args:
             hook: Takes two tuples of gradients: of the positional arguments, None for those that have none, and of the outputs. What it
                 returns, unless None, replaces grad_input.
-            prepend: Whether it is called before those that are already registered.
-
-        Returns:
-            A handle whose `remove()` unregisters the hook.
-
-        Raises:
-            TypeError: If hook is not callable.
+            prepend: See `register_forward_pre_hook` for this, the result and the error.
         """
         return _register_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
 

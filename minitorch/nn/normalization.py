@@ -94,7 +94,6 @@ class _NormBase(_Norm):
         super().reset_parameters()
 
     def extra_repr(self) -> str:
-        """The arguments of the layer."""
         options = f"affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, {options}"
 
@@ -208,19 +207,7 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of sequences of shape (N, C, L) or (C, L); see `instance_norm`.
 
-    Args:
-        num_features: Number of channels C.
-        eps: Added to the variance for numerical stability.
-        momentum: Weight of the batch in the update of the running statistics.
-        affine: Whether to learn a weight (initially ones) and a bias (initially zeros).
-        track_running_stats: Whether to keep a running mean (initially zeros) and variance (initially ones) for evaluation.
-        device: Where the parameters are stored.
-        dtype: Dtype of the parameters; the default dtype if left out.
-        bias: Whether to learn a bias along with the weight.
-
-    Raises:
-        TypeError: If num_features is not an integer.
-        ValueError: If num_features is less than 1.
+    For the arguments and errors see `BatchNorm1d`; by default there are neither parameters nor running statistics.
 
     Source: Ulyanov et al. 2016, arXiv:1607.08022, eq. 4.
     """
@@ -257,11 +244,7 @@ class GroupNorm(_SampleNorm):
     Args:
         num_groups: Number of groups; must divide num_channels.
         num_channels: Number of channels C.
-        eps: Added to the variance for numerical stability.
-        affine: Whether to learn a weight (initially ones) and a bias (initially zeros).
-        device: Where the parameters are stored.
-        dtype: Dtype of the parameters; the default dtype if left out.
-        bias: Whether to learn a bias along with the weight.
+        eps: See `BatchNorm1d` for this and the other arguments.
 
     Raises:
         TypeError: If a number is not an integer.
@@ -287,7 +270,6 @@ class GroupNorm(_SampleNorm):
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
 
     def extra_repr(self) -> str:
-        """The arguments of the layer."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
     def forward(self, input: Tensor) -> Tensor:
@@ -327,7 +309,6 @@ class LayerNorm(_SampleNorm):
         self.eps, self.elementwise_affine = eps, elementwise_affine
 
     def extra_repr(self) -> str:
-        """The arguments of the layer."""
         options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
@@ -340,15 +321,8 @@ class RMSNorm(_SampleNorm):
     """RMS normalization; see `rms_norm`.
 
     Args:
-        normalized_shape: Sizes of the last dimensions; an int for only the last one.
+        normalized_shape: See `LayerNorm` for this, the other arguments and the errors.
         eps: Added to the mean square for numerical stability; None for the machine epsilon of the input's dtype.
-        elementwise_affine: Whether to learn a weight (initially ones).
-        device: Where the weight is stored.
-        dtype: Dtype of the weight; the default dtype if left out.
-
-    Raises:
-        TypeError: If a size is not an integer.
-        ValueError: If a size is less than 1.
 
     Source: Zhang and Sennrich 2019, arXiv:1910.07467.
     """
@@ -366,7 +340,6 @@ class RMSNorm(_SampleNorm):
         self.eps, self.elementwise_affine = eps, elementwise_affine
 
     def extra_repr(self) -> str:
-        """The arguments of the layer."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
     def forward(self, input: Tensor) -> Tensor:

@@ -136,7 +136,6 @@ class _Pad(Module):
         self.value = 0.0
 
     def extra_repr(self) -> str:
-        """The widths."""
         return str(self.padding)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -152,7 +151,6 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def extra_repr(self) -> str:
-        """The widths and the constant."""
         return f"padding={self.padding}, value={self.value}"
 
 

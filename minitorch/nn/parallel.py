@@ -161,7 +161,6 @@ class DistributedDataParallel(Module):
             self._synchronizes = before
 
     def extra_repr(self) -> str:
-        """See `Module.extra_repr`."""
         return f"processes={self._group.size}"
 
     def _examples(self, inputs: Sequence[Any], batch_dim: int) -> int:

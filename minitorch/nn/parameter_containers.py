@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import minitorch.module
+from minitorch.nn.containers import NamedContainer
 from minitorch.nn.module import Module
 from minitorch.nn.parameter import Parameter
 from minitorch.tensor import Tensor
@@ -71,7 +72,7 @@ class ParameterList(Module):
         return iter(self._parameters.values())
 
 
-class ParameterDict(Module):
+class ParameterDict(NamedContainer):
     """A dictionary of parameters; a Tensor becomes a Parameter.
 
     Raises:
@@ -87,23 +88,12 @@ class ParameterDict(Module):
         for name, value in parameters.items():
             self[name] = value
 
-    def __getitem__(self, name: str) -> Any:
-        return self._parameters[name]
+    @property
+    def _contents(self) -> dict[str, Any]:
+        return self._parameters
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, _as_parameter(value, type(self).__name__))
-
-    def __delitem__(self, name: str) -> None:
-        del self._parameters[name]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._parameters
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter with a name, or the default."""
@@ -114,26 +104,6 @@ class ParameterDict(Module):
         if key not in self:
             self[key] = default
         return self[key]
-
-    def pop(self, key: str) -> Any:
-        """Remove a parameter and return it."""
-        return self._parameters.pop(key)
-
-    def clear(self) -> None:
-        """Remove all parameters."""
-        self._parameters.clear()
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Any]:
-        """Return the parameters."""
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return the names with the parameters."""
-        return self._parameters.items()
 
 
 def _as_parameter(value: Any, kind: str) -> Any:

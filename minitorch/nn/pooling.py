@@ -259,12 +259,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Maximum over windows of a sequence, shape (B, C, L) or (C, L); see `max_pool2d`.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
-        ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
-    """
+    """Maximum over windows of a sequence, shape (B, C, L) or (C, L); for the arguments and errors see `max_pool2d`."""
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -383,8 +378,7 @@ def avg_pool2d(
 
     Args:
         input: Images, shape (B, C, H, W), or a single one, shape (C, H, W).
-        kernel_size: Window size, an int or a pair (height, width).
-        stride: Step between windows; kernel_size by default, so that windows do not overlap.
+        kernel_size: See `max_pool2d` for this, stride and the errors.
         padding: Rows and columns of zeros on each side, at most half of kernel_size.
         ceil_mode: Whether the last windows may reach past the end; what lies beyond the padding does not count.
         count_include_pad: Whether the padding counts in the mean.
@@ -392,10 +386,6 @@ def avg_pool2d(
 
     Returns:
         Shape (B, C, ⌊(H + 2 · padding - kernel_size) / stride⌋ + 1, …), rounded up with ceil_mode.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
-        ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
     """
     return avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -409,12 +399,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Mean over windows of a sequence, shape (B, C, L) or (C, L); see `avg_pool2d`.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
-        ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
-    """
+    """Mean over windows of a sequence, shape (B, C, L) or (C, L); for the arguments and errors see `avg_pool2d`."""
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -542,20 +527,13 @@ class _Pool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
 
     def extra_repr(self) -> str:
-        """The sizes."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxPoolNd(_Pool):
     """Base class of the max pooling layers. Invalid sizes raise when the layer is created.
 
-    Args:
-        kernel_size: Window size.
-        stride: Step between windows; kernel_size by default.
-        padding: Padding on each side, at most half of kernel_size.
-        dilation: Step between the elements of a window.
-        return_indices: Whether to return the positions of the maxima, too.
-        ceil_mode: Whether the last windows may reach past the end.
+    For the arguments see `max_pool2d`.
 
     Raises:
         TypeError: If a size is not an integer.
@@ -576,7 +554,6 @@ class MaxPoolNd(_Pool):
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
     def extra_repr(self) -> str:
-        """The arguments."""
         return f"{super().extra_repr()}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
     def forward(self, input: Tensor) -> Any:
@@ -588,13 +565,7 @@ class MaxPoolNd(_Pool):
 class AvgPoolNd(_Pool):
     """Base class of the average pooling layers. Invalid sizes raise when the layer is created.
 
-    Args:
-        kernel_size: Window size.
-        stride: Step between windows; kernel_size by default.
-        padding: Zeros on each side, at most half of kernel_size.
-        ceil_mode: Whether the last windows may reach past the end.
-        count_include_pad: Whether the padding counts in the mean.
-        divisor_override: What the sums are divided by, in place of the number of elements of a window.
+    For the arguments see `avg_pool2d`.
 
     Raises:
         TypeError: If a size is not an integer.
@@ -655,12 +626,7 @@ class AvgPool1d(AvgPoolNd):
 
 
 class MaxUnpool2d(_Pool):
-    """Images of zeros with maxima at their positions; see `max_unpool2d`.
-
-    Args:
-        kernel_size: Window size of the pooling.
-        stride: Its step; kernel_size by default.
-        padding: Its padding.
+    """Images of zeros with maxima at their positions; for the arguments see `max_unpool2d`.
 
     Raises:
         TypeError: If a size is not an integer.

@@ -106,9 +106,7 @@ def tanh_forward(states, x_gates, h_gates, saved, sizes, start, stop):
     """Compiled `tanh_step`."""
     samples, size = sizes
     add_tanh(
-        states[(samples + start) * size : (samples + stop) * size],
-        x_gates[start * size : stop * size],
-        h_gates[start * size : stop * size],
+        states[(samples + start) * size : (samples + stop) * size], x_gates[start * size : stop * size], h_gates[start * size : stop * size]
     )
 
 
@@ -148,11 +146,7 @@ def lstm_forward(states, x_gates, h_gates, saved, sizes, start, stop):
     block = samples * size
     for task in range(start, stop):
         row, gate = slice(task * size, (task + 1) * size), 4 * task * size
-        a, b, gates = (
-            x_gates[gate : gate + 4 * size],
-            h_gates[gate : gate + 4 * size],
-            saved[5 * task * size : 5 * (task + 1) * size],
-        )
+        a, b, gates = (x_gates[gate : gate + 4 * size], h_gates[gate : gate + 4 * size], saved[5 * task * size : 5 * (task + 1) * size])
         before, hidden, cell = states[block:][row], states[2 * block :][row], states[3 * block :][row]
         add_sigmoid(gates[: 2 * size], a[: 2 * size], b[: 2 * size])
         add_tanh(gates[2 * size : 3 * size], a[2 * size : 3 * size], b[2 * size : 3 * size])
@@ -189,11 +183,7 @@ def gru_forward(states, x_gates, h_gates, saved, sizes, start, stop):
     samples, size = sizes
     for task in range(start, stop):
         row, gate = slice(task * size, (task + 1) * size), 3 * task * size
-        a, b, gates = (
-            x_gates[gate : gate + 3 * size],
-            h_gates[gate : gate + 3 * size],
-            saved[4 * task * size : 4 * (task + 1) * size],
-        )
+        a, b, gates = (x_gates[gate : gate + 3 * size], h_gates[gate : gate + 3 * size], saved[4 * task * size : 4 * (task + 1) * size])
         before, hidden = states[row], states[samples * size :][row]
         add_sigmoid(gates[: 2 * size], a[: 2 * size], b[: 2 * size])
         r, z, n, other = gates[:size], gates[size:], gates[2 * size :], gates[3 * size :]

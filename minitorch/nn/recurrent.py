@@ -314,14 +314,10 @@ class _Gated(RNNBase):
 
 
 class GRU(_Gated):
-    """Gated recurrent unit; for the arguments see `RNN`.
+    """Gated recurrent unit; for the arguments and errors see `RNN` and `RNNBase`.
 
     With the reset gate r and the update gate z, n = tanh(W_in · x + b_in + r · (W_hn · h + b_hn)) and the hidden state becomes
     (1 - z) · n + z · h. The weights stack the rows of r, z and n in this order.
-
-    Raises:
-        ValueError: If a size is less than 1, or dropout is outside [0, 1].
-        NotImplementedError: If proj_size is not 0.
 
     Source: Cho et al. 2014, arXiv:1406.1078, section 2.3; r is applied after the matrix product, as in cuDNN and PyTorch.
     """
@@ -330,14 +326,10 @@ class GRU(_Gated):
 
 
 class LSTM(_Gated):
-    """Long short-term memory; for the arguments see `RNN`. The states are pairs, hidden states and cell states.
+    """Long short-term memory; for the arguments and errors see `RNN` and `RNNBase`. The states are pairs, hidden states and cell states.
 
     With the input gate i, forget gate f, candidate g and output gate o, the cell state becomes f · cell + i · g, and the hidden state
     o · tanh(cell). The weights stack the rows of i, f, g and o in this order.
-
-    Raises:
-        ValueError: If a size is less than 1, or dropout is outside [0, 1].
-        NotImplementedError: If proj_size is not 0.
 
     Source: Hochreiter and Schmidhuber 1997, Neural Computation 9, pages 1735 to 1780; f: Gers et al. 2000, Neural Computation 12.
     """
@@ -414,15 +406,8 @@ class RNNCell(_Cell):
     """One step of a single-layer `RNN`.
 
     Args:
-        input_size: Number of input features.
-        hidden_size: Number of features of the hidden state, H.
-        bias: Whether to use biases.
-        nonlinearity: "tanh" or "relu".
-        device: Where the parameters are stored.
-        dtype: Dtype of the parameters; the default dtype if left out.
-
-    Raises:
-        ValueError: If a size is less than 1, or nonlinearity is unknown.
+        input_size: See `RNNCellBase` for this, the other arguments and the errors.
+        nonlinearity: "tanh" or "relu"; others raise a ValueError.
     """
 
     kind = "tanh"

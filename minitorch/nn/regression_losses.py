@@ -30,9 +30,7 @@ def mse_loss(
     Args:
         input: Predictions, any shape.
         target: Targets, same shape as input; another one broadcasts, with a warning.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
+        reduction: "mean", "sum" or "none"; size_average and reduce are PyTorch's older forms of it.
         weight: Weight of each element, shape of input. The mean is divided by the sum of the weights.
 
     Returns:
@@ -62,8 +60,7 @@ def _losses(
         raise DtypeError(f"{op} expected input or target of floating-point numbers, got {names}; convert one: input.to(float32)")
     if input.shape != target.shape:
         warnings.warn(
-            f"a loss of input {tuple(input.shape)} and target {tuple(target.shape)} broadcasts them; give both the same shape",
-            stacklevel=3,
+            f"a loss of input {tuple(input.shape)} and target {tuple(target.shape)} broadcasts them; give both the same shape", stacklevel=3
         )
     losses = fn(cast(input, dtype), cast(target, dtype), *options)
     if weight is not None and weight.shape != input.shape:
@@ -133,37 +130,17 @@ class AbsoluteError(ElementLoss):
     """|x - t|."""
 
     loss, grad_input, grad_target = absolute_error, absolute_error_grad_x, absolute_error_grad_t
-
-    @staticmethod
-    def composed(input: Tensor, target: Tensor) -> Tensor:
-        """The same loss composed of differentiable tensor operations."""
-        return (input - target).abs()
+    composed = staticmethod(lambda input, target: (input - target).abs())
 
 
 def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    beta: float = 1.0,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     """Smooth L1 loss: with d = |input - target|, d² / (2 beta) where d < beta, else d - beta / 2.
 
     Args:
-        input: Predictions, any shape.
-        target: Targets, same shape as input; another one broadcasts, with a warning.
-        size_average: PyTorch's older form of reduction.
-        reduce: PyTorch's older form of reduction.
-        reduction: "mean", "sum" or "none".
-        beta: Threshold between the quadratic and the linear part, at least 0; 0 gives `l1_loss`.
-
-    Returns:
-        Shape (), or the shape of input if reduction is "none", in the dtype that both promote to.
-
-    Raises:
-        TypeError: If an argument is not a Tensor, or neither input nor target holds floating-point numbers.
-        ValueError: If reduction is unknown, or beta is negative.
+        input: For this, the other arguments, the result and the errors see `mse_loss`.
+        beta: Threshold between the quadratic and the linear part, at least 0, or a ValueError is raised; 0 gives `l1_loss`.
 
     Source: Girshick 2015, arXiv:1504.08083, eq. 3.
     """
@@ -216,9 +193,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """Huber loss: with d = |input - target|, d² / 2 where d <= delta, else delta · (d - delta / 2).
 
     Args:
-        input: Predictions, any shape.
-        target: Targets, same shape as input; another one broadcasts, with a warning.
-        reduction: "mean", "sum" or "none".
+        input: See `mse_loss` for this and the other arguments.
         delta: Threshold between the quadratic and the linear part, above 0.
         weight: Weight of each element, shape of input; the mean is divided by the number of elements.
 

@@ -226,21 +226,11 @@ class Transformer(Module):
     """An encoder and a decoder; matrices are initialized by `init.xavier_uniform_`.
 
     Args:
-        d_model: Dimension of each sequence element, E.
-        nhead: Number of heads; must divide d_model.
+        d_model: See `TransformerEncoderLayer` for the arguments that are not described here, and for the errors.
         num_encoder_layers: Number of layers of the encoder.
         num_decoder_layers: Number of layers of the decoder.
-        dim_feedforward: Hidden dimension of the feed-forward networks.
-        dropout: Dropout probability.
-        activation: "relu", "gelu" or a function from Tensor to Tensor.
         custom_encoder: A module in place of the encoder.
         custom_decoder: A module in place of the decoder.
-        layer_norm_eps: See `LayerNorm`.
-        batch_first: Whether sequences have shape (N, L, E) instead of (L, N, E).
-        norm_first: Whether layers normalize before attention and feed-forward network.
-        bias: Whether linear layers, attention and norms have biases.
-        device: Where the parameters are stored.
-        dtype: Dtype of the parameters; the default dtype if left out.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762.
     """

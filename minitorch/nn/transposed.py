@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from minitorch.autodiff import Context
 from minitorch.core.dtypes import float32, is_half
 from minitorch.nn.convolution import ConvNd, Convolution, Geometry, input_gradient, is_optimized, weight_gradient
-from minitorch.nn.module import Module
 from minitorch.nn.padding import pad
 from minitorch.nn.resizing import Fold2d, fold, window_positions
 from minitorch.ops.checks import Sizes, as_sizes, check_float_tensor, positive_ints
@@ -96,12 +95,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Transposed convolution of sequences (B, C, W), or of one (C, W), with weight (C, O / groups, K); see `conv_transpose2d`.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or an option is not an integer.
-        ValueError: If a shape does not match or an option is out of range.
-    """
+    """Transposed convolution of sequences (B, C, W), or of one (C, W), with weight (C, O / groups, K); see `conv_transpose2d`."""
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -173,19 +167,11 @@ def conv_transpose3d(
     Args:
         input: Volumes, shape (B, C, D, H, W), or a single one, shape (C, D, H, W).
         weight: Shape (C, O / groups, KD, KH, KW).
-        bias: Shape (O,).
+        bias: See `conv_transpose2d` for this, the other arguments and the errors.
         stride: Step between the kernels in the output; one number, or one for each of D, H and W, like the other sizes.
-        padding: Planes, rows and columns that are removed on each side of the output.
-        output_padding: Those added at the end, less than stride or dilation.
-        groups: Number of groups of input and output channels.
-        dilation: Step between taps.
 
     Returns:
         Shape (B, O, (D - 1) · stride - 2 · padding + dilation · (KD - 1) + output_padding + 1, and likewise for H and W).
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or an option is not an integer.
-        ValueError: If a shape does not match or an option is out of range.
     """
     op = "conv_transpose3d"
     if check_float_tensor(op, input).dims == 4:
@@ -226,18 +212,12 @@ class ConvTransposeNd(ConvNd):
     """Base class of the layers of transposed convolutions.
 
     Args:
-        in_channels: Number of input channels.
-        out_channels: Number of output channels.
-        kernel_size: Kernel size; this and the other sizes are an int for all dimensions, or one for each.
+        in_channels: See `ConvNd` for the arguments that are not described here.
         stride: Step between the kernels in the output.
         padding: Rows and columns that are removed on each side.
         output_padding: Rows and columns added on one side.
-        groups: Number of channel groups.
         bias: Whether to learn a bias. Weight and bias are initialized uniformly in ±1 / √(O / groups · KH · KW).
-        dilation: Step between taps.
         padding_mode: "zeros".
-        device: Where the parameters are stored.
-        dtype: Dtype of the parameters; the default dtype if left out.
 
     Raises:
         TypeError: If a size is not an integer.
@@ -261,13 +241,12 @@ class ConvTransposeNd(ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        Module.__init__(self)
         name = type(self).__name__
         if padding_mode != "zeros":
             raise ValueError(f'{name} expected padding_mode "zeros", got {padding_mode!r}')
-        self.padding = as_sizes(name, "padding", padding, 0, self.dims)
-        self.output_padding = as_sizes(name, "output_padding", output_padding, 0, self.dims)
-        self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, padding_mode, device, dtype)
+        padding, added = (as_sizes(name, *given, 0, self.dims) for given in (("padding", padding), ("output_padding", output_padding)))
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+        self.output_padding = added
 
     def flops(self, args: tuple[Any, ...], output: Any) -> int:
         """Two operations per tap and input element."""

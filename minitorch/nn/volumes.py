@@ -45,19 +45,11 @@ def conv3d(
     Args:
         input: Volumes, shape (B, C, D, H, W), or a single one, shape (C, D, H, W).
         weight: Shape (O, C / groups, KD, KH, KW).
-        bias: Shape (O,).
+        bias: See `conv1d` for this, the other arguments and the errors.
         stride: Step between windows; one number, or one for each of D, H and W.
-        padding: Zeros on each side; "same" and "valid" as in `conv1d`.
-        dilation: Step between taps.
-        groups: See `conv1d`.
 
     Returns:
         Shape (B, O, D', H', W').
-
-    Raises:
-        TypeError: If an option is not an integer.
-        ValueError: If a shape does not match or an option is out of range.
-        RuntimeError: If the tensors are on a GPU.
     """
     op = "conv3d"
     if check_tensor(op, input, "input").dims not in (4, 5) or weight.dims != 5 or input.shape[-4] != weight.shape[1] * groups:
@@ -140,12 +132,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Maximum over windows of volumes, shape (B, C, D, H, W) or (C, D, H, W); see `max_pool2d`.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
-        ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
-    """
+    """Maximum over windows of volumes, shape (B, C, D, H, W) or (C, D, H, W); for the arguments and errors see `max_pool2d`."""
     op = "max_pool3d"
     sizes = check_window_sizes(op, 3, kernel_size, stride, padding, dilation)
     return _in_two_steps(
@@ -163,12 +150,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Mean over windows of volumes, shape (B, C, D, H, W) or (C, D, H, W); see `avg_pool2d`.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor, or a size is not an integer.
-        ValueError: If input has the wrong number of dimensions, a size is out of range, or no window fits.
-    """
+    """Mean over windows of volumes, shape (B, C, D, H, W) or (C, D, H, W); for the arguments and errors see `avg_pool2d`."""
     op = "avg_pool3d"
     kernel, step, border, _ = check_window_sizes(op, 3, kernel_size, stride, padding)
     check_divisor(op, divisor_override)

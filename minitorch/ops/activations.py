@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import minitorch.operators as operators
 from minitorch.core.dtypes import float32, promote_to_float
-from minitorch.core.errors import DtypeError
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels import activations as kernels
 from minitorch.kernels.loop import accepts, flat
@@ -16,6 +17,9 @@ from minitorch.tensor_functions import Function
 from minitorch.tensor_functions import Sigmoid as CourseSigmoid
 
 # Functions
+
+Pair = tuple[kernels.Activation, kernels.Derivative]
+"""A scalar function, and the gradient of its argument from the argument and the gradient of the value."""
 
 
 class ElementwiseActivation(Function):
@@ -40,32 +44,48 @@ class ElementwiseActivation(Function):
         return a.f.zip(cls.derivative)(a, grad_output)
 
 
-class Relu(ElementwiseActivation):
-    """max(x, 0); NaN stays NaN."""
+class OptionalActivation(Function):
+    """Base class of element-wise activations with options.
 
-    fn, derivative = kernels.relu, kernels.relu_back
+    Attributes:
+        make: Returns the scalar function and its derivative for given options. It is cached, because a backend may compile them.
+    """
+
+    make: ClassVar[Callable[..., Pair]]
+
+    @classmethod
+    def forward(cls, ctx: Any, a: Tensor, *options: float) -> Tensor:
+        ctx.save_for_backward(a, options)
+        return a.f.map(cls.make(*options)[0], promote_to_float)(a)
+
+    @classmethod
+    def backward(cls, ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        a, options = ctx.saved_values
+        return (a.f.zip(cls.make(*options)[1])(a, grad_output), *(None for _ in options))
+
+
+class ResultActivation(ElementwiseActivation):
+    """Base class of element-wise activations whose gradient is computed from the result, which `derivative` is given in place of x."""
 
     @classmethod
     def forward(cls, ctx: Any, a: Tensor) -> Tensor:
         y = a.f.map(cls.fn, promote_to_float)(a)
-        ctx.save_for_backward(y)  # positive exactly where a is
+        ctx.save_for_backward(y)
         return y
 
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return MaskedSelect.apply(a, ~(a.detach() <= 0))
+
+class Relu(ResultActivation):
+    """max(x, 0); NaN stays NaN."""
+
+    fn, derivative = kernels.relu, kernels.relu_back  # the result is positive exactly where x is
+    composed = staticmethod(lambda a: MaskedSelect.apply(a, ~(a.detach() <= 0)))
 
 
 class Silu(ElementwiseActivation):
     """x · sigmoid(x)."""
 
     fn, derivative = kernels.silu, kernels.silu_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * a.sigmoid()
+    composed = staticmethod(lambda a: a * a.sigmoid())
 
 
 class Gelu(ElementwiseActivation):
@@ -98,10 +118,7 @@ class Gelu(ElementwiseActivation):
         kernels.gelu_loops()[kernel_index].run(out._storage, operands, (a.numel(),), -(-a.numel() // kernels.BLOCK))
         return a._like(out)
 
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * NormalCdf.apply(a)
+    composed = staticmethod(lambda a: a * NormalCdf.apply(a))
 
 
 class NormalCdf(Function):
@@ -122,30 +139,14 @@ class GeluTanh(ElementwiseActivation):
     """x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2."""
 
     fn, derivative = kernels.gelu_tanh, kernels.gelu_tanh_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * ((a + a * a * a * kernels.GELU_CUBIC) * kernels.GELU_SCALE).sigmoid()
+    composed = staticmethod(lambda a: a * ((a + a * a * a * kernels.GELU_CUBIC) * kernels.GELU_SCALE).sigmoid())
 
 
-class LeakyRelu(Function):
+class LeakyRelu(OptionalActivation):
     """x for positive x, else negative_slope · x."""
 
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, negative_slope: float) -> Tensor:
-        ctx.save_for_backward(a, negative_slope)
-        return a.f.map(kernels.leaky_relu_functions(negative_slope)[0], promote_to_float)(a)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
-        a, negative_slope = ctx.saved_values
-        return a.f.zip(kernels.leaky_relu_functions(negative_slope)[1])(a, grad_output), None
-
-    @staticmethod
-    def composed(a: Tensor, negative_slope: float) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.where(a > 0, a * negative_slope)
+    make = staticmethod(kernels.leaky_relu_functions)
+    composed = staticmethod(lambda a, negative_slope: a.where(a > 0, a * negative_slope))
 
 
 class FusedSigmoid(CourseSigmoid):
@@ -156,30 +157,14 @@ class FusedSigmoid(CourseSigmoid):
         (y,) = ctx.saved_values
         return y.f.zip(kernels.sigmoid_back)(y, grad_output)
 
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.sigmoid()
+    composed = staticmethod(lambda a: a.sigmoid())
 
 
-class FusedTanh(Function):
+class FusedTanh(ResultActivation):
     """Hyperbolic tangent, like `Tensor.tanh`, with a fused gradient."""
 
-    @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
-        y = a.tanh()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (y,) = ctx.saved_values
-        return y.f.zip(kernels.tanh_back)(y, grad_output)
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.tanh()
+    fn, derivative = operators.tanh, kernels.tanh_back
+    composed = staticmethod(lambda a: a.tanh())
 
 
 def relu(input: Tensor) -> Tensor:
@@ -198,17 +183,7 @@ def relu(input: Tensor) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x for positive x, else negative_slope · x, element-wise; the derivative at 0 is negative_slope.
-
-    Args:
-        input: Any shape.
-        negative_slope: Slope for negative inputs.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """x for positive x, else negative_slope · x, element-wise; the derivative at 0 is negative_slope. Shapes and errors as for `relu`.
 
     Source: Maas et al. 2013, ICML workshop on deep learning for audio, speech and language processing.
     """
@@ -237,16 +212,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor) -> Tensor:
-    """Sigmoid linear unit x · sigmoid(x), element-wise.
-
-    Args:
-        input: Any shape.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """Sigmoid linear unit x · sigmoid(x), element-wise; shapes and errors as for `relu`.
 
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
     """
@@ -254,20 +220,12 @@ def silu(input: Tensor) -> Tensor:
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + e^-x), element-wise; like `Tensor.sigmoid`, with a fused gradient.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """1 / (1 + e^-x), element-wise; like `Tensor.sigmoid`, with a fused gradient. Errors as for `relu`."""
     return FusedSigmoid.apply(check_float_tensor("sigmoid", input))
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent, element-wise; like `Tensor.tanh`, with a fused gradient.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """Hyperbolic tangent, element-wise; like `Tensor.tanh`, with a fused gradient. Errors as for `relu`."""
     return FusedTanh.apply(check_float_tensor("tanh", input))
 
 
@@ -308,28 +266,5 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     slope: Any = (lower + upper) / 2
     if training:
         slope = rand(input.shape, input.backend, dtype=input.dtype) * (upper - lower) + lower
-    positive = input.detach() > 0
-    return input.where(positive, MaskedSelect.apply(input, ~positive) * slope)
-
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x for positive x, else weight · x with a learned weight.
-
-    Args:
-        input: Any shape; (N, C, …) for a weight for each channel.
-        weight: Shape (1,), or (C,).
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-        ValueError: If the weight does not fit.
-
-    Source: He et al. 2015, arXiv:1502.01852, eq. 1.
-    """
-    if check_float_tensor("prelu", input)._tensor.dtype is not weight._tensor.dtype:
-        raise DtypeError(f"prelu expected weight of {input.dtype.name}, got {weight.dtype.name}; convert it: weight.to(input.dtype)")
-    channels = input.shape[1] if input.dims > 1 else 1
-    if weight.shape not in ((1,), (), (channels,)):
-        raise ValueError(f"prelu expected weight of shape (1,) or ({channels},) for input of shape {input.shape}, got {weight.shape}")
-    slope = weight if weight.numel() == 1 else weight.reshape(channels, *[1] * (input.dims - 2))
     positive = input.detach() > 0
     return input.where(positive, MaskedSelect.apply(input, ~positive) * slope)

@@ -43,12 +43,7 @@ def as_sizes(op: str, name: str, given: Any, minimum: int, dims: int) -> tuple[i
 
 
 def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tuple[int, int]:
-    """Return an option as a pair (height, width); with dims=1, the height is the minimum. See `as_sizes`.
-
-    Raises:
-        TypeError: If a value is not an integer.
-        ValueError: If the number of values is wrong, or one is too small.
-    """
+    """Return an option as a pair (height, width); with dims=1, the height is the minimum. For the errors see `as_sizes`."""
     *height, width = as_sizes(op, name, given, minimum, dims)
     return height[0] if height else minimum, width
 

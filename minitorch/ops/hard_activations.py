@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from minitorch.core.dtypes import promote_to_float
 from minitorch.core.math_functions import MaskedSelect
-from minitorch.ops.activations import ElementwiseActivation
+from minitorch.ops.activations import ElementwiseActivation, OptionalActivation, Pair
 from minitorch.ops.checks import check_float_tensor
-from minitorch.tensor_functions import Function
 
 if TYPE_CHECKING:
     from minitorch.tensor import Tensor
-
-Pair = tuple[Callable[[float], float], Callable[[float, float], float]]
-"""A scalar function, and the gradient of its argument from the argument and the gradient of the value."""
-
-
-class OptionalActivation(Function):
-    """Base class of element-wise activations with options.
-
-    Attributes:
-        make: Returns the scalar function and its derivative for given options. It is cached, because a backend may compile them.
-    """
-
-    make: ClassVar[Callable[..., Pair]]
-
-    @classmethod
-    def forward(cls, ctx: Any, a: Tensor, *options: float) -> Tensor:
-        ctx.save_for_backward(a, options)
-        return a.f.map(cls.make(*options)[0], promote_to_float)(a)
-
-    @classmethod
-    def backward(cls, ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        a, options = ctx.saved_values
-        return (a.f.zip(cls.make(*options)[1])(a, grad_output), *(None for _ in options))
-
 
 # Scalar functions
 
@@ -118,33 +91,21 @@ class Clamp(OptionalActivation):
     """x limited to the range from low to high."""
 
     make = staticmethod(clamp_functions)
-
-    @staticmethod
-    def composed(a: Tensor, low: float, high: float) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.clip(low, high)
+    composed = staticmethod(lambda a, low, high: a.clip(low, high))
 
 
 class Above(OptionalActivation):
     """x if x > limit, else value."""
 
     make = staticmethod(threshold_functions)
-
-    @staticmethod
-    def composed(a: Tensor, limit: float, value: float) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a.where(~(a.detach() <= limit), value)
+    composed = staticmethod(lambda a, limit, value: a.where(~(a.detach() <= limit), value))
 
 
 class HardShrink(OptionalActivation):
     """x if |x| > lambd, else 0."""
 
     make = staticmethod(hardshrink_functions)
-
-    @staticmethod
-    def composed(a: Tensor, lambd: float) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return MaskedSelect.apply(a, a.detach().abs() > lambd)
+    composed = staticmethod(lambda a, lambd: MaskedSelect.apply(a, a.detach().abs() > lambd))
 
 
 class SoftShrink(OptionalActivation):
@@ -163,22 +124,14 @@ class HardSigmoid(ElementwiseActivation):
     """x / 6 + 1/2, limited to the range from 0 to 1."""
 
     fn, derivative = hardsigmoid_number, hardsigmoid_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return (a + 3.0).clip(0.0, 6.0) * (1 / 6)
+    composed = staticmethod(lambda a: (a + 3.0).clip(0.0, 6.0) * (1 / 6))
 
 
 class HardSwish(ElementwiseActivation):
     """x · hardsigmoid(x)."""
 
     fn, derivative = hardswish_number, hardswish_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * HardSigmoid.composed(a)
+    composed = staticmethod(lambda a: a * HardSigmoid.composed(a))
 
 
 # Functions
@@ -197,28 +150,17 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
 
 
 def relu6(input: Tensor) -> Tensor:
-    """Every element limited to the range from 0 to 6.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """Every element limited to the range from 0 to 6; errors as for `relu`."""
     return Clamp.apply(check_float_tensor("relu6", input), 0.0, 6.0)
 
 
 def hardsigmoid(input: Tensor) -> Tensor:
-    """x / 6 + 1/2, limited to the range from 0 to 1, elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """x / 6 + 1/2, limited to the range from 0 to 1, elementwise; errors as for `relu`."""
     return HardSigmoid.apply(check_float_tensor("hardsigmoid", input))
 
 
 def hardswish(input: Tensor) -> Tensor:
-    """x · hardsigmoid(x), elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """x · hardsigmoid(x), elementwise; errors as for `relu`.
 
     Source: Howard et al. 2019, arXiv:1905.02244, section 5.2.
     """
@@ -226,20 +168,12 @@ def hardswish(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """x where x > threshold, else value, elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """x where x > threshold, else value, elementwise; errors as for `relu`."""
     return Above.apply(check_float_tensor("threshold", input), float(threshold), float(value))
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0, elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """x where |x| > lambd, else 0, elementwise; errors as for `relu`."""
     return HardShrink.apply(check_float_tensor("hardshrink", input), float(lambd))
 
 

@@ -101,14 +101,7 @@ class PlaneNorm(Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        planes: Planes,
-        moments: np.ndarray,
-        eps: float,
-        own_stats: bool,
+        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, planes: Planes, moments: np.ndarray, eps: float, own_stats: bool
     ) -> Tensor:
         out = TensorData.empty(x.shape, x.dtype)
         workspace = np.empty(2 * planes.channels + 1)
@@ -323,20 +316,9 @@ def instance_norm(
 
     Args:
         input: Shape (N, C, …) with more than one element per channel.
-        running_mean: Running mean of each channel, shape (C,), updated in place with use_input_stats; or None.
-        running_var: Running unbiased variance, shape (C,), updated in place with use_input_stats; or None.
-        weight: Scale of each channel, shape (C,).
-        bias: Shift of each channel, shape (C,).
-        use_input_stats: Whether to use the mean and biased variance of each sample; else the running statistics.
-        momentum: Weight of the batch in the update of the running statistics, from 0 to 1.
-        eps: Added to the variance for numerical stability.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If an argument is not a floating-point Tensor.
-        ValueError: If a shape does not match, or running statistics are missing.
+        running_mean: See `batch_norm` for the arguments that are not described here, the result and the errors.
+        use_input_stats: Whether to use the mean and biased variance of each sample, and to update the running statistics, if there are
+            any; otherwise these are used, and a ValueError is raised if they are missing.
 
     Source: Ulyanov et al. 2016, arXiv:1607.08022, eq. 4.
     """
@@ -418,16 +400,8 @@ def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tenso
 
     Args:
         input: Shape (…, *normalized_shape).
-        normalized_shape: Sizes of the last dimensions; an int for only the last one.
-        weight: Scale of each element, shape normalized_shape.
+        normalized_shape: See `layer_norm` for this, weight, the result and the errors.
         eps: Added to the mean square for numerical stability; the machine epsilon of input's dtype by default.
-
-    Returns:
-        Shape of input.
-
-    Raises:
-        TypeError: If an argument is not a floating-point Tensor.
-        ValueError: If a shape does not match.
 
     Source: Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4.
     """

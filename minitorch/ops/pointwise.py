@@ -35,11 +35,8 @@ class Elementwise(Function):
 
     number: ClassVar[Callable[[float], float]]
     of_result: ClassVar[bool] = False
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        """The derivative at every element of a tensor or, with `of_result`, at every element of the result."""
-        raise NotImplementedError
+    _slope: ClassVar[Callable[[Tensor], Tensor]]
+    """The derivative at every element of a tensor or, with `of_result`, at every element of the result."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -50,7 +47,7 @@ class Elementwise(Function):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_values
-        return grad_output * ctx.fn.slope(x)
+        return grad_output * ctx.fn._slope(x)
 
 
 class Step(Elementwise):
@@ -196,30 +193,21 @@ class Rsqrt(Elementwise):
     """1 / √x."""
 
     number, of_result = staticmethod(rsqrt), True
-
-    @staticmethod
-    def slope(y: Tensor) -> Tensor:
-        return y * y * y * -0.5
+    _slope = staticmethod(lambda y: y * y * y * -0.5)
 
 
 class Expm1(Elementwise):
     """eˣ - 1."""
 
     number, of_result = staticmethod(expm1), True
-
-    @staticmethod
-    def slope(y: Tensor) -> Tensor:
-        return y + 1.0
+    _slope = staticmethod(lambda y: y + 1.0)
 
 
 class Log1p(Elementwise):
     """ln(1 + x)."""
 
     number = staticmethod(log1p)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return 1.0 / (1.0 + a)
+    _slope = staticmethod(lambda a: 1.0 / (1.0 + a))
 
 
 class Logit(Elementwise):
@@ -228,7 +216,7 @@ class Logit(Elementwise):
     number = staticmethod(logit)
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
+    def _slope(a: Tensor) -> Tensor:
         """1 / (x (1 - x)); NaN outside of the range from 0 to 1."""
         product = a * (1.0 - a)
         return 1.0 / product.where(product.detach() >= 0, math.nan)
@@ -241,114 +229,77 @@ class Tan(Elementwise):
     """Tangent."""
 
     number, of_result = staticmethod(tan), True
-
-    @staticmethod
-    def slope(y: Tensor) -> Tensor:
-        return 1.0 + y * y
+    _slope = staticmethod(lambda y: 1.0 + y * y)
 
 
 class Asin(Elementwise):
     """Arcsine."""
 
     number = staticmethod(asin)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return 1.0 / (1.0 - a * a).sqrt()
+    _slope = staticmethod(lambda a: 1.0 / (1.0 - a * a).sqrt())
 
 
 class Acos(Elementwise):
     """Arccosine."""
 
     number = staticmethod(acos)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return -1.0 / (1.0 - a * a).sqrt()
+    _slope = staticmethod(lambda a: -1.0 / (1.0 - a * a).sqrt())
 
 
 class Atan(Elementwise):
     """Arctangent."""
 
     number = staticmethod(atan)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return 1.0 / (1.0 + a * a)
+    _slope = staticmethod(lambda a: 1.0 / (1.0 + a * a))
 
 
 class Sinh(Elementwise):
     """Hyperbolic sine."""
 
     number = staticmethod(sinh)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return Cosh.apply(a)
+    _slope = staticmethod(lambda a: Cosh.apply(a))
 
 
 class Cosh(Elementwise):
     """Hyperbolic cosine."""
 
     number = staticmethod(cosh)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return Sinh.apply(a)
+    _slope = staticmethod(lambda a: Sinh.apply(a))
 
 
 class Erf(Elementwise):
     """The error function."""
 
     number = staticmethod(erf)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return (-(a * a)).exp() * (2.0 / math.sqrt(math.pi))
+    _slope = staticmethod(lambda a: (-(a * a)).exp() * (2.0 / math.sqrt(math.pi)))
 
 
 class Asinh(Elementwise):
     """Inverse of the hyperbolic sine."""
 
     number = staticmethod(asinh)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        """1 / √(x² + 1)."""
-        return 1.0 / (a * a + 1.0).sqrt()
+    _slope = staticmethod(lambda a: 1.0 / (a * a + 1.0).sqrt())
 
 
 class Acosh(Elementwise):
     """Inverse of the hyperbolic cosine."""
 
     number = staticmethod(acosh)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        """1 / √(x² - 1)."""
-        return 1.0 / (a * a - 1.0).sqrt()
+    _slope = staticmethod(lambda a: 1.0 / (a * a - 1.0).sqrt())
 
 
 class Atanh(Elementwise):
     """Inverse of the hyperbolic tangent."""
 
     number = staticmethod(atanh)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        """1 / (1 - x²)."""
-        return 1.0 / (1.0 - a * a)
+    _slope = staticmethod(lambda a: 1.0 / (1.0 - a * a))
 
 
 class Erfc(Elementwise):
     """1 - erf(x)."""
 
     number = staticmethod(erfc)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        """-2/√π e^(-x²)."""
-        return (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi))
+    _slope = staticmethod(lambda a: (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi)))
 
 
 class Floor(Step):

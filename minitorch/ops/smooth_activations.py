@@ -6,9 +6,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-from minitorch.ops.activations import ElementwiseActivation
+from minitorch.ops.activations import ElementwiseActivation, OptionalActivation, Pair
 from minitorch.ops.checks import check_float_tensor
-from minitorch.ops.hard_activations import OptionalActivation, Pair
 from minitorch.ops.pointwise import Log1p
 
 if TYPE_CHECKING:
@@ -115,43 +114,28 @@ class SoftSign(ElementwiseActivation):
     """x / (1 + |x|)."""
 
     fn, derivative = softsign_number, softsign_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a / (a.abs() + 1.0)
+    composed = staticmethod(lambda a: a / (a.abs() + 1.0))
 
 
 class LogOfSigmoid(ElementwiseActivation):
     """ln sigmoid(x)."""
 
     fn, derivative = logsigmoid_number, logsigmoid_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return -SoftPlus.composed(-a, 1.0, 20.0)
+    composed = staticmethod(lambda a: -SoftPlus.composed(-a, 1.0, 20.0))
 
 
 class MishActivation(ElementwiseActivation):
     """x · tanh(ln(1 + e^x))."""
 
     fn, derivative = mish_number, mish_back
-
-    @staticmethod
-    def composed(a: Tensor) -> Tensor:
-        """The same function composed of differentiable tensor operations."""
-        return a * SoftPlus.composed(a, 1.0, 20.0).tanh()
+    composed = staticmethod(lambda a: a * SoftPlus.composed(a, 1.0, 20.0).tanh())
 
 
 # Functions
 
 
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x for positive x, else alpha · (e^x - 1), elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """x for positive x, else alpha · (e^x - 1), elementwise; errors as for `relu`.
 
     Source: Clevert et al. 2016, arXiv:1511.07289, eq. 13.
     """
@@ -159,10 +143,7 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def selu(input: Tensor) -> Tensor:
-    """elu with the constants that keep mean 0 and variance 1 from layer to layer; it is elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """elu with the constants that keep mean 0 and variance 1 from layer to layer; it is elementwise. Errors as for `relu`.
 
     Source: Klambauer et al. 2017, arXiv:1706.02515, eq. 2.
     """
@@ -184,37 +165,22 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """ln(1 + e^(beta · x)) / beta, elementwise; x itself where beta · x is above threshold.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """ln(1 + e^(beta · x)) / beta, elementwise; x itself where beta · x is above threshold. Errors as for `relu`."""
     return SoftPlus.apply(check_float_tensor("softplus", input), float(beta), float(threshold))
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|), elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """x / (1 + |x|), elementwise; errors as for `relu`."""
     return SoftSign.apply(check_float_tensor("softsign", input))
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """ln sigmoid(x), elementwise; accurate where sigmoid underflows.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """ln sigmoid(x), elementwise; accurate where sigmoid underflows. Errors as for `relu`."""
     return LogOfSigmoid.apply(check_float_tensor("logsigmoid", input))
 
 
 def mish(input: Tensor) -> Tensor:
-    """x · tanh(softplus(x)), elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
+    """x · tanh(softplus(x)), elementwise; errors as for `relu`.
 
     Source: Misra 2019, arXiv:1908.08681, eq. 1.
     """
@@ -222,9 +188,5 @@ def mish(input: Tensor) -> Tensor:
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x), elementwise.
-
-    Raises:
-        TypeError: If input is not a floating-point Tensor.
-    """
+    """x - tanh(x), elementwise; errors as for `relu`."""
     return check_float_tensor("tanhshrink", input) - input.tanh()

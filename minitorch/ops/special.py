@@ -146,10 +146,7 @@ class Exp2(Elementwise):
     """2ˣ."""
 
     number, of_result = staticmethod(exp2), True
-
-    @staticmethod
-    def slope(y: Tensor) -> Tensor:
-        return y * math.log(2)
+    _slope = staticmethod(lambda y: y * math.log(2))
 
 
 class Sinc(Elementwise):
@@ -158,7 +155,7 @@ class Sinc(Elementwise):
     number = staticmethod(sinc)
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
+    def _slope(a: Tensor) -> Tensor:
         """(cos(πx) - sinc(x)) / x; near 0 the first terms of its series, which keep their digits."""
         is_small = abs(a.detach()) < 1e-3
         series = a * (-(math.pi**2) / 3) * (1.0 - a * a * (math.pi**2 / 10))
@@ -171,7 +168,7 @@ class Erfinv(Elementwise):
     number = staticmethod(erfinv)
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
+    def _slope(a: Tensor) -> Tensor:
         """√π/2 e^(y²), where y is the result."""
         y = Erfinv.apply(a)
         return (y * y).exp() * (0.5 * math.sqrt(math.pi))
@@ -181,10 +178,7 @@ class Lgamma(Elementwise):
     """The logarithm of |Γ(x)|."""
 
     number = staticmethod(lgamma)
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return polygamma_of_order(0).apply(a)
+    _slope = staticmethod(lambda a: polygamma_of_order(0).apply(a))
 
 
 @cache
@@ -195,10 +189,7 @@ def polygamma_of_order(n: int) -> type[Elementwise]:
         """The derivative of ln Γ(x) of order n + 1."""
 
         number = staticmethod(polygamma_function(n) if n else digamma)
-
-        @staticmethod
-        def slope(a: Tensor) -> Tensor:
-            return polygamma_of_order(n + 1).apply(a)
+        _slope = staticmethod(lambda a: polygamma_of_order(n + 1).apply(a))
 
     return Polygamma
 
@@ -207,10 +198,7 @@ class I0(Elementwise):
     """The modified Bessel function of the first kind of order 0."""
 
     number = staticmethod(bessel_function(0))
-
-    @staticmethod
-    def slope(a: Tensor) -> Tensor:
-        return I1.apply(a)
+    _slope = staticmethod(lambda a: I1.apply(a))
 
 
 class I1(Elementwise):
@@ -219,7 +207,7 @@ class I1(Elementwise):
     number = staticmethod(bessel_function(1))
 
     @staticmethod
-    def slope(a: Tensor) -> Tensor:
+    def _slope(a: Tensor) -> Tensor:
         """I₀(x) - I₁(x) / x, and 1/2 at 0."""
         is_zero = a.detach() == 0
         return (I0.apply(a) - I1.apply(a) / a.where(~is_zero, 1.0)).where(~is_zero, 0.5)

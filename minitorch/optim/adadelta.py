@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import minitorch.operators as operators
 from minitorch.optim.arithmetic import (
+    add_step,
     apply_elementwise,
     apply_weight_decay,
     divide,
@@ -32,19 +33,11 @@ class Adadelta(Optimizer):
     Both mean squares are exponential moving averages, starting at 0.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Factor of every step; not negative.
         rho: Decay rate of the moving averages, from 0 to 1.
         eps: Added to both mean squares; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
-        foreach: No effect.
-        capturable: False.
-        maximize: Whether to ascend.
-        differentiable: False.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Zeiler 2012, arXiv:1212.5701, algorithm 1.
     """
@@ -73,7 +66,6 @@ class Adadelta(Optimizer):
         super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         if not state:
             state.update(step=0, square_avg=zero_state(value), acc_delta=zero_state(value))
         state["step"] += 1
@@ -82,27 +74,19 @@ class Adadelta(Optimizer):
         ratio = apply_elementwise(divide, root(state["acc_delta"], eps), root(square, eps))
         step = apply_elementwise(operators.mul, ratio, gradient)
         state["acc_delta"] = apply_elementwise(average, state["acc_delta"], step, out=state["acc_delta"])
-        return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, step, -group["lr"]), out=value)
+        return add_step(value, step, -group["lr"])
 
 
 class Adagrad(Optimizer):
     """Adagrad: value - lr · gradient / (√(sum of squared gradients) + eps).
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate; not negative. It is divided by 1 + lr_decay · (number of earlier steps).
         lr_decay: See lr; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         initial_accumulator_value: Initial value of the sums; not negative.
         eps: Added to the denominator; not negative.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        differentiable: False.
-        fused: No effect.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Duchi et al. 2011, Journal of Machine Learning Research 12, figure 1.
     """
@@ -133,7 +117,6 @@ class Adagrad(Optimizer):
         super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         if not state:
             start = apply_elementwise(operators.add, zero_state(value), group["initial_accumulator_value"])
             state.update(step=0, sum=start)
@@ -142,4 +125,4 @@ class Adagrad(Optimizer):
         squares = apply_elementwise(operators.mul, gradient, gradient)
         total = state["sum"] = apply_elementwise(operators.add, state["sum"], squares, out=state["sum"] if is_tensor(value) else None)
         step = apply_elementwise(divide, gradient, apply_elementwise(sqrt_plus, total, group["eps"]))
-        return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, step, -rate), out=value)
+        return add_step(value, step, -rate)

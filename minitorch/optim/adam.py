@@ -27,22 +27,13 @@ class Adam(Optimizer):
     corrected for that bias: divided by 1 - beta ** step.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate, about the largest change of an element in one step; not negative.
         betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
         eps: Added to the denominator to avoid division by zero; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         amsgrad: Whether to divide by the largest mean square so far (Reddi et al. 2018, arXiv:1904.09237, algorithm 2).
-        foreach: No effect.
-        maximize: Whether to ascend.
-        capturable: False.
-        differentiable: False.
-        fused: No effect.
         decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1.
     """
@@ -75,7 +66,6 @@ class Adam(Optimizer):
         super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         factors = begin_step(state, value, group)
         value, _, mean, square = update_averages(value, gradient, state, group)
         if group.get("amsgrad"):

@@ -9,21 +9,8 @@ from typing import Any, ClassVar
 import minitorch.operators as operators
 from minitorch.core import math_operators
 from minitorch.optim.adam import Adam, ensure_averages, update_averages
-from minitorch.optim.arithmetic import (
-    apply_elementwise,
-    apply_weight_decay,
-    divide,
-    running_mean,
-    sqrt_plus,
-    zero_state,
-)
+from minitorch.optim.arithmetic import add_step, apply_elementwise, apply_weight_decay, divide, running_mean, sqrt_plus, zero_state
 from minitorch.optim.optimizer import Setting, settings_among
-
-
-def add_step(value: Any, numerator: Any, denominator: Any, factor: float) -> Any:
-    """value + factor · numerator / denominator, written into value."""
-    step = apply_elementwise(divide, numerator, denominator)
-    return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, step, factor), out=value)
 
 
 class AMSGrad(Adam):
@@ -37,15 +24,11 @@ class Adamax(Adam):
     """Adam with the maximum norm: value - lr · mean' / largest, where largest = max(beta2 · largest, |gradient| + eps).
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate; not negative.
         betas: Decay rates of the moving average of the gradient and of the maximum, each from 0 to below 1.
         eps: Added to the size of the gradient; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        differentiable: False.
-        capturable: False.
 
     Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 2.
     """
@@ -68,7 +51,6 @@ class Adamax(Adam):
         super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         if not state:
             state.update(step=0, exp_avg=zero_state(value), exp_inf=zero_state(value))
         state["step"] += 1
@@ -77,28 +59,15 @@ class Adamax(Adam):
         decayed = apply_elementwise(operators.mul, state["exp_inf"], beta2, out=state["exp_inf"])
         size = apply_elementwise(operators.add, abs(gradient), group["eps"])
         largest = state["exp_inf"] = apply_elementwise(math_operators.maximum, decayed, size, out=decayed)
-        return add_step(value, mean, largest, -group["lr"] / (1 - beta1 ** state["step"]))
+        return add_step(value, apply_elementwise(divide, mean, largest), -group["lr"] / (1 - beta1 ** state["step"]))
 
 
 class NAdam(Adam):
     """Adam with Nesterov momentum.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
-        lr: Learning rate; not negative.
-        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator; not negative.
-        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
+        params: See `Adam` for the arguments that are not described here, and for the errors.
         momentum_decay: How fast the momentum approaches its final value; not negative.
-        decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        capturable: False.
-        differentiable: False.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Dozat 2016, ICLR workshop, algorithm 1.
     """
@@ -124,7 +93,6 @@ class NAdam(Adam):
         super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         ensure_averages(state, value)
         state["step"] += 1
         beta1, beta2 = group["betas"]
@@ -133,24 +101,14 @@ class NAdam(Adam):
         value, gradient, mean, square = update_averages(value, gradient, state, group)
         corrected = apply_elementwise(operators.mul, square, 1 / (1 - beta2 ** state["step"]))
         denominator = apply_elementwise(sqrt_plus, corrected, group["eps"])
-        value = add_step(value, gradient, denominator, -group["lr"] * (1 - now) / (1 - product))
-        return add_step(value, mean, denominator, -group["lr"] * following / (1 - product * following))
+        value = add_step(value, apply_elementwise(divide, gradient, denominator), -group["lr"] * (1 - now) / (1 - product))
+        return add_step(value, apply_elementwise(divide, mean, denominator), -group["lr"] * following / (1 - product * following))
 
 
 class RAdam(Adam):
     """Adam whose steps are rectified while the mean square is uncertain.
 
-    Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
-        lr: Learning rate; not negative.
-        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator; not negative.
-        weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
-        decoupled_weight_decay: Whether the value is multiplied by 1 - lr · weight_decay instead, as in `AdamW`.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        capturable: False.
-        differentiable: False.
+    For the arguments and errors see `Adam`.
 
     Source: Liu et al. 2020, arXiv:1908.03265, algorithm 2.
     """
@@ -172,7 +130,6 @@ class RAdam(Adam):
         super(Adam, self).__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         ensure_averages(state, value)
         value, _, mean, square = update_averages(value, gradient, state, group)
         state["step"] += 1
@@ -181,7 +138,7 @@ class RAdam(Adam):
         length = longest - 2 * step * beta2**step / correction
         rate = -group["lr"] / (1 - beta1**step)
         if length <= 5:
-            return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, mean, rate), out=value)
+            return add_step(value, mean, rate)
         rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
         denominator = apply_elementwise(sqrt_plus, square, group["eps"])
-        return add_step(value, mean, denominator, rate * rectified * math.sqrt(correction))
+        return add_step(value, apply_elementwise(divide, mean, denominator), rate * rectified * math.sqrt(correction))

@@ -12,21 +12,8 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: before each step the value is multiplied by 1 - lr · weight_decay; the gradient is unchanged.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
-        lr: Learning rate, about the largest change of an element in one step; not negative.
-        betas: Decay rates of the moving averages of the gradient and its square, each from 0 to below 1.
-        eps: Added to the denominator to avoid division by zero; not negative.
+        params: See `Adam` for the arguments that are not described here, and for the errors.
         weight_decay: Weight decay coefficient; not negative.
-        amsgrad: Whether to divide by the largest mean square so far.
-        maximize: Whether to ascend.
-        foreach: No effect.
-        capturable: False.
-        differentiable: False.
-        fused: No effect.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.
     """

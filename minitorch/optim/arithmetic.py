@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import minitorch.operators as operators
 from minitorch.module import Parameter
 
 
@@ -55,6 +56,11 @@ def state_dtype(value: Any) -> Any:
 def apply_weight_decay(gradient: Any, value: Any, weight_decay: float) -> Any:
     """The gradient of the loss with the penalty weight_decay / 2 · value² added."""
     return apply_elementwise(add_scaled(weight_decay), gradient, value) if weight_decay else gradient
+
+
+def add_step(value: Any, direction: Any, factor: float) -> Any:
+    """value + factor · direction, written into value."""
+    return apply_elementwise(operators.add, value, apply_elementwise(operators.mul, direction, factor), out=value)
 
 
 @cache

@@ -129,9 +129,8 @@ class LambdaLR(LRScheduler):
     """The initial rate times a function of the epoch.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         lr_lambda: A function from epoch to factor, or one for each group.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         TypeError: If one is not a function.
@@ -152,7 +151,6 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         return [rate * fn(self.last_epoch) for rate, fn in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -164,7 +162,6 @@ class MultiplicativeLR(LambdaLR):
     """The current rate times a function of the epoch; for the arguments see `LambdaLR`."""
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         if not self.last_epoch:
             return self._current()
         return [rate * fn(self.last_epoch) for rate, fn in zip(self._current(), self.lr_lambdas, strict=True)]
@@ -174,10 +171,9 @@ class StepLR(LRScheduler):
     """The rate is multiplied by gamma every step_size epochs.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         step_size: Number of epochs between changes; at least 1.
         gamma: The factor.
-        last_epoch: See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -185,7 +181,6 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         changes = self.last_epoch and self.last_epoch % self.step_size == 0
         return [rate * self.gamma if changes else rate for rate in self._current()]
 
@@ -194,10 +189,9 @@ class MultiStepLR(LRScheduler):
     """The rate is multiplied by gamma at every milestone.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         milestones: Numbers of epochs.
         gamma: The factor.
-        last_epoch: See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -205,7 +199,6 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._current()]
 
 
@@ -213,9 +206,8 @@ class ExponentialLR(LRScheduler):
     """The rate is multiplied by gamma after every epoch.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         gamma: The factor.
-        last_epoch: See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -223,7 +215,6 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         return [rate * self.gamma if self.last_epoch else rate for rate in self._current()]
 
 
@@ -231,10 +222,9 @@ class ConstantLR(LRScheduler):
     """The rate is multiplied by a factor until epoch total_iters.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         factor: The factor, from 0 to 1.
         total_iters: The epoch from which on the rate is the initial one.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         ValueError: If factor is out of range.
@@ -247,7 +237,6 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         factor = self.factor if not self.last_epoch else 1 / self.factor if self.last_epoch == self.total_iters else 1.0
         return [rate * factor for rate in self._current()]
 
@@ -256,11 +245,10 @@ class LinearLR(LRScheduler):
     """The rate is multiplied by a factor that changes linearly from start_factor to end_factor, then stays.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         start_factor: Factor of epoch 0, above 0 and at most 1.
         end_factor: Factor from epoch total_iters on, from 0 to 1.
         total_iters: Number of epochs in between.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         ValueError: If a factor is out of range.
@@ -282,7 +270,6 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         if not self.last_epoch:
             return [rate * self.start_factor for rate in self._current()]
         if self.last_epoch > self.total_iters:
@@ -294,10 +281,9 @@ class PolynomialLR(LRScheduler):
     """The rate falls to 0 as (1 - epoch / total_iters) to a power.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         total_iters: The epoch from which on the rate is 0.
         power: The power.
-        last_epoch: See `LRScheduler`.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -305,7 +291,6 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         epoch, total = self.last_epoch, self.total_iters
         if not epoch or epoch > total:
             return self._current()
@@ -320,10 +305,9 @@ class CosineAnnealingLR(LRScheduler):
     """The rate falls to eta_min along half a period of the cosine. After T_max epochs it rises again.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         T_max: Number of epochs until the minimum; at least 1.
         eta_min: Minimum rate; not negative.
-        last_epoch: See `LRScheduler`.
 
     Source: Loshchilov and Hutter 2017, arXiv:1608.03983, eq. 5, without the restarts.
     """
@@ -338,7 +322,6 @@ class CosineAnnealingLR(LRScheduler):
         return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         if not self.last_epoch:
             return self._current()
         before, now = self._share(self.last_epoch - 1), self._share(self.last_epoch)
@@ -352,11 +335,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """The rate falls to eta_min along half a period of the cosine, then begins anew.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         T_0: Number of epochs until the first restart.
         T_mult: Factor of that number after every restart.
         eta_min: Minimum rate.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         ValueError: If T_0 or T_mult is not a positive integer.
@@ -373,7 +355,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates of the current epoch."""
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (rate - self.eta_min) * share for rate in self.base_lrs]
 
@@ -439,7 +420,7 @@ class CyclicLR(LRScheduler):
     """The rate rises linearly from base_lr to max_lr and falls again, in cycles; call `step` after every batch.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         base_lr: Lowest rate, one for all groups or one for each.
         max_lr: Highest rate.
         step_size_up: Number of steps in which it rises.
@@ -451,7 +432,6 @@ class CyclicLR(LRScheduler):
         cycle_momentum: Whether the momentum falls while the rate rises, and rises while it falls.
         base_momentum: Lowest momentum.
         max_momentum: Highest momentum.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         ValueError: If mode is unknown, or the optimizer has no momentum to cycle.
@@ -510,7 +490,7 @@ class OneCycleLR(LRScheduler):
     """The rate rises from max_lr / div_factor to max_lr and falls far below the first; call `step` after every batch.
 
     Args:
-        optimizer: The optimizer.
+        optimizer: See `LRScheduler` for this and last_epoch.
         max_lr: Highest rate, one for all groups or one for each.
         total_steps: Number of steps; epochs · steps_per_epoch by default.
         epochs: Number of epochs.
@@ -523,7 +503,6 @@ class OneCycleLR(LRScheduler):
         div_factor: The first rate is max_lr / div_factor.
         final_div_factor: The last rate is the first one / final_div_factor.
         three_phase: Whether the rate falls to the first one as it rose, and only then to the last one.
-        last_epoch: See `LRScheduler`.
 
     Raises:
         ValueError: If the number of steps is missing, an argument is out of range, or more than that number of steps is made.

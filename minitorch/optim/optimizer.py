@@ -79,6 +79,9 @@ class Optimizer:
     differentiated. A Scalar is replaced by a new one. The gradient of a Parameter's value is cleared; a Tensor that is optimized
     as it is, such as a parameter of `minitorch.torch.nn`, keeps its gradient until `zero_grad`.
 
+    Arguments that many optimizers share: with maximize, a step ascends; foreach and fused have no effect; capturable and
+    differentiable must be False.
+
     Args:
         params: Parameters or Tensors to update, as from `module.parameters()`; or groups of them: dictionaries with "params" and
             the settings that differ from the defaults.
@@ -92,8 +95,8 @@ class Optimizer:
         optional_state_names: Names that exist only with some settings.
 
     Raises:
-        TypeError: If one is not a Parameter, or a setting has the wrong type.
-        ValueError: If there are no parameters, one occurs twice or was computed from others, or a setting is out of range.
+        TypeError: If a parameter is not one, or a setting has the wrong type.
+        ValueError: If there are no parameters, one occurs twice or was computed from others, or a setting is out of range, infinite or NaN.
         NotImplementedError: If capturable or differentiable is set.
     """
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import minitorch.operators as operators
 from minitorch.optim.arithmetic import (
     add_scaled,
+    add_step,
     apply_elementwise,
     apply_weight_decay,
     divide,
@@ -27,21 +27,13 @@ class RMSprop(Optimizer):
     moving average is subtracted from it, which estimates the variance. With momentum, the quotient is accumulated in a velocity.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate; not negative.
         alpha: Decay rate of the moving averages; not negative, and below 1 for a mean.
         eps: Added to the denominator to avoid division by zero; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         momentum: Decay rate of the velocity; not negative, and below 1 to converge.
         centered: Whether to divide by the estimated standard deviation.
-        capturable: False.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        differentiable: False.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning; centered, Graves 2013, arXiv:1308.0850, eq. 38.
     """
@@ -74,7 +66,6 @@ class RMSprop(Optimizer):
         super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         ensure_state(state, value, group)
         state["step"] = state.get("step", 0) + 1
         alpha, gradient = group["alpha"], apply_weight_decay(gradient, value, group["weight_decay"])
@@ -87,8 +78,7 @@ class RMSprop(Optimizer):
         if group["momentum"]:
             velocity = state["momentum_buffer"]
             step = state["momentum_buffer"] = apply_elementwise(add_scaled(group["momentum"]), step, velocity, out=velocity)
-        step = apply_elementwise(operators.mul, step, -group["lr"])
-        return apply_elementwise(operators.add, value, step, out=value)
+        return add_step(value, step, -group["lr"])
 
 
 def ensure_state(state: dict[str, Any], value: Any, group: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import minitorch.operators as operators
-from minitorch.optim.arithmetic import add_scaled, apply_elementwise, apply_weight_decay, running_mean, value_of, zero_state
+from minitorch.optim.arithmetic import add_scaled, add_step, apply_elementwise, apply_weight_decay, running_mean, value_of, zero_state
 from minitorch.optim.optimizer import WEIGHT_DECAY, Optimizer, Setting, learning_rate, settings_among
 
 MOMENTUM = Setting("momentum >= 0", "try 0.9")
@@ -19,16 +19,12 @@ class SGD(Optimizer):
     Each step updates velocity = momentum · velocity + (1 - dampening) · gradient. The first velocity is the gradient.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate; not negative. Left out: 1.0 for Parameters that hold a value, as published, and 1e-3 for Tensors, as in PyTorch.
         momentum: Decay rate of the velocity; not negative, and below 1 to converge.
         dampening: Reduction of the gradient's weight in the velocity.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
         nesterov: Whether to use Nesterov momentum: the step follows gradient + momentum · velocity.
-        maximize: Whether to ascend.
-        foreach: No effect.
-        differentiable: False.
-        fused: No effect.
 
     Raises:
         TypeError: If a setting has the wrong type.
@@ -76,7 +72,6 @@ class SGD(Optimizer):
             )
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         momentum, gradient = group["momentum"], apply_weight_decay(gradient, value, group["weight_decay"])
         direction = gradient
         if momentum:
@@ -90,5 +85,4 @@ class SGD(Optimizer):
                 velocity = apply_elementwise(add_scaled(momentum), gradient, velocity, out=velocity)
             state["momentum_buffer"] = velocity
             direction = apply_elementwise(add_scaled(momentum), gradient, velocity) if group["nesterov"] else velocity
-        step = apply_elementwise(operators.mul, direction, -group["lr"])
-        return apply_elementwise(operators.add, value, step, out=value)
+        return add_step(value, direction, -group["lr"])

@@ -39,18 +39,10 @@ class Rprop(Optimizer):
     An element whose gradient has just changed its sign makes no step. For gradients of the whole data set, not of batches.
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Initial step size; not negative.
         etas: Factors of the step size after a change of sign and without one: below 1 and above 1.
         step_sizes: Smallest and largest step size; not negative.
-        capturable: False.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        differentiable: False.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Riedmiller and Braun 1993, ICNN, section II; a step is not undone, as in PyTorch.
     """
@@ -79,7 +71,6 @@ class Rprop(Optimizer):
             raise ValueError(f"Rprop expected etas below and above 1, got {etas}; try (0.5, 1.2)")
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         if not state:
             start = apply_elementwise(operators.add, zero_state(value), group["lr"])
             state.update(step=0, prev=zero_state(value), step_size=start)
@@ -95,20 +86,12 @@ class ASGD(Optimizer):
     """Averaged stochastic gradient descent: value · (1 - lambd · eta) - eta · gradient, and the mean of the values in the state "ax".
 
     Args:
-        params: Parameters or Tensors to update, or groups of them; see `Optimizer`.
+        params: Parameters or Tensors to update, or groups of them. See `Optimizer` for these, the other arguments and the errors.
         lr: Learning rate; not negative. In step t, eta is lr / (1 + lambd · lr · t)^alpha.
         lambd: Decay of the values; not negative.
         alpha: Exponent of eta; not negative.
         t0: Number of steps before averaging starts; not negative.
         weight_decay: L2 penalty; weight_decay · value is added to the gradient. Not negative.
-        foreach: No effect.
-        maximize: Whether to ascend.
-        differentiable: False.
-        capturable: False.
-
-    Raises:
-        TypeError: If a setting has the wrong type.
-        ValueError: If a setting is out of range, infinite or NaN.
 
     Source: Polyak and Juditsky 1992, SIAM Journal on Control and Optimization 30, eq. 2.
     """
@@ -138,7 +121,6 @@ class ASGD(Optimizer):
         super().__init__(params, settings_among(locals()))
 
     def update(self, value: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> Any:
-        """See `Optimizer.update`."""
         if not state:
             state.update(step=0, eta=group["lr"], mu=1.0, ax=zero_state(value))
         state["step"] += 1

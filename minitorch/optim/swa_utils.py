@@ -156,7 +156,6 @@ class SWALR(LRScheduler):
         return done if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * done)) / 2
 
     def get_lr(self) -> list[float]:
-        """See `LRScheduler.get_lr`."""
         step = self._step_count - 1
         step = max(1, step) if self.anneal_epochs == 0 else step
         before, now, rates = self._share(step - 1), self._share(step), []

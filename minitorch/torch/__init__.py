@@ -22,14 +22,7 @@ from minitorch.torch import names as _names
 from minitorch.torch import shapes as _shapes
 from minitorch.torch.absent import refuse_absent as _refuse_absent
 from minitorch.torch.creation import Generator
-from minitorch.torch.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-    use_deterministic_algorithms,
-)
+from minitorch.torch.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled, use_deterministic_algorithms
 from minitorch.torch.places import Size, device, double, dtype, get_default_device, half, long, set_default_device, short
 from minitorch.torch.promotion import get_default_dtype, set_default_dtype
 from minitorch.torch.sparse import SparseTensor as _SparseTensor

@@ -149,11 +149,7 @@ def neg(input: Tensor) -> Tensor:
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """input - trunc(input / other) · other: it has the sign of input.
-
-    Raises:
-        ZeroDivisionError: If integers are divided by 0.
-    """
+    """input - trunc(input / other) · other: it has the sign of input; errors as for `remainder`."""
     a, b = promote(input, other)
     return Fmod.apply(require_numbers("fmod", a), _divisor(b))
 
@@ -190,11 +186,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """ln(e^input + e^other) without overflow.
-
-    Raises:
-        TypeError: If both hold integers or bools.
-    """
+    """ln(e^input + e^other) without overflow; errors as for `hypot`."""
     a, b = promote(input, other)
     return LogAddExp.apply(require_floats("logaddexp", a), b)
 

@@ -18,15 +18,7 @@ from minitorch.torch.arguments import size_by_name
 from minitorch.torch.factory import Generator as Generator
 from minitorch.torch.factory import drawn, float_dtype, numbers_of, of_array, shape_of
 from minitorch.torch.places import backend_of
-from minitorch.torch.promotion import (
-    cast,
-    get_default_dtype,
-    kind_of,
-    number_dtype,
-    promote_types,
-    require_floats,
-    require_number,
-)
+from minitorch.torch.promotion import cast, get_default_dtype, kind_of, number_dtype, promote_types, require_floats, require_number
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -236,20 +228,19 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = Non
     Raises:
         TypeError: If dtype is not one of floating-point numbers.
     """
-    kind = float_dtype("rand", dtype)
-    draw = functools.partial(random_stream(generator).random, dtype=kind if kind.itemsize > 2 else np.float32)
-    return drawn(draw, shape_of(*size), kind, device, requires_grad)
+    return _drawn_floats("rand", "random", generator, size, dtype, device, requires_grad)
 
 
 @size_by_name
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal random numbers.
+    """Standard normal random numbers; for the error see `rand`."""
+    return _drawn_floats("randn", "standard_normal", generator, size, dtype, device, requires_grad)
 
-    Raises:
-        TypeError: If dtype is not one of floating-point numbers.
-    """
-    kind = float_dtype("randn", dtype)
-    draw = functools.partial(random_stream(generator).standard_normal, dtype=kind if kind.itemsize > 2 else np.float32)
+
+def _drawn_floats(op: str, method: str, generator: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """Floating-point numbers that a method of a generator draws."""
+    kind = float_dtype(op, dtype)
+    draw = functools.partial(getattr(random_stream(generator), method), dtype=kind if kind.itemsize > 2 else np.float32)
     return drawn(draw, shape_of(*size), kind, device, requires_grad)
 
 

@@ -189,11 +189,7 @@ def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, her
 def matrix_rank(
     A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
-    """The number of singular values that do not count as 0, as int64; see `pinv`.
-
-    Raises:
-        NotImplementedError: If hermitian is set.
-    """
+    """The number of singular values that do not count as 0, as int64; for the arguments and the error see `pinv`."""
     _refuse_hermitian("matrix_rank", hermitian)
     return _rank(A, *((tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)))
 

@@ -108,11 +108,7 @@ def bitwise_left_shift(input: Any, other: Any) -> Tensor:
 
 
 def bitwise_right_shift(input: Any, other: Any) -> Tensor:
-    """The bits of input moved down by other places: input / 2^other rounded down.
-
-    Raises:
-        TypeError: If the operands are not integers.
-    """
+    """The bits of input moved down by other places: input / 2^other rounded down; errors as for `bitwise_left_shift`."""
     return _shift(np.right_shift, "bitwise_right_shift", input, other)
 
 

@@ -124,11 +124,7 @@ def frac(input: Tensor) -> Tensor:
 
 
 def relu(input: Tensor) -> Tensor:
-    """max(input, 0); NaN stays NaN. Its derivative at 0 is 0.
-
-    Raises:
-        TypeError: If it holds bools.
-    """
+    """max(input, 0); NaN stays NaN. Its derivative at 0 is 0. Errors as for `abs`."""
     return engine_relu(input) if is_float(input._tensor.dtype) else cast(input * (require_numbers("relu", input) > 0), input.dtype)
 
 
@@ -168,11 +164,7 @@ def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
 
 
 def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
-    """The logarithm of `softmax`, without overflow.
-
-    Raises:
-        TypeError: If they are not floating-point numbers.
-    """
+    """The logarithm of `softmax`, without overflow; errors as for `softmax`."""
     return _along(functional().logsoftmax, require_floats("log_softmax", input if dtype is None else cast(input, as_dtype(dtype))), dim)
 
 

@@ -347,11 +347,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A @ X = input, where L is the Cholesky factor of A.
-
-    Raises:
-        TypeError: If the dtypes differ.
-    """
+    """X of A @ X = input, where L is the Cholesky factor of A; errors as for `solve_triangular`."""
     require_one_dtype("cholesky_solve", input, L)
     lower = L.transpose(-1, -2) if upper else L
     return solve_triangular(lower.transpose(-1, -2), solve_triangular(lower, input, upper=False), upper=True)

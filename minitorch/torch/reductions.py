@@ -195,11 +195,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first.
-
-    Raises:
-        TypeError: If it holds bools.
-    """
+    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first. Errors as for `argmax`."""
     return reduced(require_elements(require_numbers("argmin", input), dim), "argmin", dim, keepdim)
 
 

@@ -103,11 +103,7 @@ class SparseTensor:
         return self._of_coalesced("indices", self._at)
 
     def values(self) -> Tensor:
-        """The elements, shape (count, ...).
-
-        Raises:
-            RuntimeError: If the tensor is not coalesced.
-        """
+        """The elements, shape (count, ...); errors as for `indices`."""
         return self._of_coalesced("values", self._of)
 
     def _of_coalesced(self, name: str, x: Tensor) -> Tensor:

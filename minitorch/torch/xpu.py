@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from minitorch.tensor import manual_seed as manual_seed
 from minitorch.torch.absent import refuse_absent
-from minitorch.torch.cuda.devices import manual_seed_all as manual_seed_all
+from minitorch.torch.mps import device_count, empty_cache, is_available, manual_seed, manual_seed_all
 
 __all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "manual_seed_all", "synchronize"]
-
-
-def is_available() -> bool:
-    """False."""
-    return False
-
-
-def device_count() -> int:
-    """0."""
-    return 0
-
-
-def empty_cache() -> None:
-    """Nothing: there is no memory to free."""
 
 
 def synchronize() -> None:

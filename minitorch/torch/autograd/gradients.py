@@ -107,23 +107,9 @@ def gradgradcheck(
     """Compare second derivatives with central differences of the first: `gradcheck` of the gradients of func.
 
     Args:
-        func: Function of the inputs; returns a Tensor or several.
+        func: See `gradcheck` for this, the other arguments, the result and the errors.
         inputs: Tensors, of float64 where they require gradients, and other values.
-        grad_outputs: For each result that requires gradients a tensor of its shape; None draws them.
-        eps: Half the width of a difference.
-        atol: Tolerance.
-        rtol: Tolerance relative to the difference.
-        raise_exception: Whether a mismatch raises an error; otherwise the result says so.
-        nondet_tol: No effect.
-        check_undefined_grad: No effect.
-        fast_mode: No effect: every element is checked.
-
-    Returns:
-        True, or False at a mismatch if raise_exception is not set.
-
-    Raises:
-        ValueError: If no input requires gradients, or grad_outputs are not as many as the results.
-        RuntimeError: If a second derivative differs by more than atol + rtol · |difference|.
+        grad_outputs: For each result that requires gradients a tensor of its shape, or a ValueError is raised; None draws them.
     """
     args = as_tuple(inputs)
     checked = [i for i, x in enumerate(args) if isinstance(x, Tensor) and x.requires_grad]

@@ -94,21 +94,13 @@ def get_device_name(device: Any = None) -> str:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Compute capability of the GPU, such as (9, 0).
-
-    Raises:
-        RuntimeError: If there is none.
-    """
+    """Compute capability of the GPU, such as (9, 0); errors as for `get_device_name`."""
     set_device(device)
     return tuple(_gpu().compute_capability)
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Free and total memory of the GPU in bytes.
-
-    Raises:
-        RuntimeError: If there is none.
-    """
+    """Free and total memory of the GPU in bytes; errors as for `get_device_name`."""
     set_device(device)
     free, total = cuda.current_context().get_memory_info()
     return int(free), int(total)

@@ -87,11 +87,7 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream.
-
-    Raises:
-        RuntimeError: If there is no GPU.
-    """
+    """The stream; errors as for `Stream`."""
     return Stream(device)
 
 

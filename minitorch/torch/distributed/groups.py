@@ -375,11 +375,7 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """Number of processes in a group; -1 if this process is not in it.
-
-    Raises:
-        ValueError: If there is no group.
-    """
+    """Number of processes in a group; -1 if this process is not in it. Errors as for `get_rank`."""
     found = member_of(group, "get_world_size")
     return -1 if found is None else found.size()
 

@@ -127,12 +127,7 @@ SpawnContext = ProcessContext
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: Sequence[Any] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
+    fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> ProcessContext | None:
     """Call `fn(i, *args)` in nprocs processes, i from 0.
 
@@ -169,12 +164,7 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any],
-    args: Sequence[Any] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
+    fn: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> ProcessContext | None:
     """`start_processes` with new interpreters, which import the module of the function."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)
