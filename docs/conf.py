@@ -28,7 +28,8 @@ os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger
 def _version_of_what_cells_run() -> str:
     """A hash of all that a cell can call or show: a cached output is good only as long as this stays the same."""
     folders = (ROOT / "minitorch", ROOT / "project", ROOT / "benchmarks", DOCS / "_ext")
-    modules = [module for folder in folders for module in folder.rglob("*.py")] + [*(ROOT / "benchmarks" / "results").glob("*.json")]
+    modules = [module for folder in folders for module in folder.rglob("*.py")]
+    modules += [*(ROOT / "benchmarks" / "results").glob("*.json"), *DOCS.glob("runs.toml")]
     digest = hashlib.sha256()
     for module in sorted(modules):
         digest.update(module.read_bytes())

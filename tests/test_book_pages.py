@@ -79,6 +79,40 @@ def test_the_heads_of_the_page_on_attention_are_numpys() -> None:
         assert row(f"head {head + 1}", 2) == [[query[head]], key[head].tolist(), scores.tolist(), shown(softmax_of(scores, -1))]
 
 
+def test_the_model_of_the_primer_makes_more_mistakes_at_its_lowest_loss_than_beside_it() -> None:
+    hours, passed = np.arange(1, 7), np.array([0, 0, 1, 0, 1, 1])
+
+    def true_label(bias: float) -> np.ndarray:
+        p = 1 / (1 + np.exp(-(hours + bias)))
+        return np.where(passed, p, 1 - p)
+
+    assert min(np.linspace(-6.5, -0.5, 61), key=lambda bias: -np.log(true_label(bias)).mean()) == pytest.approx(-3.5)
+    assert [int((true_label(bias) < 0.5).sum()) for bias in (-4.1, -3.5, -2.9)] == [1, 2, 1]
+    narrow, barely = true_label(-3.5), true_label(-2.9)
+    assert 0.5 < barely[2] < 0.55
+    assert (barely < narrow).tolist() == [True, True, False, True, False, False]
+    text = (DOCS / "primer" / "machine_learning.md").read_text(encoding="utf-8")
+    assert f"the true label has probability {narrow[2]:.2f}" in text
+
+
+def test_the_line_of_the_training_loop_is_numpys_and_1500_epochs_classify_all_points() -> None:
+    data = minitorch.datasets["Simple"](50, 0)
+    inputs, labels = np.column_stack([np.array(data.X), np.ones(50)]), np.array(data.y)
+    weights = np.zeros(3)
+
+    def train(epochs: int) -> int:
+        for _ in range(epochs):
+            weights[:] -= inputs.T @ (1 / (1 + np.exp(-inputs @ weights)) - labels) / 50
+        return int(((inputs @ weights > 0) == labels).sum())
+
+    assert train(200) < 50
+    w_1, w_2, b = weights.tolist()
+    text = (DOCS / "primer" / "training_loop.md").read_text(encoding="utf-8")
+    assert f"${w_1:.2f} x_1 + {w_2:.2f} x_2 + {b:.2f} = 0$" in text
+    assert f"= {-b / w_1:.2f}$, and at the top, where $x_2 = 1$, at $x_1 = {b + w_2:.2f} / {-w_1:.2f} = {-(b + w_2) / w_1:.2f}$" in text
+    assert train(1300) == 50
+
+
 def test_the_limits_of_half_precision_follow_from_the_bits() -> None:
     text = (DOCS / "training_large.md").read_text(encoding="utf-8")
     for name, exponent, fraction in (("float16", 5, 10), ("bfloat16", 8, 7)):

@@ -306,6 +306,14 @@ learning_figures.chart = lambda spec, caption: print([(v["x"], v["y"], v["line"]
 learning_figures.secants(lambda x: x * x, 1.0, 2.0, [1.0], (0.0, 2.0), "C")""",
         "[(0.0, -2.0, 'ε = 1: slope 3'), (2.0, 4.0, 'ε = 1: slope 3'), (0.0, -1.0, 'tangent: slope 2'), (2.0, 3.0, 'tangent: slope 2')]\n",
     ),
+    "a recorded run is shown as in a terminal, with its date and machine": (
+        """from types import SimpleNamespace
+import recorded_runs
+table = "[{0}]\\ncommand = 'python {0}.py'\\ndate = '2026-11-29'\\nmachine = 'M'\\nprinted = 'one'\\n"
+recorded_runs.RECORDS = SimpleNamespace(read_text=lambda encoding: table.format("a") + table.format("b") + table.format("c"))
+recorded_runs.show_runs("c", "a")""",
+        "$ python c.py\none\n# 2026-11-29, M\n\n$ python a.py\none\n# 2026-11-29, M\n",
+    ),
     "the output of a tool and a diff are those of a terminal": (
         r"""from tool_output import run_tool, show_diff
 run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")

@@ -99,3 +99,20 @@ def test_the_figures_of_the_book_are_those_of_today_s_steps(groups):
         [(step.idea, [*step.kernels]) for step in group.steps] for group in groups
     ], "measure again: python -m benchmarks.steps --save benchmarks/results/steps.json"
     assert [group["title"] for group in saved["groups"]] == ["1000 × 1000 numbers, float32", "512 × 512 matrices, float32"]
+
+
+def test_the_chapter_on_performance_claims_what_was_measured():
+    elementwise, product = json.loads(SAVED.read_text(encoding="utf-8"))["groups"]
+    median = {step["idea"]: step["seconds"]["matrix product"][0] for step in product["steps"]}
+    slowest, row_by_row, tiles, *_, fused, all_cores, library = median.values()
+    first, *_, last = (step["seconds"] for step in elementwise["steps"])
+    text = " ".join((ROOT / "docs" / "module3" / "performance.md").read_text(encoding="utf-8").split())
+    claims = {
+        "two hundred to a thousand times": all(
+            200 < gain < 1100 for gain in [*(first[work][0] / last[work][0] for work in first), slowest / library]
+        ),
+        "By itself this loses": tiles > row_by_row,
+        "give several times as much": slowest / fused > 3 * 16,
+        "A second core gives a factor of two at best": fused / all_cores < 2,
+    }
+    assert {claim: claim in text and holds for claim, holds in claims.items()} == dict.fromkeys(claims, True)

@@ -61,6 +61,11 @@ def test_the_chapter_of_a_task_lists_its_edge_cases(task):
     assert [edge for edge in edges_of(task.id) if edge not in page] == []
 
 
+def test_the_first_page_of_the_book_states_the_share_of_edge_cases():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"at least {100 * (1 - check.MAX_EDGE_SHARE):.0f} % of a task's points are for what the chapter" in text
+
+
 def test_the_undetectable_answers_exist_among_the_wrong_answers_and_there_are_at_least_47_forgers():
     assert set(UNSEEN) <= {answer.key for answer in load_answers(FOLDER, course().tasks)}
     assert len(forgers()) >= 47

@@ -65,6 +65,7 @@ STAGE_OF_FILES = {
     "docs/cheat_sheets.md": 4,
     "docs/data.md": 4,
     "docs/programs.md": 4,
+    "docs/runs.toml": 4,
     "docs/compiled.md": 5,
     "docs/torch_names.toml": 7,
     **dict.fromkeys(map("docs/{}.md".format, PAGES_AFTER_THE_COURSE), 7),
