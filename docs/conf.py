@@ -94,7 +94,11 @@ html_theme_options = {
 
 def plain_text(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are written for readers of the source: |x| and a * b are mathematics there, not markup, and Returns names no type."""
+    example = False
     for i, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if example:
+            continue  # code and what it prints
         if i and lines[i - 1].strip() == "Returns:":
             line = re.sub(r"(?<=^ {4})(?=\S)", ": ", line)  # napoleon takes what stands before the first colon for a type
         parts = line.split("`")

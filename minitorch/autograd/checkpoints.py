@@ -47,6 +47,12 @@ def checkpoint(fn: Callable[..., Any], *xs: Any) -> Any:
         RuntimeError: In backward, if a tensor that fn used was modified in place, or the second run differs from the first.
 
     Source: Chen et al. 2016, arXiv:1604.06174.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> minitorch.autograd.checkpoint(lambda x: x * x, x).backward()
+        >>> x.grad
+        tensor(6.)
     """
     if not grad_mode.enabled:
         return fn(*xs)

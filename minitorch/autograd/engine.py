@@ -70,6 +70,12 @@ def grad(
         ValueError: If the number of grad_outputs or the shape of one does not match the outputs.
         RuntimeError: If an output or an input records no gradients, an output has several elements and no grad_output, an input is not
             used, or the graph has been freed by an earlier backward pass.
+
+    Example:
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
+        >>> slope.item(), torch.autograd.grad(slope, x)
+        (12.0, (tensor(12.),))
     """
     if is_grads_batched:
         raise NotImplementedError("grad supports is_grads_batched=False only; call it once for each gradient")

@@ -64,6 +64,10 @@ def jvp(f: Callable[..., Any], primals: Sequence[float], tangents: Sequence[floa
 
     Raises:
         ValueError: If point and direction differ in length.
+
+    Example:
+        >>> jvp(lambda x, y: x * y, (3.0, 5.0), (1.0, 0.0))
+        (15.0, 5.0)
     """
     if len(primals) != len(tangents):
         raise ValueError(f"jvp expected one tangent for each of {len(primals)} primals, got {len(tangents)} tangents")

@@ -36,6 +36,11 @@ def jacobian(
     Raises:
         NotImplementedError: If strict is set.
         TypeError: If an input does not hold floating-point numbers, or func returns something else.
+
+    Example:
+        >>> torch.autograd.functional.jacobian(lambda x, y: x * y, (torch.tensor([1.0, 2.0]), torch.tensor(3.0)))
+        (tensor([[3., 0.],
+                [0., 3.]]), tensor([1., 2.]))
     """
     leaves, outputs = _apply("jacobian", func, inputs, create_graph, strict)
     blocks = [tuple([result(x, create_graph) for x in _rows(y, leaves, create_graph)]) for y in as_tuple(outputs)]
@@ -70,6 +75,11 @@ def hessian(func: Callable[..., Tensor], inputs: Any, create_graph: bool = False
 
     Raises:
         RuntimeError: If the value has several elements, or a gradient in func cannot be differentiated.
+
+    Example:
+        >>> torch.autograd.functional.hessian(lambda x: x[0] * x[1] ** 2, torch.tensor([3.0, 5.0]))
+        tensor([[ 0., 10.],
+                [10.,  6.]])
     """
 
     def gradient(*xs: Tensor) -> Any:
@@ -95,6 +105,10 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
     Raises:
         ValueError: If v has another shape.
+
+    Example:
+        >>> torch.autograd.functional.vjp(lambda x: x * x, torch.tensor([1.0, 2.0]), v=torch.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     leaves, outputs = _apply("vjp", func, inputs, create_graph, strict)
     products = tuple([result(x, create_graph) for x in pulled_back(outputs, leaves, v, None, create_graph)])
@@ -116,6 +130,10 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         TypeError: If v is no tensor.
         ValueError: If point and direction differ in number or shape.
         RuntimeError: If a gradient in func cannot be differentiated.
+
+    Example:
+        >>> torch.autograd.functional.jvp(lambda x: x.sum(), torch.tensor([1.0, 2.0]), v=torch.tensor([1.0, 10.0]))
+        (tensor(3.), tensor(11.))
     """
     leaves, outputs = _apply("jvp", func, inputs, create_graph, strict)
     given = [x.detach().zeros() + 1.0 for x in leaves] if v is None else as_tensor_list(v, "jvp expected tensors as a direction")
@@ -138,7 +156,12 @@ def _tangent(y: Tensor, leaves: Sequence[Tensor], direction: Sequence[Tensor], c
 
 
 def hvp(func: Callable[..., Tensor], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """The value of a function with one number as its value, and the product of its Hessian with a vector; see `vjp`."""
+    """The value of a function with one number as its value, and the product of its Hessian with a vector; see `vjp`.
+
+    Example:
+        >>> torch.autograd.functional.hvp(lambda x: x[0] * x[1], torch.tensor([3.0, 5.0]), v=torch.tensor([1.0, 0.0]))
+        (tensor(15.), tensor([0., 1.]))
+    """
     leaves, out = _apply("hvp", func, inputs, create_graph, strict)
     gradients = pulled_back(out, leaves, None, True, True)
     products = tuple([result(x, create_graph) for x in pulled_back(gradients, leaves, v, None, create_graph)])

@@ -40,6 +40,13 @@ class ledger(Observer):
         peak: Maximum of alive.
         at_peak: Live bytes at the peak by op and kind: "results", "saved" (only for backward), or "backward" (gradients).
         moments: Live bytes after each call, in order.
+
+    Example:
+        >>> x = torch.zeros(4, 4)
+        >>> with ledger() as book:
+        ...     y = x * 2
+        >>> book.peak, book.holder
+        (64, 'Mul')
     """
 
     def __init__(self) -> None:

@@ -36,6 +36,13 @@ class profile(Observer):
 
     It measures the op itself, without the overhead of `Function.apply` and the time between ops. For an op on a GPU it measures
     the time to launch it. Functions that are defined within the block are not measured. An inactive profiler costs nothing.
+
+    Example:
+        >>> x = minitorch.zeros((4, 4))
+        >>> with profile() as p:
+        ...     y = x @ x
+        >>> [(entry.op, entry.shapes, entry.bytes) for entry in p.entries()]
+        [('MatMul', '4x4 4x4', 128)]
     """
 
     def __init__(self) -> None:

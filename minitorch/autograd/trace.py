@@ -60,6 +60,14 @@ def forward_trace(f: Callable[..., Scalar], *point: float, arg: int = 0) -> Trac
 
     Raises:
         IndexError: If there is no input number `arg`.
+
+    Example:
+        >>> print(forward_trace(lambda x, y: x * y + x, 2.0, 3.0, arg=0))
+        step           value  tangent
+        x1 = 2        2.0000   1.0000
+        x2 = 3        3.0000   0.0000
+        v1 = x1 · x2  6.0000   3.0000
+        v2 = v1 + x1  8.0000   4.0000
     """
     if not 0 <= arg < len(point):
         raise IndexError(f"forward_trace expected arg from 0 to {len(point) - 1} for {len(point)} inputs, got {arg}")
@@ -78,6 +86,14 @@ def reverse_trace(f: Callable[..., Scalar], *point: float) -> Trace:
     Args:
         f: Function of len(point) Scalars.
         point: The values of the inputs.
+
+    Example:
+        >>> print(reverse_trace(lambda x, y: x * y + x, 2.0, 3.0))
+        step           value  adjoint
+        v2 = v1 + x1  8.0000   1.0000
+        v1 = x1 · x2  6.0000   1.0000
+        x2 = 3        3.0000   2.0000
+        x1 = 2        2.0000   4.0000
     """
     inputs, steps, out = _trace(f, point)
     if isinstance(out, TracedScalar):  # otherwise it does not depend on the inputs

@@ -24,6 +24,11 @@ def default_collate(batch: list[Any]) -> Any:
     Raises:
         TypeError: If the examples are of another type.
         RuntimeError: If sequences in the examples have different lengths.
+
+    Example:
+        >>> default_collate([(torch.tensor([1, 2]), 0), (torch.tensor([3, 4]), 1)])
+        [tensor([[1, 2],
+                [3, 4]]), tensor([0, 1])]
     """
     first = batch[0]
     if isinstance(first, Tensor):

@@ -29,6 +29,11 @@ class TensorDataset(Dataset):
     Raises:
         TypeError: If an argument is not a Tensor.
         ValueError: If there are no tensors, or their lengths differ.
+
+    Example:
+        >>> dataset = TensorDataset(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 1]))
+        >>> dataset[1]
+        (tensor([3, 4]), tensor(1))
     """
 
     tensors: tuple[Any, ...]
@@ -72,6 +77,10 @@ class StackDataset(Dataset):
 
     Raises:
         ValueError: If there are none, or of both kinds, or their lengths differ.
+
+    Example:
+        >>> StackDataset(image=[10, 20], label=[0, 1])[1]
+        {'image': 20, 'label': 1}
     """
 
     datasets: tuple[Any, ...] | dict[str, Any]
@@ -140,6 +149,10 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None, 
     Raises:
         TypeError: If seed is not an integer, or generator is one.
         ValueError: If a length or the seed is negative, the sum is wrong, or generator and seed are given.
+
+    Example:
+        >>> [len(part) for part in random_split(range(10), [0.8, 0.2])]
+        [8, 2]
     """
     count, seed = len(dataset), check_seed(generator, seed, "random_split")
     sizes = _integer_sizes(lengths)

@@ -68,6 +68,10 @@ class DataLoader(CourseLoader):
         ValueError: If two arguments exclude each other, or a number is out of range.
         TypeError: If a number is not an integer, or a sampler cannot be iterated repeatedly.
         NotImplementedError: If timeout or multiprocessing_context is given.
+
+    Example:
+        >>> [batch.tolist() for batch in DataLoader([1, 2, 3, 4, 5], batch_size=2)]
+        [[1, 2], [3, 4], [5]]
     """
 
     def __init__(

@@ -84,6 +84,10 @@ class Subset(Dataset):
     Args:
         dataset: The other data set, or anything with `__len__` and `__getitem__`.
         indices: Indices of the examples in it.
+
+    Example:
+        >>> Subset("abcde", [4, 0])[0]
+        'e'
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int] | np.ndarray) -> None:
@@ -113,6 +117,10 @@ class ConcatDataset(Dataset):
 
     Raises:
         ValueError: If there are no data sets.
+
+    Example:
+        >>> ConcatDataset(["ab", "cd"])[2]
+        'c'
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -141,6 +149,10 @@ class ArrayDataset(Dataset):
     Raises:
         TypeError: If an array has another dtype.
         ValueError: If there are no arrays, or their lengths differ.
+
+    Example:
+        >>> ArrayDataset(np.array([[1, 2], [3, 4]]), np.array([0, 1]))[1]
+        (array([3, 4]), 1)
     """
 
     def __init__(self, *arrays: Any) -> None:
@@ -205,6 +217,10 @@ class TextDataset(Dataset):
 
     Raises:
         ValueError: If there are not as many labels as sentences.
+
+    Example:
+        >>> TextDataset(["a warm film .", "a dull film ."], [1, 0], ("negative", "positive"))[0]
+        ('a warm film .', 1)
     """
 
     def __init__(self, sentences: Sequence[str], labels: Sequence[int] | np.ndarray, classes: Sequence[str]) -> None:

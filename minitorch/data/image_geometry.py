@@ -36,6 +36,11 @@ def hflip(img: Any) -> Any:
     Raises:
         TypeError: If it is not an image.
         ValueError: If it has another number of dimensions.
+
+    Example:
+        >>> hflip(torch.tensor([[[1, 2], [3, 4]]]))
+        tensor([[[2, 1],
+                 [4, 3]]])
     """
     return on_arrays("hflip", img, lambda x: x.flip(-1) if isinstance(x, Tensor) else x[..., ::-1])
 
@@ -93,6 +98,10 @@ def pad(img: Any, padding: int | Sequence[int], fill: Any = 0, padding_mode: str
         TypeError: If it is not an image.
         ValueError: If it has another number of dimensions, a border is negative, or padding or padding_mode is unknown.
         NotImplementedError: If fill has several numbers.
+
+    Example:
+        >>> pad(torch.zeros(3, 28, 28), [1, 2]).shape
+        torch.Size([3, 32, 30])
     """
     left, top, right, bottom = as_borders(padding)
     check_padding_mode(padding_mode)
@@ -128,6 +137,11 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     Raises:
         TypeError: If it is not an image.
         ValueError: If it has another number of dimensions.
+
+    Example:
+        >>> crop(torch.arange(9).reshape(1, 3, 3), 1, 0, 2, 2)
+        tensor([[[3, 4],
+                 [6, 7]]])
     """
     _, H, W = get_dimensions(img)
     borders = (max(-left, 0), max(-top, 0), max(left + width - W, 0), max(top + height - H, 0))
@@ -148,7 +162,12 @@ def as_size(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle of the image; if it is smaller than output_size, with borders of 0. Shapes and errors as for `crop`."""
+    """The middle of the image; if it is smaller than output_size, with borders of 0. Shapes and errors as for `crop`.
+
+    Example:
+        >>> center_crop(torch.arange(4).reshape(1, 1, 4), [1, 2])
+        tensor([[[1, 2]]])
+    """
     height, width = as_size(output_size)
     _, H, W = get_dimensions(img)
     if height > H or width > W:
@@ -197,6 +216,12 @@ def resize(
     Raises:
         TypeError: If it is not an image.
         ValueError: If it has another number of dimensions, or max_size does not fit size.
+
+    Example:
+        >>> resize(torch.zeros(3, 20, 40), 10).shape
+        torch.Size([3, 10, 20])
+        >>> resize(torch.zeros(3, 20, 40), [10, 10]).shape
+        torch.Size([3, 10, 10])
     """
     mode = InterpolationMode(interpolation).value
     _, H, W = get_dimensions(img)

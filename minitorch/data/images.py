@@ -102,6 +102,10 @@ def to_tensor(pic: Any) -> Tensor:
     Raises:
         TypeError: If it is neither.
         ValueError: If it has another number of dimensions.
+
+    Example:
+        >>> to_tensor(np.full((4, 5, 3), 255, np.uint8)).shape
+        torch.Size([3, 4, 5])
     """
     if isinstance(pic, Tensor):
         raise TypeError("to_tensor expected an array or an image of Pillow, got a Tensor; leave it out")
@@ -182,6 +186,10 @@ def convert_image_dtype(image: Tensor, dtype: Any = float32) -> Tensor:
     Raises:
         TypeError: If image is not a Tensor.
         RuntimeError: If floats cannot represent the integers exactly: int32 from float32, or int64 from any.
+
+    Example:
+        >>> convert_image_dtype(torch.tensor([0, 51, 255], dtype=torch.uint8))
+        tensor([0.0000, 0.2000, 1.0000])
     """
     if not isinstance(image, Tensor):
         raise TypeError(f"convert_image_dtype expected a Tensor, got {type(image).__name__}; use to_tensor")
@@ -213,6 +221,10 @@ def normalize(tensor: Any, mean: float | Sequence[float], std: float | Sequence[
     Raises:
         TypeError: If tensor is neither a Tensor of floats nor a batch of them.
         ValueError: If it has too few dimensions, the numbers of channels differ, or a standard deviation is 0.
+
+    Example:
+        >>> normalize(torch.full((1, 1, 2), 0.75), mean=0.5, std=0.25)
+        tensor([[[1., 1.]]])
     """
     batch = is_batch(tensor)
     if not (batch or isinstance(tensor, Tensor)) or not is_float(tensor.dtype):
@@ -265,6 +277,10 @@ def make_grid(
 
     Raises:
         ValueError: If the images have other numbers of dimensions.
+
+    Example:
+        >>> make_grid(torch.zeros(6, 1, 28, 28), nrow=3).shape
+        torch.Size([3, 62, 92])
     """
     given = tensor.detach().cpu().numpy() if isinstance(tensor, Tensor) else np.stack([each.detach().cpu().numpy() for each in tensor])
     if given.ndim in (2, 3):

@@ -189,6 +189,10 @@ class WeightedRandomSampler(_RandomSampler):
             negative, or generator and seed are given.
 
     Source: sampling without replacement: P. Efraimidis, P. Spirakis 2006, Weighted random sampling with a reservoir, algorithm A.
+
+    Example:
+        >>> list(WeightedRandomSampler([0.0, 1.0], num_samples=3))
+        [1, 1, 1]
     """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None, *, seed: int | None = None) -> None:
@@ -246,6 +250,10 @@ class DistributedSampler(_RandomSampler):
         TypeError: If num_replicas, rank or seed is not an integer.
         ValueError: If rank is out of range, or the data set is empty.
         RuntimeError: If num_replicas or rank is left out and there is no process group.
+
+    Example:
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
     """
 
     def __init__(
@@ -303,6 +311,10 @@ class BatchSampler(Sampler):
 
     Raises:
         ValueError: If batch_size is not a positive integer.
+
+    Example:
+        >>> list(BatchSampler(SequentialSampler(range(5)), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:

@@ -50,7 +50,12 @@ PATTERNS = (*STRAIGHT, *STRAIGHT, *TURNED)
 
 
 def negate(sentence: str) -> str:
-    """Swap the two adjectives of a sentence with "but", which gives the opposite opinion in the same words."""
+    """Swap the two adjectives of a sentence with "but", which gives the opposite opinion in the same words.
+
+    Example:
+        >>> negate("the plot is dull , but the cast is witty .")
+        'the plot is witty , but the cast is dull .'
+    """
     words = sentence.split()
     words[3], words[9] = words[9], words[3]
     return " ".join(words)

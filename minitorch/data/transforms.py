@@ -26,6 +26,11 @@ class Compose:
 
     Args:
         transforms: The transforms.
+
+    Example:
+        >>> to_normal = Compose([ToTensor(), Normalize(0.5, 0.25)])
+        >>> to_normal(np.zeros((1, 2), np.uint8))
+        tensor([[[-2., -2.]]])
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:

@@ -25,6 +25,13 @@ class Vocabulary:
 
     Attributes:
         words: The words by number; the first two represent padding and unknown words.
+
+    Example:
+        >>> vocabulary = Vocabulary(["the cat saw the dog"])
+        >>> vocabulary.words
+        ['<padding>', '<unknown>', 'the', 'cat', 'saw', 'dog']
+        >>> vocabulary.encode("the bird saw", length=5)
+        array([2, 1, 4, 0, 0])
     """
 
     def __init__(self, sentences: Iterable[str], min_count: int = 1) -> None:

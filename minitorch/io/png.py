@@ -31,6 +31,11 @@ def encode_png(pixels: np.ndarray, level: int = 6) -> bytes:
 
     Raises:
         ValueError: If shape or dtype is another.
+
+    Example:
+        >>> content = encode_png(np.zeros((2, 3, 1), np.uint8))
+        >>> decode_png(content).shape
+        (2, 3, 1)
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in COLOR_TYPES or not pixels.size:
         raise ValueError(

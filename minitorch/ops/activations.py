@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import minitorch.operators as operators
+from minitorch.core import math_operators
 from minitorch.core.dtypes import float32, promote_to_float
 from minitorch.core.math_functions import MaskedSelect
 from minitorch.kernels import activations as kernels
@@ -163,7 +163,7 @@ class FusedSigmoid(CourseSigmoid):
 class FusedTanh(ResultActivation):
     """Hyperbolic tangent, like `Tensor.tanh`, with a fused gradient."""
 
-    fn, derivative = operators.tanh, kernels.tanh_back
+    fn, derivative = math_operators.tanh, kernels.tanh_back
     composed = staticmethod(lambda a: a.tanh())
 
 

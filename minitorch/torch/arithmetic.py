@@ -37,6 +37,10 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
     Raises:
         ValueError: If alpha has a fraction and the operands do not.
+
+    Example:
+        >>> torch.add(torch.tensor([1, 2]), torch.tensor([10, 20]), alpha=2)
+        tensor([21, 42])
     """
     a, b = promote(input, other)
     return Add.apply(a, b if alpha == 1 else _times(b, alpha))
@@ -79,6 +83,12 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     Raises:
         ValueError: If the rounding mode is unknown.
         TypeError: If bools are divided and rounded.
+
+    Example:
+        >>> torch.div(torch.tensor([7, -7]), 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+        tensor([ 3, -3])
     """
     if rounding_mode == "floor":
         return floor_divide(input, other)
@@ -96,6 +106,10 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     Raises:
         TypeError: If both hold bools.
         ZeroDivisionError: If integers are divided by 0.
+
+    Example:
+        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+        tensor([ 3, -4])
     """
     a, b = promote(input, other)
     return FloorDivide.apply(require_numbers("floor_divide", a), _divisor(b))
@@ -106,6 +120,10 @@ def remainder(input: Any, other: Any) -> Tensor:
 
     Raises:
         ZeroDivisionError: If integers are divided by 0.
+
+    Example:
+        >>> torch.remainder(torch.tensor([7, -7]), 3)
+        tensor([1, 2])
     """
     a, b = promote(input, other)
     return Remainder.apply(require_numbers("remainder", a), _divisor(b))
@@ -149,13 +167,23 @@ def neg(input: Tensor) -> Tensor:
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """input - trunc(input / other) · other: it has the sign of input; errors as for `remainder`."""
+    """input - trunc(input / other) · other: it has the sign of input; errors as for `remainder`.
+
+    Example:
+        >>> torch.fmod(torch.tensor([7, -7]), 3)
+        tensor([ 1, -1])
+    """
     a, b = promote(input, other)
     return Fmod.apply(require_numbers("fmod", a), _divisor(b))
 
 
 def atan2(input: Tensor, other: Tensor) -> Tensor:
-    """The angle of the point (other, input) in radians, from -π to π."""
+    """The angle of the point (other, input) in radians, from -π to π.
+
+    Example:
+        >>> torch.rad2deg(torch.atan2(torch.tensor([1.0, 1.0]), torch.tensor([1.0, -1.0])))
+        tensor([ 45., 135.])
+    """
     return Atan2.apply(*promote(input, other, float_result_type(input, other)))
 
 
@@ -253,6 +281,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
     Raises:
         TypeError: If the condition is not a bool tensor, and not alone.
+
+    Example:
+        >>> x = torch.tensor([1, -2, 3])
+        >>> torch.where(x > 0, x, 0)
+        tensor([1, 0, 3])
+        >>> torch.where(x > 0)
+        (tensor([0, 2]),)
     """
     if input is None and other is None:
         refuse("where() with a condition alone")
@@ -282,6 +317,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     Raises:
         TypeError: If the mask does not hold bools.
         ValueError: If value has dimensions, or is out of range.
+
+    Example:
+        >>> scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.masked_fill(scores, torch.tensor([False, True]), float("-inf"))
+        tensor([[1., -inf],
+                [3., -inf]])
     """
     if mask._tensor.dtype is not bool_:
         raise DtypeError(f"masked_fill expected a mask of bools, got {mask.dtype.name}; compare first, such as x > 0")
@@ -298,7 +339,12 @@ def number_like(input: Tensor, value: Any, name: str) -> Tensor:
 
 
 def nan_to_num(input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """input with other numbers for NaN, ∞ and -∞: by default 0, the largest and the smallest number of the dtype."""
+    """input with other numbers for NaN, ∞ and -∞: by default 0, the largest and the smallest number of the dtype.
+
+    Example:
+        >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+        tensor([1., 0., 9.])
+    """
     if not is_float(input.dtype):
         return input.clone()
     limits = finfo(input.dtype)
@@ -308,7 +354,13 @@ def nan_to_num(input: Tensor, nan: float | None = 0.0, posinf: float | None = No
 
 
 def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of both; NaN if one is. Of equal elements, both receive half of the gradient; if one is NaN, both receive all of it."""
+    """The larger of both; NaN if one is. Of equal elements, both receive half of the gradient; if one is NaN, both receive all of it.
+
+    Example:
+        >>> torch.maximum(torch.tensor([[1, 5], [7, 2]]), torch.tensor([3, 4]))
+        tensor([[3, 5],
+                [7, 4]])
+    """
     return _extreme(Maximum, input, other)
 
 
@@ -331,6 +383,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Raises:
         ValueError: If both limits are missing, or a number is out of the range of the dtype.
+
+    Example:
+        >>> torch.clamp(torch.tensor([-2, 0, 5]), min=-1, max=3)
+        tensor([-1,  0,  3])
     """
     limits = [limit for limit in (min, max) if limit is not None]
     if not limits:

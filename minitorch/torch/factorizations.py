@@ -66,7 +66,13 @@ def det(A: Tensor) -> Tensor:
 
 
 def slogdet(A: Tensor) -> SlogdetResult:
-    """The sign of the determinant, which has no gradient, and the logarithm of its absolute value."""
+    """The sign of the determinant, which has no gradient, and the logarithm of its absolute value.
+
+    Example:
+        >>> sign, logabsdet = torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+        >>> sign, logabsdet
+        (tensor(-1.), tensor(0.))
+    """
     sign = np.linalg.slogdet(ops.square(A, "slogdet"))[0]
     return SlogdetResult(ops.made(A.detach(), sign), ops.LogAbsDet.apply(A))
 
@@ -89,6 +95,11 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 
     Raises:
         ValueError: If mode is unknown.
+
+    Example:
+        >>> Q, R = torch.linalg.qr(torch.ones(4, 2))
+        >>> Q.shape, R.shape
+        (torch.Size([4, 2]), torch.Size([2, 2]))
     """
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'qr expected mode "reduced", "complete" or "r", got {mode!r}')
@@ -110,6 +121,11 @@ def svd(A: Tensor, full_matrices: bool = True) -> SVDResult:
     Args:
         A: Matrices, shape (..., m, n).
         full_matrices: Whether U and Vh are square. Columns after the first min(m, n) have no gradient.
+
+    Example:
+        >>> U, S, Vh = torch.linalg.svd(torch.ones(4, 2), full_matrices=False)
+        >>> U.shape, S.shape, Vh.shape
+        (torch.Size([4, 2]), torch.Size([2]), torch.Size([2, 2]))
     """
     u, s, v = _svd(A)
     if full_matrices:
@@ -149,7 +165,12 @@ def _eigh(A: Tensor, UPLO: str) -> Tensor:
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric matrices in ascending order; see `eigh`."""
+    """The eigenvalues of symmetric matrices in ascending order; see `eigh`.
+
+    Example:
+        >>> torch.linalg.eigvalsh(torch.diag(torch.tensor([3.0, 1.0, 2.0])))
+        tensor([1., 2., 3.])
+    """
     return _eigh(A, UPLO)[..., A.shape[-1], :]
 
 
@@ -189,7 +210,12 @@ def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, her
 def matrix_rank(
     A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
-    """The number of singular values that do not count as 0, as int64; for the arguments and the error see `pinv`."""
+    """The number of singular values that do not count as 0, as int64; for the arguments and the error see `pinv`.
+
+    Example:
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
+    """
     _refuse_hermitian("matrix_rank", hermitian)
     return _rank(A, *((tol, 0.0) if tol is not None else _tolerances(A, atol, rtol)))
 
@@ -244,6 +270,11 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
     Raises:
         ValueError: If they are not square.
+
+    Example:
+        >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+        tensor([[1., 3.],
+                [0., 1.]])
     """
     if A.dims < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"matrix_power expected square matrices, got shape {A.shape}")
@@ -304,6 +335,10 @@ def matrix_norm(A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdi
 
     Raises:
         ValueError: If it is unknown.
+
+    Example:
+        >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), ord=1)
+        tensor(6.)
     """
     dim = shapes.sizes((dim,))
     if len(dim) != 2:
@@ -327,7 +362,12 @@ def matrix_norm(A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdi
 
 
 def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The norm (Σ|x|ᵒʳᵈ)^(1/ord) of all elements, or along dim; 0 counts those other than 0."""
+    """The norm (Σ|x|ᵒʳᵈ)^(1/ord) of all elements, or along dim; 0 counts those other than 0.
+
+    Example:
+        >>> torch.linalg.vector_norm(torch.tensor([[3.0, -4.0], [0.0, 2.0]]), ord=1, dim=1)
+        tensor([7., 2.])
+    """
     if ord == 0:
         return reductions.sum(arithmetic.ne(x, 0), dim, keepdim).to(x.dtype)
     return reductions.norm(x, ord, dim, keepdim)

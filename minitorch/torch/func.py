@@ -125,6 +125,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         func: Returns a Tensor of one element; with has_aux a pair of it and anything else.
         argnums: Positions of the arguments to differentiate with respect to: Tensors, or tuples, lists and dictionaries of them.
         has_aux: See func.
+
+    Example:
+        >>> torch.func.grad_and_value(lambda x: x**3)(torch.tensor(2.0))
+        (tensor(12.), tensor(8.))
     """
 
     @functools.wraps(func)
@@ -145,7 +149,12 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The function that computes the gradient of a function; for the arguments see `grad_and_value`."""
+    """The function that computes the gradient of a function; for the arguments see `grad_and_value`.
+
+    Example:
+        >>> torch.func.grad(lambda x, y: x * y, argnums=1)(torch.tensor(2.0), torch.tensor(5.0))
+        tensor(2.)
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -167,6 +176,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     Returns:
         The value; the function, which takes a vector nested like the value and returns a tuple with a product for each argument, nested
         like it; and with has_aux what func returned beside the value.
+
+    Example:
+        >>> value, vjp_fn = torch.func.vjp(lambda x: x * x, torch.tensor([1.0, 2.0]))
+        >>> vjp_fn(torch.tensor([1.0, 10.0]))
+        (tensor([ 2., 40.]),)
     """
     flat, tensors = _Flat(lambda xs: func(*xs), primals, has_aux), list(_tensors_in(primals))
     leaves = functional.point("vjp", tensors, True)
@@ -197,6 +211,10 @@ def jvp(
 
     Returns:
         The value, the product, nested like it, and with has_aux what func returned beside the value.
+
+    Example:
+        >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     primals, flat = tuple(primals), _Flat(lambda xs: func(*xs), tuple(primals), has_aux)
     point, direction = tuple(_tensors_in(primals)), tuple(_tensors_in(tangents, VECTOR))
@@ -226,6 +244,11 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
     Returns:
         The Jacobian is nested like the value, and each entry like the argument, or a tuple of them for several argnums.
+
+    Example:
+        >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
 
     @functools.wraps(func)
@@ -246,7 +269,13 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The function that computes the Hessian of a function with one number as its value."""
+    """The function that computes the Hessian of a function with one number as its value.
+
+    Example:
+        >>> torch.func.hessian(lambda x: x[0] * x[1])(torch.tensor([3.0, 5.0]))
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
     return jacrev(grad(func, argnums), argnums)
 
 
@@ -269,6 +298,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
     Raises:
         ValueError: If randomness is another word.
+
+    Example:
+        >>> rows, vector = torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1])
+        >>> torch.func.vmap(torch.dot, in_dims=(0, None))(rows, vector)
+        tensor([12, 34])
     """
     if randomness not in ("error", "different", "same"):
         raise ValueError(f'vmap expected randomness "error", "different" or "same", got {randomness!r}')

@@ -58,6 +58,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     Raises:
         ValueError: If the tensor and the index have different numbers of dimensions.
+
+    Example:
+        >>> x = torch.tensor([[30, 10, 20], [2, 3, 1]])
+        >>> torch.take_along_dim(x, torch.argsort(x, dim=1), dim=1)
+        tensor([[10, 20, 30],
+                [ 1,  2,  3]])
     """
     if dim is None:
         return gather(input.reshape(input.numel()), 0, indices.reshape(indices.numel()))
@@ -127,7 +133,13 @@ def part(src: Tensor, index: Tensor, dtype: np.dtype) -> Tensor:
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """input with elements replaced: the converse of `gather`. Of several values for one element the last one stays."""
+    """input with elements replaced: the converse of `gather`. Of several values for one element the last one stays.
+
+    Example:
+        >>> torch.scatter(torch.zeros(2, 3), 1, torch.tensor([[2], [0]]), 5.0)
+        tensor([[0., 0., 5.],
+                [5., 0., 0.]])
+    """
     place = full_index(input, dim, index)
     if isinstance(src, Tensor):
         values = part(src, index, input.dtype)
@@ -137,7 +149,12 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """input with values added to elements: the converse of `gather`. An element receives all values for it."""
+    """input with values added to elements: the converse of `gather`. An element receives all values for it.
+
+    Example:
+        >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.])
+    """
     return ScatterAdd.apply(input, full_index(input, dim, index), part(src, index, input.dtype))
 
 
@@ -154,6 +171,10 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
     Raises:
         ValueError: If the reduction is unknown.
+
+    Example:
+        >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), "amax")
+        tensor([1., 3.])
     """
     if reduce not in UFUNCS:
         raise ValueError(f"scatter_reduce expected reduce to be one of {', '.join(UFUNCS)}, got {reduce!r}")
@@ -186,6 +207,12 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     Raises:
         TypeError: If there are no indices, one is not a tensor, or the dtypes differ.
         ValueError: If the values have more dimensions than what the index selects.
+
+    Example:
+        >>> rows, columns = torch.tensor([0, 1]), torch.tensor([2, 0])
+        >>> torch.index_put(torch.zeros(2, 3), (rows, columns), torch.tensor([5.0, 6.0]))
+        tensor([[0., 0., 5.],
+                [6., 0., 0.]])
     """
     if not isinstance(indices, (tuple, list)) or not indices or not all(isinstance(each, Tensor) for each in indices):
         raise TypeError(f"index_put expected a tuple of tensors, got {indices!r}")
@@ -201,7 +228,13 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices with these indices along dim."""
+    """The slices with these indices along dim.
+
+    Example:
+        >>> torch.index_select(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, torch.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
+    """
     numbers = vector(index, "index_select")
     if not input.dims:
         return input.clone() if scalar_dims(input, dim) and numbers.tolist() == [0] else index_select(input.view(1), dim, index)
@@ -209,7 +242,12 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """input with slices added to those with these indices along dim."""
+    """input with slices added to those with these indices along dim.
+
+    Example:
+        >>> torch.index_add(torch.zeros(3), 0, torch.tensor([2, 2]), torch.tensor([1.0, 4.0]))
+        tensor([0., 0., 5.])
+    """
     if scalar_dims(input, dim):
         return index_add(input.view(1), dim, index, source.reshape(1), alpha=alpha).squeeze(0)
     dim, numbers = input._normalize_dim(dim), slices(input, dim, index, source, "index_add")
@@ -235,7 +273,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """input with the slices with these indices along dim replaced."""
+    """input with the slices with these indices along dim replaced.
+
+    Example:
+        >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 4.0]))
+        tensor([4., 0., 1.])
+    """
     if scalar_dims(input, dim):
         return index_copy(input.view(1), dim, index, source.reshape(1)).squeeze(0)
     require_int64(index, "index_copy")
@@ -243,17 +286,33 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice with an index along dim, without it, as a view."""
+    """The slice with an index along dim, without it, as a view.
+
+    Example:
+        >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+        tensor([1, 3])
+    """
     return Select.apply(input, (*(slice(None),) * input._normalize_dim(dim), int(index)))
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of elements other than 0, a row for each."""
+    """The indices of elements other than 0, a row for each.
+
+    Example:
+        >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     return nonzero(input)
 
 
 def isin(elements: float | Tensor, test_elements: float | Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among others."""
+    """Whether each element is among others.
+
+    Example:
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
+        tensor([False,  True, False])
+    """
     refuse("isin()")
     like: Any = elements if isinstance(elements, Tensor) else test_elements
     a, b = (x._tensor.array() if isinstance(x, Tensor) else x for x in (elements, test_elements))
@@ -283,6 +342,12 @@ def searchsorted(
     Raises:
         NotImplementedError: If a sorter is given.
         ValueError: If side is another word, or the shapes do not match.
+
+    Example:
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
+        tensor([1, 2])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]), right=True)
+        tensor([2, 2])
     """
     if sorter is not None:
         raise NotImplementedError("searchsorted supports sorter=None only; sort the sequence: sequence.gather(-1, sorter)")
@@ -304,7 +369,12 @@ def searchsorted(
 
 
 def bucketize(input: float | Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the interval between ascending boundaries in which each number lies; see `searchsorted`."""
+    """The number of the interval between ascending boundaries in which each number lies; see `searchsorted`.
+
+    Example:
+        >>> torch.bucketize(torch.tensor([0.5, 2.0, 9.0]), torch.tensor([1.0, 3.0, 5.0]))
+        tensor([0, 1, 3])
+    """
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -313,6 +383,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
     Raises:
         TypeError: If the mask is not a bool tensor.
+
+    Example:
+        >>> torch.masked_select(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[True, False], [False, True]]))
+        tensor([1, 4])
     """
     mask = truths(mask, "masked_select")
     shape = np.broadcast_shapes(input.shape, mask.shape)
@@ -321,7 +395,15 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of elements other than 0: a row for each, or a tensor for each dimension."""
+    """The indices of elements other than 0: a row for each, or a tensor for each dimension.
+
+    Example:
+        >>> torch.nonzero(torch.tensor([0, 3, 0, 5]))
+        tensor([[1],
+                [3]])
+        >>> torch.nonzero(torch.tensor([0, 3, 0, 5]), as_tuple=True)
+        (tensor([1, 3]),)
+    """
     found = np.nonzero(np.atleast_1d(input._tensor.array()))
     if as_tuple:
         return tuple(integers(input, each) for each in found)
@@ -330,7 +412,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that sort along dim; equal elements keep their order."""
+    """The indices that sort along dim; equal elements keep their order.
+
+    Example:
+        >>> torch.argsort(torch.tensor([30, 10, 20]))
+        tensor([1, 2, 0])
+    """
     return integers(input, np.zeros((), np.int64)) if scalar_dims(input, dim) else integers(input, order(input, dim, descending))
 
 
@@ -344,7 +431,13 @@ def order(x: Tensor, dim: int, descending: bool) -> np.ndarray:
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
-    """The elements in ascending or descending order along dim, and their indices."""
+    """The elements in ascending or descending order along dim, and their indices.
+
+    Example:
+        >>> values, indices = torch.sort(torch.tensor([30, 10, 20]), descending=True)
+        >>> values, indices
+        (tensor([30, 20, 10]), tensor([0, 2, 1]))
+    """
     if scalar_dims(input, dim):
         return Extreme(input.clone(), argsort(input))
     indices = argsort(input, dim, descending)
@@ -356,6 +449,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
     Raises:
         ValueError: If there are fewer than k.
+
+    Example:
+        >>> values, indices = torch.topk(torch.tensor([1, 4, 2, 3]), 2)
+        >>> values, indices
+        (tensor([4, 3]), tensor([1, 3]))
     """
     if scalar_dims(input, dim):
         return Extreme(*(each.squeeze(0) if k else each for each in topk(input.view(1), k, dim, largest, sorted)))
@@ -371,6 +469,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
 
     Raises:
         DimensionError: If there are fewer than k, or k is less than 1.
+
+    Example:
+        >>> values, indices = torch.kthvalue(torch.tensor([30, 10, 20]), 2)
+        >>> values, indices
+        (tensor(20), tensor(2))
     """
     if scalar_dims(input, dim):
         return Extreme(*(each.squeeze(0) for each in kthvalue(input.view(1), k, dim, True)))
@@ -391,6 +494,10 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the lower one of two, or the first NaN if there is one; with dim the values and their indices.
 
     Elements that equal the median of all share its gradient.
+
+    Example:
+        >>> torch.median(torch.tensor([4, 1, 3, 2]))
+        tensor(2)
     """
     if dim is None:
         return median_of_all(input, median)

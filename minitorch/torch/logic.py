@@ -23,6 +23,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     Raises:
         TypeError: If the dtypes differ.
         ValueError: If a tolerance is negative.
+
+    Example:
+        >>> torch.isclose(torch.tensor([1.0, 1.0]), torch.tensor([1.000001, 1.1]))
+        tensor([ True, False])
     """
     require_one_dtype("isclose", input, other)
     if rtol < 0 or atol < 0:
@@ -46,7 +50,12 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and the same elements."""
+    """Whether both have the same shape and the same elements.
+
+    Example:
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([[1, 2]]))
+        False
+    """
     return input.shape == other.shape and bool((input._tensor.array() == other._tensor.array()).all())
 
 
@@ -92,7 +101,12 @@ bitwise_xor = bitwise(np.bitwise_xor, "bitwise_xor")
 
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """The opposite of every bit of integers; not, of bools."""
+    """The opposite of every bit of integers; not, of bools.
+
+    Example:
+        >>> torch.bitwise_not(torch.tensor([0, 5]))
+        tensor([-1, -6])
+    """
     if is_float(input.dtype):
         raise DtypeError(f"bitwise_not expected integers or bools, got {input.dtype.name}; compare first, such as x > 0")
     return apply_ufunc(np.invert, input.dtype, input)
@@ -103,12 +117,21 @@ def bitwise_left_shift(input: Any, other: Any) -> Tensor:
 
     Raises:
         TypeError: If the operands are not integers.
+
+    Example:
+        >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
+        tensor([ 4, 12])
     """
     return _shift(np.left_shift, "bitwise_left_shift", input, other)
 
 
 def bitwise_right_shift(input: Any, other: Any) -> Tensor:
-    """The bits of input moved down by other places: input / 2^other rounded down; errors as for `bitwise_left_shift`."""
+    """The bits of input moved down by other places: input / 2^other rounded down; errors as for `bitwise_left_shift`.
+
+    Example:
+        >>> torch.bitwise_right_shift(torch.tensor([12, -5]), 1)
+        tensor([ 6, -3])
+    """
     return _shift(np.right_shift, "bitwise_right_shift", input, other)
 
 

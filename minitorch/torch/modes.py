@@ -43,7 +43,15 @@ class GradientMode:
 
 
 class no_grad(GradientMode):
-    """Record no gradients: `with no_grad():`, `@no_grad()` or `@no_grad`."""
+    """Record no gradients: `with no_grad():`, `@no_grad()` or `@no_grad`.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
 
     def __new__(cls, fn: Callable[..., Any] | None = None) -> Any:
         """The mode, or a function in it."""

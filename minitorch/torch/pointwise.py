@@ -106,6 +106,12 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
     Raises:
         TypeError: If it holds bools, or decimals is not an integer.
+
+    Example:
+        >>> torch.round(torch.tensor([0.5, 1.5, 2.5]))
+        tensor([0., 2., 2.])
+        >>> torch.round(torch.tensor([3.14159]), decimals=2)
+        tensor([3.1400])
     """
     if not isinstance(decimals, int):
         raise TypeError(f"round expected an integer as decimals, got {decimals!r}")
@@ -144,7 +150,12 @@ def isfinite(input: Tensor) -> Tensor:
 
 
 def signbit(input: Tensor) -> Tensor:
-    """Whether each element is negative; of zeros and NaN, whether the sign is."""
+    """Whether each element is negative; of zeros and NaN, whether the sign is.
+
+    Example:
+        >>> torch.signbit(torch.tensor([1.0, 0.0, -0.0]))
+        tensor([False, False,  True])
+    """
     return ops.apply_ufunc(np.signbit, bool_, input)
 
 
@@ -159,12 +170,22 @@ def softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
 
     Raises:
         TypeError: If they are not floating-point numbers.
+
+    Example:
+        >>> torch.softmax(torch.tensor([[0.0, 0.0], [0.0, 1000.0]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [0.0000, 1.0000]])
     """
     return _along(functional().softmax, require_floats("softmax", input if dtype is None else cast(input, as_dtype(dtype))), dim)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: np.dtype | None = None) -> Tensor:
-    """The logarithm of `softmax`, without overflow; errors as for `softmax`."""
+    """The logarithm of `softmax`, without overflow; errors as for `softmax`.
+
+    Example:
+        >>> torch.log_softmax(torch.tensor([0.0, -1000.0]), dim=0)
+        tensor([    0., -1000.])
+    """
     return _along(functional().logsoftmax, require_floats("log_softmax", input if dtype is None else cast(input, as_dtype(dtype))), dim)
 
 

@@ -27,7 +27,7 @@ def represent(x: Any) -> str:
 
 
 def formatter(values: np.ndarray) -> Any:
-    """How numbers are written: whole ones with a point, others with four decimals or in scientific notation; all of one width."""
+    """How numbers are written: whole ones with a point, others with four decimals or in scientific notation; finite ones of one width."""
     if values.dtype.kind != "f":
         return {"bool": lambda flag: f"{flag!s:>5}"} if values.dtype.kind == "b" and values.size and not values.all() else None
     finite = np.abs(values[np.isfinite(values)].astype(float))
@@ -39,5 +39,5 @@ def formatter(values: np.ndarray) -> Any:
     else:
         write = "{:.4f}".format
     shown = lambda number: write(number) if np.isfinite(number) else str(number)  # noqa: E731
-    width = max((len(shown(number)) for number in values.reshape(-1)[:1000]), default=0)
+    width = max((len(write(number)) for number in values.reshape(-1)[:1000] if np.isfinite(number)), default=0)
     return {"float_kind": lambda number: f"{shown(number):>{width}}"}

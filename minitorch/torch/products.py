@@ -35,6 +35,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     Raises:
         TypeError: If the dtypes differ.
         ValueError: If the inner sizes differ, or a tensor has no dimensions.
+
+    Example:
+        >>> torch.matmul(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor(11)
+        >>> torch.matmul(torch.zeros(5, 2, 3), torch.zeros(3, 4)).shape
+        torch.Size([5, 2, 4])
     """
     a, b = same_dtype(input, other, "matmul")
     left, right = a._tensor.shape, b._tensor.shape
@@ -73,6 +79,11 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
     Raises:
         ValueError: If one has not one dimension.
+
+    Example:
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4, 5]))
+        tensor([[ 3,  4,  5],
+                [ 6,  8, 10]])
     """
     if (input.dims, vec2.dims) != (1, 1):
         raise ValueError(f"outer expected two vectors, got shapes {input.shape} and {vec2.shape}")
@@ -81,7 +92,12 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta · input + alpha · mat1 @ mat2."""
+    """beta · input + alpha · mat1 @ mat2.
+
+    Example:
+        >>> torch.addmm(torch.tensor([1.0, 2.0]), torch.tensor([[3.0, 4.0]]), torch.eye(2), alpha=10)
+        tensor([[31., 42.]])
+    """
     return product_and_input(input, mm(mat1, mat2), beta, alpha)
 
 
@@ -90,6 +106,14 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
     Raises:
         ValueError: If the equation does not fit the operands.
+
+    Example:
+        >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1])
+        >>> torch.einsum("ij,j->i", a, b)
+        tensor([12, 34])
+        >>> torch.einsum("ij->ji", a)
+        tensor([[1, 3],
+                [2, 4]])
     """
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     inputs, arrow, output = equation.replace(" ", "").partition("->")
@@ -169,6 +193,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 
     Raises:
         ValueError: If they have different numbers of columns, or p is negative.
+
+    Example:
+        >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
     """
     if x1.dims < 2 or x2.dims < 2 or x1.shape[-1] != x2.shape[-1] or not p >= 0:
         raise ValueError(f"cdist expected matrices with as many columns, and p from 0 on, got shapes {x1.shape} and {x2.shape}, p={p}")
@@ -214,6 +242,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
     Raises:
         ValueError: If these differ in size.
+
+    Example:
+        >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))
+        tensor([12, 34])
     """
     if input.dims and other.dims and input.shape[-1] != other.shape[-1]:
         raise ValueError(f"inner expected equal last sizes, got shapes {input.shape} and {other.shape}")
@@ -230,6 +262,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
     Raises:
         ValueError: If the sizes differ.
+
+    Example:
+        >>> torch.tensordot(torch.zeros(2, 3, 4), torch.zeros(3, 4, 5)).shape
+        torch.Size([2, 5])
+        >>> torch.tensordot(torch.zeros(2, 3), torch.zeros(4, 3), dims=([1], [1])).shape
+        torch.Size([2, 4])
     """
     a, b = same_dtype(a, b, "tensordot")
     if isinstance(dims, (int, np.integer, Tensor)):
@@ -258,7 +296,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: every element of input times all of other."""
+    """The Kronecker product: every element of input times all of other.
+
+    Example:
+        >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+        tensor([ 1,  2, 10, 20])
+    """
     a, b = promote(input, other)
     dims = max(a.dims, b.dims)
     first, second = ((1,) * (dims - x.dims) + x.shape for x in (a, b))
@@ -272,6 +315,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
     Raises:
         ValueError: If there is none.
+
+    Example:
+        >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
+        tensor([0, 0, 1])
     """
     a, b = input, other
     if a.dims != b.dims:
@@ -306,7 +353,13 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 def cholesky(A: Tensor) -> Tensor:
-    """The lower triangular factor of symmetric positive definite matrices."""
+    """The lower triangular factor of symmetric positive definite matrices.
+
+    Example:
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
     return Cholesky.apply(A)
 
 
@@ -316,7 +369,12 @@ def inv(A: Tensor) -> Tensor:
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    """X of A @ X = B, where B is a matrix or one vector."""
+    """X of A @ X = B, where B is a matrix or one vector.
+
+    Example:
+        >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([6.0, 8.0]))
+        tensor([3., 2.])
+    """
     is_vector = B.dims == 1 or (B.dims == A.dims - 1 and B.shape == A.shape[:-1])
     return Solve.apply(A, B.unsqueeze(-1)).squeeze(-1) if is_vector else Solve.apply(A, B)
 
@@ -326,6 +384,11 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True) ->
 
     Raises:
         TypeError: If the dtypes differ.
+
+    Example:
+        >>> torch.linalg.solve_triangular(torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.tensor([[5.0], [2.0]]), upper=True)
+        tensor([[1.],
+                [2.]])
     """
     require_one_dtype("solve_triangular", A, B)
     triangle = shapes.triu(A) if upper else shapes.tril(A)
@@ -339,6 +402,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
     Raises:
         TypeError: If both are bool tensors.
+
+    Example:
+        >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([10.0, 1.0]))
+        tensor([12., 34.])
     """
     products = arithmetic.mul(x, y)
     if products.dtype is bool_:

@@ -16,7 +16,13 @@ from minitorch.torch.promotion import cast, result_type
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Tensors expanded to one shape, as views."""
+    """Tensors expanded to one shape, as views.
+
+    Example:
+        >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(4))
+        >>> a.shape, b.shape
+        (torch.Size([3, 4]), torch.Size([3, 4]))
+    """
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     return tuple(x.expand(*shape) for x in tensors)
 
@@ -26,6 +32,11 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
     Raises:
         ValueError: If there are not two different dimensions.
+
+    Example:
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
     """
     dims = shapes.sizes((dims,))
     if len(dims) != 2 or input._normalize_dim(dims[0]) == input._normalize_dim(dims[1]):
@@ -64,6 +75,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
     Raises:
         ValueError: If a window is larger than the dimension, or the step less than 1.
+
+    Example:
+        >>> torch.arange(5).unfold(0, 3, 2)
+        tensor([[0, 1, 2],
+                [2, 3, 4]])
     """
     x = input if input.dims else input.view(1)
     dim, size, step = x._normalize_dim(dimension), int(size), int(step)
@@ -77,7 +93,14 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along dim: a number of them, the first ones possibly larger by 1; or those that end before given indices, and the rest."""
+    """Pieces along dim: a number of them, the first ones possibly larger by 1; or those that end before given indices, and the rest.
+
+    Example:
+        >>> torch.tensor_split(torch.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+        >>> torch.tensor_split(torch.arange(5), (1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
     dim = input._normalize_dim(dim)
     given = indices_or_sections._tensor.array().tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     if isinstance(given, int):
@@ -122,13 +145,25 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the third dimension; those of fewer get it."""
+    """Tensors joined along the third dimension; those of fewer get it.
+
+    Example:
+        >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[[1, 3],
+                 [2, 4]]])
+    """
     parts = [x.reshape(1, x.numel()) if x.dims < 2 else x for x in tensors]
     return shapes.cat([x.unsqueeze(2) if x.dims == 2 else x for x in parts], 2)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the second dimension, those of fewer than two as columns."""
+    """Tensors joined along the second dimension, those of fewer than two as columns.
+
+    Example:
+        >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 3],
+                [2, 4]])
+    """
     return shapes.cat([x.reshape(x.numel(), 1) if x.dims < 2 else x for x in tensors], 1)
 
 
@@ -137,6 +172,13 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
     Raises:
         ValueError: If one has not one dimension.
+
+    Example:
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
     """
     if not tensors or any(x.dims != 1 for x in tensors):
         raise ValueError(f"cartesian_prod expected tensors of one dimension, got shapes {[x.shape for x in tensors]}")
@@ -150,6 +192,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
     Raises:
         ValueError: If it has not one dimension, or r is negative.
+
+    Example:
+        >>> torch.combinations(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
     """
     if input.dims != 1 or r < 0:
         raise ValueError(f"combinations expected one dimension and r from 0 on, got shape {input.shape} and {r}")
@@ -165,6 +213,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
     Raises:
         ValueError: If one has more than two dimensions.
+
+    Example:
+        >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
+        tensor([[1, 2, 0],
+                [0, 0, 3],
+                [0, 0, 4]])
     """
     if any(x.dims > 2 for x in tensors):
         raise ValueError(f"block_diag expected at most two dimensions, got shapes {[x.shape for x in tensors]}")
@@ -182,10 +236,22 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements on a diagonal."""
+    """A matrix with all elements on a diagonal.
+
+    Example:
+        >>> torch.diagflat(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
+    """
     return shapes.diag(input.reshape(input.numel()), offset)
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, in two new dimensions, with the elements of the last dimension on a diagonal."""
+    """Matrices, in two new dimensions, with the elements of the last dimension on a diagonal.
+
+    Example:
+        >>> torch.diag_embed(torch.zeros(5, 3)).shape
+        torch.Size([5, 3, 3])
+    """
     return shapes.movedim(shapes.on_diagonal(input, offset), (-2, -1), (dim1, dim2))

@@ -52,7 +52,16 @@ def reduced(x: Tensor, name: str, dim: Dims, keepdim: bool) -> Tensor:
 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Sum, in dtype; without one, of integers and bools as int64."""
+    """Sum, in dtype; without one, of integers and bools as int64.
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> torch.sum(x, 0)
+        tensor([5, 7, 9])
+        >>> torch.sum(x, 1, keepdim=True)
+        tensor([[ 6],
+                [15]])
+    """
     return computed_in(dtype, input, lambda x: reduced(x, "sum", dim, keepdim))
 
 
@@ -66,6 +75,10 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
     Raises:
         TypeError: If they are integers or bools.
+
+    Example:
+        >>> torch.mean(torch.tensor([[1.0, 3.0], [5.0, 7.0]]), dim=1)
+        tensor([2., 6.])
     """
     return reduced(require_floats("mean", input if dtype is None else cast(input, as_dtype(dtype))), "mean", dim, keepdim)
 
@@ -76,12 +89,22 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements differ from 0, as bool, or uint8 for such; along no dimensions whether each does."""
+    """Whether all elements differ from 0, as bool, or uint8 for such; along no dimensions whether each does.
+
+    Example:
+        >>> torch.all(torch.tensor([[1, 0], [2, 3]]), dim=1)
+        tensor([False,  True])
+    """
     return _truth(input, "all", dim, keepdim)
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether some element differs from 0, as bool, or uint8 for such; along no dimensions whether each does."""
+    """Whether some element differs from 0, as bool, or uint8 for such; along no dimensions whether each does.
+
+    Example:
+        >>> torch.any(torch.tensor([[1, 0], [2, 0]]), dim=0)
+        tensor([ True, False])
+    """
     return _truth(input, "any", dim, keepdim)
 
 
@@ -96,6 +119,12 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = 
 
     Raises:
         TypeError: If they are integers or bools.
+
+    Example:
+        >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(1.)
+        >>> torch.var(torch.tensor([1.0, 2.0, 3.0]), correction=0)
+        tensor(0.6667)
     """
     require_floats("var and std", input)
     by = float(unbiased) if correction is None else correction
@@ -113,12 +142,22 @@ def std(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = 
 def var_mean(
     input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`var` and `mean`."""
+    """`var` and `mean`.
+
+    Example:
+        >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+    """
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
 
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The largest element. Equal ones share its gradient; if it is NaN, the gradient of each element is."""
+    """The largest element. Equal ones share its gradient; if it is NaN, the gradient of each element is.
+
+    Example:
+        >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), dim=(0, 1))
+        tensor(7)
+    """
     return _extremum(input, dim, keepdim, True)
 
 
@@ -154,6 +193,11 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
     """The largest element; with dim the values and their indices along it; with a second tensor the larger of both.
 
     Equal elements share the gradient of the largest of all; along dim the first one receives it; of two tensors each half of it.
+
+    Example:
+        >>> values, indices = torch.max(torch.tensor([[1, 5], [7, 2]]), dim=1)
+        >>> values, indices
+        (tensor([5, 7]), tensor([1, 0]))
     """
     return _extreme(input, dim, keepdim, other, True)
 
@@ -190,17 +234,34 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Raises:
         TypeError: If it holds bools.
+
+    Example:
+        >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]))
+        tensor(2)
+        >>> torch.argmax(torch.tensor([[1, 5], [7, 2]]), dim=1)
+        tensor([1, 0])
     """
     return reduced(require_elements(require_numbers("argmax", input), dim), "argmax", dim, keepdim)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first. Errors as for `argmax`."""
+    """The index of the smallest element along dim, or of the flattened tensor; of equal ones the first. Errors as for `argmax`.
+
+    Example:
+        >>> torch.argmin(torch.tensor([[1, 5], [7, 2]]), dim=1, keepdim=True)
+        tensor([[0],
+                [1]])
+    """
     return reduced(require_elements(require_numbers("argmin", input), dim), "argmin", dim, keepdim)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """ln Σ e^input, without overflow."""
+    """ln Σ e^input, without overflow.
+
+    Example:
+        >>> torch.logsumexp(torch.tensor([1000.0, 0.0]), 0)
+        tensor(1000.)
+    """
     x = pointwise.as_float(input)
     if not x.numel():
         return sum(x, dim, keepdim) - math.inf
@@ -218,6 +279,12 @@ def norm(input: Tensor, p: float | str | None = 2, dim: Dims = None, keepdim: bo
     Raises:
         ValueError: If p is another word.
         TypeError: If they are integers or bools.
+
+    Example:
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+        tensor([ 5., 10.])
+        >>> torch.norm(torch.tensor([3.0, -4.0]), p=1)
+        tensor(7.)
     """
     require_floats("norm", input)
     if isinstance(p, str) and p != "fro":
@@ -252,12 +319,23 @@ def _root(powers: Tensor, p: float) -> Tensor:
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements up to each one along dim, in dtype; without one, of integers and bools as int64."""
+    """The sum of the elements up to each one along dim, in dtype; without one, of integers and bools as int64.
+
+    Example:
+        >>> torch.cumsum(torch.tensor([[1, 2], [3, 4]]), 0)
+        tensor([[1, 2],
+                [4, 6]])
+    """
     return computed_in(dtype, input, lambda x: Tensor.cumsum(x.view(1), 0).squeeze(0) if scalar_dims(x, dim) else Tensor.cumsum(x, dim))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The product of the elements up to each one along dim, in dtype; without one, of integers and bools as int64."""
+    """The product of the elements up to each one along dim, in dtype; without one, of integers and bools as int64.
+
+    Example:
+        >>> torch.cumprod(torch.tensor([1, 2, 3, 4]), 0)
+        tensor([ 1,  2,  6, 24])
+    """
     return computed_in(dtype, input, lambda x: _cumprod(x if is_float(x.dtype) else x.to(int64), dim))
 
 
@@ -276,6 +354,10 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     """The different elements, or slices along dim, in ascending order; on request where each went, and how often each occurs.
 
     NaN differs from NaN, but slices with NaN in the same places are equal.
+
+    Example:
+        >>> torch.unique(torch.tensor([30, 10, 30, 20]), return_inverse=True)
+        (tensor([10, 20, 30]), tensor([2, 0, 2, 1]))
     """
     axis = None if dim is None else input._normalize_dim(dim)
     found, inverse, counts = np.unique(input._tensor.array(), return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
@@ -290,6 +372,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Raises:
         ValueError: If a number is negative, there are several dimensions, or the weights have another shape.
         TypeError: If they are not integers.
+
+    Example:
+        >>> torch.bincount(torch.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
     """
     numbers = input._tensor.array()
     if numbers.dtype.kind not in "iu":
@@ -306,5 +392,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements differ from 0, as int64."""
+    """How many elements differ from 0, as int64.
+
+    Example:
+        >>> torch.count_nonzero(torch.tensor([[1, 0], [2, 3]]), dim=0)
+        tensor([2, 1])
+    """
     return sum(arithmetic.as_bool(input), dim)

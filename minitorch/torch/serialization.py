@@ -140,6 +140,13 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         AttributeError: If a class or function in the file cannot be imported.
         NotImplementedError: If map_location is a function or a dictionary.
         OSError: If it cannot be read.
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.tensor([1, 2])}, file)
+        >>> position = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1, 2])}
     """
     if callable(map_location) or isinstance(map_location, Mapping):
         raise NotImplementedError('torch.load supports a device as map_location only, such as "cpu"')

@@ -31,7 +31,13 @@ def sizes(values: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape; one size may be -1."""
+    """The same elements in another shape; one size may be -1.
+
+    Example:
+        >>> torch.reshape(torch.arange(6), (2, -1))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
     return Tensor.reshape(input, *sizes(shape))
 
 
@@ -41,6 +47,12 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     Raises:
         TypeError: If a dtype is given.
         RuntimeError: If the layout does not allow it.
+
+    Example:
+        >>> x = torch.arange(4)
+        >>> x.view(2, 2)[0, 1] = 9
+        >>> x
+        tensor([0, 9, 2, 3])
     """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
@@ -48,7 +60,12 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions start_dim to end_dim as one."""
+    """Dimensions start_dim to end_dim as one.
+
+    Example:
+        >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+        torch.Size([2, 12])
+    """
     return Tensor.flatten(input if input.dims else input.view(1), start_dim, end_dim)
 
 
@@ -57,6 +74,10 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
     Raises:
         ValueError: If their sizes do not multiply to its own.
+
+    Example:
+        >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
+        torch.Size([2, 3, 4])
     """
     dim = input._normalize_dim(dim)
     own = list(input.zeros((input.shape[dim],))._resolve_shape(tuple(sizes))) if len(sizes) else []
@@ -66,12 +87,22 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    """Dimensions in another order, as a view."""
+    """Dimensions in another order, as a view.
+
+    Example:
+        >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
+    """
     return Tensor.permute(input, *[input._normalize_dim(dim) for dim in sizes(dims)])
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places; the others keep their order."""
+    """Dimensions moved to other places; the others keep their order.
+
+    Example:
+        >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
+        torch.Size([3, 4, 2])
+    """
     before, after = input._normalize_dims(source), input._normalize_dims(destination)
     order = [dim for dim in range(input.dims) if dim not in before]
     for place, dim in sorted(zip(after, before, strict=True)):
@@ -80,7 +111,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged, as a view."""
+    """Two dimensions exchanged, as a view.
+
+    Example:
+        >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
+        torch.Size([4, 3, 2])
+    """
     if not input.dims:
         for dim in (dim0, dim1):
             input.view(1)._normalize_dim(dim)
@@ -100,7 +136,14 @@ def t(input: Tensor) -> Tensor:
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Dimensions of size 1 removed: all, or those named; others stay."""
+    """Dimensions of size 1 removed: all, or those named; others stay.
+
+    Example:
+        >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
+        torch.Size([3])
+        >>> torch.squeeze(torch.zeros(1, 3, 1), 0).shape
+        torch.Size([3, 1])
+    """
     if dim is None:
         return Tensor.squeeze(input)
     dims = (input if input.dims else input.view(1))._normalize_dims(dim)
@@ -111,12 +154,24 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A dimension of size 1 inserted, as a view."""
+    """A dimension of size 1 inserted, as a view.
+
+    Example:
+        >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+        tensor([[1],
+                [2]])
+    """
     return Tensor.unsqueeze(input, int(dim))
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
-    """Dimensions of size 1 repeated, as a view; -1 keeps a size."""
+    """Dimensions of size 1 repeated, as a view; -1 keeps a size.
+
+    Example:
+        >>> torch.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     wanted = list(sizes(shape))
     new = len(wanted) - input.dims
     wanted = [input.shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)]
@@ -124,7 +179,13 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
 
 
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """The tensor repeated along each dimension; further dimensions are added in front."""
+    """The tensor repeated along each dimension; further dimensions are added in front.
+
+    Example:
+        >>> torch.tensor([1, 2]).repeat(2, 3)
+        tensor([[1, 2, 1, 2, 1, 2],
+                [1, 2, 1, 2, 1, 2]])
+    """
     times = sizes(repeats)
     own = (1,) * (len(times) - input.dims) + input.shape
     spread = input.reshape(*[size for pair in zip([1] * len(own), own, strict=True) for size in pair])
@@ -134,7 +195,13 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """`repeat`, with ones in front of too few numbers."""
+    """`repeat`, with ones in front of too few numbers.
+
+    Example:
+        >>> torch.tile(torch.tensor([[1], [2]]), (3,))
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     times = sizes(dims)
     return repeat(input, *(1,) * (input.dims - len(times)), *times)
 
@@ -144,6 +211,12 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = No
 
     Raises:
         DtypeError: If repeats is a tensor of another dtype than int32 and int64.
+
+    Example:
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 3)
+        tensor([1, 1, 1, 2, 2, 2])
+        >>> torch.repeat_interleave(torch.tensor([1, 2, 3]), torch.tensor([0, 1, 2]))
+        tensor([2, 3, 3])
     """
     if isinstance(repeats, Tensor) and repeats.dtype not in (int32, int64):
         raise DtypeError(f"repeat_interleave expected repeats of int32 or int64, got {repeats.dtype.name}; convert them: repeats.long()")
@@ -157,6 +230,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
     Raises:
         ValueError: If there are none.
+
+    Example:
+        >>> torch.cat([torch.zeros(2, 3), torch.zeros(2, 4)], dim=1).shape
+        torch.Size([2, 7])
     """
     if not tensors:
         raise ValueError("cat expected at least one tensor, got none")
@@ -166,24 +243,48 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new dimension."""
+    """Tensors of one shape joined along a new dimension.
+
+    Example:
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     dtype = result_type(*tensors)
     return creation.stack([cast(x, dtype) for x in tensors], int(dim))
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the first dimension, those of one dimension as rows."""
+    """Tensors joined along the first dimension, those of one dimension as rows.
+
+    Example:
+        >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
+    """
     return cat([x if x.dims > 1 else x.reshape(1, x.numel()) for x in tensors])
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the second dimension, those of one dimension along the first."""
+    """Tensors joined along the second dimension, those of one dimension along the first.
+
+    Example:
+        >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
+        tensor([1, 2, 3])
+    """
     parts = [x if x.dims else x.view(1) for x in tensors]
     return cat(parts, 0 if parts[0].dims == 1 else 1)
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size along dim, the last one possibly smaller; or of given sizes."""
+    """Pieces of a size along dim, the last one possibly smaller; or of given sizes.
+
+    Example:
+        >>> torch.split(torch.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.split(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     return several(Tensor.split(tensor, split_size_or_sections, dim))
 
 
@@ -192,6 +293,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
     Raises:
         ValueError: If chunks is less than 1.
+
+    Example:
+        >>> torch.chunk(torch.arange(6), 4)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4, 5]))
     """
     length = input.shape[input._normalize_dim(dim)]
     if chunks < 1:
@@ -200,7 +305,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along dim, without it."""
+    """The slices along dim, without it.
+
+    Example:
+        >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]), 1)
+        (tensor([1, 3]), tensor([2, 4]))
+    """
     dim = input._normalize_dim(dim)
     before = (slice(None),) * dim
     return several(Select.apply(input, (*before, i)) for i in range(input.shape[dim]))
@@ -211,6 +321,10 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
     Raises:
         DimensionError: If the part is not within the dimension.
+
+    Example:
+        >>> torch.narrow(torch.arange(5), 0, 1, 3)
+        tensor([1, 2, 3])
     """
     dim = input._normalize_dim(dim)
     size = input.shape[dim]
@@ -222,7 +336,13 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
-    """Elements in reverse order along dimensions, as a copy."""
+    """Elements in reverse order along dimensions, as a copy.
+
+    Example:
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), [1])
+        tensor([[2, 1],
+                [4, 3]])
+    """
     reversed_dims = sizes(numbers if dims is None else (dims,))
     if not input.dims:
         input.view(1)._normalize_dims(reversed_dims)
@@ -230,7 +350,12 @@ def flip(input: Tensor, *numbers: Any, dims: Any = None) -> Tensor:
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements shifted along dimensions; those that leave at the end enter at the beginning."""
+    """Elements shifted along dimensions; those that leave at the end enter at the beginning.
+
+    Example:
+        >>> torch.roll(torch.arange(4), 1)
+        tensor([3, 0, 1, 2])
+    """
     if dims is None or not sizes((dims,)):
         return roll(input.reshape(input.numel()), shifts, 0).reshape(*input.shape)
     for shift, dim in zip(sizes((shifts,)), sizes((dims,)), strict=True):
@@ -245,6 +370,12 @@ def meshgrid(*tensors: Any, indexing: str | None = "ij") -> tuple[Tensor, ...]:
 
     Raises:
         ValueError: If indexing is neither "ij" nor "xy", a tensor has several dimensions, or the dtypes differ.
+
+    Example:
+        >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
+        >>> x
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
     """
     if indexing not in (None, "ij", "xy"):
         raise ValueError(f'meshgrid expected indexing "ij" or "xy", got {indexing!r}')
@@ -267,17 +398,34 @@ def triangle(input: Tensor, diagonal: int, lower: bool) -> Tensor:
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The elements on and below a diagonal, 0 elsewhere."""
+    """The elements on and below a diagonal, 0 elsewhere.
+
+    Example:
+        >>> torch.tril(torch.ones(2, 3))
+        tensor([[1., 0., 0.],
+                [1., 1., 0.]])
+    """
     return triangle(input, diagonal, True)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The elements on and above a diagonal, 0 elsewhere."""
+    """The elements on and above a diagonal, 0 elsewhere.
+
+    Example:
+        >>> torch.triu(torch.ones(2, 3), diagonal=1)
+        tensor([[0., 1., 1.],
+                [0., 0., 1.]])
+    """
     return triangle(input, diagonal, False)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements on a diagonal of two dimensions, as the last dimension of a view."""
+    """The elements on a diagonal of two dimensions, as the last dimension of a view.
+
+    Example:
+        >>> torch.diagonal(torch.tensor([[1, 2, 3], [4, 5, 6]]), offset=1)
+        tensor([2, 6])
+    """
     return views.diagonal(input, offset, *input._normalize_dims((dim1, dim2)))
 
 
@@ -289,6 +437,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Raises:
         ValueError: If it has neither one dimension nor two.
+
+    Example:
+        >>> torch.diag(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
     """
     if input.dims not in (1, 2):
         raise ValueError(f"diag expected one dimension or two, got shape {input.shape}; use diagonal or diag_embed")

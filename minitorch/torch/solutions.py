@@ -201,7 +201,17 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> LUResult:
-    """A = P @ L @ U with a permutation P, a lower triangle L of ones on the diagonal, and an upper triangle U."""
+    """A = P @ L @ U with a permutation P, a lower triangle L of ones on the diagonal, and an upper triangle U.
+
+    Example:
+        >>> P, L, U = torch.linalg.lu(torch.tensor([[0.0, 2.0], [1.0, 3.0]]))
+        >>> P @ L
+        tensor([[0., 1.],
+                [1., 0.]])
+        >>> U
+        tensor([[1., 3.],
+                [0., 2.]])
+    """
     return lu_unpack(*factored(A, pivot))
 
 

@@ -112,7 +112,13 @@ class SparseTensor:
         return x
 
     def coalesce(self) -> SparseTensor:
-        """The same tensor with sorted places, each once, and the sum of what stood there."""
+        """The same tensor with sorted places, each once, and the sum of what stood there.
+
+        Example:
+            >>> x = torch.sparse_coo_tensor([[0, 2, 2]], [1.0, 2.0, 3.0], (3,)).coalesce()
+            >>> x.indices(), x.values()
+            (tensor([[0, 2]]), tensor([1., 5.]))
+        """
         if self._coalesced:
             return self
         shape = self.shape[: self.sparse_dim()]
@@ -290,9 +296,10 @@ def sparse_coo_tensor(
         RuntimeError: If indices, values and size do not fit.
         NotImplementedError: If requires_grad is set.
 
-    >>> import minitorch.torch as torch
-    >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense().tolist()
-    [[0.0, 2.0], [3.0, 0.0]]
+    Example:
+        >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
     """
     if requires_grad:
         raise NotImplementedError("a sparse tensor is no leaf in minitorch; let the values require gradients: values.requires_grad_()")

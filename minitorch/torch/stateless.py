@@ -38,6 +38,11 @@ def functional_call(
         TypeError: If a value is no Tensor.
         ValueError: If a name is in two dictionaries, or two tensors are given for a shared parameter.
         RuntimeError: If strict is set and a name is missing or unknown.
+
+    Example:
+        >>> layer = nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(layer, {"weight": torch.tensor([[1.0, 10.0]])}, torch.tensor([2.0, 3.0]))
+        tensor([32.])
     """
     places = _places(module)
     given = _merged(parameter_and_buffer_dicts)
@@ -113,6 +118,11 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     Raises:
         ValueError: If there are none, or they are of different classes or modes.
+
+    Example:
+        >>> parameters, buffers = torch.func.stack_module_state([nn.Linear(2, 3), nn.Linear(2, 3)])
+        >>> parameters["weight"].shape
+        torch.Size([2, 3, 2])
     """
     if not models:
         raise ArgumentError("stack_module_state expected at least one module, got none")

@@ -73,7 +73,13 @@ def _running_extreme(input: Tensor, dim: int, largest: bool) -> Extreme:
 
 
 def cummax(input: Tensor, dim: int) -> Extreme:
-    """The largest element up to each one along dim, and its index; of equal ones the last."""
+    """The largest element up to each one along dim, and its index; of equal ones the last.
+
+    Example:
+        >>> values, indices = torch.cummax(torch.tensor([1, 3, 2, 3]), 0)
+        >>> values, indices
+        (tensor([1, 3, 3, 3]), tensor([0, 1, 1, 3]))
+    """
     return _running_extreme(input, dim, True)
 
 
@@ -98,6 +104,12 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
     Raises:
         ValueError: If there are no dimensions, n is negative, or prepend or append has other dimensions.
+
+    Example:
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]))
+        tensor([3, 5, 7])
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]), n=2)
+        tensor([2, 2])
     """
     if not input.dims or n < 0:
         raise ValueError(f"diff expected a tensor with dimensions and n from 0 on, got shape {input.shape} and {n}")
@@ -117,6 +129,12 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
 
     Raises:
         ValueError: If there are not as many points as elements along dim.
+
+    Example:
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(4.)
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.0, 1.0, 3.0]))
+        tensor(6.5000)
     """
     dim = y._normalize_dim(dim)
     if x is not None and not x.dims:
@@ -148,6 +166,10 @@ def quantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: 
     Raises:
         ValueError: If q is not from 0 to 1, there are no elements, or the interpolation is unknown.
         TypeError: If they are integers or bools.
+
+    Example:
+        >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.5, 1.0]))
+        tensor([2.5000, 4.0000])
     """
     out = _quantile(input, q, dim, keepdim, interpolation)
     missing = reductions.any(pointwise.isnan(input), dim, keepdim)
@@ -221,6 +243,10 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     Raises:
         ValueError: If there is no interval, max is below min, or a limit is not finite.
         TypeError: If they are integers or bools.
+
+    Example:
+        >>> torch.histc(torch.tensor([0.0, 1.0, 1.0, 4.0]), bins=2, min=0, max=4)
+        tensor([3., 1.])
     """
     if not is_float(input.dtype):
         raise TypeError(f"histc expected floating-point numbers, got {input.dtype.name}; convert them first: x.float()")
@@ -241,6 +267,11 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
 
     Raises:
         ValueError: If it has more than two dimensions.
+
+    Example:
+        >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
     """
     if input.dims > 2:
         raise ValueError(f"cov expected a matrix with a row for each variable, got shape {input.shape}")

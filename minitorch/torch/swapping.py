@@ -17,6 +17,12 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     Raises:
         TypeError: If one is not a Tensor.
         RuntimeError: If one is a view or has views, which would not know.
+
+    Example:
+        >>> a, b = torch.tensor([1]), torch.tensor([2, 3])
+        >>> torch.utils.swap_tensors(a, b)
+        >>> a
+        tensor([2, 3])
     """
     for x in (t1, t2):
         if not isinstance(x, Tensor):

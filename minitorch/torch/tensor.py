@@ -156,7 +156,13 @@ Base: Any = EngineTensor  # to a type checker, a method that means something els
 
 
 class Tensor(Base):
-    """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype."""
+    """A tensor with PyTorch's interface. `Tensor(2, 3)` has this shape, `Tensor([1, 2])` these numbers, both in the default dtype.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.size(), x.sum(0)
+        (torch.Size([2, 2]), tensor([4, 6]))
+    """
 
     # _past: what it was before each recorded write, see autograd/in_place.py. _base, _why and _views: see views.py
     __slots__ = ("__dict__", "_base", "_past", "_views", "_why")
@@ -249,7 +255,12 @@ class Tensor(Base):
         return self.dtype.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """The stride of every dimension, or of one, in elements."""
+        """The stride of every dimension, or of one, in elements.
+
+        Example:
+            >>> torch.zeros(2, 3).stride(), torch.zeros(2, 3).T.stride()
+            ((3, 1), (1, 3))
+        """
         strides = self._tensor.strides
         return strides if dim is None else strides[dim]
 
@@ -393,12 +404,26 @@ class Tensor(Base):
 
         Raises:
             RuntimeError: If it requires no gradients, has several elements and no gradient is given, or its graph has been freed.
+
+        Example:
+            >>> x = torch.tensor(3.0, requires_grad=True)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(6.)
         """
         restore_past(self)
         super().backward(gradient, retain_graph, create_graph)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call a function with the gradient of this tensor during the backward pass; it may return another one."""
+        """Call a function with the gradient of this tensor during the backward pass; it may return another one.
+
+        Example:
+            >>> x = torch.tensor(3.0, requires_grad=True)
+            >>> handle = x.register_hook(lambda grad: grad * 10)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(60.)
+        """
         handle = super().register_hook(hook)
         if self.retains_grad:
             self.retain_grad()
@@ -409,6 +434,14 @@ class Tensor(Base):
 
         Raises:
             RuntimeError: If it requires no gradients.
+
+        Example:
+            >>> x = torch.tensor(3.0, requires_grad=True)
+            >>> y = x * 2
+            >>> y.retain_grad()
+            >>> (y * y).backward()
+            >>> y.grad
+            tensor(12.)
         """
         if self.history is None:
             raise RuntimeError("retain_grad expected a tensor that requires gradients, got a constant; call requires_grad_() first")
@@ -538,7 +571,13 @@ class Tensor(Base):
         self._assign(place, values_for(self, place, value, name) if isinstance(value, EngineTensor) else value, name)
 
     def copy_(self, src: Any) -> Tensor:
-        """Overwrite it with other numbers, which broadcast and are converted to its dtype."""
+        """Overwrite it with other numbers, which broadcast and are converted to its dtype.
+
+        Example:
+            >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+            tensor([[1., 2.],
+                    [1., 2.]])
+        """
         self._assign(..., src, "copy_")
         return self
 
@@ -677,6 +716,10 @@ class Tensor(Base):
 
         Raises:
             TypeError: If a target is neither.
+
+        Example:
+            >>> torch.tensor([1.7, -1.7]).to(torch.int64)
+            tensor([ 1, -1])
         """
         places: list[Any] = []
         for each in (*targets, device, dtype):
@@ -765,6 +808,12 @@ class Tensor(Base):
 
         Raises:
             RuntimeError: If it requires gradients.
+
+        Example:
+            >>> x = torch.zeros(2)
+            >>> x.numpy()[0] = 5
+            >>> x
+            tensor([5., 0.])
         """
         if self.requires_grad:
             raise RuntimeError("numpy() expected a tensor without gradients; call x.detach().numpy()")

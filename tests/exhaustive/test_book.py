@@ -1,6 +1,8 @@
 """The built book in a browser: every page on a phone, in light and dark, without errors and other hosts, and the search."""
 
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,6 +118,11 @@ def phone(browser: Any) -> Iterator[Any]:
 def test_the_pages_that_are_built_are_the_pages_that_these_tests_open(book: Path) -> None:
     built = {page.relative_to(book).with_suffix("").as_posix() for page in book.rglob("*.html") if "_static" not in page.parts}
     assert built == set(NAMES)
+
+
+def test_the_reference_shows_an_example_as_the_docstring_has_it(book: Path) -> None:
+    text = html.unescape(re.sub("<[^>]+>", "", (book / "api" / "stage7.html").read_text(encoding="utf-8")))
+    assert ">>> minitorch.autograd.checkpoint(lambda x: x * x, x).backward()\n>>> x.grad\ntensor(6.)\n" in text
 
 
 @pytest.mark.parametrize("page", NAMES)

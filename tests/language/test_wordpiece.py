@@ -1,13 +1,11 @@
 """WordPiece: words and pieces by hand, beside a slow encoder and beside tokenizers; its file, and what it refuses."""
 
-import doctest
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import lists, sampled_from, text
 
 from minitorch.io.formats import FileFormatError
-from minitorch.language import WordPiece, wordpiece
+from minitorch.language import WordPiece
 from minitorch.language.wordpiece import split_lowercase
 from tests.errors import raises
 
@@ -25,11 +23,6 @@ def pieces(tokenizer, text):
     tokens = [tokenizer.tokens[number] for number in tokenizer.encode(text)]
     assert (tokens[0], tokens[-1]) == ("[CLS]", "[SEP]")
     return tokens[1:-1]
-
-
-def test_the_examples_of_the_docstrings_are_right():
-    result = doctest.testmod(wordpiece)
-    assert (result.attempted, result.failed) == (3, 0)
 
 
 @pytest.mark.parametrize(

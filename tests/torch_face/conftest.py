@@ -17,6 +17,7 @@ WITHOUT_KERNELS = {
     "test_distributions",
     "test_embedding_bag",
     "test_errors",
+    "test_examples",
     "test_in_place",
     "test_known_values",
     "test_linalg",

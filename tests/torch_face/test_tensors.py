@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import minitorch.torch as torch
+
+INF = math.inf
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool", "long", "double"])
@@ -67,3 +71,16 @@ def test_retain_grad_is_refused_for_a_constant_and_does_nothing_to_a_leaf() -> N
     x.sum().backward()
     assert not x.retains_grad
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([0.0, -INF], "tensor([0., -inf])"),
+        ([[1.0, -INF], [10.0, math.nan]], "tensor([[ 1., -inf],\n        [10., nan]])"),
+        ([0.5, -INF, 100.25], "tensor([  0.5000,     -inf, 100.2500])"),
+        ([INF, -INF], "tensor([inf, -inf])"),
+    ],
+)
+def test_a_text_aligns_finite_numbers_as_pytorch_does(numbers: list, text: str) -> None:
+    assert repr(torch.tensor(numbers)) == text

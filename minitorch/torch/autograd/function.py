@@ -73,6 +73,21 @@ class Function:
     `forward(ctx, *args)` returns a Tensor or a tuple; `backward(ctx, *grad_outputs)` gets the gradient of each, and returns one for each
     argument, None for those that are not Tensors. In place of ctx in `forward`, a static method `setup_context(ctx, inputs, output)` may
     save what backward needs.
+
+    Example:
+        >>> class Cube(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**3
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad_output * 3 * x**2
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
     """
 
     @staticmethod

@@ -23,6 +23,10 @@ class Binomial(Distribution):
 
     Raises:
         ValueError: If both or neither are given, a number of trials is not whole or negative, or a probability is not from 0 to 1.
+
+    Example:
+        >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor([0.0, 1.0, 2.0])).exp()
+        tensor([0.2500, 0.5000, 0.2500])
     """
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:

@@ -21,6 +21,10 @@ class Normal(Distribution):
 
     Raises:
         ValueError: If a mean is NaN, or a standard deviation not above 0.
+
+    Example:
+        >>> torch.distributions.Normal(0.0, 2.0).cdf(torch.tensor(0.0))
+        tensor(0.5000)
     """
 
     has_rsample = True
@@ -80,6 +84,10 @@ class Uniform(Distribution):
 
     Raises:
         ValueError: If an upper limit is not above the lower one.
+
+    Example:
+        >>> torch.distributions.Uniform(0.0, 4.0).cdf(torch.tensor([1.0, 3.0]))
+        tensor([0.2500, 0.7500])
     """
 
     has_rsample = True

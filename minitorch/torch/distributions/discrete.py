@@ -46,6 +46,10 @@ class Bernoulli(Distribution):
 
     Raises:
         ValueError: If both or neither are given, or a probability is not from 0 to 1.
+
+    Example:
+        >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor([0.0, 1.0])).exp()
+        tensor([0.7500, 0.2500])
     """
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -98,6 +102,10 @@ class Categorical(Distribution):
 
     Raises:
         ValueError: If both or neither are given, there is no dimension of classes, or weights are negative or all 0.
+
+    Example:
+        >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
+        tensor([0.2500, 0.7500])
     """
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:

@@ -117,6 +117,11 @@ class Independent(Distribution):
 
     Raises:
         ValueError: If the distribution has fewer batch dimensions.
+
+    Example:
+        >>> normal = torch.distributions.Normal(torch.zeros(5, 3), torch.ones(5, 3))
+        >>> torch.distributions.Independent(normal, 1).log_prob(torch.zeros(5, 3)).shape
+        torch.Size([5])
     """
 
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:

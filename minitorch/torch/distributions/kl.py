@@ -18,6 +18,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     Raises:
         NotImplementedError: If there is no formula for these two classes.
         ValueError: If two Independent distributions have different numbers of dimensions in an event.
+
+    Example:
+        >>> torch.distributions.kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
+        tensor(0.5000)
     """
     for (first, second), formula in FORMULAS.items():
         if isinstance(p, first) and isinstance(q, second):

@@ -26,6 +26,10 @@ class Multinomial(Distribution):
     Raises:
         NotImplementedError: If the number of draws is no integer.
         ValueError: If it is negative, or the weights are those that `Categorical` refuses.
+
+    Example:
+        >>> torch.distributions.Multinomial(4, torch.tensor([1.0, 3.0])).mean
+        tensor([1., 3.])
     """
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:

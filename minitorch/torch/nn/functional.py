@@ -121,6 +121,11 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
     Raises:
         TypeError: If tensor does not hold int64.
         ValueError: If an index is negative or out of range.
+
+    Example:
+        >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), num_classes=4)
+        tensor([[1, 0, 0, 0],
+                [0, 0, 1, 0]])
     """
     if tensor.dtype is not int64:
         raise DtypeError(f"one_hot expected class indices of int64, got {tensor.dtype.name}; convert them: x.long()")

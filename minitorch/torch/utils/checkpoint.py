@@ -41,6 +41,12 @@ def checkpoint(
     Raises:
         NotImplementedError: If context_fn is given.
         RuntimeError: In the backward pass, if a Tensor that it used was changed in place, or the second run differs from the first.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> torch.utils.checkpoint.checkpoint(torch.square, x, use_reentrant=False).backward()
+        >>> x.grad
+        tensor(6.)
     """
     if context_fn is not None:
         raise NotImplementedError("checkpoint supports context_fn=None only; open the contexts in the function")

@@ -62,6 +62,11 @@ def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
 
     Raises:
         ValueError: If dtype, shape or level is another.
+
+    Example:
+        >>> content = encode_png(torch.zeros(3, 4, 5, dtype=torch.uint8))
+        >>> decode_image(content).shape
+        torch.Size([3, 4, 5])
     """
     if input.dtype != np.uint8 or input.dims != 3 or input.shape[0] not in (1, 3):
         raise ValueError(
