@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
-from types import FunctionType, ModuleType, NoneType
+from types import FunctionType, ModuleType
 from typing import Any
 
 # By default, idle threads spin for milliseconds and take processor time from threads with work. If they slept at once, every short kernel
@@ -24,6 +24,7 @@ import numba
 from numba import get_num_threads, njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
 from numba.extending import register_jitable
 
 from minitorch.core.recording import call
@@ -99,8 +100,8 @@ def _name_by_code(fn: Any) -> None:
 def _digest(fn: Any) -> str:
     """Return a hash of the code and closure of a function and of everything that it calls."""
     cells = [cell.cell_contents for inner in _call_closure([fn]) for cell in inner.__closure__ or ()]
-    values = repr([cell for cell in cells if isinstance(cell, bool | int | float | str | tuple | NoneType)])
-    return hashlib.sha256(f"{code_key(fn)} {values}".encode()).hexdigest()
+    values = [dumps(value) for value in cells if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # the code has these
+    return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *values])).hexdigest()
 
 
 # Cache keys: compiled code on disk must match the source
@@ -197,7 +198,7 @@ _GENERATION = hashlib.sha256(_SOURCES_DIGEST).hexdigest()[:8]
 class _Cache(FunctionCache):
     """The cache of one function, which knows it by its code and the values in its closure.
 
-    numba pickles the closure, and the bytes of a pickled function depend on whether its module was compiled in this process or read from
+    numba pickles the functions in a closure as well, and their bytes depend on whether a module was compiled in this process or read from
     disk: a second process would compile every kernel again.
     """
 

@@ -18,8 +18,9 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, FastOps, TensorBackend, fast_ops, operators
-from minitorch.kernels.jit import SOURCES, code_key, jitable, launch, threads
+from minitorch.kernels.jit import SOURCES, code_key, jitable, launch, serial, threads
 from tests.errors import raises
+from tests.marks import needs_compiler
 
 PACKAGE = Path(minitorch.__file__).parent
 
@@ -37,6 +38,25 @@ def test_local_functions_are_named_by_what_they_are_made_from() -> None:
     names = [make(number).__qualname__ for number in (2.0, 2.0, 3.0)]
     assert names[0] == names[1] != names[2]
     assert jitable(operators.mul).__qualname__ == "mul"
+
+
+def adder(table: Any, function: Any) -> Callable[..., Any]:
+    """A kernel that adds what stands in its closure."""
+
+    def add(out: np.ndarray) -> None:
+        out[0] = table[1] + function(3.0)
+
+    return serial(add)
+
+
+@needs_compiler
+def test_a_kernel_on_disk_is_told_apart_by_the_values_in_its_closure() -> None:
+    tables, functions = (np.array([1.0, 2.0]), np.array([3.0, 4.0])), (jitable(lambda x: x), jitable(lambda x: -x))
+    for table in tables:
+        for function in functions:
+            out = np.zeros(1)
+            adder(table, function)(out)
+            assert out[0] == table[1] + function(3.0)
 
 
 def test_the_key_tells_functions_apart() -> None:
