@@ -294,6 +294,9 @@ WRONG = [
     (adapt, lora.LoRALinear, "merge", merge_in_place),
     (adapt, lora.LoRALinear, "unmerge", lambda self: None),
     (adapt, lora, "add_adapters", lambda model, names, rank, alpha, seed=0: None),
+]
+
+TOGETHER = [
     (work_together, machines, "all_reduce", lambda peer, array: array * peer.size),
     (work_together, machines, "all_reduce", lambda peer, array: peer.receive((peer.rank + 1) % peer.size)),
     (work_together, machines, "sum_gradients", lambda peer, model: None),
@@ -303,10 +306,17 @@ WRONG = [
     (work_together, machines, "pipeline_step", keep_the_gradients),
     (work_together, machines, "pipeline_step", wait_in_process_1),
 ]
+"""Each takes a second or more; tests/exhaustive has all of them."""
+
+WRONG += TOGETHER[:2]
 
 
 @pytest.mark.parametrize(("use", "owner", "name", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_wrong_function_is_named_and_none_that_calls_it(use, owner, name, wrong, monkeypatch):
+    check_named(use, owner, name, wrong, monkeypatch)
+
+
+def check_named(use, owner, name, wrong, monkeypatch):
     function = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
     made = named(function, wrong)
     monkeypatch.setattr(owner, name, staticmethod(made) if owner in (Normalize, Gelu, Lookup) else made)

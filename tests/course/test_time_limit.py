@@ -77,7 +77,7 @@ def test_a_loop_that_does_not_end_is_named_with_the_reason(limit, source, expect
 SLOW = {
     "a loop over loops": (
         "def f(n=10**6):\n    for i in range(n):\n        for j in range(50):\n            i + j\n",
-        r"; it was still in the loop of minitorch/code\.py:2, where i went from \d+ to \d+",
+        r"; it was still in the loop of minitorch/code\.py:(2, where i|3, where j) went from \d+ to \d+",  # j if i never changed
     ),
     "it counts, and may end": (
         "def f(n=1):\n    while n > 0:\n        n += 1\n",

@@ -51,6 +51,11 @@ def test_commands_on_pages_exist(page) -> None:
             marks = [arguments[i + 1] for i, argument in enumerate(arguments) if argument == "-m"]
             assert set(marks) <= {task.mark for task in course().tasks}, f"{command}: no such mark"
         elif program == "python":
+            programs = [i for i, argument in enumerate(arguments) if argument.endswith(".py")]
+            if arguments[0] == "-m" and arguments[1].endswith("distributed.run") and programs:  # a program has the flags behind its path
+                module, of_launcher, arguments = arguments[1], arguments[2 : programs[0]], arguments[programs[0] :]
+                assert all(flag in help_text("-m", module) for flag in of_launcher if flag.startswith("-")), command
+                flags = [argument for argument in arguments if argument.startswith("-")]
             shown = 1 if arguments[0] != "-m" else 2 if arguments[1].startswith("benchmarks.") else 3
             script = arguments[:shown]
             for flag in [flag for flag in flags if flag not in script]:

@@ -6,24 +6,15 @@ import signal
 import numpy as np
 import pytest
 
-from minitorch import SimpleBackend
 from minitorch.io.formats import read_arrays
 from project import chat, run_gpt
 from project.lab import language_model
 from project.lab.training import run_files, text_trainer
 from project.lab.training.text_trainer import Run, Setting
+from tests.project.test_run_gpt import on_the_simple_backend
 
 OLD, NEW = "abcd\n" * 60, "acbd\n" * 60
 SETTING = Setting(steps=60, batch=4, context=8, layers=1, heads=2, width=8, rate=0.03)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def on_the_simple_backend():
-    """Compile no kernels, and validate with two batches."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(language_model, "FastBackend", SimpleBackend)
-        patch.setattr(text_trainer, "VALIDATION_BATCHES", 2)
-        yield
 
 
 @pytest.fixture(scope="module")
