@@ -18,7 +18,7 @@ from minitorch.core.backend import DEVICES, TensorBackend, TensorOps
 from minitorch.core.dtypes import promote_types
 from minitorch.core.kernel import find_kernel
 from minitorch.core.recording import call, fill
-from minitorch.kernels.jit import FLAGS, compiler_is_off, jitable, launch
+from minitorch.kernels.jit import FLAGS, cached_on_disk, compiler_is_off, jitable, launch
 from minitorch.tensor_data import (
     MAX_DIMS,
     Shape,
@@ -47,10 +47,10 @@ for _fn in (to_index, index_to_position, broadcast_index):
 
 
 def njit(fn: Callable[..., Any], **options: Any) -> Any:
-    """`numba.njit` with the arithmetic of all kernels here: 1 / 0 is infinity, as in NumPy, and not an error."""
+    """`numba.njit` with the arithmetic of all kernels here (1 / 0 is infinity, as in NumPy), and kept on disk until the source changes."""
     if fn.__code__.co_names == ("NotImplementedError",):  # not written yet: numba would report an error of its own
         return fn
-    return numba.njit(**{**FLAGS, **options})(fn)
+    return cached_on_disk(numba.njit(**{**FLAGS, **options})(fn))
 
 
 class FastOps(TensorOps):

@@ -17,11 +17,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from minitorch.core.kernel import register_kernel
 from minitorch.core.recording import active, call
-from minitorch.kernels.jit import FLAGS, code_key, jitable, launch, parallel, serial, threads
+from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
 from minitorch.kernels.vector_math import fast_equivalents
 from minitorch.tensor_data import Storage, TensorData, broadcast_strides
 
@@ -299,9 +299,7 @@ def print_diagnostics(serial_kernel: Any, parallel_kernel: Any, level: int) -> N
     """Print numba's diagnostics of a parallel kernel, for the argument types that it or its serial version was last compiled for."""
     signatures = [*serial_kernel.overloads, *parallel_kernel.overloads]
     if signatures:
-        compiled = njit(parallel=True, **FLAGS)(parallel_kernel.py_func)  # code loaded from disk has no diagnostics
-        compiled.compile(signatures[-1])
-        compiled.parallel_diagnostics(level=level)
+        parallel_kernel.parallel_diagnostics(signatures[-1], level)
 
 
 class Map(Zip):

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
@@ -21,6 +21,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 import numba
+import numpy as np
 from numba import get_num_threads, njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
@@ -98,9 +99,11 @@ def _name_by_code(fn: Any) -> None:
 
 
 def _digest(fn: Any) -> str:
-    """Return a hash of the code and closure of a function and of everything that it calls."""
-    cells = [cell.cell_contents for inner in _call_closure([fn]) for cell in inner.__closure__ or ()]
-    values = [dumps(value) for value in cells if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # the code has these
+    """Return a hash of the code of a function and of everything that it calls, and of the values that their closures and globals hold."""
+    inner = _call_closure([fn])
+    closed = [cell.cell_contents for each in inner for cell in each.__closure__ or ()]
+    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba does that
+    values = [dumps(value) for value in [*closed, *fixed] if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # in the code
     return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *values])).hexdigest()
 
 
@@ -154,11 +157,16 @@ def _call_closure(functions: Iterable[Callable[..., Any]]) -> list[Any]:
         if not isinstance(fn, FunctionType) or fn in found or fn.__module__.partition(".")[0] in ("numpy", "numba"):
             continue
         found.append(fn)
-        names = fn.__code__.co_names
-        known = [fn.__globals__.get(name) for name in names] + [cell.cell_contents for cell in fn.__closure__ or ()]
-        members = [getattr(value, name, None) for value in known if isinstance(value, ModuleType) for name in names]
-        waiting += known + members
+        waiting += [*_named_in(fn), *(cell.cell_contents for cell in fn.__closure__ or ())]
     return found
+
+
+def _named_in(fn: Any) -> list[Any]:
+    """Return the values of the names that a function uses: globals, and members of modules among its globals and closure."""
+    names = fn.__code__.co_names
+    known = [fn.__globals__.get(name) for name in names]
+    modules = [value for value in (*known, *(cell.cell_contents for cell in fn.__closure__ or ())) if isinstance(value, ModuleType)]
+    return known + [getattr(value, name, None) for value in modules for name in names]
 
 
 class _CacheFiles(IndexDataCacheFile):
@@ -172,7 +180,11 @@ class _CacheFiles(IndexDataCacheFile):
     def _file(self, key: Any) -> str:
         """Return the file's name. numba's key holds argument types, processor, bytecode and closure."""
         digest = hashlib.sha256(repr((self._version, self._source_stamp, key)).encode()).hexdigest()[:24]
-        return f"{self._index_name.removesuffix('.nbi')}.{_GENERATION}.{digest}.nbc"
+        return f"{self._index_name.removesuffix('.nbi')}.{self._generation()}.{digest}.nbc"
+
+    def _generation(self) -> str:
+        """Identify one version of the function's file and of all sources, in the names of cache files."""
+        return hashlib.sha256(_SOURCES_DIGEST + repr(self._source_stamp).encode()).hexdigest()[:8]
 
     def load(self, key: Any) -> Any:
         """Return the code saved under this key, or None if there is none or the file is damaged, as after a full disk."""
@@ -186,13 +198,9 @@ class _CacheFiles(IndexDataCacheFile):
         self._save_data(self._file(key), data)
         function = self._index_name.rpartition("-")[0]  # a line number follows
         for path in Path(self._cache_path).glob(f"{function}-*.nb[ci]"):
-            if path.name.split(".")[-3] != _GENERATION:
+            if path.name.split(".")[-3] != self._generation():
                 with suppress(OSError):  # another process has removed it
                     path.unlink()
-
-
-_GENERATION = hashlib.sha256(_SOURCES_DIGEST).hexdigest()[:8]
-"""Identifies one version of the sources in the names of cache files."""
 
 
 class _Cache(FunctionCache):
@@ -207,13 +215,27 @@ class _Cache(FunctionCache):
 
 
 def cached_on_disk(compiled: Any) -> Any:
-    """Cache a compiled function on disk as njit(cache=True) does, but with a unique name for each kernel."""
-    if isinstance(compiled, Dispatcher):  # otherwise the compiler is off, and it is the plain function
-        cache: Any = _Cache(compiled.py_func)
+    """Cache a compiled function on disk as njit(cache=True) does, but with a unique name for each kernel.
+
+    Functions that are in no file, such as those typed at a prompt, and plain functions where the compiler is off, stay as they are.
+    """
+    if isinstance(compiled, Dispatcher):
+        try:
+            cache: Any = _Cache(compiled.py_func)
+        except RuntimeError:  # numba finds no file
+            return compiled
         cache._cache_file = _CacheFiles(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
-        vars(compiled)["_cache"] = cache
+        vars(compiled).update(_cache=cache, parallel_diagnostics=partial(_print_diagnostics, compiled))
         _name_by_code(compiled.py_func)  # after the cache, so that file names do not contain the hash
     return compiled
+
+
+def _print_diagnostics(kernel: Dispatcher, signature: Any = None, level: int = 1) -> None:
+    """Take the place of numba's method, which fails for code from disk: that has no diagnostics, so the kernel is compiled again."""
+    again = numba.jit(**kernel.targetoptions)(kernel.py_func)
+    for each in kernel.signatures if signature is None else [signature]:
+        again.compile(each)
+    again.parallel_diagnostics(level=level)
 
 
 # Threads

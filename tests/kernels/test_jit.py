@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,52 @@ def test_a_kernel_on_disk_is_told_apart_by_the_values_in_its_closure() -> None:
             out = np.zeros(1)
             adder(table, function)(out)
             assert out[0] == table[1] + function(3.0)
+
+
+FACTOR = 2.0
+
+
+def in_textbook_style() -> Any:
+    """A kernel made as students make theirs, with a number outside of it."""
+
+    def scale(out: np.ndarray) -> None:
+        out[0] = FACTOR * 3.0
+
+    return fast_ops.njit(scale)
+
+
+@needs_compiler
+def test_a_students_kernel_is_found_on_disk_until_a_global_has_another_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled_with(factor: float) -> Any:
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        out, kernel = np.zeros(1), in_textbook_style()
+        kernel(out)
+        assert out[0] == factor * 3.0
+        return kernel
+
+    compiled_with(2.0)
+    assert compiled_with(2.0).stats.cache_hits
+    assert not compiled_with(time.time()).stats.cache_hits
+
+
+@needs_compiler
+def test_a_function_that_is_in_no_file_is_compiled_each_time() -> None:
+    made: dict[str, Any] = {}
+    exec("def scale(out):\n    out[0] = 4.0\n", made)
+    out = np.zeros(1)
+    fast_ops.njit(made["scale"])(out)
+    assert out[0] == 4.0
+
+
+@needs_compiler
+def test_diagnostics_are_printed_for_a_kernel_from_disk(capsys: pytest.CaptureFixture[str]) -> None:
+    shape, strides = np.array([2], np.int32), np.array([1], np.int32)
+    for _ in range(2):
+        kernel = textbook_map(jitable(operators.neg))
+        kernel(np.zeros(2), shape, strides, np.ones(2), shape, strides)
+    assert kernel.stats.cache_hits
+    kernel.parallel_diagnostics(level=1)
+    assert "Parallel Accelerator Optimizing" in capsys.readouterr().out
 
 
 def test_the_key_tells_functions_apart() -> None:
