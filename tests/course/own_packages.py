@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from course.manifest import course
+from course.staff.grading.own_package import compiler_settings
 from course.staff.probes import PUBLISHED, Outcome, plain_launcher, run_probes
 from course.staff.probes.own_package import LIMITS, SUPPORT, use_own_package
 
@@ -18,7 +19,7 @@ def outcomes(folder: Path, task: str) -> list[Outcome]:
     launch, of_gpu = plain_launcher(folder), {"NUMBA_ENABLE_CUDASIM": "1"} if course().task(task).gpu else {}
 
     def launch_child(environment: Mapping[str, str]):
-        return launch({**environment, **of_gpu})
+        return launch({**environment, **of_gpu, **compiler_settings(course().task(task))})
 
     with use_own_package():
         return run_probes(course().task(task), launch_child, 7, profile=PUBLISHED)

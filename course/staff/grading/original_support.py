@@ -18,7 +18,7 @@ import random
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,9 @@ sys.path.append(f"{sys.path[0]}/project")  # programs may import files beside th
 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     vars(importlib.import_module("numba.cuda"))["__getattr__"] = _missing_in_simulator
     importlib.import_module("cuda_limits").watch_simulator()
+if os.environ.get("KERNELS_IN_ONE_THREAD") == "1":  # a prange is a range then
+    numba = importlib.import_module("numba")
+    numba.njit = partial(lambda njit, *args, **options: njit(*args, **{**options, "parallel": False}), numba.njit)
 package = importlib.import_module("minitorch")
 
 
