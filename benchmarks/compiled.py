@@ -21,7 +21,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.compiled_contenders import EAGER, RECORDED
-from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, print_verdicts, settings, spread, tables
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, print_verdicts, record, settings, spread, tables
 
 FORMS = ("minitorch", "minitorch.compiled", "torch", "torch.compiled")
 """The processes: our library and PyTorch, as they are and compiled."""
@@ -31,12 +31,14 @@ class Row(NamedTuple):
     """One network.
 
     Attributes:
+        shown: Its name in tables.
         steps: Steps of one measurement.
         of_torch: The maximum time relative to PyTorch's.
         of_compiled: The maximum time relative to that of `torch.compile`; None without a goal.
         apart: The maximum relative difference of the last loss from PyTorch's; None where initial weights differ.
     """
 
+    shown: str
     steps: int
     of_torch: float
     of_compiled: float | None
@@ -44,14 +46,14 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "module2": Row(200, 0.10, 0.10),
-    "module3": Row(200, 0.10, 0.10),
-    "small": Row(200, 0.05, None),
-    "mlp": Row(20, 0.90, 1.0),
-    "lenet": Row(20, 0.60, 1.0),
-    "published": Row(20, 0.60, 1.0),
-    "sentiment": Row(10, 0.8, None),
-    "gpt": Row(3, 0.9, None, None),
+    "module2": Row("Module 2, 50 points", 200, 0.10, 0.10),
+    "module3": Row("Module 3, 50 points", 200, 0.10, 0.10),
+    "small": Row("MLP(2, 16, 16, 1), 100 points", 200, 0.05, None),
+    "mlp": Row("MLP 784-256-256-10, batches of 128", 20, 0.90, 1.0),
+    "lenet": Row("LeNet, batches of 16", 20, 0.60, 1.0),
+    "published": Row("the published CNN, batches of 16", 20, 0.60, 1.0),
+    "sentiment": Row("sentiment CNN", 10, 0.8, None),
+    "gpt": Row("a GPT of three blocks", 3, 0.9, None, None),
 }
 """The networks, with their goals."""
 
@@ -113,23 +115,23 @@ def waits(network: str, threads: int) -> dict[str, float]:
     return found
 
 
-def judge(name: str, got: float) -> str:
-    """Print a line about a goal of LONGEST; returns the verdict."""
+def judge(network: str, name: str, got: float) -> str:
+    """Print a line about a network's goal in LONGEST; returns the verdict."""
     verdict = REACHED if got <= LONGEST[name] else MISSED
     print(f"  {name:22} {f'at most {LONGEST[name]:.3g}':14} {got:<8.3g} {verdict}", flush=True)
-    return verdict
+    return record(f"{network}: {name}", f"at most {LONGEST[name]:.3g}", f"{got:.3g}", verdict)
 
 
-def line(name: str, goal: float | None, ours: list[float], theirs: Measured | None) -> str:
+def line(network: str, name: str, goal: float | None, ours: list[float], theirs: Measured | None) -> str:
     """Print a line about our time relative to another's; returns the verdict."""
+    asked = "no goal" if goal is None else f"at most {goal:.3g}"
     if theirs is None:
         print(f"  {name:22} {NOT_RUN}", flush=True)
-        return NOT_RUN
+        return record(f"{network}: {name}", asked, "", NOT_RUN)
     ratio = median(ours) / median(theirs.seconds)
     found = "told" if goal is None else REACHED if ratio <= goal else MISSED
-    asked = "no goal" if goal is None else f"at most {goal:.3g}"
     print(f"  {name:22} {asked:14} {ratio:<8.3f} {found:8} theirs {spread(theirs.seconds)}", flush=True)
-    return found
+    return record(f"{network}: {name}", asked, f"{ratio:.2f}", found)
 
 
 def judged(network: str, threads: int, pythons: dict[str, str], repeats: int, with_waits: bool) -> list[str]:
@@ -138,15 +140,15 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int, wi
     ours, eager, torch = found["minitorch.compiled"], found["minitorch"], found.get("torch")
     print(f"{network}: compiled {spread(ours.seconds)}, as it is {spread(eager.seconds)}", flush=True)
     verdicts = [
-        line("of torch's time", row.of_torch, ours.seconds, torch),
-        line("of torch.compile's", row.of_compiled, ours.seconds, found.get("torch.compiled")),
+        line(row.shown, "of torch's time", row.of_torch, ours.seconds, torch),
+        line(row.shown, "of torch.compile's", row.of_compiled, ours.seconds, found.get("torch.compiled")),
     ]
     if torch is not None and row.apart is not None:
         apart = abs(ours.losses[-1] - torch.losses[-1]) / abs(torch.losses[-1])
         verdicts.append(REACHED if apart <= row.apart else MISSED)
         print(f"  {'loss difference':22} {f'at most {row.apart:.3g}':14} {apart:<8.2g} {verdicts[-1]}", flush=True)
-    verdicts.append(judge("memory", ours.memory / eager.memory))
-    return verdicts + [judge(name, got) for name, got in (waits(network, threads) if with_waits else {}).items()]
+    verdicts.append(judge(row.shown, "memory", ours.memory / eager.memory))
+    return verdicts + [judge(row.shown, name, got) for name, got in (waits(network, threads) if with_waits else {}).items()]
 
 
 def table(threads: int, pythons: dict[str, str], options: Namespace) -> Counter[str]:

@@ -34,7 +34,7 @@ from statistics import median
 
 from benchmarks import course_class
 from benchmarks.course_watch import WatchTerminal
-from benchmarks.rivals import MISSED, NOT_RUN, REACHED, print_verdicts, processor_and_cores
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, print_verdicts, processor_and_cores, record
 from course.manifest import ROOT, course
 
 REPEATS = 5
@@ -59,7 +59,7 @@ def print_row(name: str, goal: str, measured: str, reached: bool | None, details
     """Print a row and return its verdict; reached is None if the row was not run."""
     verdict = NOT_RUN if reached is None else REACHED if reached else MISSED
     print(f"{name:22} {goal:24} {measured:26} {verdict}{f'; {details}' if details else ''}".rstrip(), flush=True)
-    return verdict
+    return record(name, goal, measured, verdict)
 
 
 @contextmanager

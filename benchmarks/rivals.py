@@ -103,6 +103,16 @@ class Demand(NamedTuple):
     verdict: str
 
 
+RECORDED: list[tuple[str, Demand]] = []
+"""Every goal that this process has judged, with its row, for `benchmarks.all`."""
+
+
+def record(row: str, asked: str, measured: str, verdict: str) -> str:
+    """Keep a goal and what was measured; returns the verdict."""
+    RECORDED.append((" ".join(row.split()), Demand(asked, measured, verdict)))
+    return verdict
+
+
 def in_unit(seconds: float, like: float) -> str:
     """Return a duration without its unit, in a unit suitable for another duration."""
     value = seconds * scale_of(like)[0]
@@ -124,6 +134,7 @@ def spread(seconds: list[float]) -> str:
 def print_row(name: str, found: list[Demand], times: str = "") -> None:
     """Print a line for each goal, and one for the times."""
     for number, demand in enumerate(found):
+        record(name, *demand)
         print(f"{'' if number else name:22} {demand.asked:23} {demand.measured:23} {demand.verdict}".rstrip())
     if times:
         print(f"    {times}", flush=True)

@@ -22,6 +22,7 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.machine import processor
+from course.workspace.atomic_files import write_bytes
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "docs" / "runs.toml"
@@ -86,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(record["printed"], flush=True)
         before = tomllib.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.exists() else {}
         records = before | {name: record}
-        RECORDS.write_text(as_toml({known: records[known] for known in COMMANDS if known in records}), encoding="utf-8")
+        write_bytes(RECORDS, as_toml({known: records[known] for known in COMMANDS if known in records}).encode())
 
 
 if __name__ == "__main__":

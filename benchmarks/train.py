@@ -24,7 +24,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks import compiled
-from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, measure, print_verdicts, settings, spread, tables
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Library, measure, print_verdicts, record, settings, spread, tables
 
 REPORTED = "reported"
 """The verdict of a row without a goal."""
@@ -80,18 +80,18 @@ def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[
     return found
 
 
-def verdict(name: str, asked: float | None, got: float, more: str) -> str:
-    """Print a line; returns whether the goal was reached, or that there is none."""
-    found = REPORTED if asked is None else REACHED if got <= asked else MISSED
-    print(f"{name:26} {'no goal' if asked is None else f'at most {asked:.4g}':16} {got:<10.3g} {found}{more}", flush=True)
-    return found
+def verdict(name: str, asked: float | None, got: float, more: str, row: str = "") -> str:
+    """Print a line, of a row if it is not the row's first; returns whether the goal was reached, or that there is none."""
+    found, goal = REPORTED if asked is None else REACHED if got <= asked else MISSED, "no goal" if asked is None else f"at most {asked:.4g}"
+    print(f"{name:26} {goal:16} {got:<10.3g} {found}{more}", flush=True)
+    return found if asked is None else record(f"{row}: {name}" if row else name, goal, f"{got:.3g}", found)
 
 
 def times(name: str, asked: float | None, ours: list[float], theirs: list[float] | None) -> str:
     """Judge our time against PyTorch's; returns the verdict."""
     if theirs is None:
         print(f"{name:26} {NOT_RUN}; ours {spread(ours)}", flush=True)
-        return NOT_RUN
+        return record(name, "no goal" if asked is None else f"at most {asked:.4g}", "", NOT_RUN)
     return verdict(name, asked, median(ours) / median(theirs), f"; ours {spread(ours)}, torch {spread(theirs)}")
 
 
@@ -112,8 +112,8 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int) ->
     apart = max(_apart(a, b) for a, b in zip(our_losses, their_losses, strict=True))
     last = f"; the last {our_losses[-1]:.6f} and {their_losses[-1]:.6f}"
     grown = f"; ours {memory['minitorch'] / 2**20:.1f} MiB, torch {memory['torch'] / 2**20:.1f} MiB"
-    verdicts.append(verdict("  loss difference", APART, apart, last))
-    verdicts.append(verdict("  memory, of torch's", row.memory, memory["minitorch"] / max(memory["torch"], 1), grown))
+    verdicts.append(verdict("  loss difference", APART, apart, last, row.shown))
+    verdicts.append(verdict("  memory, of torch's", row.memory, memory["minitorch"] / max(memory["torch"], 1), grown, row.shown))
     return verdicts
 
 

@@ -1,0 +1,66 @@
+"""Every goal as one table: what is kept of the programs, and what README shows of it."""
+
+import json
+
+import pytest
+
+from benchmarks import all as goals
+from benchmarks import language, rivals
+from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand
+from tests.errors import raises
+
+RECORD = {
+    "command": "python -m benchmarks.all --short",
+    "date": "2026-11-29",
+    "machine": "a machine, 2 cores, Python 3.11.7",
+    "rows": [
+        ["operations, 1 thread", "matmul 256", "0.8 of NumPy", "1.2", REACHED],
+        ["operations, 1 thread", "exp", "1 of torch", "0.9", MISSED],
+        ["operations, 1 thread", "log", "1 of torch", "", NOT_RUN],
+        ["compiled steps, 1 thread", "LeNet: of torch's time", "at most 0.6", "0.73", MISSED],
+        ["compiled steps, 1 thread", "LeNet: memory", "at most 0.8", "0.70", REACHED],
+    ],
+}
+
+SHOWN = """python -m benchmarks.all --short`, 2026-11-29, a machine, 2 cores, Python 3.11.7:
+
+| | goals reached | missed |
+|---|---|---|
+| operations, 1 thread | 1 of 2 | exp: 0.9 (1 of torch) |
+| compiled steps, 1 thread | 1 of 2 | LeNet: of torch's time: 0.73 (at most 0.6) |
+
+| compiled step | of PyTorch's time | of `torch.compile`'s |
+| --- | --- | --- |
+| LeNet | 0.73 |  |
+"""
+
+
+def test_readme_shows_how_many_goals_are_reached_and_which_are_missed():
+    text = goals.shown_in_readme(f"Before.\n{goals.BEGIN}\nold\n{goals.END}\nAfter.\n", RECORD)
+    assert text == f"Before.\n{goals.BEGIN}\n\n`{SHOWN}\n{goals.END}\nAfter.\n"
+    assert goals.shown_in_readme(text, RECORD) == text
+
+
+def test_readme_shows_the_recorded_goals():
+    text = goals.README.read_text(encoding="utf-8")
+    assert goals.shown_in_readme(text, json.loads(goals.RECORD.read_text(encoding="utf-8"))) == text
+
+
+def test_a_readme_without_the_markers_is_refused():
+    with raises(ValueError, f"README.md expected the lines {goals.BEGIN!r} and {goals.END!r}"):
+        goals.shown_in_readme(f"{goals.BEGIN} alone", RECORD)
+
+
+@pytest.mark.parametrize("only", ["", "language"])
+def test_the_programs_goals_are_kept_and_nothing_is_recorded_of_a_part(only, tmp_path, monkeypatch, capsys):
+    readme, record = tmp_path / "README.md", tmp_path / "goals.json"
+    readme.write_text(f"{goals.BEGIN}{goals.END}")
+    for name, value in {"README": readme, "RECORD": record, "AGAINST": {"language": "language"}, "SHORT_COURSE": ()}.items():
+        monkeypatch.setattr(goals, name, value)
+    monkeypatch.setattr(language, "main", lambda arguments: rivals.print_row(arguments[0], [Demand("2 times", "1.5", REACHED)]))
+    goals.main(["--short", *([f"--only={only}"] if only else [])])
+    assert "| language, 1 thread | 1 of 1 |  |" in capsys.readouterr().out
+    assert record.exists() == (not only)
+    if not only:
+        assert json.loads(record.read_text())["rows"] == [["language, 1 thread", "--threads=1", "2 times", "1.5", REACHED]]
+        assert "| language, 1 thread | 1 of 1 |  |" in readme.read_text()
