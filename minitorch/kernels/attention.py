@@ -115,12 +115,6 @@ def attention_kernels(width: int) -> AttentionKernels:
     add_to_scores, add_to_rows = row_adder(TILE), row_adder(width)
 
     @jitable
-    def multiply(add_two_rows, out, out_width, a, a_i, a_k, packed, quarters):
-        """Add a · packed to TILE rows of out."""
-        for i in range(0, TILE, 2):
-            add_two_rows(out[i * out_width : (i + 2) * out_width], a, i * a_i, (i + 1) * a_i, a_k, packed, quarters)
-
-    @jitable
     def attend(out, logsumexp, q, k, v, mask, sizes, scale, start, stop):
         _, queries, keys, inner, columns, causal, masks = sizes
         query, keys_down = aligned(TILE * width, q), aligned(TILE * width, q)
@@ -139,7 +133,7 @@ def attention_kernels(width: int) -> AttentionKernels:
                 pack_columns(keys_down, k, (head * keys + begin) * inner, here, inner, width)
                 pack_rows(values, width, v, (head * keys + begin) * columns, here, columns, 1)
                 scores[:] = 0
-                multiply(add_to_scores, scores, TILE, query, width, 1, keys_down, (inner + 3) // 4)
+                add_to_scores(scores, query, 0, width, 1, keys_down, (inner + 3) // 4, TILE)
                 for i in range(rows):
                     row = scores[i * TILE : (i + 1) * TILE]
                     visible = max(min(here, first + i + 1 - begin), 0) if causal else here
@@ -163,7 +157,7 @@ def attention_kernels(width: int) -> AttentionKernels:
                             sums[i] += _row_sum(seen)
                     for j in range(visible, TILE):
                         row[j] = 0
-                multiply(add_to_rows, total, width, scores, TILE, 1, values, TILE // 4)
+                add_to_rows(total, scores, 0, TILE, 1, values, TILE // 4, TILE)
             for i in range(rows):
                 at = head * queries + first + i
                 target, row, weight = out[at * columns : (at + 1) * columns], total[i * width : (i + 1) * width], sums[i]
@@ -201,8 +195,8 @@ def attention_kernels(width: int) -> AttentionKernels:
                     pack_rows(query, width, q, (head * queries + first) * inner, rows, inner, scale)
                     pack_rows(given, width, grad, (head * queries + first) * columns, rows, columns, 1)
                     weights[:], changes[:] = 0, 0
-                    multiply(add_to_scores, weights, TILE, query, width, 1, keys_down, (inner + 3) // 4)
-                    multiply(add_to_scores, changes, TILE, given, width, 1, values_down, (columns + 3) // 4)
+                    add_to_scores(weights, query, 0, width, 1, keys_down, (inner + 3) // 4, TILE)
+                    add_to_scores(changes, given, 0, width, 1, values_down, (columns + 3) // 4, TILE)
                     for i in range(TILE):
                         row, change = weights[i * TILE : (i + 1) * TILE], changes[i * TILE : (i + 1) * TILE]
                         visible = 0 if i >= rows else max(min(here, first + i + 1 - begin), 0) if causal else here
@@ -218,9 +212,9 @@ def attention_kernels(width: int) -> AttentionKernels:
                         for j in range(visible, TILE):
                             row[j] = 0
                             change[j] = 0
-                    multiply(add_to_rows, sum_v, width, weights, 1, TILE, given, TILE // 4)
-                    multiply(add_to_rows, sum_k, width, changes, 1, TILE, query, TILE // 4)
-                    multiply(add_to_rows, sum_q[first * width :], width, changes, TILE, 1, keys_across, TILE // 4)
+                    add_to_rows(sum_v, weights, 0, 1, TILE, given, TILE // 4, TILE)
+                    add_to_rows(sum_k, changes, 0, 1, TILE, query, TILE // 4, TILE)
+                    add_to_rows(sum_q[first * width :], changes, 0, TILE, 1, keys_across, TILE // 4, TILE)
                 for i in range(here):
                     at = head * keys + begin + i
                     grad_k[at * inner : (at + 1) * inner] = sum_k[i * width : i * width + inner]

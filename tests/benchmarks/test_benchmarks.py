@@ -52,11 +52,11 @@ def shares(work, threads=1):
 
 
 def test_the_table_of_operations_asks_what_the_course_promises():
-    large, sizes = ("256", "512", "1024"), ("1e5", "1e7")
-    beside_blas = {n: {"numpy": 0.80, "textbook": 100} for n in large} | {n: {"numpy": 0.65} for n in ("64", "32x64")}
-    assert shares("matmul float32") == beside_blas
+    large, sizes = ("256", "384", "512", "640", "777", "1024"), ("1e5", "1e7")
+    small = {n: {"numpy": 0.80} for n in ("16", "32", "56", "64", "32x64")}
+    assert shares("matmul float32") == {n: {"numpy": 0.90, "textbook": 100} for n in large} | small
     assert shares("matmul float32", 2)["1024"] == {"numpy": 0.75, "textbook": 100}
-    assert shares("matmul float64") == shares("matmul float64", 2) == {n: {"numpy": 0.85} for n in large}
+    assert shares("matmul float64") == shares("matmul float64", 2) == {n: {"numpy": 0.85} for n in large} | small
     for op in ("add", "mul", "relu"):
         assert shares(f"{op} float32") == {size: {"torch": 0.95} for size in sizes}
     assert shares("add_row float32") == {size: {"torch": 0.95, "textbook": 30} for size in sizes}

@@ -1,4 +1,4 @@
-"""A single row times a matrix agrees with NumPy, for every layout of the matrix and sizes around those of the loops."""
+"""Products agree with NumPy, for every layout and for sizes around those of the loops, whatever the caches."""
 
 from itertools import product
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitorch import FastBackend, tensor
+from minitorch.kernels import matmul
 from minitorch.kernels.matmul import PARALLEL_THRESHOLD, ROW_WIDTH, plan, row_kernels
 from tests.marks import needs_compiler
 
@@ -83,3 +84,78 @@ def test_a_matrix_is_copied_only_if_neither_its_rows_nor_its_columns_are_contigu
         kernel, _ = plan((1, 6), (6, 1), (1, 5), (5, 1), b.shape, b.stride(), np.dtype(float), 1)
         used[name] = kernel is row_kernels().serial
     assert used == {"row by row": True, "column by column": True, "every second column": False, "rows with gaps": True}
+
+
+# Tiles that fit the caches
+
+CACHES = {"small": {1: 4 << 10, 2: 32 << 10}, "large": {1: 128 << 10, 2: 4 << 20}}
+"""Sizes of the caches in bytes, by level. Of the small ones, blocks are 16 numbers deep and tiles 64 rows high."""
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 111, 113, 127, 128, 129, 193, 257)
+"""Sizes around those of tiles, of blocks and of the rows that the innermost loop adds to at once."""
+
+
+@pytest.fixture(params=CACHES)
+def caches(request, monkeypatch):
+    """Plan products as on a processor with these caches."""
+    monkeypatch.setattr(matmul, "cache_bytes", CACHES[request.param].__getitem__)
+    plan.cache_clear()
+    yield
+    plan.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_any_size_fill_tiles_of_any_size(caches, dtype):
+    random = np.random.default_rng(0)
+    sizes = [random.permutation(np.repeat(SIZES, 5)) for _ in range(3)]  # each size five times as rows, inner and columns
+    for number, (rows, inner, columns) in enumerate(zip(*sizes, strict=True)):
+        layouts = list(LAYOUTS.values())
+        a = layouts[number % 4](tensor(integers(rows, inner, dtype=dtype), FastBackend))
+        check(a, layouts[number // 4 % 4](tensor(integers(inner, columns, dtype=dtype), FastBackend)))
+
+
+def test_results_do_not_depend_on_the_caches(monkeypatch):
+    random = np.random.default_rng(0)
+    a, b = (tensor(random.standard_normal((150, 150)), FastBackend) for _ in range(2))
+    results = []
+    for sizes in CACHES.values():
+        monkeypatch.setattr(matmul, "cache_bytes", sizes.__getitem__)
+        plan.cache_clear()
+        results.append((a @ b).to_numpy())
+    plan.cache_clear()
+    np.testing.assert_array_equal(*results)
+
+
+def test_blocks_and_tiles_fit_the_caches(caches):
+    _, args = plan((1000, 128), (128, 1), (1000, 500), (500, 1), (500, 128), (128, 1), np.dtype(np.float32), 1)
+    _, tiles, height, depth, *_ = args
+    assert (tiles, height, depth) in ((16, 64, 16), (1, 1000, 128))  # small: 16 rows of 512 bytes at least; large: half of the first cache
+
+
+@pytest.mark.parametrize(
+    ("columns", "float32", "float64"),
+    [
+        (1, 16, 8),
+        (16, 16, 16),
+        (17, 32, 32),
+        (100, 112, 56),
+        (112, 112, 56),
+        (113, 128, 64),
+        (128, 128, 64),
+        (777, 112, 56),
+        (1024, 128, 64),
+    ],
+)
+def test_tiles_are_as_narrow_as_the_columns_or_pad_little(columns, float32, float64):
+    assert (matmul.tile_width(columns, 4), matmul.tile_width(columns, 8)) == (float32, float64)
+
+
+def test_cache_sizes_are_read_from_linux(tmp_path):
+    described = (("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "1024K"))
+    for number, values in enumerate(described):
+        (tmp_path / f"index{number}").mkdir()
+        for name, value in zip(("level", "type", "size"), values, strict=True):
+            (tmp_path / f"index{number}" / name).write_text(value + "\n")
+    (tmp_path / "index9").mkdir()  # says nothing
+    assert [matmul.cache_bytes(level, str(tmp_path)) for level in (1, 2)] == [48 << 10, 1 << 20]
+    assert [matmul.cache_bytes(level, str(tmp_path / "absent")) for level in (1, 2)] == [32 << 10, 256 << 10]
