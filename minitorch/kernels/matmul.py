@@ -390,7 +390,11 @@ class MatrixMultiply:
         """Write the product into out."""
         workers = threads() if out.size * a.shape[-1] >= PARALLEL_THRESHOLD else 1
         kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, out.dtype, workers)
-        storages = out._storage[out.offset :], a._storage[a.offset :], b._storage[b.offset :]
+        storages = (  # slicing takes a tenth of a small product's time
+            out._storage[out.offset :] if out.offset else out._storage,
+            a._storage[a.offset :] if a.offset else a._storage,
+            b._storage[b.offset :] if b.offset else b._storage,
+        )
         if workers == 1:
             call(kernel, *storages, *args)
         else:
