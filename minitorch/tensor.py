@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitorch.autodiff import LEAF, History, backpropagate, central_difference
+from minitorch.autodiff import LEAF, History, backpropagate
 from minitorch.core import layout_functions, math_functions
 from minitorch.core.backend import resolve_backend
-from minitorch.core.context import grad_mode, no_grad
+from minitorch.core.context import grad_mode
 from minitorch.core.dtypes import (
     FLOAT32_OVERFLOW,
     NUMBER,
@@ -556,61 +556,3 @@ generator = np.random.default_rng()
 def manual_seed(seed: int) -> None:
     """Seed the random numbers of `rand` and `randn`, so that the same seed gives the same tensors."""
     generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
-
-
-# Checking gradients
-
-
-def grad_central_difference(f: Callable[..., Tensor], *vals: Tensor, arg: int = 0, epsilon: float = 1e-6, ind: Sequence[int]) -> float:
-    """Numerical derivative of the sum of f's output with respect to one element of one input.
-
-    Args:
-        f: Function of len(vals) tensors.
-        vals: The point.
-        arg: Which input.
-        epsilon: Half the width of the step.
-        ind: Index of the element.
-    """
-
-    def output_sum(element: float) -> float:
-        probe = vals[arg].detach().clone()
-        probe[tuple(ind)] = element
-        return f(*vals[:arg], probe, *vals[arg + 1 :]).sum().item()
-
-    with no_grad():
-        return central_difference(output_sum, vals[arg][tuple(ind)], epsilon=epsilon)
-
-
-def grad_check(f: Callable[..., Tensor], *vals: Tensor) -> None:
-    """Compare the gradients of backpropagation with central differences, for every element of every input.
-
-    Args:
-        f: Function of len(vals) tensors, with an output of any shape, whose elements are summed.
-        vals: The point, in float64, because the differences are as small as 1e-6. The tensors become leaves; earlier gradients are lost.
-
-    Raises:
-        TypeError: If an input is not float64.
-        AssertionError: If a gradient differs by more than 1e-2 + 1e-2 · |central difference|; names the input, the index and both values.
-    """
-    for i, x in enumerate(vals):
-        if x.dtype != float64:
-            raise TypeError(
-                f"grad_check expected inputs of float64, got {x.dtype.name} for input {i}; its rounding errors exceed differences of 1e-6"
-            )
-        x.requires_grad_(True)
-        x.zero_grad_()
-    f(*vals).sum().backward()
-    for i, x in enumerate(vals):
-        if x.grad is None:
-            raise AssertionError(f"no gradient reached input {i} of grad_check; is every function on the way to the result differentiable?")
-        if x.grad.shape != x.shape:
-            raise AssertionError(
-                f"input {i} of grad_check has shape {x.shape} and a gradient of shape {x.grad.shape}; they must be the same"
-            )
-        for ind in x._tensor.indices():
-            expected, got = grad_central_difference(f, *vals, arg=i, ind=ind), x.grad[ind]
-            same = got == expected or (math.isnan(got) and math.isnan(expected))
-            if not same and not math.fabs(got - expected) <= 1e-2 + 1e-2 * math.fabs(expected):
-                raise AssertionError(
-                    f"at input {i}, index {ind}, where it is {x[ind]}: backward gave {got}, expected {expected} (central difference)"
-                )

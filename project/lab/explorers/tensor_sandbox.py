@@ -15,7 +15,8 @@ import streamlit as st
 
 from minitorch.autodiff import central_difference
 from minitorch.core.creation import ones
-from minitorch.tensor import Tensor, grad_central_difference
+from minitorch.core.gradients import grad_central_difference
+from minitorch.tensor import Tensor
 from minitorch.tensor_data import IndexingError
 from minitorch.testing import MathTestVariable
 from project.lab.cards import WrongResult, explain, plain
