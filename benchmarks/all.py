@@ -15,6 +15,7 @@ import platform
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -74,25 +75,36 @@ def measure(short: bool, torch_python: str, only: str) -> list[list[str]]:
 # What README shows
 
 
+def as_table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [heading, ["---"] * len(heading), *rows])
+
+
 def summary(record: dict[str, Any]) -> str:
-    """The goals of each program: how many are reached, and which are missed by how much."""
-    lines = [f"`{record['command']}`, {record['date']}, {record['machine']}:", "", "| | goals reached | missed |", "|---|---|---|"]
-    for name in dict.fromkeys(row[0] for row in record["rows"]):
-        rows = [row[1:] for row in record["rows"] if row[0] == name]
-        counts = Counter(verdict for *_, verdict in rows)
-        missed = "; ".join(f"{row}: {measured} ({asked})" for row, asked, measured, verdict in rows if verdict == MISSED)
-        lines.append(f"| {name} | {counts[REACHED]} of {len(rows) - counts[NOT_RUN]} | {missed} |")
-    return "\n".join(lines)
-
-
-def compiled_steps(record: dict[str, Any]) -> str:
-    """The times of compiled steps in parts of PyTorch's, as it is and compiled."""
-    measured = {row: value for name, row, _, value, _ in record["rows"] if name.startswith("compiled steps, 1 ")}
-    networks = dict.fromkeys(row.partition(":")[0] for row in measured)
+    """How many goals of each program are reached, and the time of compiled steps in parts of PyTorch's, as it is and compiled."""
+    rows = record["rows"]
+    counts = {name: Counter(verdict for program, *_, verdict in rows if program == name) for name in dict.fromkeys(row[0] for row in rows)}
+    reached = as_table(
+        ["`" + record["command"] + "`", "goals reached", "missed", "not run"],
+        [[name, *(count[verdict] for verdict in (REACHED, MISSED, NOT_RUN))] for name, count in counts.items()],
+    )
+    steps = {row: value for name, row, _, value, _ in rows if name.startswith("compiled steps, 1 ")}
     others = "torch's time", "torch.compile's"
-    rows = [[network, *(measured.get(f"{network}: of {other}", "") for other in others)] for network in networks]
-    table = [["compiled step", "of PyTorch's time", "of `torch.compile`'s"], ["---"] * 3, *rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+    compiled = as_table(
+        ["compiled step", "of PyTorch's time", "of `torch.compile`'s"],
+        [
+            [network, *(steps.get(f"{network}: of {other}", "") for other in others)]
+            for network in dict.fromkeys(row.partition(": ")[0] for row in steps)
+        ],
+    )
+    return f"Measured on {record['date']}, {record['machine']}.\n\n{reached}\n\n{compiled}"
+
+
+def missed(record: dict[str, Any]) -> str:
+    """The goals that are missed, folded away."""
+    rows = [row[:4] for row in record["rows"] if row[4] == MISSED]
+    table = as_table(["program", "row", "goal", "measured"], rows)
+    return f"<details><summary>The {len(rows)} goals that are missed</summary>\n\n{table}\n\n</details>"
 
 
 def shown_in_readme(text: str, record: dict[str, Any]) -> str:
@@ -105,7 +117,7 @@ def shown_in_readme(text: str, record: dict[str, Any]) -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"README.md expected the lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{summary(record)}\n\n{compiled_steps(record)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{summary(record)}\n\n{missed(record)}\n\n{END}{after}"
 
 
 def main(arguments: list[str] | None = None) -> None:
