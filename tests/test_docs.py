@@ -314,6 +314,15 @@ recorded_runs.RECORDS = SimpleNamespace(read_text=lambda encoding: table.format(
 recorded_runs.show_runs("c", "a")""",
         "$ python c.py\none\n# 2026-11-29, M\n\n$ python a.py\none\n# 2026-11-29, M\n",
     ),
+    "the goals of the benchmarks are a table": (
+        r"""from types import SimpleNamespace
+import recorded_runs
+text = '{"command": "all", "date": "2026-11-29", "machine": "M", "rows": [["ops", "exp", "1 of torch", "0.9", "MISSED"]]}'
+recorded_runs.GOALS = SimpleNamespace(read_text=lambda encoding: text)
+print(recorded_runs.show_goals().data)""",
+        "`all`, 2026-11-29, M:\n\n| program | row | goal | measured | verdict |\n| --- | --- | --- | --- | --- |\n"
+        "| ops | exp | 1 of torch | 0.9 | MISSED |\n",
+    ),
     "the output of a tool and a diff are those of a terminal": (
         r"""from tool_output import run_tool, show_diff
 run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
