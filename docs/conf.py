@@ -29,7 +29,11 @@ def _version_of_what_cells_run() -> str:
     """A hash of all that a cell can call or show: a cached output is good only as long as this stays the same."""
     folders = (ROOT / "minitorch", ROOT / "project", ROOT / "benchmarks", DOCS / "_ext")
     modules = [module for folder in folders for module in folder.rglob("*.py")]
-    modules += [*(ROOT / "benchmarks" / "results").glob("*.json"), *DOCS.glob("runs.toml")]
+    modules += [
+        *(ROOT / "benchmarks" / "results").glob("*.json"),
+        *DOCS.glob("runs.toml"),
+        ROOT / "course" / "runner" / "compiler_messages.py",
+    ]
     digest = hashlib.sha256()
     for module in sorted(modules):
         digest.update(module.read_bytes())

@@ -79,7 +79,7 @@ def error_line(error: BaseException) -> str:
     """The type and the first lines of the message."""
     if from_compiler(error):
         message = innermost(text_of(error))
-        text = "\nWrite instead: ".join(filter(None, (_first_lines(message), instead(message))))
+        text = "\nWrite instead (see docs/numba.md): ".join(filter(None, (_first_lines(message), instead(message))))
     elif type(error).__name__ == "FixtureLookupError":
         return _without_value(error)
     elif isinstance(error, (NameError, AttributeError)):  # Python may suggest a name
