@@ -98,10 +98,13 @@ def test_every_task_has_a_page_with_its_box() -> None:
 
 
 WITHOUT_TASK = {
-    *("module1/topological_order", "module1/depth_first_search", "module1/forward_mode", "module2/strides", "module2/in_place"),
-    *("module2/expand_and_gradients", "module2/gradient_checks", "module3/compiling", "module3/stride_aligned", "module3/races"),
+    *("module1/topological_order", "module1/forward_mode", "module2/strides", "module2/expand_and_gradients"),
+    *("module2/gradient_checks", "module3/compiling", "module3/races"),
     *("module3/performance", "module3/small_batches", "module3/gpu_machines", "module4/fast_convolution", "module4/sentiment"),
 }
+UNFOLDED = {*DOCS.glob("module[046]/*.md"), DOCS / "module3" / "gpu_memory.md"}
+"""Chapters that show their common mistakes before the questions; the others fold them, after the task."""
+
 FIGURE = r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades|timeline)\("
 
 
@@ -112,19 +115,22 @@ def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -
     assert re.search(FIGURE, "".join(code_cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (page_name(page) not in WITHOUT_TASK)
-    chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0]
-    assert 600 <= len(chapter.split()) <= 1400
+    chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0].partition("\n## Common mistakes\n\n:::")[0]
+    assert 600 <= len(chapter.split()) <= 1600
     shown = [body for _, kind, body in FENCE.findall(text) if kind == "{code-cell}" and not body.startswith(HIDDEN)]
     assert [line for body in shown for line in body.splitlines() if len(line) > 78] == [], "code that does not fit the page"
 
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
-def test_every_chapter_ends_its_text_with_questions(page) -> None:
-    headings = re.findall(r"^## (.*)", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    after_mistakes = headings[headings.index("Common mistakes") + 1 :]
-    assert after_mistakes in (["Check yourself"], ["Check yourself", "The task"], ["Check yourself", "The tasks"])
+def test_every_chapter_ends_with_questions_the_task_and_folded_mistakes(page) -> None:
+    text, unfolded = page.read_text(encoding="utf-8"), page in UNFOLDED
+    headings = re.findall(r"^## (.*)", FENCE.sub("", text), re.MULTILINE)
+    ending = headings[headings.index("Common mistakes" if unfolded else "Check yourself") :]
+    tasks = [heading for heading in ending if heading in ("The task", "The tasks")]
+    assert ending == (["Common mistakes", "Check yourself", *tasks] if unfolded else ["Check yourself", *tasks, "Common mistakes"])
+    assert unfolded or re.search(r"^## Common mistakes\n\n::::\{dropdown\} .*\n\n\*\*[\s\S]*\n::::\n\Z", text, re.MULTILINE)
     found = questions(page)
-    assert 5 <= len(found) <= 8
+    assert 3 <= len(found) <= (8 if unfolded else 4)
     assert all(len(question["answer"].split()) >= 5 for question in found), "an answer without a reason"
     assert any(question["question"].startswith("What does this print?") for question in found)
 
@@ -148,11 +154,16 @@ def test_answers_are_what_the_code_of_their_questions_prints(page) -> None:
     check_answers(page)
 
 
+AFTER_THE_MODULES = ("module3/performance", "module3/gpu_machines")
+"""Chapters that the book lists after the course."""
+
+
 def test_every_chapter_is_in_the_table_of_contents_of_its_module() -> None:
     for index in DOCS.glob("module*/index.md"):
         (listed,) = [body for _, kind, body in FENCE.findall(index.read_text(encoding="utf-8")) if kind == "{toctree}"]
-        chapters = {page.stem for page in index.parent.glob("*.md")} - {"index"}
+        chapters = {page.stem for page in index.parent.glob("*.md") if page_name(page) not in AFTER_THE_MODULES} - {"index"}
         assert {line for line in listed.splitlines() if line and not line.startswith(":")} == chapters
+    assert set(AFTER_THE_MODULES) <= set((DOCS / "index.md").read_text(encoding="utf-8").splitlines())
 
 
 def test_internal_links_of_the_book_work() -> None:
@@ -277,7 +288,8 @@ PRINTED = {
         """from chapter_head import head
 from course.manifest import course
 print(head(201, "3", [task for task in course().tasks if task.id in ("1.3", "1.4")]))""",
-        f"Estimated time: 2 minutes of reading, {TIMES[0]} for Task 1.3, {TIMES[1]} for Task 1.4 · Difficulty: hard\n",
+        f"Estimated time: 2 minutes of reading, {TIMES[0]} for Task 1.3 in minitorch/scalar.py, "
+        f"{TIMES[1]} for Task 1.4 in minitorch/autodiff.py and minitorch/scalar_functions.py · Difficulty: hard\n",
     ),
     "a block of code counts half as reading, and outputs do not count": (
         """from chapter_head import words
@@ -323,6 +335,13 @@ print(recorded_runs.show_goals().data)""",
         "`all`, 2026-11-29, M:\n\n| program | row | goal | measured | verdict |\n| --- | --- | --- | --- | --- |\n"
         "| ops | exp | 1 of torch | 0.9 | MISSED |\n",
     ),
+    "a line that numba refuses is shown with its message and the advice of the card": (
+        """from compiler_table import refused
+print(refused(["for i in range(shape):\\n    pass"])._repr_html_().splitlines()[1])""",
+        "<tbody><tr><td><code>for i in range(shape):<br>&nbsp;&nbsp;pass</code></td>"
+        "<td>No implementation of function range found for range(array(int32, 1d, C))</td>"
+        "<td>range(len(shape)); range takes numbers, not an array</td></tr>\n",
+    ),
     "the output of a tool and a diff are those of a terminal": (
         r"""from tool_output import run_tool, show_diff
 run_tool({"hello.py": "print('took 2 lines in 0.12s')"}, "hello")
@@ -331,6 +350,23 @@ show_diff("a\nb\nc\nd", "a\nb\nC\nd", "letters.txt")""",
     ),
 }
 """What the book's extensions print: code, and its output."""
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("return shape[0]", "expected lines that numba refuses, got 'return shape[0]'; take them out of the table"),
+        (
+            "return 'size ' + shape",
+            "expected advice on \"return 'size ' + shape\", got none; add 'No implementation of function add found for signature:\\n"
+            " >>> add(Literal[str](size ), array(int32, 1d, C))' to INSTEAD in course/runner/compiler_messages.py",
+        ),
+    ],
+    ids=["numba compiles it", "no advice"],
+)
+def test_a_wrong_line_of_the_table_of_refused_lines_is_an_error(lines, message) -> None:
+    with raises(ValueError, message):
+        run_extension(f"import compiler_table\ncompiler_table.refused([{lines!r}])")
 
 
 @pytest.mark.parametrize(("code", "printed"), PRINTED.values(), ids=PRINTED)

@@ -1,4 +1,4 @@
-"""The line below a chapter's title: how long it takes to read, how long its tasks take, and how hard it is.
+"""The line below a chapter's title: how long it takes to read, its tasks with their times and files, and how hard it is.
 
 A chapter states its difficulty, 1 to 3, in its front matter; the manifest states the time for a task. The time for reading is computed.
 """
@@ -35,7 +35,7 @@ def head(count: float, difficulty: str, tasks: Iterable[Task]) -> str:
     """The line of a chapter with this many words."""
     minutes = ceil(count / WORDS_A_MINUTE)
     times = ["1 minute of reading" if minutes == 1 else f"{minutes} minutes of reading"]
-    times += [f"{task.time} for Task {task.id}" for task in tasks if task.time]
+    times += [f"{task.time} for Task {task.id} in {' and '.join(task.files)}" for task in tasks if task.time]
     return f"Estimated time: {', '.join(times)} · Difficulty: {DIFFICULTIES[difficulty]}"
 
 
