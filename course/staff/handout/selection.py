@@ -63,7 +63,7 @@ ORACLES_OF_LANGUAGE_MODELS = ("language_models", "tokens", "training", "generati
 STAGE_OF_FILES = {
     "docs/primer/training_loop.md": 1,
     "docs/cheat_sheets.md": 4,
-    "docs/numba.md": 3,
+    "docs/numba.md": 2,
     "docs/data.md": 4,
     "docs/programs.md": 4,
     "docs/runs.toml": 4,
