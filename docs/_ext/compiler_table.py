@@ -44,7 +44,7 @@ def refusal(lines: str) -> str:
     Raises:
         ValueError: If numba compiles them.
     """
-    names = {"np": np, "helper": helper, "settings": Settings(), "__name__": "__main__"}
+    names: dict[str, Any] = {"np": np, "helper": helper, "settings": Settings(), "__name__": "__main__"}
     exec(f"def kernel(shape):\n{indent(lines, '    ')}", names)
     compiled: Any = numba.njit(names["kernel"])
     try:
