@@ -24,14 +24,8 @@ from minitorch.data.stories import Stories
 from minitorch.data import prefetch as prefetch
 from minitorch.data import random_streams as random_streams
 from minitorch.data.samplers import (
-    BatchSampler,
-    DistributedSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+    BatchSampler, DistributedSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler,
+)  # fmt: skip
 from minitorch.data.combined import ChainDataset, IterableDataset, TensorDataset, random_split
 from minitorch.data.fashion import load_fashion_mnist
 from minitorch.data.cifar import load_cifar10

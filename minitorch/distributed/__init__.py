@@ -8,14 +8,6 @@ from minitorch.distributed import rendezvous as rendezvous
 from minitorch.distributed import sockets as sockets
 
 __all__ = [
-    "all_gather",
-    "all_reduce",
-    "barrier",
-    "broadcast",
-    "destroy_process_group",
-    "get_local_rank",
-    "get_rank",
-    "get_world_size",
-    "init_process_group",
-    "is_initialized",
-]
+    "all_gather", "all_reduce", "barrier", "broadcast", "destroy_process_group", "get_local_rank", "get_rank", "get_world_size",
+    "init_process_group", "is_initialized",
+]  # fmt: skip

@@ -59,15 +59,9 @@ from minitorch.nn.distribution_losses import GaussianNLLLoss, KLDivLoss, Poisson
 from minitorch.nn.margin_losses import CosineEmbeddingLoss, HingeEmbeddingLoss, MarginRankingLoss, SoftMarginLoss, TripletMarginLoss
 from minitorch.nn.margin_losses import MultiLabelSoftMarginLoss, MultiMarginLoss, TripletMarginWithDistanceLoss
 from minitorch.nn.margin_losses import (
-    cosine_embedding_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_soft_margin_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
+    cosine_embedding_loss, hinge_embedding_loss, margin_ranking_loss, multi_margin_loss, multilabel_soft_margin_loss, soft_margin_loss,
+    triplet_margin_loss, triplet_margin_with_distance_loss,
+)  # fmt: skip
 from minitorch.nn.ctc import CTCLoss, ctc_loss
 from minitorch.nn import parallel as parallel
 from minitorch.nn.parallel import DataParallel

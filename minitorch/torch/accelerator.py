@@ -9,16 +9,9 @@ from minitorch.torch.places import device
 current_device_index, set_device_index, max_memory_allocated = current_device, set_device, memory_allocated
 
 __all__ = [
-    "current_accelerator",
-    "current_device_index",
-    "device_count",
-    "empty_cache",
-    "is_available",
-    "max_memory_allocated",
-    "memory_allocated",
-    "set_device_index",
-    "synchronize",
-]
+    "current_accelerator", "current_device_index", "device_count", "empty_cache", "is_available", "max_memory_allocated",
+    "memory_allocated", "set_device_index", "synchronize",
+]  # fmt: skip
 
 
 def current_accelerator(check_available: bool = False) -> device | None:

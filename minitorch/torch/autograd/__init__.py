@@ -10,18 +10,6 @@ from minitorch.torch.autograd import profiler as profiler
 from minitorch.torch.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
-    "Function",
-    "Variable",
-    "backward",
-    "enable_grad",
-    "function",
-    "functional",
-    "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
-    "inference_mode",
-    "no_grad",
-    "profiler",
-    "set_grad_enabled",
-]
+    "Function", "Variable", "backward", "enable_grad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "graph",
+    "inference_mode", "no_grad", "profiler", "set_grad_enabled",
+]  # fmt: skip

@@ -8,21 +8,8 @@ from minitorch.optim import ASGD, LBFGS, SGD, Adadelta, Adagrad, Adam, Adamax, A
 from minitorch.torch.optim import swa_utils as swa_utils
 
 __all__ = [
-    "ASGD",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "lr_scheduler",
-    "swa_utils",
-]
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+    "lr_scheduler", "swa_utils",
+]  # fmt: skip
 
 __getattr__ = _refuse_absent("torch.optim", __all__)

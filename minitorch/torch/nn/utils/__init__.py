@@ -14,17 +14,6 @@ from minitorch.torch.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_
 _sys.modules.update({f"{__name__}.{module.__name__.rpartition('.')[2]}": module for module in (parametrizations, parametrize, prune)})
 
 __all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "get_total_norm",
-    "parameters_to_vector",
-    "parametrizations",
-    "parametrize",
-    "prune",
-    "remove_spectral_norm",
-    "remove_weight_norm",
-    "rnn",
-    "spectral_norm",
-    "vector_to_parameters",
-    "weight_norm",
-]
+    "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "vector_to_parameters", "weight_norm",
+]  # fmt: skip
