@@ -1,4 +1,4 @@
-"""PyTorch's interface over MiniTorch: `import minitorch.torch as torch`. Absent names say so, and name the nearest one that exists."""
+"""PyTorch's interface over MiniTorch: `import minitorch.torch as torch`. The error for an absent name suggests the nearest one."""
 
 from __future__ import annotations as _annotations
 
@@ -49,40 +49,20 @@ def is_tensor(obj: _Any) -> _Any:
     return isinstance(obj, (Tensor, _SparseTensor))
 
 
-@_names.checked
-def numel(input: Tensor) -> _Any:
-    """Number of elements."""
-    return input.numel()
+def _method(name: str) -> _Any:
+    """A method of Tensor without further arguments as a function."""
+
+    def function(input: Tensor) -> _Any:
+        return getattr(input, name)()
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = getattr(Tensor, name).__doc__
+    return _names.checked(function)
 
 
-@_names.checked
-def is_floating_point(input: Tensor) -> _Any:
-    """Whether the elements are floating-point numbers."""
-    return input.is_floating_point()
-
-
-@_names.checked
-def is_nonzero(input: Tensor) -> _Any:
-    """Whether the only element differs from 0."""
-    return input.is_nonzero()
-
-
-@_names.checked
-def is_complex(input: Tensor) -> _Any:
-    """False: there are no complex numbers."""
-    return False
-
-
-@_names.checked
-def clone(input: Tensor) -> Tensor:
-    """A copy; gradients flow through it."""
-    return input.clone()
-
-
-@_names.checked
-def positive(input: Tensor) -> Tensor:
-    """input itself."""
-    return input.positive()
+numel, is_floating_point, is_nonzero, is_complex, clone, positive = map(
+    _method, ("numel", "is_floating_point", "is_nonzero", "is_complex", "clone", "positive")
+)
 
 
 _MODULES = {

@@ -227,45 +227,27 @@ def xlogy(input: Any, other: Any) -> Tensor:
 # Comparisons, which are exact
 
 
-def _compared(comparison: type[Function], input: Any, other: Any) -> Tensor:
-    """The result of a comparison, a constant. A number beyond the limits of the tensor's dtype is compared in int64."""
-    try:
-        a, b = promote(input, other)
-    except OverflowError:
-        wider = [cast(x, int64) if isinstance(x, Tensor) else x for x in (input, other)]
-        a, b = promote(wider[0], wider[1])
-    constant = a.history is None and b.history is None
-    return comparison.apply(a, b) if constant else comparison.apply(a.detach(), b.detach())
+def comparison(name: str, sign: str, function: type[Function], exchanged: bool = False) -> Callable[[Any, Any], Tensor]:
+    """A function that compares and returns a constant. A number beyond the limits of the tensor's dtype is compared in int64."""
+
+    def compare(input: Any, other: Any) -> Tensor:
+        try:
+            a, b = promote(input, other)
+        except OverflowError:
+            wider = [cast(x, int64) if isinstance(x, Tensor) else x for x in (input, other)]
+            a, b = promote(wider[0], wider[1])
+        if a.history is not None or b.history is not None:
+            a, b = a.detach(), b.detach()
+        return function.apply(b, a) if exchanged else function.apply(a, b)
+
+    compare.__name__ = compare.__qualname__ = name
+    compare.__doc__ = f"Whether input {sign} other."
+    return compare
 
 
-def eq(input: Any, other: Any) -> Tensor:
-    """Whether input == other."""
-    return _compared(EQ, input, other)
-
-
-def ne(input: Any, other: Any) -> Tensor:
-    """Whether input != other."""
-    return _compared(NE, input, other)
-
-
-def lt(input: Any, other: Any) -> Tensor:
-    """Whether input < other."""
-    return _compared(LT, input, other)
-
-
-def le(input: Any, other: Any) -> Tensor:
-    """Whether input <= other."""
-    return _compared(LE, input, other)
-
-
-def gt(input: Any, other: Any) -> Tensor:
-    """Whether input > other."""
-    return lt(other, input)
-
-
-def ge(input: Any, other: Any) -> Tensor:
-    """Whether input >= other."""
-    return le(other, input)
+eq, ne = comparison("eq", "==", EQ), comparison("ne", "!=", NE)
+lt, le = comparison("lt", "<", LT), comparison("le", "<=", LE)
+gt, ge = comparison("gt", ">", LT, exchanged=True), comparison("ge", ">=", LE, exchanged=True)
 
 
 def as_bool(x: Any) -> Any:

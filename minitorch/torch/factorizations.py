@@ -6,8 +6,9 @@ Further dimensions in front are batches.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,43 +19,11 @@ from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
 from minitorch.torch import arithmetic, pointwise, products, reductions, shapes
 
-
-class QRResult(NamedTuple):
-    """The result of qr."""
-
-    Q: Any
-    R: Any
-
-
-class SVDResult(NamedTuple):
-    """The result of svd."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
-class EighResult(NamedTuple):
-    """The result of eigh."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-class SlogdetResult(NamedTuple):
-    """The result of slogdet."""
-
-    sign: Any
-    logabsdet: Any
-
-
-class LstsqResult(NamedTuple):
-    """The result of lstsq."""
-
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
+QRResult = namedtuple("QRResult", "Q R")
+SVDResult = namedtuple("SVDResult", "U S Vh")
+EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
+SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
+LstsqResult = namedtuple("LstsqResult", "solution residuals rank singular_values")
 
 
 # Determinants

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,8 @@ from minitorch.torch.promotion import cast, require_floats, require_numbers
 Dims = int | Sequence[int] | None
 
 
-class Extreme(NamedTuple):
-    """The result of max, min, sort and others along a dimension."""
-
-    values: Any
-    indices: Any
+Extreme = namedtuple("Extreme", "values indices")
+"""The result of max, min, sort and others along a dimension."""
 
 
 def scalar_dims(x: Tensor, dim: Any) -> bool:

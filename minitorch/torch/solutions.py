@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,35 +17,10 @@ from minitorch.tensor_data import TensorData
 from minitorch.tensor_functions import Function
 from minitorch.torch import factorizations, shapes
 
-
-class SVDResult(NamedTuple):
-    """The result of torch.svd."""
-
-    U: Any
-    S: Any
-    V: Any
-
-
-class TriangularSolveResult(NamedTuple):
-    """The result of triangular_solve."""
-
-    solution: Any
-    cloned_coefficient: Any
-
-
-class LUResult(NamedTuple):
-    """The result of linalg.lu and lu_unpack."""
-
-    P: Any
-    L: Any
-    U: Any
-
-
-class LUFactorResult(NamedTuple):
-    """The result of linalg.lu_factor."""
-
-    LU: Any
-    pivots: Any
+SVDResult = namedtuple("SVDResult", "U S V")
+TriangularSolveResult = namedtuple("TriangularSolveResult", "solution cloned_coefficient")
+LUResult = namedtuple("LUResult", "P L U")
+LUFactorResult = namedtuple("LUFactorResult", "LU pivots")
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,7 @@ from minitorch.torch.indexing import gather, integers, median_of_all, of_rank, s
 from minitorch.torch.promotion import cast
 from minitorch.torch.reductions import Dims, Extreme, scalar_dims
 
-
-class MinMax(NamedTuple):
-    """The result of aminmax."""
-
-    min: Any
-    max: Any
+MinMax = namedtuple("MinMax", "min max")
 
 
 def std_mean(

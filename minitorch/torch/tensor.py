@@ -152,6 +152,18 @@ def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
     return overwrite
 
 
+def convert(name: str, dtype: np.dtype) -> Callable[[Tensor], Tensor]:
+    """A method that returns the tensor in a dtype."""
+
+    def method(self: Tensor) -> Tensor:
+        return self.to(dtype)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    rounded = ", without fractions" if dtype.kind in "iu" else ""
+    method.__doc__ = f"As {dtype}{rounded}." if dtype is not bool_ else "Whether each element differs from 0."
+    return method
+
+
 Base: Any = EngineTensor  # to a type checker, a method that means something else has no place in a subclass
 
 
@@ -759,41 +771,9 @@ class Tensor(Base):
         """The tensor in the dtype of another."""
         return self.to(other.dtype)
 
-    def float(self) -> Tensor:
-        """As float32."""
-        return self.to(float32)
-
-    def double(self) -> Tensor:
-        """As float64."""
-        return self.to(float64)
-
-    def half(self) -> Tensor:
-        """As float16."""
-        return self.to(float16)
-
-    def short(self) -> Tensor:
-        """As int16."""
-        return self.to(int16)
-
-    def byte(self) -> Tensor:
-        """As uint8, without fractions."""
-        return self.to(uint8)
-
-    def char(self) -> Tensor:
-        """As int8, without fractions."""
-        return self.to(int8)
-
-    def int(self) -> Tensor:
-        """As int32, without fractions."""
-        return self.to(int32)
-
-    def long(self) -> Tensor:
-        """As int64, without fractions."""
-        return self.to(int64)
-
-    def bool(self) -> Tensor:
-        """Whether each element differs from 0."""
-        return self.to(bool_)
+    float, double, half = convert("float", float32), convert("double", float64), convert("half", float16)
+    short, byte, char = convert("short", int16), convert("byte", uint8), convert("char", int8)
+    int, long, bool = convert("int", int32), convert("long", int64), convert("bool", bool_)
 
     def cpu(self) -> Tensor:
         """On the CPU."""
