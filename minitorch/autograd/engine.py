@@ -268,11 +268,7 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
 
 
 def check_unmodified(ctx: TensorContext) -> None:
-    """Check that no argument of a function was modified in place after forward.
-
-    Raises:
-        RuntimeError: If one was.
-    """
+    """Check that no argument of a function was modified in place after forward. Raises RuntimeError if one was."""
     tick = getattr(ctx, "_saved_at", math.inf)
     for arg in ctx.args:
         if isinstance(arg, TensorBase) and arg._tensor._version[1] > tick:

@@ -196,12 +196,7 @@ def pulled_back(outputs: Any, leaves: Sequence[Tensor], v: Any, retain_graph: bo
 
 
 def _seeds(outputs: Any, v: Any) -> Sequence[Any]:
-    """The gradient of each output.
-
-    Raises:
-        TypeError: If one is no tensor.
-        ValueError: If there are more or fewer than outputs.
-    """
+    """The gradient of each output. Raises TypeError if one is no tensor, and ValueError if there are more or fewer than outputs."""
     count = len(as_tuple(outputs))
     seeds = [None] * count if v is None else as_tensor_list(v, "a product with the Jacobian expected a vector that is a Tensor", True)
     if len(seeds) != count:
@@ -230,11 +225,7 @@ def _apply(op: str, func: Callable[..., Any], inputs: Any, create_graph: bool, s
 
 
 def _value(op: str, func: Callable[..., Any], xs: Sequence[Tensor]) -> Any:
-    """func(*xs).
-
-    Raises:
-        TypeError: If it is neither a tensor nor a tuple of them.
-    """
+    """func(*xs). Raises TypeError if it is neither a tensor nor a tuple of them."""
     out = func(*xs)
     for y in as_tuple(out):
         if not isinstance(y, Tensor):

@@ -125,11 +125,7 @@ class ledger(Observer):
 
 
 def storages(values: Any) -> Iterator[np.ndarray]:
-    """The storages of tensors, and the arrays, in nested tuples, lists and dictionaries.
-
-    Raises:
-        RuntimeError: If a tensor is on a GPU.
-    """
+    """The storages of tensors, and the arrays, in nested tuples, lists and dictionaries. Raises RuntimeError if a tensor is on a GPU."""
     if isinstance(values, Tensor):
         if values.backend.cuda:
             raise RuntimeError(f'ledger expected tensors on the CPU, got one on {values.backend.name}; move the model: .to("cpu")')

@@ -274,11 +274,7 @@ class Compiled:
         return sum(map(len, self._recordings.values())) < limit
 
     def _give_up(self, reason: str, recording: Recording | None, args: Any, kwargs: Any) -> Any:
-        """Run the function as it is from now on, or raise.
-
-        Raises:
-            NotRecordable: If the fallback is "error".
-        """
+        """Run the function as it is from now on, or raise. Raises NotRecordable if the fallback is "error"."""
         if recording is not None:
             recording.before.restore()
             recording.guards.restore()

@@ -240,11 +240,7 @@ class Recording(ReplayedProgram):
         return any(buffer in node.buffers() for node in self.recorder.nodes)
 
     def _check_python(self, before: dict[tuple[int, str], tuple[Any, str, Any]]) -> None:
-        """Check that the function changed nothing that a replay would not change.
-
-        Raises:
-            NotRecordable: If it did.
-        """
+        """Check that the function changed nothing that a replay would not change. Raises NotRecordable if it did."""
         self._attributes: list[tuple[Any, str, View, Any]] = []
         after = _tensor_attributes(self.guards)
         for key, (module, name, x) in after.items():
@@ -286,11 +282,7 @@ def _check_result(result: Any) -> None:
 
 
 def _live_output(result: Any) -> Any:
-    """The tensor of a result whose backward pass has not run; None if there is none.
-
-    Raises:
-        NotRecordable: If there are several.
-    """
+    """The tensor of a result whose backward pass has not run; None if there is none. Raises NotRecordable if there are several."""
     found: list[Any] = []
     map_tensors(result, lambda x: found.append(x) if _is_live(x) and all(x is not y for y in found) else None)
     if len(found) > 1:

@@ -178,11 +178,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def resized_size(H: int, W: int, size: int | Sequence[int], max_size: int | None = None) -> tuple[int, int]:
-    """Height and width after `resize`.
-
-    Raises:
-        ValueError: If max_size is given, and size is not one number below it.
-    """
+    """Height and width after `resize`. Raises ValueError if max_size is given, and size is not one number below it."""
     if not isinstance(size, int) and len(size) == 2:
         if max_size is not None:
             raise ValueError(f"resize expected size as one number with max_size, got {size}")

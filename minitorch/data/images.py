@@ -26,11 +26,7 @@ def is_pil(image: Any) -> bool:
 
 
 def pillow() -> Any:
-    """The module PIL.Image.
-
-    Raises:
-        ModuleNotFoundError: If Pillow is not installed.
-    """
+    """The module PIL.Image. Raises ModuleNotFoundError if Pillow is not installed."""
     try:
         from PIL import Image
     except ModuleNotFoundError:
@@ -44,12 +40,7 @@ def is_batch(image: Any) -> bool:
 
 
 def _check_image(op: str, image: Any) -> None:
-    """Check that something is an image or a batch.
-
-    Raises:
-        TypeError: If it is not.
-        ValueError: If it has another number of dimensions.
-    """
+    """Check that something is an image or a batch. Raises TypeError if it is not, and ValueError if it has another number of dimensions."""
     if not isinstance(image, (Tensor, np.ndarray)) and not is_pil(image):
         raise TypeError(f"{op} expected a Tensor, an array or an image of Pillow, got {type(image).__name__}")
     if isinstance(image, np.ndarray) and image.ndim not in (2, 3, 4):

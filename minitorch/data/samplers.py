@@ -342,11 +342,7 @@ class BatchSampler(Sampler):
 
 
 def check_repeatable(sampler: Any) -> None:
-    """Check that a sampler repeats its order in a resumed run.
-
-    Raises:
-        ValueError: If it draws from a generator.
-    """
+    """Check that a sampler repeats its order in a resumed run. Raises ValueError if it draws from a generator."""
     inner = sampler.sampler if isinstance(sampler, BatchSampler) else sampler
     if isinstance(inner, _RandomSampler) and inner.seed is None:
         raise ValueError(f"the state of a DataLoader expected an order with a seed, got a {type(inner).__name__} without one; pass seed=0")
@@ -359,11 +355,7 @@ def set_sampler_epoch(sampler: Any, epoch: int) -> None:
 
 
 def sampler_length(sampler: Any) -> int:
-    """Number of indices, or of batches, of a sampler.
-
-    Raises:
-        TypeError: If it has no length.
-    """
+    """Number of indices, or of batches, of a sampler. Raises TypeError if it has no length."""
     if not hasattr(sampler, "__len__"):
         raise TypeError(f"expected a sampler with a length, got {type(sampler).__name__} without one; define __len__(self) in its class")
     return len(sampler)

@@ -281,11 +281,7 @@ def destroy_process_group() -> None:
 
 
 def join(group: ProcessGroup) -> None:
-    """Make a group that was built in another way that of this process.
-
-    Raises:
-        RuntimeError: If there is one.
-    """
+    """Make a group that was built in another way that of this process. Raises RuntimeError if there is one."""
     if _groups:
         raise ArgumentError("init_process_group expected to be called once, but the group exists; call destroy_process_group() first")
     _groups.append(group)

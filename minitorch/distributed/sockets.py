@@ -30,11 +30,7 @@ COMBINE = {
 
 
 def receive_exactly(connection: socket.socket, count: int) -> bytearray:
-    """The next bytes of a connection.
-
-    Raises:
-        ConnectionError: If it ends before.
-    """
+    """The next bytes of a connection. Raises ConnectionError if it ends before."""
     data = bytearray(count)
     view = memoryview(data)
     while view:

@@ -198,11 +198,7 @@ class ResNet(Module):
 
 
 def _resnet(name: str, block: type, layers: list[int], weights: Any, settings: dict[str, Any]) -> ResNet:
-    """Make a network.
-
-    Raises:
-        NotImplementedError: If weights are given, which would have to be downloaded.
-    """
+    """Make a network. Raises NotImplementedError if weights are given, which would have to be downloaded."""
     if weights is not None:
         raise NotImplementedError(f"{name} supports weights=None only, got {weights!r}; load a file into model.load_state_dict")
     return ResNet(block, layers, **settings)

@@ -256,11 +256,7 @@ class ModuleDict(NamedContainer):
 
 
 def _check_modules(parent: Module, modules: Any) -> list[Node]:
-    """Return modules as a list.
-
-    Raises:
-        TypeError: If modules is not iterable, or an element is not a Module.
-    """
+    """Return modules as a list. Raises TypeError if modules is not iterable, or an element is not a Module."""
     kind = type(parent).__name__
     if not isinstance(modules, Iterable):
         raise TypeError(f"{kind} expected a list of Modules, got {type(modules).__name__}; write [module] for one")
@@ -293,11 +289,7 @@ def _add_module(parent: Module, name: Any, module: Any) -> None:
 
 
 def _normalize_index(index: int, length: int, kind: str) -> int:
-    """Return a non-negative index.
-
-    Raises:
-        IndexError: If the index is out of range.
-    """
+    """Return a non-negative index. Raises IndexError if the index is out of range."""
     position = operator.index(index)
     if not -length <= position < length:
         raise IndexError(f"{kind} expected an index of its {length} modules, got {index}")

@@ -245,11 +245,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def _tensor_of(x: Any) -> Tensor:
-    """Return the Tensor to write into.
-
-    Raises:
-        TypeError: If tensor is neither a Tensor nor a Parameter of one.
-    """
+    """Return the Tensor to write into. Raises TypeError if tensor is neither a Tensor nor a Parameter of one."""
     x = x.value if isinstance(x, Parameter) else x
     if not isinstance(x, Tensor):
         raise TypeError(f"initial weights expected a Tensor or a Parameter of one, got {type(x).__name__}; pass layer.weight")

@@ -68,11 +68,7 @@ class LazyModuleMixin(Base):
         return any(is_lazy(x) for _, x in own_values(self))
 
     def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """The hook before the first call.
-
-        Raises:
-            RuntimeError: If a parameter still has no shape.
-        """
+        """The hook before the first call. Raises RuntimeError if a parameter still has no shape."""
         module.initialize_parameters(*args, **kwargs)
         if module.has_uninitialized_params():
             name = type(module).__name__

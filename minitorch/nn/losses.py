@@ -37,11 +37,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def check_reduction(reduction: Any, op: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """Return the reduction, which PyTorch's older arguments replace if they are given.
-
-    Raises:
-        ValueError: If it is unknown.
-    """
+    """Return the reduction, which PyTorch's older arguments replace if they are given. Raises ValueError if it is unknown."""
     reduction = resolve_reduction(reduction, size_average, reduce)
     if reduction not in REDUCTIONS:
         raise ValueError(f'{op} expected reduction "mean", "sum" or "none", got {reduction!r}')
@@ -81,11 +77,7 @@ def _weight_error(op: str, expected: str, given: Any) -> ValueError:
 
 
 def included_classes(numbers: np.ndarray, classes: int, op: str, ignore_index: int) -> np.ndarray:
-    """The mask of samples that are not ignored.
-
-    Raises:
-        IndexingError: If one of them has a class out of range.
-    """
+    """The mask of samples that are not ignored. Raises IndexingError if one of them has a class out of range."""
     included = numbers != ignore_index
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < classes):
         wrong = included & ((numbers < 0) | (numbers >= classes))

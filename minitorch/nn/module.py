@@ -597,11 +597,7 @@ class Module(minitorch.module.Module):
 
 
 def _register_hook(hooks: dict[object, Any], hook: Callable[..., Any], prepend: bool, with_kwargs: bool) -> Hook:
-    """Register a hook.
-
-    Raises:
-        TypeError: If it is not callable.
-    """
+    """Register a hook. Raises TypeError if it is not callable."""
     if not callable(hook):
         raise TypeError(f"a hook expected a function, got {type(hook).__name__}")
     key = KeywordsKey() if with_kwargs else object()
@@ -614,11 +610,7 @@ def _register_hook(hooks: dict[object, Any], hook: Callable[..., Any], prepend: 
 
 
 def _named(module: Module, target: str, members: Mapping[str, Any], kind: str) -> Any:
-    """The member with a dotted name.
-
-    Raises:
-        AttributeError: If there is none.
-    """
+    """The member with a dotted name. Raises AttributeError if there is none."""
     if target not in members:
         raise AttributeError(f"{type(module).__name__} has no {kind} {target!r}; it has {', '.join(members) or 'none'}")
     return members[target]

@@ -56,11 +56,7 @@ class ParameterList(Module):
         setattr(self, self._name(index), _as_parameter(value, type(self).__name__))
 
     def _name(self, index: int) -> str:
-        """The name of the parameter at an index.
-
-        Raises:
-            IndexError: If the index is out of range.
-        """
+        """The name of the parameter at an index. Raises IndexError if the index is out of range."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"{type(self).__name__} expected an index of its {len(self)} parameters, got {index}")
         return str(index % len(self))
@@ -107,11 +103,7 @@ class ParameterDict(NamedContainer):
 
 
 def _as_parameter(value: Any, kind: str) -> Any:
-    """A value of a container, a Tensor as a Parameter.
-
-    Raises:
-        TypeError: If it is neither a Tensor nor a Parameter.
-    """
+    """A value of a container, a Tensor as a Parameter. Raises TypeError if it is neither a Tensor nor a Parameter."""
     if isinstance(value, minitorch.module.Parameter):
         return value
     if not isinstance(value, Tensor):

@@ -19,11 +19,7 @@ from minitorch.torch.tensor import as_torch
 
 
 def _tensor_of(module: Any, name: str) -> Any:
-    """A parameter or buffer of a module.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """A parameter or buffer of a module. Raises ValueError if there is none."""
     if name not in module._parameters and name not in module._buffers and "parametrizations" not in module._modules:
         raise ValueError(f"{type(module).__name__} has no parameter or buffer {name!r}; it has {', '.join(module._parameters) or 'none'}")
     return getattr(module, name)

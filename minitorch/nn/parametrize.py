@@ -120,11 +120,7 @@ class ParametrizationList(ModuleList):
 
 
 def _tensors(values: Any) -> list[Any]:
-    """What right_inverse returned, if it is several tensors.
-
-    Raises:
-        ValueError: If it is anything else.
-    """
+    """What right_inverse returned, if it is several tensors. Raises ValueError if it is anything else."""
     if isinstance(values, (list, tuple)) and all(isinstance(x, Tensor) for x in values):
         return list(values)
     raise ValueError(f"right_inverse expected to return a Tensor or a tuple of them, got {type(values).__name__}")

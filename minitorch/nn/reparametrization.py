@@ -33,11 +33,7 @@ class _Reparametrization:
 
 
 def _install(module: Any, hook: _Reparametrization, own: dict[str, Tensor]) -> None:
-    """Register a hook, and parameters in place of the weight.
-
-    Raises:
-        RuntimeError: If the weight already has such a hook.
-    """
+    """Register a hook, and parameters in place of the weight. Raises RuntimeError if the weight already has such a hook."""
     for other in module._pre_hooks.values():
         if isinstance(other, _Reparametrization) and other.name == hook.name:
             raise RuntimeError(f"{hook.name!r} of {type(module).__name__} is already computed by {type(other).__name__}; remove that first")
@@ -48,11 +44,7 @@ def _install(module: Any, hook: _Reparametrization, own: dict[str, Tensor]) -> N
 
 
 def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: Callable[[Any, Any], Tensor]) -> Any:
-    """Remove a hook and its parameters, and register the weight as a parameter.
-
-    Raises:
-        ValueError: If there is no such hook.
-    """
+    """Remove a hook and its parameters, and register the weight as a parameter. Raises ValueError if there is no such hook."""
     for key, hook in list(module._pre_hooks.items()):
         if isinstance(hook, kind) and hook.name == name:
             with no_grad():
@@ -67,11 +59,7 @@ def _remove(module: Any, kind: type, name: str, others: tuple[str, ...], final: 
 
 
 def _weight(module: Any, name: str) -> Tensor:
-    """A parameter of a module.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """A parameter of a module. Raises ValueError if there is none."""
     if name not in module._parameters:
         raise ValueError(f"{type(module).__name__} has no parameter {name!r}; it has {', '.join(module._parameters)}")
     return module._parameters[name]

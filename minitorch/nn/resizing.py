@@ -105,11 +105,7 @@ upsample = interpolate
 
 
 def _as_list(given: Any, dims: int) -> list[Any]:
-    """One value for each dimension.
-
-    Raises:
-        ValueError: If there are too many or too few.
-    """
+    """One value for each dimension. Raises ValueError if there are too many or too few."""
     values = list(given) if isinstance(given, Sequence) else [given] * dims
     if len(values) != dims:
         raise ValueError(f"interpolate expected one number or {dims}, got {given!r}")
@@ -249,11 +245,7 @@ def copy_images(out: np.ndarray, image: np.ndarray) -> None:
 
 
 def window_positions(op: str, size: tuple[int, int], kernel_size: Any, dilation: Any, stride: Any) -> np.ndarray:
-    """For every tap and window the position in a flattened image, shape (taps, windows).
-
-    Raises:
-        ValueError: If no window fits.
-    """
+    """For every tap and window the position in a flattened image, shape (taps, windows). Raises ValueError if no window fits."""
     kernel, gaps, steps = as_pair(op, "kernel_size", kernel_size, 1), as_pair(op, "dilation", dilation, 1), as_pair(op, "stride", stride, 1)
     counts = [(n - gap * (k - 1) - 1) // step + 1 for n, k, gap, step in zip(size, kernel, gaps, steps, strict=True)]
     if min(counts) < 1:

@@ -53,11 +53,7 @@ def matrices(a: Tensor, name: str) -> np.ndarray:
 
 
 def solved(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
-    """x of a @ x = b.
-
-    Raises:
-        LinAlgError: If a matrix is singular.
-    """
+    """x of a @ x = b. Raises LinAlgError if a matrix is singular."""
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
@@ -234,11 +230,7 @@ def reciprocal_differences(x: Tensor) -> Tensor:
 
 
 def refuse_equal(grads: tuple[Tensor, ...], what: str) -> None:
-    """Check that no gradient flows into vectors that are not unique.
-
-    Raises:
-        RuntimeError: If one does.
-    """
+    """Check that no gradient flows into vectors that are not unique. Raises RuntimeError if one does."""
     if any(np.any(grad._tensor.array()) for grad in grads):
         raise RuntimeError(f"{what} have no gradient; only use the values, or add small different numbers to the diagonal")
 

@@ -17,12 +17,7 @@ from minitorch.tensor import Tensor
 
 
 def validate_integer(value: Any, what: str, minimum: int, name: str) -> int:
-    """Return value as an int.
-
-    Raises:
-        TypeError: If it is not an integer.
-        ValueError: If it is below the minimum.
-    """
+    """Return value as an int. Raises TypeError if it is not an integer, and ValueError if it is below the minimum."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} expected {what} to be a whole number, got {value!r}")
     if value < minimum:
@@ -379,11 +374,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 def momentum_of(group: Mapping[str, Any], name: str) -> float:
-    """The momentum of a group: of SGD, or the first beta of Adam.
-
-    Raises:
-        ValueError: If it has none.
-    """
+    """The momentum of a group: of SGD, or the first beta of Adam. Raises ValueError if it has none."""
     if "betas" in group:
         return group["betas"][0]
     if "momentum" not in group:
@@ -400,11 +391,7 @@ def set_momentum(group: dict[str, Any], value: float) -> None:
 
 
 def per_group(value: Any, optimizer: Optimizer, name: str) -> list[float]:
-    """One value for every group.
-
-    Raises:
-        ValueError: If their number differs from that of the groups.
-    """
+    """One value for every group. Raises ValueError if their number differs from that of the groups."""
     count = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (tuple, list)) else [value] * count
     if len(values) != count:

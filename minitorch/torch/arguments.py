@@ -131,11 +131,7 @@ def checked(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rename(fn: Callable[..., Any], renamed: Mapping[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with PyTorch's names in place of NumPy's.
-
-    Raises:
-        TypeError: If one is given under both names.
-    """
+    """Keyword arguments with PyTorch's names in place of NumPy's. Raises TypeError if one is given under both names."""
     for other in renamed.keys() & kwargs.keys():
         if renamed[other] in kwargs:
             raise TypeError(f"{fn.__name__} expected {renamed[other]} or {other}, got both; leave one out")
@@ -154,11 +150,7 @@ def size_by_name(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_type(fn: Callable[..., Any], name: str, x: Any) -> None:
-    """Refuse an argument.
-
-    Raises:
-        TypeError: Always.
-    """
+    """Refuse an argument. Raises TypeError."""
     if inspect.signature(fn).parameters[name].annotation == "Tensor":
         raise TypeError(f"{fn.__name__} expected a Tensor as {name}, got {type(x).__name__}; convert it with torch.tensor(...)")
     expected = str(inspect.signature(fn).parameters[name].annotation).replace("Dims", "int | Sequence[int] | None")

@@ -72,12 +72,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """A tensor of one number.
-
-    Raises:
-        TypeError: If it is not a number.
-        ValueError: If the dtype cannot represent it.
-    """
+    """A tensor of one number. Raises TypeError if it is not a number, and ValueError if the dtype cannot represent it."""
     kind = number_dtype(value) if dtype is None else as_dtype(dtype)
     require_number("full", value, kind)
     return of_array(np.full(shape, value, kind), kind, device, requires_grad)
@@ -351,21 +346,13 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
 
 
 def refuse_negative(deviations: Any) -> None:
-    """Refuse standard deviations below 0, and NaN.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Refuse standard deviations below 0, and NaN. Raises ValueError if there is one."""
     if not np.all(deviations >= 0):
         raise ArgumentError(f"normal expected standard deviations from 0 on, got {np.min(deviations)}")
 
 
 def refuse_outside(probabilities: np.ndarray) -> None:
-    """Refuse probabilities below 0 or above 1, and NaN.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Refuse probabilities below 0 or above 1, and NaN. Raises ValueError if there is one."""
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ArgumentError("bernoulli expected probabilities from 0 to 1, got others; limit them: x.clamp(0, 1), or x.sigmoid()")
 

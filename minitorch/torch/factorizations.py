@@ -122,11 +122,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
 
 
 def _eigh(A: Tensor, UPLO: str) -> Tensor:
-    """The packed result of `ops.Eigh`.
-
-    Raises:
-        ValueError: If UPLO is neither "L" nor "U".
-    """
+    """The packed result of `ops.Eigh`. Raises ValueError if UPLO is neither "L" nor "U"."""
     if UPLO not in ("L", "U"):
         raise ValueError(f'eigh expected UPLO "L" or "U", the triangle to read, got {UPLO!r}')
     ops.square(A, "eigh")

@@ -68,23 +68,14 @@ def of_array(values: np.ndarray, dtype: Any, device: Any, requires_grad: bool) -
 
 
 def made(values: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
-    """A tensor over the memory of an array.
-
-    Raises:
-        DtypeError: If it requires gradients and does not hold floating-point numbers.
-    """
+    """A tensor over the memory of an array. Raises DtypeError if it requires gradients and does not hold floating-point numbers."""
     if requires_grad and not is_float(values.dtype):
         raise DtypeError(f"only floating-point tensors can require gradients, got {values.dtype.name}; pass dtype=torch.float32")
     return make_tensor(TensorData(values.reshape(-1), values.shape), backend_of(device), requires_grad)
 
 
 def shape_of(*size: Any) -> tuple[int, ...]:
-    """Sizes given one by one, or as one sequence.
-
-    Raises:
-        TypeError: If one is not an integer.
-        ValueError: If one is negative.
-    """
+    """Sizes given one by one, or as one sequence. Raises TypeError if one is not an integer, and ValueError if one is negative."""
     given = size[0] if len(size) == 1 and isinstance(size[0], Sequence) and not isinstance(size[0], str) else size
     for each in given:
         if not isinstance(each, (int, np.integer, Tensor)):
@@ -125,11 +116,7 @@ def numbers_of(data: Any, dtypes: set[np.dtype], nested: bool = False) -> Any:
 
 
 def float_dtype(name: str, dtype: Any) -> np.dtype:
-    """A dtype of floating-point numbers; the default one for None.
-
-    Raises:
-        DtypeError: If it is of integers or bools.
-    """
+    """A dtype of floating-point numbers; the default one for None. Raises DtypeError if it is of integers or bools."""
     kind = as_dtype(dtype or get_default_dtype())
     if not is_float(kind):
         raise DtypeError(f"{name} expected a floating-point dtype, got {kind.name}; draw in float32 and convert the result")

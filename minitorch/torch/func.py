@@ -42,11 +42,7 @@ VECTOR = "expected Tensors as a vector or direction, got {}"
 
 
 def _tensors_in(value: Any, message: str = POINT) -> Iterator[Tensor]:
-    """The Tensors in nested tuples, lists and dictionaries.
-
-    Raises:
-        TypeError: If there is anything else.
-    """
+    """The Tensors in nested tuples, lists and dictionaries. Raises TypeError if there is anything else."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list, dict)):

@@ -78,11 +78,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def require_int64(index: Tensor, name: str) -> Tensor:
-    """An index itself.
-
-    Raises:
-        IndexTypeError: If it does not hold int64, even where others take int32.
-    """
+    """An index itself. Raises IndexTypeError if it does not hold int64, even where others take int32."""
     if index.dtype is not int64:
         raise IndexTypeError(f"{name} expected an index of int64, got {index.dtype.name}; convert it: index.long()")
     return index

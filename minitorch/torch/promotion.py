@@ -74,22 +74,14 @@ def float_result_type(*operands: Any) -> np.dtype:
 
 
 def require_floats(name: str, x: Tensor) -> Tensor:
-    """A tensor itself.
-
-    Raises:
-        DtypeError: If it does not hold floating-point numbers.
-    """
+    """A tensor itself. Raises DtypeError if it does not hold floating-point numbers."""
     if not is_float(x._tensor.dtype):
         raise DtypeError(f"{name} expected floating-point numbers, got {x.dtype.name}; convert them first: x.float()")
     return x
 
 
 def require_numbers(name: str, x: Tensor) -> Tensor:
-    """A tensor itself.
-
-    Raises:
-        DtypeError: If it holds bools.
-    """
+    """A tensor itself. Raises DtypeError if it holds bools."""
     if x._tensor.dtype is bool_:
         raise DtypeError(f"{name} expected numbers, got a bool tensor; convert it first: x.long()")
     return x
@@ -159,11 +151,7 @@ def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tens
 
 
 def truths(mask: Tensor, name: str) -> Tensor:
-    """A mask.
-
-    Raises:
-        TypeError: If it is not a bool tensor.
-    """
+    """A mask. Raises TypeError if it is not a bool tensor."""
     if mask.dtype is not bool_:
         raise TypeError(f"{name} expected a mask of bools, got {mask.dtype.name}; compare first, such as x > 0")
     return mask

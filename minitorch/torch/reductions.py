@@ -174,11 +174,7 @@ def _extremum(input: Tensor, dim: Dims, keepdim: bool, largest: bool, nan_shares
 
 
 def require_elements(x: Tensor, dim: Dims) -> Tensor:
-    """A tensor itself.
-
-    Raises:
-        EmptyError: If there are no elements along dim, or at all if it is None.
-    """
+    """A tensor itself. Raises EmptyError if there are no elements along dim, or at all if it is None."""
     if not x.numel():
         dims = range(x.dims) if dim is None or dim == () else x._normalize_dims(dim)
         if builtins.any(not x.shape[each] for each in dims):

@@ -178,11 +178,7 @@ def _load_zip(file: BinaryIO, map_location: Any, trusted: bool) -> Any:
 
 
 def _prefix(archive: zipfile.ZipFile) -> str:
-    """The folder of an archive in which everything is.
-
-    Raises:
-        UnpicklingError: If there is no pickle in it.
-    """
+    """The folder of an archive in which everything is. Raises UnpicklingError if there is no pickle in it."""
     names = archive.namelist()
     pickles = [name for name in names if name.endswith("data.pkl") and name.count("/") <= 1]
     if not pickles:

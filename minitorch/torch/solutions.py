@@ -101,11 +101,7 @@ def halves(packed: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def factored(A: Tensor, pivot: bool) -> LUFactorResult:
-    """The result of `lu_factor`, of singular matrices, too.
-
-    Raises:
-        RuntimeError: If rows must not be exchanged.
-    """
+    """The result of `lu_factor`, of singular matrices, too. Raises RuntimeError if rows must not be exchanged."""
     if not pivot:
         raise RuntimeError("lu supports pivot=True only; leave it out: without exchanged rows, rounding errors would grow")
     packed, exchanged = eliminate(ops.matrices(A, "lu"))

@@ -95,11 +95,7 @@ def _merged(dictionaries: Any) -> dict[str, Tensor]:
 
 
 def _tied(given: dict[str, Tensor], own: dict[str, Any]) -> dict[str, Tensor]:
-    """The Tensors for all names of the parameters that are replaced.
-
-    Raises:
-        ValueError: If a shared parameter is replaced by two Tensors.
-    """
+    """The Tensors for all names of the parameters that are replaced. Raises ValueError if a shared parameter is replaced by two Tensors."""
     others: dict[int, Tensor] = {}
     for name, value in given.items():
         if others.setdefault(id(own[name]), value) is not value:

@@ -139,11 +139,7 @@ class device:
 
 
 def _gpu() -> Any:
-    """The GPU as numba knows it.
-
-    Raises:
-        RuntimeError: If there is none.
-    """
+    """The GPU as numba knows it. Raises RuntimeError if there is none."""
     require_cuda()
     return cuda.current_context().device
 

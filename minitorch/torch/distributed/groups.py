@@ -129,11 +129,7 @@ _faces: list[ProcessGroup] = []
 
 
 def world(op: str) -> ProcessGroup:
-    """The group of all processes.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """The group of all processes. Raises ValueError if there is none."""
     if not distributed.is_initialized():
         raise ArgumentError(NO_GROUP)
     engine = current_group(op)
@@ -212,11 +208,7 @@ def init_process_group(
 
 
 def _backend_name(backend: str | None, default: str) -> str:
-    """ "gloo" or "mpi".
-
-    Raises:
-        ValueError: If it is another backend.
-    """
+    """ "gloo" or "mpi". Raises ValueError if it is another backend."""
     name = (backend or default).lower()
     of_device = {device: each for device, _, each in (pair.partition(":") for pair in name.split(","))}
     name = of_device.get("cpu", name) if ":" in name else name  # "cpu:gloo,cuda:nccl"
@@ -229,11 +221,7 @@ def _backend_name(backend: str | None, default: str) -> str:
 
 
 def _meet(init_method: str, rank: int, size: int, timeout: float) -> Mesh:
-    """Connect to the other processes.
-
-    Raises:
-        ValueError: If an argument or a variable is missing or invalid.
-    """
+    """Connect to the other processes. Raises ValueError if an argument or a variable is missing or invalid."""
     url = urlsplit(init_method)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if url.scheme not in ("env", "tcp", "file"):

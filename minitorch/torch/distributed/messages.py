@@ -15,11 +15,7 @@ from minitorch.torch.distributed.groups import ProcessGroup, Work, member_of
 
 
 def _other(group: ProcessGroup, op: str, rank: int | None, group_rank: int | None) -> int:
-    """The number in the group of the other process.
-
-    Raises:
-        ValueError: If it is this one.
-    """
+    """The number in the group of the other process. Raises ValueError if it is this one."""
     found = root_of(group, op, rank, group_rank)
     if found == group.rank():
         raise ArgumentError(f"{op} expected the rank of another process, got {group.ranks[found]}, which is this one; copy with clone()")

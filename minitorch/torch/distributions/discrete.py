@@ -16,11 +16,7 @@ logsumexp = lift(reductions.logsumexp)
 
 
 def require_one(name: str, probs: Any, logits: Any) -> None:
-    """Check that exactly one of two parameters is given.
-
-    Raises:
-        ValueError: If not.
-    """
+    """Check that exactly one of two parameters is given. Raises ValueError if not."""
     if (probs is None) == (logits is None):
         raise ValueError(f"{name} expected either probs or logits, got {'neither' if probs is None else 'both'}")
 

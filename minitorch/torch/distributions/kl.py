@@ -55,11 +55,7 @@ def between_categoricals(p: Categorical, q: Categorical) -> Tensor:
 
 
 def between_independents(p: Independent, q: Independent) -> Tensor:
-    """The sum of the divergences of the parts.
-
-    Raises:
-        ValueError: If the events have different numbers of dimensions.
-    """
+    """The sum of the divergences of the parts. Raises ValueError if the events have different numbers of dimensions."""
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise ValueError(
             f"kl_divergence expected Independent distributions with equal reinterpreted_batch_ndims, got {p.reinterpreted_batch_ndims} and "

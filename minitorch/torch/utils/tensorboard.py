@@ -312,11 +312,7 @@ def _array(values: Any) -> np.ndarray:
 
 
 def _number(value: Any, name: str) -> float:
-    """One number, of a tensor or an array as well.
-
-    Raises:
-        ValueError: If it is not one.
-    """
+    """One number, of a tensor or an array as well. Raises ValueError if it is not one."""
     array = _array(value)
     if array.size != 1 or array.dtype.kind not in "biufV":  # V: bfloat16
         raise ValueError(
