@@ -62,6 +62,14 @@ class Step(Elementwise):
         return grad_output.zeros()
 
 
+def elementwise(
+    name: str, doc: str, number: Callable[[float], float], slope: Callable[[Any], Any] | None = None, of_result: bool = False
+) -> type[Elementwise]:
+    """The Function of a scalar function with its derivative; without one, of a function that is constant in steps."""
+    members: dict[str, Any] = {"number": staticmethod(number), "of_result": of_result, "__doc__": doc, "__module__": number.__module__}
+    return type(name, (Elementwise,), members | {"_slope": staticmethod(slope)}) if slope else type(name, (Step,), members)
+
+
 def expm1(x: float) -> float:
     """eˣ - 1, exact near 0."""
     return math.expm1(x)
@@ -189,25 +197,9 @@ class Reciprocal(Inv):
         return -grad_output * y * y
 
 
-class Rsqrt(Elementwise):
-    """1 / √x."""
-
-    number, of_result = staticmethod(rsqrt), True
-    _slope = staticmethod(lambda y: y * y * y * -0.5)
-
-
-class Expm1(Elementwise):
-    """eˣ - 1."""
-
-    number, of_result = staticmethod(expm1), True
-    _slope = staticmethod(lambda y: y + 1.0)
-
-
-class Log1p(Elementwise):
-    """ln(1 + x)."""
-
-    number = staticmethod(log1p)
-    _slope = staticmethod(lambda a: 1.0 / (1.0 + a))
+Rsqrt = elementwise("Rsqrt", "1 / √x.", rsqrt, lambda y: y * y * y * -0.5, of_result=True)
+Expm1 = elementwise("Expm1", "eˣ - 1.", expm1, lambda y: y + 1.0, of_result=True)
+Log1p = elementwise("Log1p", "ln(1 + x).", log1p, lambda a: 1.0 / (1.0 + a))
 
 
 class Logit(Elementwise):
@@ -224,112 +216,22 @@ class Logit(Elementwise):
 
 RULES[Logit] = lambda ctx, out, grad: Logit.backward(ctx, grad)
 
-
-class Tan(Elementwise):
-    """Tangent."""
-
-    number, of_result = staticmethod(tan), True
-    _slope = staticmethod(lambda y: 1.0 + y * y)
-
-
-class Asin(Elementwise):
-    """Arcsine."""
-
-    number = staticmethod(asin)
-    _slope = staticmethod(lambda a: 1.0 / (1.0 - a * a).sqrt())
-
-
-class Acos(Elementwise):
-    """Arccosine."""
-
-    number = staticmethod(acos)
-    _slope = staticmethod(lambda a: -1.0 / (1.0 - a * a).sqrt())
-
-
-class Atan(Elementwise):
-    """Arctangent."""
-
-    number = staticmethod(atan)
-    _slope = staticmethod(lambda a: 1.0 / (1.0 + a * a))
-
-
-class Sinh(Elementwise):
-    """Hyperbolic sine."""
-
-    number = staticmethod(sinh)
-    _slope = staticmethod(lambda a: Cosh.apply(a))
-
-
-class Cosh(Elementwise):
-    """Hyperbolic cosine."""
-
-    number = staticmethod(cosh)
-    _slope = staticmethod(lambda a: Sinh.apply(a))
-
-
-class Erf(Elementwise):
-    """The error function."""
-
-    number = staticmethod(erf)
-    _slope = staticmethod(lambda a: (-(a * a)).exp() * (2.0 / math.sqrt(math.pi)))
-
-
-class Asinh(Elementwise):
-    """Inverse of the hyperbolic sine."""
-
-    number = staticmethod(asinh)
-    _slope = staticmethod(lambda a: 1.0 / (a * a + 1.0).sqrt())
-
-
-class Acosh(Elementwise):
-    """Inverse of the hyperbolic cosine."""
-
-    number = staticmethod(acosh)
-    _slope = staticmethod(lambda a: 1.0 / (a * a - 1.0).sqrt())
-
-
-class Atanh(Elementwise):
-    """Inverse of the hyperbolic tangent."""
-
-    number = staticmethod(atanh)
-    _slope = staticmethod(lambda a: 1.0 / (1.0 - a * a))
-
-
-class Erfc(Elementwise):
-    """1 - erf(x)."""
-
-    number = staticmethod(erfc)
-    _slope = staticmethod(lambda a: (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi)))
-
-
-class Floor(Step):
-    """Rounded down."""
-
-    number = staticmethod(floor)
-
-
-class Ceil(Step):
-    """Rounded up."""
-
-    number = staticmethod(ceil)
-
-
-class Trunc(Step):
-    """Rounded towards 0."""
-
-    number = staticmethod(trunc)
-
-
-class Round(Step):
-    """Rounded to the nearest whole number."""
-
-    number = staticmethod(round_half_even)
-
-
-class Sign(Step):
-    """The sign."""
-
-    number = staticmethod(sign)
+Tan = elementwise("Tan", "Tangent.", tan, lambda y: 1.0 + y * y, of_result=True)
+Asin = elementwise("Asin", "Arcsine.", asin, lambda a: 1.0 / (1.0 - a * a).sqrt())
+Acos = elementwise("Acos", "Arccosine.", acos, lambda a: -1.0 / (1.0 - a * a).sqrt())
+Atan = elementwise("Atan", "Arctangent.", atan, lambda a: 1.0 / (1.0 + a * a))
+Sinh = elementwise("Sinh", "Hyperbolic sine.", sinh, lambda a: Cosh.apply(a))
+Cosh = elementwise("Cosh", "Hyperbolic cosine.", cosh, lambda a: Sinh.apply(a))
+Erf = elementwise("Erf", "The error function.", erf, lambda a: (-(a * a)).exp() * (2.0 / math.sqrt(math.pi)))
+Asinh = elementwise("Asinh", "Inverse of the hyperbolic sine.", asinh, lambda a: 1.0 / (a * a + 1.0).sqrt())
+Acosh = elementwise("Acosh", "Inverse of the hyperbolic cosine.", acosh, lambda a: 1.0 / (a * a - 1.0).sqrt())
+Atanh = elementwise("Atanh", "Inverse of the hyperbolic tangent.", atanh, lambda a: 1.0 / (1.0 - a * a))
+Erfc = elementwise("Erfc", "1 - erf(x).", erfc, lambda a: (a * a * -1.0).exp() * (-2.0 / math.sqrt(math.pi)))
+Floor = elementwise("Floor", "Rounded down.", floor)
+Ceil = elementwise("Ceil", "Rounded up.", ceil)
+Trunc = elementwise("Trunc", "Rounded towards 0.", trunc)
+Round = elementwise("Round", "Rounded to the nearest whole number.", round_half_even)
+Sign = elementwise("Sign", "The sign.", sign)
 
 
 def floor_quotient(a: float, b: float) -> float:

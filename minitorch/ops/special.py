@@ -8,7 +8,7 @@ from functools import cache
 
 from minitorch.autograd.engine import RULES
 from minitorch.core.tensor_base import Tensor
-from minitorch.ops.pointwise import Elementwise
+from minitorch.ops.pointwise import Elementwise, elementwise
 
 # Scalar functions
 
@@ -142,11 +142,7 @@ def bessel_function(order: int) -> Callable[[float], float]:
 # Functions
 
 
-class Exp2(Elementwise):
-    """2ˣ."""
-
-    number, of_result = staticmethod(exp2), True
-    _slope = staticmethod(lambda y: y * math.log(2))
+Exp2 = elementwise("Exp2", "2ˣ.", exp2, lambda y: y * math.log(2), of_result=True)
 
 
 class Sinc(Elementwise):
@@ -174,11 +170,7 @@ class Erfinv(Elementwise):
         return (y * y).exp() * (0.5 * math.sqrt(math.pi))
 
 
-class Lgamma(Elementwise):
-    """The logarithm of |Γ(x)|."""
-
-    number = staticmethod(lgamma)
-    _slope = staticmethod(lambda a: polygamma_of_order(0).apply(a))
+Lgamma = elementwise("Lgamma", "The logarithm of |Γ(x)|.", lgamma, lambda a: polygamma_of_order(0).apply(a))
 
 
 @cache
@@ -194,11 +186,7 @@ def polygamma_of_order(n: int) -> type[Elementwise]:
     return Polygamma
 
 
-class I0(Elementwise):
-    """The modified Bessel function of the first kind of order 0."""
-
-    number = staticmethod(bessel_function(0))
-    _slope = staticmethod(lambda a: I1.apply(a))
+I0 = elementwise("I0", "The modified Bessel function of the first kind of order 0.", bessel_function(0), lambda a: I1.apply(a))
 
 
 class I1(Elementwise):
