@@ -1,7 +1,5 @@
 """What the Tensor layer spares: copies, scans and gradients that nobody needs. None of it may be seen in a result."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

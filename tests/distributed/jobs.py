@@ -1,7 +1,5 @@
 """Jobs of several processes, started by the launcher as a user would start them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

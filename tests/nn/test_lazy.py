@@ -1,7 +1,5 @@
 """Lazy layers: what they are before and after the first call, and their state dicts, at known values and against PyTorch."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import io

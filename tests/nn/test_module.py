@@ -1,7 +1,5 @@
 """Modules: registration, the tree, buffers, state dicts, hooks, conversion and representation."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Packed sequences: written-out values, sequences one by one, and PyTorch's recurrent layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parametrizations of parameters and buffers: by hand, and with the state dicts of PyTorch where it is installed."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import pickle

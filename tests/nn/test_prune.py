@@ -1,7 +1,5 @@
 """Pruning: masks by hand, and the same in PyTorch where it is installed."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable

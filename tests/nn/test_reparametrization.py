@@ -1,7 +1,5 @@
 """Weight normalization and spectral normalization, by hand, NumPy and PyTorch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 `f` makes floating-point numbers of a shape, `u` those from 0 to 1, `b` bools, and `i` indices below its first argument.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from itertools import product

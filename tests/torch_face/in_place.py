@@ -1,7 +1,5 @@
 """Programs that write in place, as text: they run with this library and with PyTorch. Each computes `out` from leaves x and w."""
 
-from __future__ import annotations
-
 from typing import Any
 
 NUMBERS = [[0.3, 0.7, 0.45], [0.62, 0.21, 0.83], [0.55, 0.36, 0.94]]

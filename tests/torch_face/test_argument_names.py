@@ -1,7 +1,5 @@
 """Arguments under NumPy's names, sizes by name, and the attributes of tensors that ask for devices and formats."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """minitorch.torch.autograd and minitorch.torch.func, without PyTorch: derivatives are known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

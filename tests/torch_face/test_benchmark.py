@@ -1,7 +1,5 @@
 """torch.utils.benchmark: measurements of statements, whose numbers and text are PyTorch's."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Any

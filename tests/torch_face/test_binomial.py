@@ -1,7 +1,5 @@
 """Binomial distributions, without PyTorch: known values, gradients and messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """torch.compile: what is compiled computes what the same program computes without it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """torch.distributions: known values, draws with known frequencies, and PyTorch's numbers where it is installed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

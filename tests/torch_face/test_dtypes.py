@@ -1,7 +1,5 @@
 """What the functions of minitorch.torch say of dtypes that they refuse; the errors are both TypeErrors and RuntimeErrors, as PyTorch's."""
 
-from __future__ import annotations
-
 import pytest
 
 from minitorch import torch

@@ -1,7 +1,5 @@
 """Calls in many dtypes: what PyTorch refuses is refused, and what it accepts has its dtype and numbers."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 

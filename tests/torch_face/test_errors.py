@@ -1,7 +1,5 @@
 """Wrong uses of the functions of minitorch.torch: the class of each error, which programs written for PyTorch catch, and the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

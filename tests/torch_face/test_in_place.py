@@ -1,7 +1,5 @@
 """Writes in place while gradients are recorded, without PyTorch: known gradients, and what is refused with which message."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Writes in place against PyTorch's: which are refused, and the values and gradients of the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

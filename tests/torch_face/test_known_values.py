@@ -1,7 +1,5 @@
 """Further functions of minitorch.torch without PyTorch: values are NumPy's or written out, and wrong arguments are named."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """torch.linalg without PyTorch: values are NumPy's or products that must agree, gradients agree with finite differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """torch.nn.modules: the layers by the names of PyTorch's files, and what programs import from there."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions of minitorch.torch.nn.functional against PyTorch's: the same values and gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

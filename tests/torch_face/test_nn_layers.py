@@ -1,7 +1,5 @@
 """Layers of minitorch.torch.nn against PyTorch's: the same names, values, gradients and representations."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

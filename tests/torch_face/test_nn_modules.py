@@ -1,7 +1,5 @@
 """Layers and functions of minitorch.torch.nn at known values, without PyTorch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Operators between tensors of both classes and NumPy's numbers and arrays: the dtype of the result, or the refusal."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import re

@@ -1,7 +1,5 @@
 """Optimizers and schedules of minitorch.torch.optim against PyTorch's, over several steps."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """torch.profiler and torch.autograd.profiler: the calls of functions in a block."""
 
-from __future__ import annotations
-
 import re
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Dtypes of the results of minitorch.torch: for every function and every dtype of its arguments that of PyTorch's, or a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

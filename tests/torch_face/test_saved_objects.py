@@ -1,7 +1,5 @@
 """Whole models, optimizers, arrays and other objects in files of torch.save: written by name, and read only from files that are trusted."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import inspect

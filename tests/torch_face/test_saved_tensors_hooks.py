@@ -1,7 +1,5 @@
 """torch.autograd.graph: hooks on saved tensors, compared with PyTorch where it is installed."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """torch.save and torch.load of minitorch.torch: tensors and collections of them are read again, here and by PyTorch; nothing else is."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import zipfile

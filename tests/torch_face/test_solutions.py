@@ -1,7 +1,5 @@
 """LU factorizations, the exponential of a matrix and the older functions of torch: known values, and gradients by finite differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

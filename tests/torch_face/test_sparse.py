@@ -1,7 +1,5 @@
 """torch.sparse: products as those of the dense matrices, with gradients, and PyTorch's numbers where it is installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Special functions without PyTorch: known values, identities, differences and messages."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PyTorch's tensor is a subclass of the course's: what is computed from it, mixed with it or written into it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """Tensor types, such as FloatTensor: what they construct and recognize, `Tensor.type` and `Tensor.new`, in both libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

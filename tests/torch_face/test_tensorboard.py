@@ -1,7 +1,5 @@
 """torch.utils.tensorboard.SummaryWriter: what it writes, and what the reader of the page Runs makes of it."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

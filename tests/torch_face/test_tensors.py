@@ -1,7 +1,5 @@
 """Methods of minitorch.torch.Tensor that make other tensors or keep gradients, without PyTorch: values are known."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Numbers beside tensors: they are rounded to the dtype of the tensor before they are compared, limit it or replace its elements."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

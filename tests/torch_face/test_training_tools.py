@@ -1,7 +1,5 @@
 """torch.utils.checkpoint and torch.amp, without PyTorch: results must equal those of the plain program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

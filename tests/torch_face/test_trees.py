@@ -3,8 +3,6 @@
 The cases compute the same in PyTorch, where it is installed.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 from collections.abc import Callable

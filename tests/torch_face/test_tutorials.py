@@ -1,7 +1,5 @@
 """What PyTorch's tutorials use besides tensors and layers: `out`, nodes of the graph, default devices, switches, and grids of images."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """torchvision's names in minitorch.torch.vision: data sets from files that the tests write, transforms against NumPy and Pillow."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """torchvision.io, save_image and FakeData: image files beside Pillow's reading and writing of them."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """torch.func.vmap against a loop by hand, and derivatives of mapped functions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fast backend under the Tensor layer's short ways: results that begin unfilled, and several dimensions folded at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitorch import FastBackend, tensor

@@ -1,7 +1,5 @@
 """Compiled kernels are found on disk by the next process, never stale; they stand several threads and a fork."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

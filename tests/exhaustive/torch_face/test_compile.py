@@ -1,7 +1,5 @@
 """The tests of tests/torch_face/test_compile.py on the fast backend, for all optimizers and for batch statistics."""
 
-from __future__ import annotations
-
 import pytest
 
 import minitorch.torch as torch

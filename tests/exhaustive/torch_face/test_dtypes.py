@@ -1,7 +1,5 @@
 """All calls of tests/torch_face/dtypes.py in all dtypes, against PyTorch."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.torch_face.dtypes import CALLS, pairs, variants

@@ -1,7 +1,5 @@
 """Gradients of minitorch.torch at points where a rule chooses among subgradients: ties, limits, zeros, infinities, NaN."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Gradients of extremes, medians and scatter_reduce where elements are NaN, equal or 0: the same as PyTorch's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results of minitorch.torch for NaN, infinities, signed zeros and huge numbers, and their gradients: the same as PyTorch's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
