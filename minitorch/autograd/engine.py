@@ -262,7 +262,7 @@ def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, grad
         if out.history is None
         else run_backward([out], [unbroadcast(gradient, out, "grad got")], [twin for _, twin in pairs], True, True)
     )
-    for arg, twin in pairs:  # only now, so that nobody went on through the graph behind the arguments
+    for arg, twin in pairs:  # only now, so that the backward pass above stopped at the twins
         twin.history = History(Alias, TensorContext(Alias, (arg,), False), [arg])
     return [found.get(twin) if isinstance(twin, TensorBase) else None for twin in twins]
 

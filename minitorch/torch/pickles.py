@@ -50,7 +50,7 @@ class Name:
         self.line = f"c{module}\n{name}\n".encode()
 
     def __call__(self, *args: Any) -> None:
-        """Never called: the pickle says that its reader shall."""
+        """Never called here: whoever reads the pickle calls the function of this name."""
 
 
 REBUILD, REBUILD_PARAMETER = Name("torch._utils", "_rebuild_tensor_v2"), Name("torch._utils", "_rebuild_parameter")
@@ -213,7 +213,7 @@ NAMES: dict[str, Any] = {
 """What is always read: the names that tensors, numbers, text and collections of these need."""
 
 ALLOWED: dict[str, Any] = {}
-"""What `add_safe_globals` allows besides."""
+"""What `add_safe_globals` allows in addition."""
 
 
 def full_name(module: str, name: str) -> str:

@@ -26,10 +26,10 @@ class SparseTensor:
     """A tensor in coordinate form; made by `sparse_coo_tensor` or `x.to_sparse()`.
 
     Args:
-        indices: Where the elements are, int64 of shape (dims, count); what stands at one place twice is added.
+        indices: Where the elements are, int64 of shape (dims, count); values with equal indices are added.
         values: The elements, shape (count, ...): further dimensions are dense.
         size: The shape.
-        is_coalesced: Whether the places are sorted, and none is there twice.
+        is_coalesced: Whether the indices are sorted, and none occurs twice.
 
     Raises:
         RuntimeError: If indices, values and size do not fit.
@@ -112,7 +112,7 @@ class SparseTensor:
         return x
 
     def coalesce(self) -> SparseTensor:
-        """The same tensor with sorted places, each once, and the sum of what stood there.
+        """The same tensor with sorted indices, each of which occurs once; values with equal indices are added.
 
         Example:
             >>> x = torch.sparse_coo_tensor([[0, 2, 2]], [1.0, 2.0, 3.0], (3,)).coalesce()
@@ -190,7 +190,7 @@ class SparseTensor:
         return self._map(lambda values: -values).__radd__(other)
 
     def __add__(self, other: Any) -> SparseTensor:
-        """The sum of two sparse tensors: what stands at one place in both is added when it is coalesced."""
+        """The sum of two sparse tensors, coalesced."""
         if not isinstance(other, SparseTensor):
             raise TypeError(f"a sum of a sparse tensor expected a sparse one, got {type(other).__name__}; convert it with x.to_dense()")
         if other.shape != self.shape or other.sparse_dim() != self.sparse_dim():

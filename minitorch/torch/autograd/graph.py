@@ -59,7 +59,7 @@ class HookedContext(TensorContext):
 
     @property
     def saved_values(self) -> tuple[Any, ...]:  # type: ignore[override]  # a field in Context
-        """The saved values, unpacked; a write since then is the hooks' business."""
+        """The saved values, unpacked; a write into one since then is not detected."""
         return tuple([unpack(value, self.args) if isinstance(value, Packed) else value for value in self._saved])
 
 
@@ -111,8 +111,8 @@ def _save_for_backward(self: TensorContext, *values: Any) -> None:
 class saved_tensors_hooks:
     """Pack every tensor that a function within the block saves, and unpack it in the backward pass.
 
-    Which tensors a function saves is its own business; it may differ from PyTorch. Only the innermost of nested hooks are called. Writes in
-    place into a packed tensor are not detected.
+    A function may save other tensors than in PyTorch. Only the innermost of nested hooks are called. A write in place into a packed tensor
+    is not detected.
 
     Args:
         pack_hook: Takes a tensor and returns anything; it must not write into the tensor.

@@ -74,7 +74,7 @@ def _environments(given: argparse.Namespace) -> list[dict[str, str]]:
 
 
 def _free_port(host: str) -> int:
-    """A port at which nobody listens."""
+    """A free port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         return probe.getsockname()[1]
