@@ -215,24 +215,18 @@ def test_without_a_group_there_are_no_ranks():
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (
-            {"backend": "nccl"},
-            ValueError,
-            "expected backend 'gloo' or 'mpi', got 'nccl', which does not exist here, and there is no GPU here; use 'gloo'",
-        ),
+        ({"backend": "nccl"}, ValueError,
+         "expected backend 'gloo' or 'mpi', got 'nccl', which does not exist here, and there is no GPU here; use 'gloo'"),
         ({"backend": "ucc"}, ValueError, "expected backend 'gloo' or 'mpi', got 'ucc', which does not exist here; use 'gloo'"),
         ({"init_method": "http://a"}, ValueError, "expected init_method env://, tcp://ADDRESS:PORT or file://PATH, got 'http://a'"),
-        (
-            {"init_method": "tcp://127.0.0.1"},
-            ValueError,
-            "expected tcp://ADDRESS:PORT, got 'tcp://127.0.0.1'; such as tcp://127.0.0.1:29500",
-        ),
+        ({"init_method": "tcp://127.0.0.1"}, ValueError,
+         "expected tcp://ADDRESS:PORT, got 'tcp://127.0.0.1'; such as tcp://127.0.0.1:29500"),
         ({"rank": 2}, ValueError, "expected a rank from 0 to 1, got 2; ranks count from 0"),
         ({"timeout": 30}, TypeError, "expected timeout as a datetime.timedelta, got 30; such as timedelta(seconds=30)"),
         ({"timeout": timedelta(0)}, ValueError, "expected a timeout above 0, got 0:00:00; the default is 0:30:00"),
         ({"store": 1}, ValueError, "expected no store; pass init_method='tcp://127.0.0.1:29500', rank and world_size instead"),
     ],
-)
+)  # fmt: skip
 def test_wrong_arguments_of_init_process_group(arguments, kind, message, monkeypatch):
     monkeypatch.setattr("minitorch.torch.distributed.groups.gpu_is_available", lambda: False)
     with raises(kind, f"init_process_group {message}"):
@@ -252,33 +246,18 @@ def test_missing_variables_are_named(monkeypatch):
 def test_wrong_arguments_of_the_operations(alone):
     x = torch.ones(2)
     for call, kind, message in [
-        (
-            lambda: dist.init_process_group("gloo"),
-            ValueError,
-            "init_process_group expected to be called once, but the group exists; call destroy_process_group() first",
-        ),
+        (lambda: dist.init_process_group("gloo"), ValueError,
+         "init_process_group expected to be called once, but the group exists; call destroy_process_group() first"),
         (lambda: dist.all_reduce([1]), TypeError, "all_reduce expected a Tensor, got list; of a Parameter, pass its value"),
-        (
-            lambda: dist.all_reduce(x, "sum"),
-            TypeError,
-            "all_reduce expected op to be one of torch.distributed.ReduceOp, got 'sum'; such as ReduceOp.SUM",
-        ),
-        (
-            lambda: dist.all_reduce(x, dist.ReduceOp.BOR),
-            TypeError,
-            "all_reduce expected integers or bools for BOR, got float32; convert: x.to(torch.int64)",
-        ),
-        (
-            lambda: dist.all_reduce(x.long(), dist.ReduceOp.AVG),
-            TypeError,
-            "all_reduce expected floats for AVG, got int64; convert: x.float()",
-        ),
+        (lambda: dist.all_reduce(x, "sum"), TypeError,
+         "all_reduce expected op to be one of torch.distributed.ReduceOp, got 'sum'; such as ReduceOp.SUM"),
+        (lambda: dist.all_reduce(x, dist.ReduceOp.BOR), TypeError,
+         "all_reduce expected integers or bools for BOR, got float32; convert: x.to(torch.int64)"),
+        (lambda: dist.all_reduce(x.long(), dist.ReduceOp.AVG), TypeError,
+         "all_reduce expected floats for AVG, got int64; convert: x.float()"),
         (lambda: dist.all_reduce(x > 0), TypeError, "all_reduce expected numbers for SUM, got bool; convert: x.to(torch.int64)"),
-        (
-            lambda: dist.broadcast(x, 3),
-            ValueError,
-            "broadcast expected a rank in the group, one of [0], got 3; src and dst count all processes",
-        ),
+        (lambda: dist.broadcast(x, 3), ValueError,
+         "broadcast expected a rank in the group, one of [0], got 3; src and dst count all processes"),
         (lambda: dist.broadcast(x), ValueError, "broadcast expected a rank, got None; pass the number of a process"),
         (lambda: dist.all_gather([x, x], x), ValueError, "all_gather expected tensor_list to have 1 tensors, got 2; one for each rank"),
         (
@@ -290,27 +269,15 @@ def test_wrong_arguments_of_the_operations(alone):
         (lambda: dist.scatter(x), ValueError, "scatter expected scatter_list to have 1 tensors, got 0; one for each rank"),
         (lambda: dist.send(x, 0), ValueError, "isend expected the rank of another process, got 0, which is this one; copy with clone()"),
         (lambda: dist.new_group([5]), ValueError, "new_group expected ranks from 0 to 0, got 5; ranks count from 0"),
-        (
-            lambda: dist.all_reduce(x, group=7),
-            TypeError,
-            "all_reduce expected a group from new_group, got 7; leave it out for all processes",
-        ),
-        (
-            lambda: dist.all_gather_object([], 1),
-            ValueError,
-            "all_gather_object expected object_list to be a list of 1 items, one for each rank, got 0 items; [None] * 1 is one",
-        ),
-        (
-            lambda: DistributedDataParallel(torch.nn.Linear(1, 1), device_ids=[0]),
-            ValueError,
-            "DistributedDataParallel expected one device or none, and none on the CPU, got [0] for a model on the CPU; leave it out",
-        ),
-        (
-            lambda: DistributedDataParallel(torch.nn.ReLU()),
-            RuntimeError,
-            "DistributedDataParallel expected a parameter that requires a gradient, got 0 parameters without; call the module itself",
-        ),
-    ]:
+        (lambda: dist.all_reduce(x, group=7), TypeError,
+         "all_reduce expected a group from new_group, got 7; leave it out for all processes"),
+        (lambda: dist.all_gather_object([], 1), ValueError,
+         "all_gather_object expected object_list to be a list of 1 items, one for each rank, got 0 items; [None] * 1 is one"),
+        (lambda: DistributedDataParallel(torch.nn.Linear(1, 1), device_ids=[0]), ValueError,
+         "DistributedDataParallel expected one device or none, and none on the CPU, got [0] for a model on the CPU; leave it out"),
+        (lambda: DistributedDataParallel(torch.nn.ReLU()), RuntimeError,
+         "DistributedDataParallel expected a parameter that requires a gradient, got 0 parameters without; call the module itself"),
+    ]:  # fmt: skip
         with raises(kind, message):
             call()
 

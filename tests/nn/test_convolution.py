@@ -427,26 +427,14 @@ def test_a_kernel_deeper_than_the_volume_or_without_taps_is_refused():
         (nn.Conv1d(4, 6, 3), (6, 4, 3), (6,), "Conv1d(4, 6, kernel_size=(3,), stride=(1,))"),
         (nn.Conv1d(4, 6, 3, groups=2, bias=False), (6, 2, 3), None, "Conv1d(4, 6, kernel_size=(3,), stride=(1,), groups=2, bias=False)"),
         (nn.Conv2d(4, 6, (3, 2), 2), (6, 4, 3, 2), (6,), "Conv2d(4, 6, kernel_size=(3, 2), stride=(2, 2))"),
-        (
-            nn.Conv3d(4, 6, (3, 1, 2), padding=(1, 0, 0), groups=2),
-            (6, 2, 3, 1, 2),
-            (6,),
-            "Conv3d(4, 6, kernel_size=(3, 1, 2), stride=(1, 1, 1), padding=(1, 0, 0), groups=2)",
-        ),
-        (
-            nn.Conv2d(1, 1, 2, padding="same", dilation=2, padding_mode="reflect"),
-            (1, 1, 2, 2),
-            (1,),
-            "Conv2d(1, 1, kernel_size=(2, 2), stride=(1, 1), padding=same, dilation=(2, 2), padding_mode=reflect)",
-        ),
-        (
-            nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2),
-            (4, 3, 3),
-            (6,),
-            "ConvTranspose1d(4, 6, kernel_size=(3,), stride=(2,), padding=(1,), output_padding=(1,), groups=2)",
-        ),
+        (nn.Conv3d(4, 6, (3, 1, 2), padding=(1, 0, 0), groups=2), (6, 2, 3, 1, 2), (6,),
+         "Conv3d(4, 6, kernel_size=(3, 1, 2), stride=(1, 1, 1), padding=(1, 0, 0), groups=2)"),
+        (nn.Conv2d(1, 1, 2, padding="same", dilation=2, padding_mode="reflect"), (1, 1, 2, 2), (1,),
+         "Conv2d(1, 1, kernel_size=(2, 2), stride=(1, 1), padding=same, dilation=(2, 2), padding_mode=reflect)"),
+        (nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2), (4, 3, 3), (6,),
+         "ConvTranspose1d(4, 6, kernel_size=(3,), stride=(2,), padding=(1,), output_padding=(1,), groups=2)"),
     ],
-)
+)  # fmt: skip
 def test_layers_have_pytorchs_parameters_and_text(layer, weight, bias, text):
     assert layer.weight.shape == weight
     assert (layer.bias if bias is None else layer.bias.shape) == bias
@@ -531,28 +519,16 @@ def test_layers_count_two_operations_for_a_tap():
         (ValueError, lambda: nn.Conv2d(1, 1, 2, padding=-1), "Conv2d expected padding of at least 0, got -1"),
         (TypeError, lambda: nn.Conv2d(1, 1, 3, dilation=1.5), "Conv2d expected dilation as an integer or two, got 1.5"),
         (ValueError, lambda: nn.Conv2d(1, 1, 3, padding="full"), 'Conv2d expected padding as a number, "same" or "valid", got \'full\''),
-        (
-            ValueError,
-            lambda: nn.Conv1d(1, 1, 3, 2, "same"),
-            'Conv1d expected a stride of 1 with padding="same", got (2,); give padding as a number',
-        ),
-        (
-            ValueError,
-            lambda: nn.Conv2d(1, 1, 3, padding_mode="mirror"),
-            "Conv2d expected padding_mode zeros, reflect, replicate, circular, got 'mirror'",
-        ),
-        (
-            ValueError,
-            lambda: nn.ConvTranspose2d(1, 1, 3, padding_mode="reflect"),
-            "ConvTranspose2d expected padding_mode \"zeros\", got 'reflect'",
-        ),
-        (
-            TypeError,
-            lambda: nn.Conv2d(1, 1, 1)(np.zeros((1, 1, 2, 2))),
-            "conv2d expected a Tensor as input, got ndarray; make one with tensor(...)",
-        ),
+        (ValueError, lambda: nn.Conv1d(1, 1, 3, 2, "same"),
+         'Conv1d expected a stride of 1 with padding="same", got (2,); give padding as a number'),
+        (ValueError, lambda: nn.Conv2d(1, 1, 3, padding_mode="mirror"),
+         "Conv2d expected padding_mode zeros, reflect, replicate, circular, got 'mirror'"),
+        (ValueError, lambda: nn.ConvTranspose2d(1, 1, 3, padding_mode="reflect"),
+         "ConvTranspose2d expected padding_mode \"zeros\", got 'reflect'"),
+        (TypeError, lambda: nn.Conv2d(1, 1, 1)(np.zeros((1, 1, 2, 2))),
+         "conv2d expected a Tensor as input, got ndarray; make one with tensor(...)"),
     ],
-)
+)  # fmt: skip
 def test_layers_refuse_what_does_not_fit(error, call, message):
     with raises(error, message):
         call()

@@ -282,31 +282,22 @@ BATCH = ["running_mean", "running_var", "num_batches_tracked"]
 @pytest.mark.parametrize(
     ("layer", "names", "shown"),
     [
-        (
-            BatchNorm2d(3),
-            ["weight", "bias", *BATCH],
-            "BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)",
-        ),
-        (
-            BatchNorm1d(3, 0.1, None, False),
-            BATCH,
-            "BatchNorm1d(3, eps=0.1, momentum=None, affine=False, bias=False, track_running_stats=True)",
-        ),
+        (BatchNorm2d(3), ["weight", "bias", *BATCH],
+         "BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"),
+        (BatchNorm1d(3, 0.1, None, False), BATCH,
+         "BatchNorm1d(3, eps=0.1, momentum=None, affine=False, bias=False, track_running_stats=True)"),
         (LayerNorm(3, bias=False), ["weight"], "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"),
         (LayerNorm((2, 1)), ["weight", "bias"], "LayerNorm((2, 1), eps=1e-05, elementwise_affine=True, bias=True)"),
         (LayerNorm(2, elementwise_affine=False), [], "LayerNorm((2,), eps=1e-05, elementwise_affine=False, bias=False)"),
         (GroupNorm(2, 4), ["weight", "bias"], "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"),
         (GroupNorm(2, 4, bias=False), ["weight"], "GroupNorm(2, 4, eps=1e-05, affine=True, bias=False)"),
-        (
-            InstanceNorm2d(3, 0.1, 0.2, True, True, bias=False),
-            ["weight", *BATCH],
-            "InstanceNorm2d(3, eps=0.1, momentum=0.2, affine=True, bias=False, track_running_stats=True)",
-        ),
+        (InstanceNorm2d(3, 0.1, 0.2, True, True, bias=False), ["weight", *BATCH],
+         "InstanceNorm2d(3, eps=0.1, momentum=0.2, affine=True, bias=False, track_running_stats=True)"),
         (InstanceNorm1d(3), [], "InstanceNorm1d(3, eps=1e-05, momentum=0.1, affine=False, bias=False, track_running_stats=False)"),
         (RMSNorm((3, 2)), ["weight"], "RMSNorm((3, 2), eps=None, elementwise_affine=True)"),
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_layers_have_the_names_of_pytorch_and_show_their_settings(layer, names, shown):
     assert (list(layer.state_dict()), repr(layer)) == (names, shown)
 

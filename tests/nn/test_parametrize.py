@@ -192,20 +192,14 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert register_parametrization(layer(), "weight", Returns(x[:1]), unsafe=True).weight.shape == (1, 2)
     module, plain = register_parametrization(layer(), "weight", Twice()), layer()
     calls: list[tuple[type[Exception], Callable[[], Any], str]] = [
-        (
-            ValueError,
-            lambda: register_parametrization(module, "weight", Returns(x[:1])),
-            "the parametrization expected to return float64 of shape",
-        ),
-        (
-            TypeError,
-            lambda: register_parametrization(plain, "weight", abs),
-            "expected a Module as parametrization, got builtin_function_or_method",
-        ),
+        (ValueError, lambda: register_parametrization(module, "weight", Returns(x[:1])),
+         "the parametrization expected to return float64 of shape"),
+        (TypeError, lambda: register_parametrization(plain, "weight", abs),
+         "expected a Module as parametrization, got builtin_function_or_method"),
         (ValueError, lambda: register_parametrization(plain, "w", Twice()), "Linear has no parameter or buffer 'w'; it has weight, bias"),
         (ValueError, lambda: remove_parametrizations(plain, "weight"), "Linear has no parametrization of 'weight'"),
         (ValueError, lambda: ParametrizationList([], x), "ParametrizationList expected at least one parametrization, got none"),
-    ]
+    ]  # fmt: skip
     for error_type, call, message in calls:
         with pytest.raises(error_type, match=message):
             call()
@@ -326,23 +320,15 @@ def test_matrix_exponentials_and_reflections() -> None:
 def test_wrong_arguments_are_refused() -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: parametrizations.weight_norm(layer(), "w"), "Linear has no parameter or buffer 'w'; it has weight, bias"),
-        (
-            lambda: parametrizations.spectral_norm(layer(), n_power_iterations=0),
-            "spectral_norm expected n_power_iterations of at least 1, got 0",
-        ),
-        (
-            lambda: parametrizations.orthogonal(layer(), orthogonal_map="x"),
-            "orthogonal expected orthogonal_map matrix_exp, cayley, householder, got 'x'",
-        ),
-        (
-            lambda: parametrizations.orthogonal(layer(), "bias"),
-            r"orthogonal expected a parameter of shape \(…, rows, columns\), got \(2,\)",
-        ),
-        (
-            lambda: setattr(parametrizations.orthogonal(layer()), "weight", torch.ones(2, 3)),
-            r"orthogonal expected a value of shape \(2, 2\), got \(2, 3\)",
-        ),
-    ]
+        (lambda: parametrizations.spectral_norm(layer(), n_power_iterations=0),
+         "spectral_norm expected n_power_iterations of at least 1, got 0"),
+        (lambda: parametrizations.orthogonal(layer(), orthogonal_map="x"),
+         "orthogonal expected orthogonal_map matrix_exp, cayley, householder, got 'x'"),
+        (lambda: parametrizations.orthogonal(layer(), "bias"),
+         r"orthogonal expected a parameter of shape \(…, rows, columns\), got \(2,\)"),
+        (lambda: setattr(parametrizations.orthogonal(layer()), "weight", torch.ones(2, 3)),
+         r"orthogonal expected a value of shape \(2, 2\), got \(2, 3\)"),
+    ]  # fmt: skip
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()

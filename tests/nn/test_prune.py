@@ -53,11 +53,7 @@ MASKS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("ln columns", lambda lib: masks(lib, "weight", ("ln_structured", 0.4, 1, 1)), [[0, 0, 1, 1]] * 3),
     ("ln largest", lambda lib: masks(lib, "weight", ("ln_structured", 1, math.inf, -1)), [[1, 0, 1, 1]] * 3),
     ("ln twice", lambda lib: masks(lib, "weight", *[("ln_structured", 1, 2, 0)] * 2), [[0] * 4, [0] * 4, [1] * 4]),
-    (
-        "ln after l1",
-        lambda lib: masks(lib, "weight", ("l1_unstructured", 9), ("ln_structured", 1, 2, 0)),
-        [[0] * 4, [0] * 4, [0, 0, 1, 1]],
-    ),
+    ("ln after l1", lambda lib: masks(lib, "weight", ("l1_unstructured", 9), ("ln_structured", 1, 2, 0)), [[0] * 4, [0] * 4, [0, 0, 1, 1]]),
     ("identity", lambda lib: masks(lib, "bias", ("identity",)), [1, 1, 1]),
     ("custom", lambda lib: masks(lib, "bias", ("custom_from_mask", lib.tensor([1, 0, 1]))), [1, 0, 1]),
     ("custom twice", lambda lib: masks(lib, "bias", *[("custom_from_mask", lib.tensor(m)) for m in ([1, 0, 1], [0, 1, 1])]), [0, 0, 1]),
@@ -66,7 +62,7 @@ MASKS: list[tuple[str, Callable[[Any], Any], Any]] = [
     ("random channels", lambda lib: sorted(map(sum, zip(*masks(lib, "weight", ("random_structured", 2, 1)), strict=True))), [0, 0, 3, 3]),
     ("global", lambda lib: jointly(lib, 10), [3, 11]),
     ("global twice", lambda lib: jointly(lib, 10, 0.2), [0, 11]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("use", "expected"), [pytest.param(*row[1:], id=row[0]) for row in MASKS])
@@ -159,64 +155,30 @@ def test_wrong_arguments_are_refused_and_change_nothing() -> None:
     module, scores = layer(ours), ours.zeros(2)
     any_amount: Any = prune.l1_unstructured
     cases: list[tuple[type[Exception], Callable[[], Any], str]] = [
-        (
-            ValueError,
-            lambda: prune.l1_unstructured(module, "weight", 13),
-            "L1Unstructured expected amount of at most 12, what there is to prune, got 13",
-        ),
-        (
-            ValueError,
-            lambda: prune.ln_structured(module, "weight", 9, 2, 0),
-            "LnStructured expected amount of at most 3, what there is to prune, got 9",
-        ),
-        (
-            ValueError,
-            lambda: prune.l1_unstructured(module, "weight", -1),
-            "expected amount as an integer of at least 0 or a fraction from 0 to 1, got -1",
-        ),
-        (
-            ValueError,
-            lambda: prune.random_unstructured(module, "weight", 1.5),
-            "RandomUnstructured expected amount as an integer of at least 0 or a",
-        ),
-        (
-            TypeError,
-            lambda: any_amount(module, "weight", "a"),
-            "L1Unstructured expected amount as an integer or a fraction, got 'a'",
-        ),
-        (
-            ValueError,
-            lambda: prune.random_structured(module, "bias", 1, 0),
-            r"RandomStructured expected a parameter of at least two dimensions, got shape \(3,\)",
-        ),
+        (ValueError, lambda: prune.l1_unstructured(module, "weight", 13),
+         "L1Unstructured expected amount of at most 12, what there is to prune, got 13"),
+        (ValueError, lambda: prune.ln_structured(module, "weight", 9, 2, 0),
+         "LnStructured expected amount of at most 3, what there is to prune, got 9"),
+        (ValueError, lambda: prune.l1_unstructured(module, "weight", -1),
+         "expected amount as an integer of at least 0 or a fraction from 0 to 1, got -1"),
+        (ValueError, lambda: prune.random_unstructured(module, "weight", 1.5),
+         "RandomUnstructured expected amount as an integer of at least 0 or a"),
+        (TypeError, lambda: any_amount(module, "weight", "a"), "L1Unstructured expected amount as an integer or a fraction, got 'a'"),
+        (ValueError, lambda: prune.random_structured(module, "bias", 1, 0),
+         r"RandomStructured expected a parameter of at least two dimensions, got shape \(3,\)"),
         (IndexError, lambda: prune.ln_structured(module, "weight", 1, 2, 2), "LnStructured expected dim from -2 to 1, got 2"),
-        (
-            ValueError,
-            lambda: prune.ln_structured(module, "weight", 1, "nuc", 0),
-            "LnStructured expected n as a number, math.inf or \"fro\", got 'nuc'",
-        ),
-        (
-            ValueError,
-            lambda: prune.custom_from_mask(module, "bias", scores),
-            r"pruning expected a mask of shape \(3,\), that of the parameter, got \(2,\)",
-        ),
-        (
-            ValueError,
-            lambda: prune.l1_unstructured(module, "bias", 1, scores),
-            r"pruning expected importance_scores of shape \(3,\), that of the",
-        ),
+        (ValueError, lambda: prune.ln_structured(module, "weight", 1, "nuc", 0),
+         "LnStructured expected n as a number, math.inf or \"fro\", got 'nuc'"),
+        (ValueError, lambda: prune.custom_from_mask(module, "bias", scores),
+         r"pruning expected a mask of shape \(3,\), that of the parameter, got \(2,\)"),
+        (ValueError, lambda: prune.l1_unstructured(module, "bias", 1, scores),
+         r"pruning expected importance_scores of shape \(3,\), that of the"),
         (AttributeError, lambda: prune.identity(module, "w"), "Linear has no attribute 'w'; it has weight, bias"),
-        (
-            TypeError,
-            lambda: prune.global_unstructured([(module, "weight")], prune.RandomStructured, amount=1),
-            "expected a method that prunes single elements",
-        ),
-        (
-            TypeError,
-            lambda: jointly(ours, 1, importance_scores=[scores]),
-            "global_unstructured expected importance_scores as a dictionary, got list",
-        ),
-    ]
+        (TypeError, lambda: prune.global_unstructured([(module, "weight")], prune.RandomStructured, amount=1),
+         "expected a method that prunes single elements"),
+        (TypeError, lambda: jointly(ours, 1, importance_scores=[scores]),
+         "global_unstructured expected importance_scores as a dictionary, got list"),
+    ]  # fmt: skip
     for error, call, message in cases:
         with pytest.raises(error, match=message):
             call()

@@ -113,11 +113,7 @@ def test_old_spellings_and_sizes() -> None:
         (lambda: example().relu(), AttributeError, r"a sparse tensor has no relu in minitorch; convert it first: x.to_dense\(\).relu"),
         (lambda: torch.relu(example()), TypeError, "relu expected a Tensor as input, got SparseTensor"),
         (lambda: example() * torch.ones(2), TypeError, "a product of a sparse tensor expected a number, got Tensor; convert it with"),
-        (
-            lambda: example() @ torch.ones(2, 2),
-            RuntimeError,
-            r"expected a matrix or vector of 3 rows in float32, got shape \(2, 2\)",
-        ),
+        (lambda: example() @ torch.ones(2, 2), RuntimeError, r"expected a matrix or vector of 3 rows in float32, got shape \(2, 2\)"),
         (lambda: example() @ example(), TypeError, "matmul of a sparse matrix expected a Tensor, got SparseTensor"),
         (lambda: torch.sparse_coo_tensor([[0], [5]], [1.0], (2, 3)), RuntimeError, r"of size \(2, 3\) expected indices inside of it"),
         (lambda: torch.sparse_coo_tensor([[0], [-1]], [1.0], (2, 3)), RuntimeError, "expected indices inside of it"),
@@ -127,7 +123,7 @@ def test_old_spellings_and_sizes() -> None:
         (lambda: torch.sparse_coo_tensor([[0]], [1.0], requires_grad=True), NotImplementedError, "let the values require gradients"),
         (lambda: torch.sparse.softmax, AttributeError, "torch.sparse has no softmax in minitorch"),
     ],
-)
+)  # fmt: skip
 def test_what_a_sparse_tensor_cannot_do_names_to_dense(call: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         call()

@@ -47,11 +47,8 @@ DERIVATIVES: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("grad", lambda lib, d: lib.func.grad(lambda d: (d["a"] * d["b"]).sum())(d), {"a": B, "b": A}),
     ("grad aux", lambda lib, d: lib.func.grad(lambda d: ((d["a"] * d["b"]).sum(), d), has_aux=True)(d), ({"a": B, "b": A}, STATE)),
     ("vjp", lambda lib, d: pulled(lib, weighted, lib.ones(2), d), ([7, 14], ({"a": [7, 7], "b": [3, 3]},))),
-    (
-        "vjp value",
-        lambda lib, d: pulled(lib, product, {"y": d["a"], "z": d["b"]}, d),
-        ({"y": [3, 8], "z": A}, ({"a": [6, 12], "b": [1, 4]},)),
-    ),
+    ("vjp value", lambda lib, d: pulled(lib, product, {"y": d["a"], "z": d["b"]}, d),
+     ({"y": [3, 8], "z": A}, ({"a": [6, 12], "b": [1, 4]},))),
     ("vjp several", lambda lib, d: pulled(lib, lambda x, y: x * y, lib.ones(2), d["a"], d["b"]), ([3, 8], (B, A))),
     ("vjp aux", lambda lib, d: lib.func.vjp(with_aux, d["a"], has_aux=True)[::2], ([1, 4], {"x": A})),
     ("jvp", lambda lib, d: lib.func.jvp(weighted, (d,), (d,)), ([7, 14], [14, 28])),
@@ -61,22 +58,16 @@ DERIVATIVES: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("jacrev", lambda lib, d: lib.func.jacrev(weighted)(d), {"a": [[7, 0], [0, 7]], "b": [[1, 1], [2, 2]]}),
     ("jacrev list", lambda lib, d: lib.func.jacrev(lambda xs: xs[0] * xs[1])([d["a"], d["b"]]), [[[3, 0], [0, 4]], [[1, 0], [0, 2]]]),
     ("jacrev number", lambda lib, d: lib.func.jacrev(lambda d: d["a"].sum())(d), {"a": [1, 1], "b": [0, 0]}),
-    (
-        "jacrev value",
-        lambda lib, d: lib.func.jacrev(product)(d),
-        {"y": {"a": [[3, 0], [0, 4]], "b": [[1, 0], [0, 2]]}, "z": {"a": EYE, "b": ZERO}},
-    ),
+    ("jacrev value", lambda lib, d: lib.func.jacrev(product)(d),
+     {"y": {"a": [[3, 0], [0, 4]], "b": [[1, 0], [0, 2]]}, "z": {"a": EYE, "b": ZERO}}),
     ("jacrev argnums", lambda lib, d: lib.func.jacrev(lambda x, y: x * y, (0, 1))(d["a"], d["b"]), ([[3, 0], [0, 4]], [[1, 0], [0, 2]])),
     ("jacrev aux", lambda lib, d: lib.func.jacrev(with_aux, has_aux=True)(d["a"]), ([[2, 0], [0, 4]], {"x": A})),
     ("jacfwd", lambda lib, d: lib.func.jacfwd(weighted)(d), {"a": [[7, 0], [0, 7]], "b": [[1, 1], [2, 2]]}),
-    (
-        "hessian",
-        lambda lib, d: lib.func.hessian(lambda d: (d["a"] * d["b"]).sum() ** 2)(d),
-        {"a": {"a": [[18, 24], [24, 32]], "b": [[28, 12], [8, 38]]}, "b": {"a": [[28, 8], [12, 38]], "b": [[2, 4], [4, 8]]}},
-    ),
+    ("hessian", lambda lib, d: lib.func.hessian(lambda d: (d["a"] * d["b"]).sum() ** 2)(d),
+     {"a": {"a": [[18, 24], [24, 32]], "b": [[28, 12], [8, 38]]}, "b": {"a": [[28, 8], [12, 38]], "b": [[2, 4], [4, 8]]}}),
     ("vmap of jvp", lambda lib, d: lib.func.vmap(lambda v: lib.func.jvp(square, (d["a"],), (v,))[1])(lib.eye(2)), [[2, 0], [0, 4]]),
     ("vmap of nothing", lambda lib, d: lib.func.vmap(lambda empty, x: x * 2)({}, d["a"]), [2, 4]),
-]
+]  # fmt: skip
 
 
 def plain(value: Any) -> Any:
@@ -113,17 +104,13 @@ def test_results_lead_to_what_a_function_uses_without_being_given_it() -> None:
 def test_other_values_are_refused() -> None:
     x = torch.tensor(A)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (
-            lambda: torch.func.grad(lambda d: d["a"].sum())({"a": 1.0}),
-            "expected Tensors to differentiate with respect to, got float; see argnums",
-        ),
-        (
-            lambda: torch.func.jacrev(lambda x: {"y": 1.0})(x),
-            "expected a function that returns Tensors, or tuples, lists and dictionaries of",
-        ),
+        (lambda: torch.func.grad(lambda d: d["a"].sum())({"a": 1.0}),
+         "expected Tensors to differentiate with respect to, got float; see argnums"),
+        (lambda: torch.func.jacrev(lambda x: {"y": 1.0})(x),
+         "expected a function that returns Tensors, or tuples, lists and dictionaries of"),
         (lambda: torch.func.vjp(square, x)[1](1.0), "expected Tensors as a vector or direction, got float"),
         (lambda: torch.func.jvp(square, (x,), (1.0,)), "expected Tensors as a vector or direction, got float"),
-    ]
+    ]  # fmt: skip
     for call, message in cases:
         with pytest.raises(TypeError, match=message):
             call()
@@ -216,13 +203,9 @@ def test_other_parameters_are_checked() -> None:
         (ValueError, ([own],), {}, "functional_call expected dictionaries of Tensors, got list"),
         (TypeError, {"weight": 1.0}, {}, "functional_call expected a Tensor for 'weight', got float"),
         (KeyError, {"w": x}, {}, "Linear has no parameter or buffer 'w'; it has weight, bias"),
-        (
-            RuntimeError,
-            {"w": x, "bias": x},
-            {"strict": True},
-            r"expected all names of Linear, got unknown \['w'\] and missing \['weight'\]",
-        ),
-    ]
+        (RuntimeError, {"w": x, "bias": x}, {"strict": True},
+         r"expected all names of Linear, got unknown \['w'\] and missing \['weight'\]"),
+    ]  # fmt: skip
     for error, given, options, message in cases:
         with pytest.raises(error, match=message):
             call(layer, given, x, **options)
