@@ -117,17 +117,7 @@ def untrace_tensor(x: Any) -> Any:
 
 
 def trace_backward(fn: type[Function], ctx: TensorContext, out: Tensor, grad_output: Tensor) -> tuple[Any, ...]:
-    """The gradients that a function's backward returns, recorded.
-
-    Args:
-        fn: The function.
-        ctx: Its context.
-        out: Its result.
-        grad_output: The gradient of the result.
-
-    Raises:
-        NotDifferentiable: If a derivative would be lost.
-    """
+    """The gradients that the backward of a function returns, recorded. Raises NotDifferentiable if a derivative would be lost."""
     if out.backend.cuda:
         raise NotDifferentiable("on a GPU it cannot be seen whether its backward is made of operations on tensors")
     known = [(x, trace_tensor(x)) for x in (out, *[arg for arg in ctx.args if isinstance(arg, TensorBase)])]

@@ -246,13 +246,7 @@ def record_gradients(fn: type[Function], ctx: TensorContext, out: Tensor, gradie
 
 
 def composed_gradients(composed: Callable[..., Tensor], ctx: TensorContext, gradient: Tensor) -> list[Tensor | None]:
-    """The gradients of a function's arguments, by differentiating an equivalent composition of operations.
-
-    Args:
-        composed: Computes the same result with tensor operations.
-        ctx: Context of the function.
-        gradient: Gradient of its result.
-    """
+    """The gradients of a function's arguments, by differentiating an equivalent composition of tensor operations."""
     check_unmodified(ctx)
     twins = [arg.detach().requires_grad_() if getattr(arg, "history", None) is not None else arg for arg in ctx.args]
     pairs = [(arg, twin) for arg, twin in zip(ctx.args, twins, strict=True) if twin is not arg]

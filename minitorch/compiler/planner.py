@@ -68,12 +68,7 @@ class Plan:
 
 
 def lifetimes(steps: Sequence[Collection[Buffer]], kept: Collection[Buffer]) -> dict[Buffer, Lifetime]:
-    """When each buffer is needed.
-
-    Args:
-        steps: The buffers that each step of the program touches.
-        kept: The buffers that are needed after the last step.
-    """
+    """When each buffer is needed, from those that each step touches and those that are kept after the last step."""
     found: dict[Buffer, Lifetime] = {}
     for number, buffers in enumerate(steps):
         for buffer in buffers:

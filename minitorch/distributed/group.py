@@ -293,14 +293,7 @@ def is_initialized() -> bool:
 
 
 def current_group(op: str) -> ProcessGroup:
-    """The group of this process.
-
-    Args:
-        op: The function that needs it, for the message.
-
-    Raises:
-        RuntimeError: If there is none.
-    """
+    """The group of this process, which the function op needs. Raises RuntimeError if there is none."""
     if not _groups:
         raise RuntimeError(f"{op} expected a process group, got none; call minitorch.distributed.init_process_group() first")
     return _groups[0]

@@ -76,11 +76,7 @@ def find_mpiexec() -> str | None:
 
 
 def environment(processes: int) -> dict[str, str]:
-    """The environment of the processes: an equal part of the cores for each, and this copy of the library.
-
-    Args:
-        processes: Number of processes on this machine.
-    """
+    """The environment of the processes of this machine: an equal part of the cores for each, and this copy of the library."""
     threads = dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // processes)))
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
@@ -132,12 +128,7 @@ def _copy(source: IO[str], target: IO[str], reports: list[str]) -> None:
 
 
 def _ending(reports: Sequence[str], status: int) -> str:
-    """Why a job failed, in one line.
-
-    Args:
-        reports: What MPICH wrote about it.
-        status: The exit status.
-    """
+    """Why a job failed, in one line, from what MPICH reports and the exit status."""
     text = "\n".join(reports)
     killed, pid = KILLED.search(text), re.search(r"=\s+PID (\d+) RUNNING AT", text)
     if status == 130:

@@ -16,13 +16,7 @@ from minitorch.tensor import Tensor
 
 
 def host_buffer(length: int, dtype: np.dtype, device: bool) -> np.ndarray:
-    """An uninitialized flat array in host memory.
-
-    Args:
-        length: Number of elements.
-        dtype: Their dtype.
-        device: Whether a GPU copies into it, so that it is page-locked.
-    """
+    """An uninitialized flat array in host memory, page-locked if a GPU copies into it."""
     return cuda.pinned_array(length, dtype=dtype) if device and length else np.empty(length, dtype)
 
 

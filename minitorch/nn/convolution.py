@@ -218,14 +218,7 @@ MIN_MATMUL_WINDOW, MIN_MATMUL_WINDOW_1X1 = 512, 64
 
 
 def use_matmul(input: Tensor, weight: Tensor, geometry: Geometry, columns: int) -> bool:
-    """Return whether to compute a convolution as a matrix product.
-
-    Args:
-        input: Shape (B, C, H, W) or (B, C, W).
-        weight: Shape (O, C / groups, KH, KW) or (O, C / groups, K).
-        geometry: Stride, padding, dilation and groups.
-        columns: Width of the output.
-    """
+    """Return whether to compute a convolution, whose output has this number of columns, as a matrix product."""
     min_window = MIN_MATMUL_WINDOW_1X1 if math.prod(weight.shape[2:]) == 1 else MIN_MATMUL_WINDOW
     eligible = input.dims == 4 and geometry.groups == 1 and columns <= MAX_MATMUL_WIDTH and math.prod(weight.shape[1:]) >= min_window
     return eligible and input.numel() > 0 and accepts(input)

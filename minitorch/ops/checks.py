@@ -49,16 +49,7 @@ def as_pair(op: str, name: str, given: Any, minimum: int, dims: int = 2) -> tupl
 
 
 def check_tensor(op: str, x: Any, name: str) -> Tensor:
-    """Return x if it is a Tensor.
-
-    Args:
-        op: Name of the function, for the error message.
-        x: The argument.
-        name: Name of the argument.
-
-    Raises:
-        TypeError: If x is not a Tensor.
-    """
+    """Return the argument x of a function if it is a Tensor. Raises TypeError otherwise."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{op} expected a Tensor as {name}, got {type(x).__name__}; make one with tensor(...)")
     return x

@@ -11,13 +11,7 @@ from typing import Any
 
 
 def absent(owner: str, name: str, known: Sequence[str]) -> AttributeError:
-    """The error for a name.
-
-    Args:
-        owner: What lacks the name, as PyTorch calls it: "torch.nn".
-        name: The name.
-        known: The public names that the owner has.
-    """
+    """The error for a name that an owner, as PyTorch calls it ("torch.nn"), lacks; known are the public names that it has."""
     near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1)  # Python asks for names with underscores itself
     hint = f"the nearest name is {owner}.{near[0]}; " if near else ""
     names = (

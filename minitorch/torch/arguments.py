@@ -59,18 +59,7 @@ NUMBERS = """
 
 
 def check_dtypes(name: str, args: tuple[Any, ...], floats: bool, same: bool, numbers: bool) -> None:
-    """Check the dtypes of the tensors that a function takes.
-
-    Args:
-        name: The function.
-        args: Its arguments.
-        floats: Whether they must be floating-point numbers.
-        same: Whether they must have one dtype.
-        numbers: Whether they must not be bools.
-
-    Raises:
-        DtypeError: If it does not take them.
-    """
+    """Raise DtypeError unless the tensors of a function are floats, have the same dtype or hold no bools, where it requires this."""
     dtypes = [x.dtype for x in args if isinstance(x, Tensor)]
     if floats and not all(map(is_float, dtypes)):
         raise DtypeError(f"{name} expected floating-point numbers, got {', '.join(x.name for x in dtypes)}; convert them first: x.float()")

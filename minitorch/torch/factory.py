@@ -39,15 +39,7 @@ class Generator:
 
 
 def drawn(draw: Callable[..., Any], shape: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool = False) -> Tensor:
-    """A tensor of random numbers; a recorded program draws new ones at every replay.
-
-    Args:
-        draw: Returns numbers of a shape: draw(shape).
-        shape: The shape.
-        dtype: The dtype.
-        device: The device.
-        requires_grad: Whether it is a leaf that keeps its gradient.
-    """
+    """A tensor of the random numbers that draw(shape) returns; a recorded program draws new ones at every replay."""
     kind = as_dtype(dtype)
     values = np.empty(shape, kind)
     call(draw_into, values.reshape(-1), draw, shape)

@@ -16,14 +16,7 @@ def placement(device: Any = None, dtype: Any = None) -> dict[str, Any]:
 
 
 def targets_of(*targets: Any) -> list[Any]:
-    """What `Tensor.to` and `Module.to` are given, as backends and dtypes.
-
-    Args:
-        targets: Devices, dtypes, tensors, which stand for both, or None, which changes nothing.
-
-    Raises:
-        TypeError: If one is something else.
-    """
+    """Devices, dtypes, tensors, which stand for both, or None as backends and dtypes for `to`. Raises TypeError for others."""
     found: list[Any] = []
     for given in targets:
         tensor = given

@@ -50,9 +50,6 @@ def result_type(*operands: Any) -> np.dtype:
 
     The highest category decides: bool, integers, floating-point numbers. Within it, tensors with dimensions count before those without,
     and these before Python numbers.
-
-    Args:
-        operands: Tensors and numbers.
     """
     ranked: list[list[np.dtype]] = [[], [], []]  # with dimensions, without, numbers
     for x in operands:
@@ -127,16 +124,7 @@ def cast(x: Tensor, dtype: np.dtype) -> Tensor:
 
 
 def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tensor]:
-    """Two operands, at least one of which is a tensor, as tensors of one dtype.
-
-    Args:
-        a: A tensor or a number.
-        b: The same.
-        dtype: The dtype; that of `result_type` if left out.
-
-    Raises:
-        TypeError: If an operand is neither a tensor nor a number.
-    """
+    """Two tensors, or a tensor and a number, in one dtype, by default that of `result_type`. Raises TypeError for anything else."""
     if dtype is None and isinstance(a, Tensor) and isinstance(b, Tensor) and a._tensor.dtype is b._tensor.dtype:
         return a, b
     for x in (a, b):

@@ -514,14 +514,7 @@ class Tensor(Base):
         note_write(self, name)
 
     def _apply_in_place(self, fn: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Tensor:
-        """Become the result of a function of this tensor.
-
-        Args:
-            fn: The function.
-            name: What it is called in messages.
-            args: Its arguments after this tensor.
-            kwargs: Its keyword arguments.
-        """
+        """Become the result of a function of this tensor and of args and kwargs; name is what messages call it."""
         if not grad_mode.enabled:
             self._put(..., self._fit(fn(self, *args, **kwargs), name), name)
             return self

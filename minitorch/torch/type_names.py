@@ -27,17 +27,7 @@ NAMES = {
 
 
 def construct(name: str, data: tuple[Any, ...], dtype: np.dtype, device: Any) -> Tensor:
-    """A tensor of zeros if the arguments are sizes, of these numbers if they are one sequence, or a tensor of this dtype itself.
-
-    Args:
-        name: The class, for errors.
-        data: The arguments.
-        dtype: The dtype.
-        device: The device.
-
-    Raises:
-        TypeError: If the arguments are neither, or a tensor has another dtype.
-    """
+    """Zeros if data are sizes, else the numbers of one sequence, or a tensor of this dtype itself. Raises TypeError for other data."""
     first = data[0] if len(data) == 1 else None
     if isinstance(first, Tensor):
         if first.dtype != dtype:

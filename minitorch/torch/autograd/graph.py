@@ -64,15 +64,7 @@ class HookedContext(TensorContext):
 
 
 def pack(value: Any, args: Any = ()) -> Any:
-    """A value that is about to be saved, packed by the innermost hooks if it is a tensor.
-
-    Args:
-        value: The value.
-        args: The arguments of the function that saves it.
-
-    Raises:
-        RuntimeError: If the hook writes into it.
-    """
+    """A value that a function of args saves; a tensor is packed by the innermost hooks. Raises RuntimeError if they write into it."""
     hooks = _state.stack[-1] if _state.stack else None
     if hooks is None or not isinstance(value, TensorBase):
         return value
