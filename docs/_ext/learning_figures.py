@@ -75,7 +75,7 @@ def plane(
         for segment in segments
     ]
     looks = {
-        "color": {"field": "label", "type": "nominal", "scale": {"domain": ["0", "1"]}, "legend": None},
+        "color": {"field": "label", "type": "nominal", "scale": {"domain": ["1", "0"]}, "legend": None},
         "shape": {"field": "label", "type": "nominal", "scale": {"domain": ["0", "1"], "range": ["circle", "triangle-up"]}, "legend": None},
     }
     values = [{"x": a, "y": b, "label": str(label)} for a, b, label in points]

@@ -75,6 +75,6 @@ with chart:
     spec = charts.boundary(probabilities(weight_1, weight_2, bias), graph)
     draw({**spec, "layer": [*spec["layer"], zero_line(weight_1, weight_2, bias)]}, "manual_chart")
     st.caption(
-        f"{correct} of {graph.N} points are classified correctly. Blue: the score is negative, label 0. Orange: the score is positive, "
+        f"{correct} of {graph.N} points are classified correctly. Orange: the score is negative, label 0. Blue: the score is positive, "
         "label 1. Black line: the score is 0."
     )

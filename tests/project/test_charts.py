@@ -2,14 +2,16 @@
 
 import json
 import math
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from minitorch import Graph
-from project.lab.charts import charts
+from project.lab.charts import charts, grids, heatmaps, thumbnails
 from tests.errors import raises
 
 GRAPH = Graph(3, [(0.1, 0.2), (0.6, 0.7), (1.0, 0.0)], [0, 1, 1])
@@ -32,9 +34,24 @@ def test_the_boundary_shows_the_points_with_their_labels_which_differ_in_color_a
     points = [(row["x"], row["y"], row["label"]) for row in DOTS["data"]["values"]]
     assert points == [(0.1, 0.2, "0"), (0.6, 0.7, "1"), (1.0, 0.0, "1")]
     for channel in ("fill", "shape"):
-        scale = DOTS["encoding"][channel]["scale"]
-        assert scale["domain"] == ["0", "1"]
-        assert len(set(scale["range"])) == 2
+        assert DOTS["encoding"][channel]["scale"]["domain"] == ["0", "1"]
+    (low, _, high), (zero, one) = CELLS["encoding"]["color"]["scale"]["range"], DOTS["encoding"]["fill"]["scale"]["range"]
+    assert [is_blue(color) for color in (low, high, zero, one)] == [False, True, False, True]
+    assert DOTS["encoding"]["shape"]["scale"]["range"] == ["circle", "triangle-up"]
+
+
+def is_blue(color: str) -> bool:
+    return int(color[5:], 16) > int(color[1:3], 16)
+
+
+def test_positive_is_blue_and_negative_is_orange_in_every_chart_of_numbers() -> None:
+    values = [[-1.0, 1.0], [0.5, 0.0]]
+    low, _, high = heatmaps.heatmap([0, 1], values, "", "")["layer"][0]["encoding"]["color"]["scale"]["range"]
+    assert (is_blue(low), is_blue(high)) == (False, True)
+    pixels = thumbnails.signed(np.array(values), 1.0)
+    assert (pixels[0, 0, 2] < pixels[0, 0, 0], pixels[0, 1, 2] > pixels[0, 1, 0]) == (True, True)
+    fills = re.findall(r"rgba\((\d+), \d+, (\d+)", grids.grid(np.array(values), "x"))
+    assert [int(blue) > int(red) for red, blue in fills] == [False, True, True, True]
 
 
 def test_both_layers_of_a_boundary_share_labeled_axes_from_0_to_1() -> None:

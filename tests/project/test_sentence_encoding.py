@@ -90,7 +90,7 @@ def test_the_most_influential_words_come_first_and_last():
 
 def test_positive_words_are_blue_and_negative_words_orange_by_influence():
     text = word_colors.markup(word_weights("so good bad", predict))
-    for part in ("rgba(47, 127, 209, 0.60)", "rgba(232, 116, 26, 0.60)", "rgba(47, 127, 209, 0.00)", ">+0.25</small>", ">-0.25</small>"):
+    for part in ("rgba(31, 111, 178, 0.60)", "rgba(217, 112, 30, 0.60)", "rgba(31, 111, 178, 0.00)", ">+0.25</small>", ">-0.25</small>"):
         assert part in text
     assert text.index("so<") < text.index("good<") < text.index("bad<")
 

@@ -9,11 +9,8 @@ from pathlib import Path
 
 from minitorch import Graph
 from project.lab.charts import vega
-from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, PALE_BLUE, PALE_ORANGE, WHITE
+from project.lab.charts.palette import BLUE, LABEL_COLORS, LABEL_SHAPES, ORANGE, PALE_SCALE
 from project.lab.charts.vega import SIDE, Spec, finite
-
-SHADES = [PALE_BLUE, WHITE, PALE_ORANGE]
-"""Probability 0, 1/2 and 1: pale, so that the points stand out."""
 
 OVERLAP = 0.1
 """The part of a cell under the next one. Without it, a thin seam shows where a pixel belongs to both."""
@@ -34,15 +31,15 @@ def boundary(grid: Sequence[Sequence[float]], graph: Graph, title: str = "") -> 
     ]
     points = [{"x": x_1, "y": x_2, "label": str(label)} for (x_1, x_2), label in zip(graph.X, graph.y, strict=True)]
     square = vega.span("x", "y", [0, 1], ("x_1", "x_2"))
-    probability = vega.shades("p", [0, 0.5, 1], SHADES, title="probability of label 1", gradientLength=140, values=[0, 0.5, 1])
+    probability = vega.shades("p", [0, 0.5, 1], PALE_SCALE, title="probability of label 1", gradientLength=140, values=[0, 0.5, 1])
     value = {"field": "p", "type": "quantitative", "title": "probability of label 1"}
     legend = vega.LEGEND | {"title": "label", "symbolSize": 80, "symbolStrokeWidth": 1}  # a theme's thicker stroke hides the symbol
     labels = {
-        "fill": vega.nominal("label", ["0", "1"], [DARK_BLUE, DARK_ORANGE], legend),
-        "shape": vega.nominal("label", ["0", "1"], ["circle", "triangle-up"], legend),
+        "fill": vega.nominal("label", ["0", "1"], LABEL_COLORS, legend),
+        "shape": vega.nominal("label", ["0", "1"], LABEL_SHAPES, legend),
     }
     return vega.chart(
-        f"Probability of label 1 over the unit square, from blue (0) to orange (1), and {graph.N} labeled points.",
+        f"Probability of label 1 over the unit square, from orange (0) to blue (1), and {graph.N} labeled points.",
         [
             vega.layer("rect", square | {"color": probability, "tooltip": value}, cells),
             vega.layer(

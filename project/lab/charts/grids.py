@@ -7,13 +7,13 @@ from itertools import product
 
 import numpy as np
 
+from project.lab.charts.palette import NEGATIVE, POSITIVE, rgba
+
 EDGE = 3
 """The number of cells shown at each end of a long dimension."""
 
 MOST_SLICES = 4
 """The largest number of tables for a tensor of more than two dimensions."""
-
-POSITIVE, NEGATIVE = "31, 111, 178", "217, 112, 30"
 
 
 def grid(values: np.ndarray, title: str) -> str:
@@ -72,7 +72,7 @@ def _cell(value: np.generic | None, largest: float) -> str:
         return "<td style='text-align:center;padding:.1rem .3rem'>…</td>"
     number = float(value)
     strength = 0.5 * min(abs(number) / largest, 1.0) if np.isfinite(number) else 0.0
-    fill = f"rgba({POSITIVE if number >= 0 else NEGATIVE}, {strength:.2f})"
+    fill = rgba(POSITIVE if number >= 0 else NEGATIVE, strength)
     text = str(value) if value.dtype == bool else f"{number:.4g}"
     style = f"background:{fill};border:1px solid rgba(128,128,128,.45);text-align:right;padding:.1rem .45rem;min-width:2.6rem"
     return f"<td style='{style}'>{escape(text)}</td>"

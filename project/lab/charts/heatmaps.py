@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from project.lab.charts import vega
-from project.lab.charts.palette import BLUE, ORANGE, WHITE
+from project.lab.charts.palette import SCALE
 from project.lab.charts.vega import Spec, finite
 
 SIDE = 231
-SHADES = [ORANGE, WHITE, BLUE]
 
 
 def heatmap(places: Sequence[float], rows: Sequence[Sequence[float]], title: str, description: str) -> Spec:
@@ -29,7 +28,7 @@ def heatmap(places: Sequence[float], rows: Sequence[Sequence[float]], title: str
     ]
     most = max((abs(cell["value"]) for cell in cells if cell["value"] is not None), default=0.0) or 1.0
     square = vega.span("x", "y", [places[0] - half, places[-1] + half])
-    color = vega.shades("value", [-most, 0, most], SHADES, gradientLength=160, tickCount=3, format=".3~g")
+    color = vega.shades("value", [-most, 0, most], SCALE, gradientLength=160, tickCount=3, format=".3~g")
     return vega.chart(
         description, [vega.layer("rect", square | {"color": color}, cells)], width=SIDE, title={"text": title, "anchor": "start"}
     )

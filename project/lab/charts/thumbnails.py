@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from project.lab.charts.palette import BLUE, ORANGE, channels
-
-POSITIVE, NEGATIVE = (np.array(channels(color)) for color in (BLUE, ORANGE))
-"""The colors of the largest and of the most negative number."""
+from project.lab.charts.palette import NEGATIVE, POSITIVE, channels
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def signed(values: np.ndarray, most: float) -> np.ndarray:
         most: The absolute value with the full color.
     """
     share = np.clip(np.nan_to_num(values) / (most or 1.0), -1, 1)[:, :, None]
-    return np.rint(255 + np.abs(share) * (np.where(share < 0, NEGATIVE, POSITIVE) - 255)).astype(np.uint8)
+    return np.rint(255 + np.abs(share) * (np.where(share < 0, channels(NEGATIVE), channels(POSITIVE)) - 255)).astype(np.uint8)
 
 
 def png(pixels: np.ndarray) -> bytes:

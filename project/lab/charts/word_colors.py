@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from project.lab.charts.palette import NEGATIVE, POSITIVE, rgba
 from project.lab.explorers.word_weights import Reading
 
 DEEPEST = 0.6
@@ -19,8 +20,7 @@ def markup(reading: Reading) -> str:
     most = max(0.02, *(abs(weight) for weight in reading.weights))  # otherwise, words without effect would be strongly colored
     words = []
     for word, weight in zip(reading.words, reading.weights, strict=True):
-        colour = "47, 127, 209" if weight >= 0 else "232, 116, 26"
-        ground = f"rgba({colour}, {DEEPEST * abs(weight) / most:.2f})"
+        ground = rgba(POSITIVE if weight >= 0 else NEGATIVE, DEEPEST * abs(weight) / most)
         words.append(
             f'<span style="display: inline-flex; flex-direction: column; align-items: center; padding: .1rem .35rem; border-radius: 4px; '
             f'background: {ground}" title="without it the probability changes by {-weight:+.3f}">{html.escape(word)}'

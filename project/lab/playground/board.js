@@ -161,10 +161,10 @@ function drawMap(pen, board, at, image, title) {
   }
 }
 
-function point(pen, board, x, y, label, test) { // label 1: a circle, label 0: a square; a test point is hollow
+function point(pen, board, x, y, label, test) { // label 0: a circle, label 1: a triangle; a test point is hollow
   pen.beginPath();
-  if (label) pen.arc(x, y, 4, 0, 2 * Math.PI);
-  else pen.rect(x - 3.5, y - 3.5, 7, 7);
+  if (label) for (const [a, b] of [[0, -5], [5, 4], [-5, 4], [0, -5]]) pen.lineTo(x + a, y + b);
+  else pen.arc(x, y, 4, 0, 2 * Math.PI);
   const color = rgb(board.data.marks[label]);
   pen.fillStyle = test ? "#fff" : color;
   pen.fill();
@@ -195,9 +195,9 @@ function drawCurves(pen, board, at) {
     pen.setLineDash([]);
   };
   if (rival) { curve(rival.train, "#8a9199", []); curve(rival.test, "#8a9199", [5, 4]); }
-  curve(curves.train, rgb(colors[0]), []);
-  curve(curves.test, rgb(colors[2]), [5, 4]);
-  const keys = [["training", colors[0]], ...(curves.test.some((loss) => loss !== null) ? [["test, dashed", colors[2]]] : [])];
+  curve(curves.train, rgb(colors[2]), []);
+  curve(curves.test, rgb(colors[0]), [5, 4]);
+  const keys = [["training", colors[2]], ...(curves.test.some((loss) => loss !== null) ? [["test, dashed", colors[0]]] : [])];
   pen.textAlign = "left";
   keys.forEach(([text, color], i) => {
     pen.fillStyle = rgb(color);

@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
-from project.lab.charts.palette import BLUE, DARK_BLUE, DARK_ORANGE, ORANGE, WHITE, channels
+from project.lab.charts.palette import LABEL_COLORS, SCALE, channels
 from project.lab.playground.setting import MOST_LAYERS, MOST_UNITS
 from project.lab.playground.trainer import Trainer
 
@@ -80,8 +80,8 @@ def picture(trainer: Trainer, rival: Trainer | None) -> dict[str, Any]:
         "points": [[x_1, x_2, y, is_test] for (x_1, x_2), y, is_test in zip(points.X, points.y, points.is_test, strict=True)],
         "curves": curves(trainer),
         "rival": rival and _rival(rival),
-        "colors": [channels(color) for color in (BLUE, WHITE, ORANGE)],
-        "marks": [channels(color) for color in (DARK_BLUE, DARK_ORANGE)],
+        "colors": [channels(color) for color in SCALE],
+        "marks": [channels(color) for color in LABEL_COLORS],
         "most_units": MOST_UNITS,
         "most_layers": MOST_LAYERS,
     }

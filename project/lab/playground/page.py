@@ -319,10 +319,10 @@ def in_words(trainer: Trainer) -> str:
     hidden = f"hidden layers of {units} units" if units else "no hidden layer"
     losses = f" Training loss {trainer.losses[-1]:.3f} after {trainer.epoch} epochs." if trainer.epoch else " Not trained yet."
     return (
-        f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Circles have label 1, squares label 0. Each "
-        "small square is what a unit computes at each point of the plane, from blue (low) to orange (high). A line is a weight: blue if "
-        f"negative, orange if positive, thicker if larger.{losses} Click a line or the corner of a unit to change a weight or a bias, the "
-        "large picture to add or remove a point."
+        f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Triangles have label 1, circles label 0. "
+        "Each small square is what a unit computes at each point of the plane, from orange (low) to blue (high). A line is a weight: "
+        f"orange if negative, blue if positive, thicker if larger.{losses} Click a line or the corner of a unit to change a weight or a "
+        "bias, the large picture to add or remove a point."
     )
 
 

@@ -275,11 +275,11 @@ def parts(seconds: float) -> int:
 def in_words(trainer: Trainer) -> str:
     """Describe the charts in text."""
     if not trainer.epoch:
-        return f"{trainer.graph.N} points, not trained yet. Background: predicted probability of label 1, from 0 (blue) to 1 (orange)."
+        return f"{trainer.graph.N} points, not trained yet. Background: predicted probability of label 1, from 0 (orange) to 1 (blue)."
     first, last = trainer.losses[0], trainer.losses[-1]
     return (
         f"After {trainer.epoch} epochs, {trainer.correct[-1]} of {trainer.graph.N} points are classified correctly; the loss changed "
-        f"from {first:.3f} to {last:.3f}. Background: predicted probability of label 1, from 0 (blue) to 1 (orange)."
+        f"from {first:.3f} to {last:.3f}. Background: predicted probability of label 1, from 0 (orange) to 1 (blue)."
     )
 
 
