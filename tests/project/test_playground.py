@@ -15,7 +15,7 @@ from project.lab.playground.setting import FEATURES, PlaygroundSetting, inputs
 from project.lab.playground.trainers import make_trainer
 from tests.project.programs import refusal
 
-NETWORKS = ("scalars", "tensors", "fast")
+NETWORKS = ("scalars", "tensors", "fast", "compiled")
 ACTIVATIONS = {
     "relu": (lambda z: np.maximum(z, 0), lambda h: (h > 0).astype(float)),
     "tanh": (np.tanh, lambda h: 1 - h * h),
@@ -34,7 +34,7 @@ ACTIVATIONS = {
         ({"features": "x3"}, r"features expected different names of x1 x2 .*, got 'x3'"),
         ({"features": "x1,x1"}, "features expected different names"),
         ({"features": ""}, "features expected different names"),
-        ({"network": "paper"}, r"network expected one of scalars, tensors, fast, got 'paper'"),
+        ({"network": "paper"}, r"network expected one of scalars, tensors, fast, compiled, got 'paper'"),
         ({"noise": 0.6}, r"noise expected a number from 0 to 0\.5, .* got 0\.6"),
         ({"test": 91}, "test expected a whole number from 0 to 90, got 91"),
         ({"rate": 0.0}, "rate expected a number above 0"),
@@ -227,6 +227,19 @@ def test_settings_change_between_two_updates():
     )
 
 
+def test_a_compiled_step_is_recorded_once_for_each_size_of_a_batch_and_follows_the_settings():
+    fast, compiled = (make_trainer(PlaygroundSetting(network=network, points=20, test=0, batch=8)) for network in ("fast", "compiled"))
+    for trainer in (fast, compiled):
+        for _ in range(4):
+            trainer.run_epoch()
+    assert (compiled._step.recorded, compiled._step.replayed) == (2, 10)  # 12 updates, of 8, 8 and 4 points an epoch
+    for trainer in (fast, compiled):
+        trainer.change(replace(trainer.setting, rate=0.05, activation="relu", regularization="L2", optimizer="momentum", batch=5))
+        trainer.run_epoch()
+    assert compiled.losses == pytest.approx(fast.losses, rel=1e-9)
+    np.testing.assert_allclose(state(compiled)[0][0], state(fast)[0][0], rtol=1e-9)
+
+
 def test_added_points_are_trained_on_and_removed_ones_are_not():
     trainer = make_trainer(PlaygroundSetting(network="tensors", points=4, test=0, batch=2))
     trainer.advance()
@@ -248,7 +261,7 @@ def check_repeated_run(values, capsys):
     trainer = make_trainer(setting)
     while not trainer.done:
         trainer.run_epoch()
-    exec(compile(script.write(setting), "script", "exec"), {"__name__": "__main__"})
+    exec(compile(script.write(setting), "script", "exec"), {"__name__": "script"})
     out, err = capsys.readouterr()
     assert err == ""
     assert [line.split()[1] for line in out.splitlines()] == ["10", "12"]

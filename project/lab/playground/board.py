@@ -17,7 +17,7 @@ from project.lab.charts.palette import LABEL_COLORS, SCALE, channels
 from project.lab.playground.setting import MOST_LAYERS, MOST_UNITS
 from project.lab.playground.trainer import Trainer
 
-SIDES = {"scalars": 14, "tensors": 24, "fast": 32}
+SIDES = {"scalars": 14, "tensors": 24, "fast": 32, "compiled": 32}
 """Cells along each side of a heat map; Scalars need a forward pass for each cell."""
 
 SHARE = 3

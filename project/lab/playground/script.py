@@ -31,33 +31,40 @@ LOOP = """
 def network(x):
 {forward}
 
-
+{step}
 order = random.Random({seed})
 for epoch in range(1, {epochs} + 1):
     total = 0.0
     shuffled = order.sample(train, len(train))
     for first in range(0, len(train), {batch}):
         batch = shuffled[first : first + {batch}]
-{learn}{penalty}
-        optimizer.step()
+{learn}
     if epoch % 10 == 0 or epoch == {epochs}:
         print(f"epoch {{epoch}}  loss {{total / len(train):.4f}}")
+"""
+
+STEP = """{decorator}
+def step(x, label):
+    output = network(x).view(x.shape[0])
+    loss = -(output * label + (1 - output) * (1 - label)).log().mean()
+    loss.backward(){penalty}
+    optimizer.step()
+    return loss.detach()
+
 """
 
 TENSORS = """\
         x = minitorch.tensor([rows[i] for i in batch]{backend})
         label = minitorch.tensor([float(points.y[i]) for i in batch]{backend})
-        output = network(x).view(len(batch))
-        loss = -(output * label + (1 - output) * (1 - label)).log().mean()
-        loss.backward()
-        total += loss.item() * len(batch)"""
+        total += step(x, label).item() * len(batch)"""
 
 SCALARS = """\
         for i in batch:
             output = network([minitorch.Scalar(x, None) for x in rows[i]])
             loss = -(output if points.y[i] else 1.0 - output).log()
             (loss / len(batch)).backward()
-            total += loss.data"""
+            total += loss.data{penalty}
+        optimizer.step()"""
 
 
 def write(setting: PlaygroundSetting) -> str:
@@ -65,24 +72,26 @@ def write(setting: PlaygroundSetting) -> str:
     data = ("file", "test", "seed") if setting.file else ("dataset", "points", "noise", "test", "seed")
     defaults = {field.name: field.default for field in dataclasses.fields(setting)}
     given = ", ".join(f"{name}={getattr(setting, name)!r}" for name in data if getattr(setting, name) != defaults[name])
-    has_backend = setting.network == "fast"
+    has_backend, is_scalar = setting.network in ("fast", "compiled"), setting.network == "scalars"
     backend = ", minitorch.FastBackend" if has_backend else ""
     head = HEAD.format(
         program=PROGRAMS[setting.network],
         data=given,
         features=setting.feature_names,
-        seed=f"random.seed({setting.seed})" if setting.network == "scalars" else f"minitorch.manual_seed({setting.seed})",
+        seed=f"random.seed({setting.seed})" if is_scalar else f"minitorch.manual_seed({setting.seed})",
         layers=", ".join(f"Linear({a}, {b}{backend})" for a, b in pairwise(setting.sizes)),
         optimizer=_optimizer(setting),
     )
-    learn = SCALARS if setting.network == "scalars" else TENSORS
+    decorator = "\n@minitorch.compile" if setting.network == "compiled" else ""
     body = LOOP.format(
         forward="\n".join(_forward(setting)),
         seed=setting.seed,
         epochs=setting.epochs,
         batch=setting.batch,
-        learn=learn.format(backend=", backend=minitorch.FastBackend" if has_backend else ""),
-        penalty=_penalty(setting),
+        step="" if is_scalar else STEP.format(decorator=decorator, penalty=_penalty(setting)),
+        learn=(SCALARS if is_scalar else TENSORS).format(
+            backend=", backend=minitorch.FastBackend" if has_backend else "", penalty=_penalty(setting)
+        ),
     )
     return head + body
 
@@ -115,4 +124,4 @@ def _penalty(setting: PlaygroundSetting) -> str:
         term = "sum(w.relu() + (-w).relu() for w in weights)" if is_l1 else "sum(w * w for w in weights)"
         return f"{weights}\n        ({rate} * {term}).backward()"
     term = "(w.relu() + (-w).relu()).sum()" if is_l1 else "(w * w).sum()"
-    return f"\n        ({rate} * sum({term} for w in (layer.weights.value for layer in layers))).backward()"
+    return f"\n    ({rate} * sum({term} for w in (layer.weights.value for layer in layers))).backward()"

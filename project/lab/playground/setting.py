@@ -22,10 +22,13 @@ FEATURES: dict[str, Callable[[float, float], float]] = {
 }
 """The inputs that a network can have, as functions of a point's coordinates from -1 to 1; the sines have one period there."""
 
-PROGRAMS = {"scalars": "run_scalar", "tensors": "run_tensor", "fast": "run_fast_tensor"}
+PROGRAMS = {"scalars": "run_scalar", "tensors": "run_tensor", "fast": "run_fast_tensor", "compiled": "run_fast_tensor"}
 """The program whose Linear layers each kind of network uses."""
 
-NETWORKS = tuple(kind for kind, program in PROGRAMS.items() if (ROOT / "project" / f"{program}.py").is_file())
+_FILES = {kind: [f"project/{program}.py"] for kind, program in PROGRAMS.items()}
+_FILES["compiled"].append("minitorch/compiler/compiled.py")
+
+NETWORKS = tuple(kind for kind, files in _FILES.items() if all((ROOT / file).is_file() for file in files))
 """The kinds of networks of this workspace, which may end after Module 1."""
 
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "linear")
@@ -42,7 +45,7 @@ class PlaygroundSetting(BaseSetting):
     """All inputs of a run: the same setting gives the same run.
 
     Attributes:
-        network: What it is made of: Scalars, Tensors, or Tensors on a compiled backend.
+        network: What it is made of: Scalars, Tensors, Tensors on a compiled backend, or those with a compiled training step.
         dataset: A name in `minitorch.datasets`.
         points: Number of points.
         noise: The largest displacement of a point, after it is labeled, along each axis.

@@ -27,6 +27,6 @@ def make_trainer(setting: PlaygroundSetting, points: Points | None = None) -> Tr
         from project.lab.playground.tensor_trainer import TensorTrainer
 
         return TensorTrainer(setting, points)
-    from project.lab.playground.fast_trainer import FastTrainer
+    from project.lab.playground.fast_trainer import CompiledTrainer, FastTrainer
 
-    return FastTrainer(setting, points)
+    return (CompiledTrainer if setting.network == "compiled" else FastTrainer)(setting, points)
