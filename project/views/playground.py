@@ -4,9 +4,10 @@ import streamlit as st
 
 from project.lab.guard import task_guard
 
-st.title("Playground")
+bar = st.container(horizontal=True, vertical_alignment="center", key="pg_bar")
+bar.title("Playground", anchor=False, width="content")
 
 with task_guard():
     from project.lab.playground import page
 
-page.show()
+page.show(bar)

@@ -7,6 +7,7 @@ import pytest
 from project import run_playground
 from project.lab.playground import page as playground
 from project.lab.playground.points import make_points
+from project.lab.playground.presets import PRESETS
 from project.lab.playground.setting import PlaygroundSetting
 from project.lab.training import run_files
 from tests.project.pages import epoch, fill, ignore_saved_files, open_page, page_text, press, replace_function, texts, unwritten  # noqa: F401
@@ -33,12 +34,13 @@ def send(app, event):
     return app.run()
 
 
-def test_an_update_is_made_by_step_and_an_epoch_by_several():
+def test_a_step_is_an_epoch_and_one_batch_is_an_update():
     app = open_page("playground", pg_points="20", pg_test="0")
     assert epoch(app) == 0
-    assert trainer_of(press(app, "pg_step")).updates == 1
-    assert epoch(press(app, "pg_step")) == 1
-    assert app.metric[1].value == f"{trainer_of(app).losses[0]:.3f}"
+    assert (trainer_of(press(app, "pg_batch_step")).updates, epoch(app)) == (1, 0)
+    assert (trainer_of(press(app, "pg_step")).updates, epoch(app)) == (2, 1)  # to the end of the epoch that was begun
+    assert (trainer_of(press(app, "pg_step")).updates, epoch(app)) == (4, 2)
+    assert app.metric[1].value == f"{trainer_of(app).losses[1]:.3f}"
     assert epoch(press(app, "pg_reset")) == 0
 
 
@@ -131,13 +133,13 @@ def test_a_weight_is_set_without_a_pointer():
 
 def test_a_race_trains_both_settings_as_long():
     app = press(open_page("playground", pg_points="20", pg_network="tensors", pg_epochs="3"), "pg_race")
-    press(press(fill(app, pg_rate=0.01), "pg_step"), "pg_step")
+    press(press(fill(app, pg_rate=0.01), "pg_step"), "pg_batch_step")
     rival = app.session_state["pg_rival"]
-    assert (rival.epoch, rival.updates, rival.setting.rate) == (1, 2, 0.3)
+    assert (rival.epoch, rival.updates, rival.setting.rate) == (1, 3, 0.5)
     assert trainer_of(app).setting.rate == 0.01
     assert rival.losses != trainer_of(app).losses
     assert "of the rival" in app.metric[1].delta
-    assert "The rival has rate 0.3." in page_text(app)
+    assert "The rival has rate 0.5." in page_text(app)
     assert "The rival has" not in page_text(press(app, "pg_end_race"))
 
 
@@ -159,6 +161,35 @@ def test_an_uploaded_file_replaces_the_data_set():
     app = upload(b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n")
     assert trainer_of(app).points.X == ((0.0, 0.0), (1.0, 1.0), (0.5, 0.5))
     assert "--file points.csv" in texts(app.code)[0]
+    disabled = [app.selectbox(key="pg_dataset"), app.number_input(key="pg_points"), app.slider(key="pg_noise")]
+    assert [(each.disabled, each.help) for each in disabled] == [(True, REASON)] * 3
+    assert not app.slider(key="pg_test").disabled
+    app.file_uploader(key="pg_file").clear().run()
+    assert not any(each.disabled for each in [app.selectbox(key="pg_dataset"), app.number_input(key="pg_points")])
+    assert trainer_of(app).points == make_points(PlaygroundSetting())
+
+
+REASON = "Without effect: the points come from your file. Remove it under **Data** first."
+
+
+def test_the_rate_follows_the_optimizer_and_can_be_changed():
+    app = fill(open_page("playground"), pg_optimizer="Adam")
+    assert trainer_of(app).setting.rate == 0.03
+    assert trainer_of(fill(app, pg_rate=0.2)).setting.rate == 0.2
+    assert trainer_of(fill(app, pg_optimizer="momentum")).setting.rate == 0.05
+    assert trainer_of(open_page("playground", pg_optimizer="Adam")).setting.rate == 0.03
+    assert trainer_of(open_page("playground", pg_optimizer="Adam", pg_rate="0.5")).setting.rate == 0.5
+
+
+@pytest.mark.parametrize("title", PRESETS)
+def test_a_preset_fills_the_controls_says_what_to_watch_and_keeps_the_kind_of_network(title):
+    app = press(fill(open_page("playground"), pg_network="tensors", pg_seed=3, pg_epochs=7), "pg_step")
+    setting = trainer_of(fill(app, pg_preset=title)).setting
+    assert setting == PlaygroundSetting(network="tensors", seed=3, **PRESETS[title].changed)
+    assert trainer_of(app).updates == 0
+    assert texts(app.info) == [PRESETS[title].watch]
+    assert trainer_of(fill(app, pg_preset=None)).setting == setting
+    assert not app.info
 
 
 def test_an_uploaded_file_that_cannot_be_read_is_refused():

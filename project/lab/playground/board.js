@@ -1,43 +1,75 @@
 // The board of the playground, drawn on one canvas: inputs, units with their heat maps, weights as lines, the output with the points, curves.
-// `draw` is called with every new state; what the pointer does becomes an event: add, delete, weight, bias or layers.
+// The function below is called with every new state. While the network trains, the picture moves from the state before to the new one until
+// the next arrives. What the pointer does becomes an event: add, delete, weight, bias or layers.
 
-const UNIT = 44, TOP = 34, CURVES = 96, GAP = 60, HIT = 7;
+const UNIT = 44, TOP = 26, CURVES = 84, GAP = 60, HIT = 7, BELOW = 92; // BELOW: pixels under the canvas, for two lines of text
 
-export default function ({parentElement, data, setTriggerValue}) {
+export default function render({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".board"), canvas = root.querySelector("canvas");
-  const board = root.board = root.board || {hover: null, pen: [0.5, 0.5], keys: false};
+  const board = root.board = root.board || {hover: null, pen: [0.5, 0.5], keys: false, arrived: 0};
   Object.assign(board, {data, send: (event) => setTriggerValue("event", {...event, serial: Date.now()})});
   const redraw = () => draw(root, canvas, board);
-  board.maps = data.columns.map((column) => column.units.map((unit) => picture(unit.map, data.side, data.colors)));
-  board.output = picture(data.output, data.side, data.colors);
-  board.other = data.rival ? picture(data.rival.output, data.rival.side, data.colors) : null;
   if (!board.watching) {
     board.watching = new ResizeObserver(redraw);
     board.watching.observe(root);
     listen(root, canvas, board, redraw);
   }
   layerButtons(root, board);
-  redraw();
+  receive(board, data, redraw);
+}
+
+// Between two states
+
+function receive(board, data, redraw) {
+  const next = decode(data), shape = JSON.stringify([data.side, data.columns.map((column) => column.units.length), data.rival && data.rival.side]);
+  const now = performance.now(), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const span = data.running && !still && board.shape === shape ? Math.min(now - board.arrived, 700) : 0;
+  Object.assign(board, {start: board.now, shape, arrived: now});
+  cancelAnimationFrame(board.frame);
+  const move = () => {
+    const part = span ? Math.min((performance.now() - now) / span, 1) : 1;
+    board.now = part < 1 ? mix(board.start, next, part) : next;
+    redraw();
+    if (part < 1) board.frame = requestAnimationFrame(move);
+  };
+  move();
+}
+
+function mix(from, to, part) {
+  if (typeof to === "number") return from + (to - from) * part;
+  if (to instanceof Uint8Array) return to.map((value, i) => Math.round(from[i] + (value - from[i]) * part));
+  if (Array.isArray(to)) return to.map((each, i) => mix(from[i], each, part));
+  return Object.fromEntries(Object.entries(to).map(([key, each]) => [key, mix(from[key], each, part)]));
+}
+
+function decode({columns, weights, output, rival}) { // the numbers that move
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const of = (read) => columns.map((column) => column.units.map(read));
+  const maps = of((unit) => bytes(unit.map)), biases = of((unit) => unit.bias || 0);
+  return {maps, weights, biases, output: bytes(output), other: rival ? bytes(rival.output) : []};
 }
 
 // Pictures
 
-function picture(text, side, colors) {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const made = document.createElement("canvas");
-  made.width = made.height = side;
-  const context = made.getContext("2d"), image = context.createImageData(side, side);
+function picture(board, name, bytes, side) {
+  const made = (board.pictures ??= {})[name] ??= document.createElement("canvas");
+  if (made.width !== side) made.width = made.height = side;
+  const context = made.getContext("2d"), image = context.createImageData(side, side), table = board.table ??= shades(board.data.colors);
   bytes.forEach((value, i) => {
     const row = side - 1 - Math.floor(i / side), at = 4 * (row * side + i % side); // the smallest x2 is at the bottom
-    image.data.set([...shade(value / 255, colors), 255], at);
+    for (let part = 0; part < 4; part++) image.data[at + part] = table[4 * value + part];
   });
   context.putImageData(image, 0, 0);
   return made;
 }
 
-function shade(t, [low, middle, high]) {
-  const [from, to, part] = t < 0.5 ? [low, middle, 2 * t] : [middle, high, 2 * t - 1];
-  return from.map((value, i) => Math.round(value + (to[i] - value) * part));
+function shades([low, middle, high]) { // red, green, blue and opacity of each byte
+  const table = new Uint8Array(1024);
+  for (let value = 0; value < 256; value++) {
+    const t = value / 255, [from, to, part] = t < 0.5 ? [low, middle, 2 * t] : [middle, high, 2 * t - 1];
+    table.set([...from.map((color, i) => Math.round(color + (to[i] - color) * part)), 255], 4 * value);
+  }
+  return table;
 }
 
 const rgb = (color) => `rgb(${color.join(" ")})`;
@@ -46,18 +78,19 @@ const rgb = (color) => `rgb(${color.join(" ")})`;
 
 function arrange(root, board) {
   const {data} = board, width = Math.max(root.clientWidth, 300), wide = width >= 700;
-  const side = wide ? Math.min(420, Math.max(260, width * 0.36)) : Math.min(width - 20, 340), total = side + 34 + CURVES;
-  const rows = Math.max(...data.columns.map((column) => column.units.length)), row = wide ? Math.min(90, Math.max(56, total / rows)) : 56;
-  const network = rows * row, space = width - UNIT - 12 - (wide ? side + GAP : 0);
-  const step = Math.min(wide ? 190 : 110, space / Math.max(1, data.columns.length - (wide ? 0 : 1)));
+  const page = root.closest(".stMain") || document.scrollingElement;
+  const top = root.querySelector(".stage").getBoundingClientRect().top + page.scrollTop, space = window.innerHeight - top - BELOW;
+  const side = wide ? Math.min(420, width * 0.36, Math.max(200, space - TOP - 30 - CURVES - 22)) : Math.min(width - 20, 340);
+  const total = side + 30 + CURVES, rows = Math.max(...data.columns.map((column) => column.units.length));
+  const row = wide ? Math.min(90, Math.max(UNIT + 4, total / rows)) : UNIT + 12, network = rows * row;
+  const step = Math.min(wide ? 190 : 110, (width - UNIT - 12 - (wide ? side + GAP : 0)) / Math.max(1, data.columns.length - (wide ? 0 : 1)));
   const columns = data.columns.map((column, c) => {
-    const top = TOP + (wide ? (network - column.units.length * row) / 2 : 0);
-    return {x: 6 + c * step, units: column.units.map((_, u) => top + u * row)};
+    const first = TOP + (wide ? (network - column.units.length * row) / 2 : 0);
+    return {x: 6 + c * step, units: column.units.map((_, u) => first + u * row)};
   });
-  const map = wide ? {x: width - side - 10, y: TOP} : {x: 10, y: TOP + network + 40};
-  const curves = {x: map.x, y: map.y + side + 34, width: side};
-  const other = board.other ? {x: map.x, y: curves.y + CURVES + 50} : null;
-  const height = 26 + Math.max(TOP + network, other ? other.y + side : curves.y + CURVES);
+  const map = wide ? {x: width - side - 10, y: TOP} : {x: 10, y: TOP + network + 40}, curves = {x: map.x, y: map.y + side + 30, width: side};
+  const other = data.rival ? {x: map.x, y: curves.y + CURVES + 50} : null;
+  const height = 22 + Math.max(TOP + network, other ? other.y + side : curves.y + CURVES);
   return {width, height, side, columns, map, other, curves, wide};
 }
 
@@ -95,17 +128,17 @@ function draw(root, canvas, board) {
   drawWeights(pen, board, place);
   drawUnits(pen, board, place);
   const hovered = board.hover && board.hover.kind === "unit" ? board.hover : null;
-  const shown = hovered ? board.maps[hovered.column][hovered.unit] : board.output;
+  const shown = picture(board, "output", hovered ? board.now.maps[hovered.column][hovered.unit] : board.now.output, data.side);
   const title = hovered ? data.columns[hovered.column].units[hovered.unit].name : "Output: probability of label 1";
   drawMap(pen, board, place.map, shown, title);
   drawCurves(pen, board, place.curves);
-  if (place.other) drawMap(pen, board, place.other, board.other, data.rival.title);
+  if (place.other) drawMap(pen, board, place.other, picture(board, "rival", board.now.other, data.rival.side), data.rival.title);
   placeButtons(root, board);
 }
 
 function drawWeights(pen, board, place) {
-  const {data, hover} = board;
-  data.weights.forEach((layer, c) => layer.forEach((row, i) => row.forEach((weight, j) => {
+  const {data, hover, now} = board;
+  now.weights.forEach((layer, c) => layer.forEach((row, i) => row.forEach((weight, j) => {
     const [[x0, y0], [x1, y1]] = line(place, c, i, j), middle = (x0 + x1) / 2;
     const active = hover && hover.kind === "weight" && hover.layer === c && hover.i === i && hover.j === j;
     pen.beginPath();
@@ -124,15 +157,20 @@ function drawUnits(pen, board, place) {
     pen.textAlign = "center";
     column.units.forEach((unit, u) => {
       const x = place.columns[c].x, y = place.columns[c].units[u];
-      pen.drawImage(board.maps[c][u], x, y, UNIT, UNIT);
+      pen.drawImage(picture(board, `${c} ${u}`, board.now.maps[c][u], board.data.side), x, y, UNIT, UNIT);
       const active = board.hover && board.hover.kind === "unit" && board.hover.column === c && board.hover.unit === u;
       pen.strokeStyle = board.ink;
       pen.lineWidth = active ? 2.5 : 1;
       pen.strokeRect(x, y, UNIT, UNIT);
       pen.fillStyle = board.ink;
-      if (c === 0) pen.fillText(unit.label, x + UNIT / 2, y + UNIT + 13);
-      else { // its bias, a small square that can be edited
-        pen.fillStyle = rgb(unit.bias < 0 ? board.data.colors[0] : board.data.colors[2]);
+      if (c === 0) { // in the picture, so that the units may be close together
+        const width = pen.measureText(unit.label).width + 6;
+        pen.fillStyle = board.paper;
+        pen.fillRect(x + 1, y + 1, width, 17);
+        pen.fillStyle = board.ink;
+        pen.fillText(unit.label, x + 1 + width / 2, y + 14);
+      } else { // its bias, a small square that can be edited
+        pen.fillStyle = rgb(board.now.biases[c][u] < 0 ? board.data.colors[0] : board.data.colors[2]);
         pen.fillRect(x - 4, y + UNIT - 4, 8, 8);
         pen.strokeRect(x - 4, y + UNIT - 4, 8, 8);
       }
@@ -239,24 +277,24 @@ function nearest(points, [x, y]) {
   return found;
 }
 
+const HINT = "Orange: low or negative. Blue: high or positive. Thicker: larger. Click a line or the corner of a unit to change a number.";
+
 function listen(root, canvas, board, redraw) {
   const tip = root.querySelector(".tip"), edit = root.querySelector(".edit");
   const at = (event) => {
     const box = canvas.getBoundingClientRect();
     return [(event.clientX - box.left) * board.place.width / box.width, (event.clientY - box.top) * board.place.height / box.height];
   };
+  tip.textContent = HINT;
   canvas.onpointermove = (event) => {
     const [x, y] = at(event), found = board.hover = find(board, x, y);
-    tip.textContent = found ? describe(board.data, found) : "";
-    tip.style.display = tip.textContent ? "block" : "none";
-    tip.style.left = `${Math.min(x + 14, board.place.width - 190)}px`;
-    tip.style.top = `${y + 14}px`;
+    tip.textContent = found ? describe(board.data, found) : HINT;
     canvas.style.cursor = found ? "pointer" : "default";
     redraw();
   };
   canvas.onpointerleave = () => {
     board.hover = null;
-    tip.style.display = "none";
+    tip.textContent = HINT;
     redraw();
   };
   canvas.onclick = (event) => {

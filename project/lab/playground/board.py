@@ -53,7 +53,7 @@ def board(trainer: Trainer, rival: Trainer | None, key: str, act: Callable[[dict
         made = picture(trainer, rival)
         ended = time.perf_counter()
         kept = state[f"{key}_picture"] = {"made": made, "again": ended + SHARE * (ended - begun)}
-    _board(key=key, data=kept["made"] | {"label": state.get("pg_label", 1)}, on_event_change=acted)
+    _board(key=key, data=kept["made"] | {"label": state.get("pg_label", 1), "running": running}, on_event_change=acted)
 
 
 def picture(trainer: Trainer, rival: Trainer | None) -> dict[str, Any]:
@@ -177,29 +177,28 @@ _HTML = """
   <div class="stage">
     <canvas tabindex="0" role="application" aria-label="The network and its output. Arrow keys move a cross over the output, Enter adds a
  point, Delete removes the nearest one. The caption below describes the picture, and weights can be edited in the form below it."></canvas>
-    <div class="tip" role="status"></div><input class="edit" type="number" step="0.1">
+    <input class="edit" type="number" step="0.1">
   </div>
-  <button type="button" class="save">Save PNG</button>
+  <div class="foot"><div class="tip" role="status"></div><button type="button" class="save">Save PNG</button></div>
 </div>
 """
 
 _STYLE = """
-.board {font-family: var(--st-font); color: var(--st-text-color); width: 100%}
+.board {font-family: var(--st-font); color: var(--st-text-color); width: 100%; container-type: inline-size}
 .stage {position: relative}
 canvas {display: block; width: 100%}
 canvas:focus-visible, button:focus-visible {outline: 2px solid var(--st-primary-color); outline-offset: 2px}
-.layers {position: relative; height: 3.8rem; white-space: nowrap; font-size: .85rem}
-.layers > span {position: absolute; top: 2rem; transform: translateX(-50%); display: inline-flex; gap: .25rem; align-items: center}
-.layers > .ends {left: 0; top: 0; transform: none}
+.layers {position: relative; height: 1.7rem; white-space: nowrap; font-size: .85rem}
+.layers > span {position: absolute; bottom: 0; transform: translateX(-50%); display: inline-flex; gap: .25rem; align-items: center}
+.layers > .ends {right: 10px; top: 0; transform: none}
+@container (max-width: 699px) {.layers {height: 3.6rem} .layers > .ends {left: 0}}
 button {
   font: inherit; color: inherit; background: transparent; border-radius: 6px; padding: 0 .45rem; cursor: pointer; min-height: 1.5rem;
   border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, transparent);
 }
 button:disabled {opacity: .35; cursor: default}
-.tip {
-  position: absolute; display: none; pointer-events: none; background: var(--st-secondary-background-color); border-radius: 6px;
-  border: 1px solid color-mix(in srgb, var(--st-text-color) 30%, transparent); padding: .1rem .5rem; font-size: .8rem; max-width: 190px;
-}
+.foot {display: flex; justify-content: space-between; gap: 1rem; align-items: start}
+.tip {font-size: .8rem; min-height: 1.3rem; line-height: 1.3rem}
 .edit {
   position: absolute; display: none; width: 6rem; font: inherit; color: inherit; background: var(--st-background-color);
   border: 2px solid var(--st-primary-color); border-radius: 6px;

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import minitorch
 from project.lab import guard, sources
@@ -16,7 +18,18 @@ from project.lab.guard import task_guard
 from project.lab.playground import script
 from project.lab.playground.board import board
 from project.lab.playground.points import MOST_BYTES, Points, read_csv
-from project.lab.playground.setting import ACTIVATIONS, FEATURES, LIVE, NETWORKS, OPTIMIZERS, PROGRAMS, REGULARIZATIONS, PlaygroundSetting
+from project.lab.playground.presets import PRESETS
+from project.lab.playground.setting import (
+    ACTIVATIONS,
+    FEATURES,
+    LIVE,
+    NETWORKS,
+    OPTIMIZERS,
+    PROGRAMS,
+    RATES,
+    REGULARIZATIONS,
+    PlaygroundSetting,
+)
 from project.lab.playground.trainer import Trainer
 from project.lab.playground.trainers import make_trainer
 from project.lab.time_limit import TimeLimitExceeded
@@ -25,100 +38,158 @@ from project.lab.training import run_files
 TICK = 0.1  # seconds between updates of the page
 SHORTEST, LONGEST = 0.06, 0.3  # seconds of training in each
 SHARE = 4  # training takes this many times the time of drawing, if the longest allows it
+RECENT = 50  # epochs over which the speed is measured
+BIND: Any = "query-params"
 CSV = "points.csv"
 DEFAULT = PlaygroundSetting(network=NETWORKS[0])
 DATA = ("dataset", "points", "noise", "test", "seed", "file")  # the fields that determine the points
 
+STYLE = """
+.stMainBlockContainer:has(.st-key-pg_bar) {padding-top: 1.2rem; padding-bottom: 1rem}
+.stMainBlockContainer:has(.st-key-pg_bar) > .stVerticalBlock {gap: .6rem}
+.st-key-pg_bar, .st-key-pg_controls {gap: .7rem; row-gap: .4rem}
+.st-key-pg_metrics {gap: 0 1.6rem}
+.st-key-pg_metrics [data-testid="stMetric"] {display: flex; flex-wrap: wrap; gap: 0 .4rem; align-items: baseline}
+.st-key-pg_metrics [data-testid="stMetricValue"] {font-size: 1.05rem; padding: 0}
+@media (max-width: 640px) {
+  .stMainBlockContainer:has(.st-key-pg_bar) {padding-top: 3.8rem}
+  .stMainBlockContainer:has(.st-key-pg_bar) > .stVerticalBlock > :has(> .st-key-pg_controls) {order: 1}
+}
+"""
+"""Everything on one screen of a laptop; on a phone, the controls are below the board."""
+
 state = st.session_state
 
 
-def show() -> None:
-    """Show the page."""
+def show(bar: DeltaGenerator) -> None:
+    """Show the page.
+
+    Args:
+        bar: A horizontal container with the title, for the buttons.
+    """
     state.setdefault("pg_running", False)
-    data_side, board_side = st.columns([1, 4], gap="medium")
-    with data_side, task_guard():
-        chosen = read_data()
+    st.html(f"<style>{STYLE}</style>")
+    controls = st.container(horizontal=True, key="pg_controls")
+    board_side, side = st.columns([5, 1], gap="medium")
+    folds = {title: side.expander(title) for title in ("Data", "Network", "Training", "Race", "Set a weight")}
     with board_side:
         with task_guard():
-            setting = read_live(chosen)
+            setting = read(controls, folds)
             trainer, rival = prepare(setting)
-        show_buttons(trainer, rival)
+        show_buttons(bar, trainer)
+        if state.get("pg_preset"):
+            st.info(PRESETS[state.pg_preset].watch, icon=":material/visibility:")
         if state.pg_failure is not None:
             guard.show(state.pg_failure)
         st.fragment(update, run_every=TICK if state.pg_running else None)()
+    with folds["Data"]:
+        show_original()
+    with folds["Race"]:
+        show_race(trainer, rival)
+    with folds["Set a weight"], task_guard():
         show_weights(trainer)
-        show_run(trainer, rival)
+    with side.popover("Run elsewhere", width="stretch"):
+        show_run(trainer)
 
 
-# Settings
+# Settings; all of them are in the URL
 
 
-def read_data() -> dict[str, Any]:
-    """Show the controls of what a new network depends on, and return their values. All of them are in the URL."""
-    bind = "query-params"
+def read(controls: DeltaGenerator, folds: Mapping[str, DeltaGenerator]) -> PlaygroundSetting:
+    """Show the controls, the main ones in a line, and return the setting."""
+    with controls:
+        found = read_main()
+    with folds["Data"]:
+        found |= read_data()
+    with folds["Network"]:
+        found |= read_network()
+    with folds["Training"]:
+        found |= read_training()
+    if found["file"]:
+        upload(state.pg_file, found)
+    if not found["features"]:
+        guard.refuse("The network expected at least one input, got none.", "Choose one under **Network**.")
+    try:
+        return PlaygroundSetting(**found)
+    except ValueError as error:
+        guard.refuse(str(error), "Choose another value.")
+
+
+def read_main() -> dict[str, Any]:
+    """The controls over the board."""
     found: dict[str, Any] = {}
-    help = "Scalars: one number at a time. Tensors: all points at once. Fast: tensors on a compiled backend."
-    found["network"] = st.selectbox("Made of", NETWORKS, key="pg_network", bind=bind, help=help)
-    names = list(minitorch.datasets)
-    found["dataset"] = st.selectbox("Data set", names, names.index(DEFAULT.dataset), key="pg_dataset", bind=bind)
-    found["points"] = int(st.number_input("Points", 4, 500, DEFAULT.points, 10, key="pg_points", bind=bind))
-    help = "How far a point is moved at most, after it is labeled."
-    found["noise"] = float(st.slider("Noise", 0.0, 0.5, DEFAULT.noise, 0.01, key="pg_noise", bind=bind, help=help))
-    help = "Test points are not trained on. A large gap between both losses is overfitting."
-    found["test"] = int(st.slider("Test points (%)", 0, 90, DEFAULT.test, 10, key="pg_test", bind=bind, help=help))
-    help = "The inputs of the network, with coordinates from -1 to 1."
-    features = st.multiselect("Inputs", list(FEATURES), ["x1", "x2"], key="pg_features", bind=bind, help=help)
-    found["features"] = ",".join(name for name in FEATURES if name in features)
-    help = "Units of each hidden layer, such as 4,3; none for no hidden layer. The buttons over the network change it, too."
-    given = "" if "pg_layers" in state else DEFAULT.layers  # a value in the session, set by a button of the board, takes its place
-    found["layers"] = st.text_input("Hidden layers", given, max_chars=30, key="pg_layers", bind=bind, help=help)
-    help = "For the points, the split, the initial weights and the order of the points."
-    found["seed"] = int(st.number_input("Seed", 0, 10_000, DEFAULT.seed, key="pg_seed", bind=bind, help=help))
-    with st.expander("Your own points"):
-        help = "Columns x1, x2, label (0 or 1) and, if you like, train or test. Larger coordinates are scaled."
-        file = st.file_uploader("CSV file", type="csv", key="pg_file", help=help)
-        found["file"] = CSV if file is not None else ""
-        if file is not None:
-            upload(file.file_id, file.size, file.getvalue, found)
-        st.radio("A click adds a point of label", [1, 0], key="pg_label", horizontal=True)
+    help, file = "Settings to start from, and what to watch.", from_file()
+    st.selectbox(
+        "Preset", list(PRESETS), None, key="pg_preset", on_change=apply_preset, placeholder="Try one", help=file or help, width=190
+    )
+    help = "Scalars: one number at a time. Tensors: a batch at once. Fast: on a compiled backend. Compiled: the step recorded and replayed."
+    found["network"] = st.selectbox("Made of", NETWORKS, key="pg_network", bind=BIND, help=help, width=140)
+    names, blocked = list(minitorch.datasets), bool(file)
+    at = names.index(DEFAULT.dataset)
+    found["dataset"] = st.selectbox("Data set", names, at, key="pg_dataset", bind=BIND, help=file, disabled=blocked, width=140)
+    at = ACTIVATIONS.index(DEFAULT.activation)
+    found["activation"] = st.selectbox("Activation", ACTIVATIONS, at, key="pg_activation", bind=BIND, width=125)
+    help = "momentum is SGD with momentum 0.9. The learning rate changes to one that suits the optimizer."
+    found["optimizer"] = st.selectbox("Optimizer", OPTIMIZERS, key="pg_optimizer", bind=BIND, on_change=apply_rate, help=help, width=150)
+    rate = RATES[found["optimizer"]]
+    found["rate"] = float(st.number_input("Learning rate", 0.001, 10.0, rate, 0.05, "%g", key="pg_rate", bind=BIND, width=140))
     return found
 
 
-def upload(id: str, size: int, content: Callable[[], bytes], found: dict[str, Any]) -> None:
+def from_file() -> str | None:
+    """Why data set, points and noise cannot be chosen while there is a file; None if they can."""
+    return "Without effect: the points come from your file. Remove it under **Data** first." if state.get("pg_file") else None
+
+
+def read_data() -> dict[str, Any]:
+    """The controls of the points."""
+    found: dict[str, Any] = {}
+    file = from_file()
+    blocked = bool(file)
+    found["points"] = int(st.number_input("Points", 4, 500, DEFAULT.points, 10, key="pg_points", bind=BIND, help=file, disabled=blocked))
+    help = file or "How far a point is moved at most, after it is labeled."
+    found["noise"] = float(st.slider("Noise", 0.0, 0.5, DEFAULT.noise, 0.01, key="pg_noise", bind=BIND, help=help, disabled=blocked))
+    help = "Test points are not trained on. A large gap between both losses is overfitting."
+    found["test"] = int(st.slider("Test points (%)", 0, 90, DEFAULT.test, 10, key="pg_test", bind=BIND, help=help))
+    help = "For the points, the split, the initial weights and the order of the points."
+    found["seed"] = int(st.number_input("Seed", 0, 10_000, DEFAULT.seed, key="pg_seed", bind=BIND, help=help))
+    st.radio("A click adds a point of label", [1, 0], key="pg_label", horizontal=True)
+    help = "Columns x1, x2, label (0 or 1) and, if you like, train or test. Larger coordinates are scaled."
+    found["file"] = CSV if st.file_uploader("Your own points (CSV)", type="csv", key="pg_file", help=help) is not None else ""
+    return found
+
+
+def read_network() -> dict[str, Any]:
+    """The controls of the inputs and the hidden layers."""
+    help = "The inputs of the network, with coordinates from -1 to 1."
+    features = st.multiselect("Inputs", list(FEATURES), DEFAULT.feature_names, key="pg_features", bind=BIND, help=help)
+    help = "Units of each hidden layer, such as 4,3; none for no hidden layer. The buttons over the network change it, too."
+    layers = st.text_input("Hidden layers", DEFAULT.layers, max_chars=30, key="pg_layers", bind=BIND, help=help)
+    return {"features": ",".join(name for name in FEATURES if name in features), "layers": layers}
+
+
+def read_training() -> dict[str, Any]:
+    """The controls of training that are not over the board."""
+    found: dict[str, Any] = {}
+    found["batch"] = int(st.number_input("Batch size", 1, 500, DEFAULT.batch, 5, key="pg_batch", bind=BIND, help="Points of an update."))
+    help = "A penalty on large weights that is added to the loss."
+    found["regularization"] = st.selectbox("Regularization", REGULARIZATIONS, key="pg_regularization", bind=BIND, help=help)
+    found["penalty"] = float(st.number_input("Penalty", 0.0, 10.0, DEFAULT.penalty, 0.005, "%g", key="pg_penalty", bind=BIND))
+    found["epochs"] = int(st.number_input("Epochs", 1, 100_000, DEFAULT.epochs, 100, key="pg_epochs", bind=BIND))
+    return found
+
+
+def upload(file: UploadedFile, found: dict[str, Any]) -> None:
     """Read an uploaded file once; a file that cannot be read ends the page with a message."""
-    key = (id, found["test"], found["seed"])
+    key = (file.file_id, found["test"], found["seed"])
     if state.get("pg_uploaded", (None,))[0] == key:
         return
     try:
-        if size > MOST_BYTES:
-            raise ValueError(f"the file expected at most {MOST_BYTES:,} bytes, got {size:,}; leave out rows")
-        state.pg_uploaded = (key, read_csv(content(), found["test"], found["seed"]))
+        if file.size > MOST_BYTES:
+            raise ValueError(f"the file expected at most {MOST_BYTES:,} bytes, got {file.size:,}; leave out rows")
+        state.pg_uploaded = (key, read_csv(file.getvalue(), found["test"], found["seed"]))
     except ValueError as error:
         guard.refuse(str(error), "Remove the file, or correct it and upload it again.")
-
-
-def read_live(chosen: dict[str, Any]) -> PlaygroundSetting:
-    """Show the controls of what may change during a run, and return the setting."""
-    bind = "query-params"
-    with st.container(horizontal=True):
-        first = ACTIVATIONS.index(DEFAULT.activation)
-        activation = st.selectbox("Activation", ACTIVATIONS, first, key="pg_activation", bind=bind, width=130)
-        help = "momentum is SGD with momentum 0.9. Adam needs a smaller rate: try 0.03."
-        optimizer = st.selectbox("Optimizer", OPTIMIZERS, key="pg_optimizer", bind=bind, help=help, width=150)
-        rate = st.number_input("Learning rate", 0.001, 10.0, DEFAULT.rate, 0.05, "%g", key="pg_rate", bind=bind, width=150)
-        batch = st.number_input("Batch size", 1, 500, DEFAULT.batch, 5, key="pg_batch", bind=bind, help="Points of an update.", width=130)
-        help = "A penalty on large weights that is added to the loss."
-        regularization = st.selectbox("Regularization", REGULARIZATIONS, key="pg_regularization", bind=bind, help=help, width=150)
-        penalty = st.number_input("Penalty", 0.0, 10.0, DEFAULT.penalty, 0.005, "%g", key="pg_penalty", bind=bind, width=130)
-        epochs = st.number_input("Epochs", 1, 100_000, DEFAULT.epochs, 100, key="pg_epochs", bind=bind, width=130)
-    live = {"activation": activation, "optimizer": optimizer, "rate": float(rate), "batch": int(batch)}
-    live |= {"regularization": regularization, "penalty": float(penalty), "epochs": int(epochs)}
-    if not chosen["features"]:
-        guard.refuse("The network expected at least one input, got none.", "Choose one under **Inputs**.")
-    try:
-        return PlaygroundSetting(**chosen, **live)
-    except ValueError as error:
-        guard.refuse(str(error), "Choose another value.")
 
 
 def prepare(setting: PlaygroundSetting) -> tuple[Trainer, Trainer | None]:
@@ -148,9 +219,27 @@ def restart_rival() -> None:
 # Callbacks
 
 
+def apply_preset() -> None:
+    """Fill the controls with a preset, and begin anew."""
+    if state.pg_preset and not state.get("pg_file"):
+        values = PRESETS[state.pg_preset].values()
+        state.update({f"pg_{name}": value for name, value in values.items()}, pg_features=values["features"].split(","))
+        reset()
+
+
+def apply_rate() -> None:
+    """Choose a learning rate for the optimizer."""
+    state.pg_rate = RATES[state.pg_optimizer]
+
+
 def start() -> None:
     """Start or resume training."""
     state.update(pg_running=True, pg_trained=time.perf_counter())
+    begin()
+
+
+def begin() -> None:
+    """Begin the file of each run, if there is none yet."""
     for trainer in trainers():
         run_files.begin(trainer)
 
@@ -185,9 +274,14 @@ def original_points() -> None:
 
 
 def step() -> None:
+    """Train to the end of the epoch."""
+    begin()
+    advance(lambda trainer: trainer.run_epoch())
+
+
+def step_batch() -> None:
     """Make one update."""
-    for trainer in trainers():
-        run_files.begin(trainer)
+    begin()
     advance(lambda trainer: trainer.advance())
 
 
@@ -259,23 +353,36 @@ def catch_up(trainer: Trainer, rival: Trainer) -> None:
 # The parts of the page
 
 
-def show_buttons(trainer: Trainer, rival: Trainer | None) -> None:
+def show_buttons(bar: DeltaGenerator, trainer: Trainer) -> None:
     """Show the buttons. They are outside of the fragment that updates itself."""
     idle, ended = not state.pg_running, trainer.done or state.pg_failure is not None
-    with st.container(horizontal=True):
+    with bar:
         st.button("Play", on_click=start, disabled=not idle or ended, icon=":material/play_arrow:", type="primary", key="pg_start")
         st.button("Pause", on_click=pause, disabled=idle, icon=":material/pause:", key="pg_pause")
-        st.button("Step", on_click=step, disabled=not idle or ended, icon=":material/skip_next:", help="One update", key="pg_step")
+        st.button("Step", on_click=step, disabled=not idle or ended, icon=":material/skip_next:", help="One epoch", key="pg_step")
+        blocked, icon = not idle or ended, ":material/chevron_right:"
+        st.button("One batch", on_click=step_batch, disabled=blocked, icon=icon, help="One update", key="pg_batch_step")
         st.button("Reset", on_click=reset, icon=":material/restart_alt:", help="Stop, with new weights", key="pg_reset")
-        help = "Keep these settings as a rival, then choose others: both train the same number of epochs."
-        if rival is None:
-            st.button("Race", on_click=race, icon=":material/flag:", help=help, key="pg_race")
-        else:
-            st.button("End race", on_click=end_race, icon=":material/flag:", key="pg_end_race")
-        if state.get("pg_clicked") is not None:
-            help = "Remove all points that you added or uploaded, and restore those that you removed."
-            icon, has_file = ":material/undo:", state.get("pg_file") is not None
-            st.button("Original points", on_click=original_points, icon=icon, help=help, key="pg_original", disabled=has_file)
+
+
+def show_original() -> None:
+    """Show the button that restores the points, if they were changed."""
+    if state.get("pg_clicked") is not None:
+        help = from_file() or "Remove all points that you added, and restore those that you removed."
+        icon, blocked = ":material/undo:", from_file() is not None
+        st.button("Original points", on_click=original_points, icon=icon, help=help, key="pg_original", disabled=blocked)
+
+
+def show_race(trainer: Trainer, rival: Trainer | None) -> None:
+    """Show the button that starts or ends a race, and where the rival differs."""
+    if rival is None:
+        st.caption("Keep these settings as a rival, then choose others: both train the same number of epochs.")
+        st.button("Race", on_click=race, icon=":material/flag:", key="pg_race")
+        return
+    st.button("End race", on_click=end_race, icon=":material/flag:", key="pg_end_race")
+    different = [name for name, value in asdict(rival.setting).items() if value != getattr(trainer.setting, name)]
+    words = ", ".join(f"{name} {getattr(rival.setting, name)}" for name in different) or "the same settings; change one"
+    st.caption(f"The rival has {plain(words)}.")
 
 
 def update() -> None:
@@ -304,12 +411,14 @@ def show_metrics(trainer: Trainer, rival: Trainer | None) -> None:
 
     loss, test = (losses[-1] if losses else None for losses in (trainer.losses, trainer.test_losses))
     rivals = (rival.losses[-1] if rival.losses else None, rival.test_losses[-1] if rival.losses else None) if rival else (None, None)
-    tests = len(trainer.points.numbers(test=True))
-    with st.container(horizontal=True):
-        st.metric("Epoch", f"{trainer.epoch} / {trainer.total}", width=210)
-        st.metric("Training loss", "-" if loss is None else f"{loss:.3f}", difference(loss, rivals[0]), "inverse", width=170)
-        st.metric("Test loss", "-" if test is None else f"{test:.3f}", difference(test, rivals[1]), "inverse", width=170)
-        st.metric("Correct test points", f"{trainer.test_correct[-1]} / {tests}" if trainer.epoch and tests else "-", width=150)
+    tests, seconds = len(trainer.points.numbers(test=True)), trainer.seconds[-RECENT:]
+    speed = f"{len(seconds) / sum(seconds):,.0f}" if seconds else "-"
+    with st.container(horizontal=True, key="pg_metrics"):
+        st.metric("Epoch", f"{trainer.epoch} / {trainer.total}", width="content")
+        st.metric("Training loss", "-" if loss is None else f"{loss:.3f}", difference(loss, rivals[0]), "inverse", width="content")
+        st.metric("Test loss", "-" if test is None else f"{test:.3f}", difference(test, rivals[1]), "inverse", width="content")
+        st.metric("Correct test points", f"{trainer.test_correct[-1]} / {tests}" if trainer.epoch and tests else "-", width="content")
+        st.metric("Epochs a second", speed, width="content", help="Of training alone, without drawing.")
 
 
 def in_words(trainer: Trainer) -> str:
@@ -317,41 +426,28 @@ def in_words(trainer: Trainer) -> str:
     points, tests = len(trainer.points.X), len(trainer.points.numbers(test=True))
     units = " and ".join(map(str, trainer.setting.sizes[1:-1]))
     hidden = f"hidden layers of {units} units" if units else "no hidden layer"
-    losses = f" Training loss {trainer.losses[-1]:.3f} after {trainer.epoch} epochs." if trainer.epoch else " Not trained yet."
-    return (
-        f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Triangles have label 1, circles label 0. "
-        "Each small square is what a unit computes at each point of the plane, from orange (low) to blue (high). A line is a weight: "
-        f"orange if negative, blue if positive, thicker if larger.{losses} Click a line or the corner of a unit to change a weight or a "
-        "bias, the large picture to add or remove a point."
-    )
+    return f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Circles have label 0, triangles label 1."
 
 
 def show_weights(trainer: Trainer) -> None:
     """Show a form that sets one weight or bias, for those who do not use a pointer."""
-    with st.expander("Set a weight or a bias"), task_guard():
-        names = trainer.names()
-        left, middle, right = st.columns(3, vertical_alignment="bottom")
-        name = left.selectbox("Parameter", list(names), key="pg_parameter")
-        value = middle.number_input("Value", -100.0, 100.0, 0.0, 0.1, key="pg_value")
-        event = names[name] | {"value": value}
-        right.button("Set", on_click=act, args=(event,), key="pg_set")
+    names = trainer.names()
+    name = st.selectbox("Parameter", list(names), key="pg_parameter")
+    value = st.number_input("Value", -100.0, 100.0, 0.0, 0.1, key="pg_value")
+    st.button("Set", on_click=act, args=(names[name] | {"value": value},), key="pg_set")
 
 
-def show_run(trainer: Trainer, rival: Trainer | None) -> None:
+def show_run(trainer: Trainer) -> None:
     """Show the run as a command and as a Python script, and its points as a file."""
     setting = trainer.setting
     if state.get("pg_clicked") is not None:
         setting = replace(setting, file=CSV)
         csv = trainer.points.to_csv()
         st.download_button("Download the points", csv, CSV, "text/csv", icon=":material/download:", key="pg_download")
-    command, python = st.tabs(["Command line", "Python"])
-    command.code(setting.command(), language="bash", wrap_lines=True)
-    python.code(script.write(setting), language="python")
     if trainer.changed:
         st.caption(
             "Points, weights or settings were changed during this run. Command and script train with the current ones from the start."
         )
-    if rival is not None:
-        different = [name for name, value in asdict(rival.setting).items() if value != getattr(trainer.setting, name)]
-        words = ", ".join(f"{name} {getattr(rival.setting, name)}" for name in different) or "the same settings; change one"
-        st.caption(f"The rival has {plain(words)}.")
+    command, python = st.tabs(["Command line", "Python"])
+    command.code(setting.command(), language="bash", wrap_lines=True)
+    python.code(script.write(setting), language="python")

@@ -32,7 +32,10 @@ NETWORKS = tuple(kind for kind, files in _FILES.items() if all((ROOT / file).is_
 """The kinds of networks of this workspace, which may end after Module 1."""
 
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "linear")
-OPTIMIZERS = ("SGD", "momentum", "Adam")
+RATES = {"SGD": 0.5, "momentum": 0.05, "Adam": 0.03}
+"""By optimizer, a learning rate with which the other defaults learn."""
+
+OPTIMIZERS = tuple(RATES)
 REGULARIZATIONS = ("none", "L1", "L2")
 MOST_LAYERS, MOST_UNITS = 6, 8
 
@@ -78,7 +81,7 @@ class PlaygroundSetting(BaseSetting):
     layers: str = option("4,3", "units of each hidden layer, separated by commas; none for no hidden layer")
     activation: str = option("tanh", f"function of the hidden units: {', '.join(ACTIVATIONS)}", choices=ACTIVATIONS)
     optimizer: str = option("SGD", f"{', '.join(OPTIMIZERS)}", choices=OPTIMIZERS)
-    rate: float = option(0.3, "learning rate", above=0, high=10)
+    rate: float = option(RATES["SGD"], "learning rate", above=0, high=10)
     batch: int = option(10, "points of an update", low=1, high=2_000)
     regularization: str = option("none", "penalty on the weights: none, L1, L2", choices=REGULARIZATIONS)
     penalty: float = option(0.01, "rate of that penalty", low=0, high=10)

@@ -4,16 +4,19 @@ import re
 
 import pytest
 
-from tests.project.browser import CHROMIUM, button, start_server, wait_until
+from tests.project.browser import NEEDED, button, complete, start_server, wait_until
 from tests.project.browser import epoch as epoch_of
 from tests.project.browser import page as browser_page
 
+PLACE = "canvas => canvas.closest('.board').board.place"
+"""Where the board has drawn what."""
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
+
+@NEEDED
 def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
     page = browser_page
     address, log = start_server()
-    page.goto(f"{address}/playground?pg_network=fast&pg_dataset=Circle&pg_layers=4,2")
+    page.goto(f"{address}/playground?pg_network=fast&pg_dataset=Circle&pg_layers=3,2")
     canvas = page.locator("canvas").first
     canvas.wait_for()
     caption = page.get_by_test_id("stCaptionContainer").first
@@ -24,9 +27,8 @@ def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
 
     says("100 points")
     canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    side = min(420, max(260, box["width"] * 0.36))
-    middle = {"x": box["width"] - 10 - side / 2, "y": 34 + side / 2}
+    place = canvas.evaluate(PLACE)
+    middle = {axis: place["map"][axis] + place["side"] / 2 for axis in ("x", "y")}
     canvas.click(position=middle)
     says("101 points")
     page.wait_for_timeout(500)
@@ -38,11 +40,11 @@ def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
     says("101 points")
 
     page.get_by_role("button", name="Add a unit to hidden layer 2").click()
-    says("hidden layers of 4 and 3 units")
-    assert "pg_layers=4%2C3" in page.url
+    says("hidden layers of 3 and 3 units")
+    assert "pg_layers=3%2C3" in page.url
     page.wait_for_timeout(500)
-    row = min(90, max(56, (side + 130) / 4))  # four units are the most in a column
-    start = {"x": 6 + 44 + 30, "y": 34 + row + 22}  # near the first unit of the inputs, where its lines begin
+    first = canvas.evaluate(PLACE)["columns"][0]
+    start = {"x": first["x"] + 44 + 10, "y": first["units"][0] + 22}  # near the first unit of the inputs, where its lines begin
     canvas.click(position=start)
     page.locator("input.edit").fill("2.5")
     page.keyboard.press("Enter")
@@ -65,3 +67,44 @@ def test_the_playground_in_a_browser(start_server, browser_page, tmp_path):
     assert page.errors == []
     assert page.hosts == {"127.0.0.1"}
     assert "Traceback" not in log.read_text()
+
+
+@NEEDED
+def test_everything_is_on_one_screen_and_the_picture_moves_between_two_states(start_server, browser_page):
+    page = browser_page
+    address, _ = start_server()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/playground")
+    complete(page)
+    assert bottom(button(page, "pg_start")) < 200
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(f"{address}/playground?pg_layers=8,8")
+    complete(page)
+    assert page.locator(".stMain").evaluate("main => main.scrollHeight - main.clientHeight") == 0
+    assert all(bottom(part) <= 768 for part in (page.locator("canvas").first, button(page, "pg_start"), page.locator(".st-key-pg_rate")))
+    button(page, "pg_start").click()
+    page.wait_for_timeout(2000)
+    pictures = page.locator("canvas").first.evaluate(COUNT_PICTURES)
+    assert pictures >= 20 * 4, f"{pictures} in 4 seconds"
+
+
+def bottom(part):
+    """The lower edge of a part of the page."""
+    box = part.bounding_box()
+    return box["y"] + box["height"]
+
+
+COUNT_PICTURES = """canvas => new Promise(resolve => {
+    const small = document.createElement('canvas'), pen = small.getContext('2d', {willReadFrequently: true});
+    const end = performance.now() + 4000;
+    small.width = small.height = 60;
+    let last = '', found = 0;
+    const look = () => {
+        pen.drawImage(canvas, 0, 0, 60, 60);
+        const now = pen.getImageData(0, 0, 60, 60).data.join();
+        if (now !== last) { last = now; found++; }
+        if (performance.now() < end) requestAnimationFrame(look); else resolve(found);
+    };
+    look();
+})"""
+"""Counts the different pictures that a canvas shows in 4 seconds."""

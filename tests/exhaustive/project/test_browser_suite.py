@@ -175,7 +175,7 @@ def draw(page, corners):
 
 def test_a_file_of_points_is_uploaded_and_a_wrong_one_refused(open_page):
     page = open_page("playground?pg_test=0")
-    page.get_by_text("Your own points").click()
+    page.get_by_text("Data", exact=True).click()
     field = page.locator(".st-key-pg_file input[type=file]")
     field.set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": b"x1,x2,label\n0,0,1\n10,10,0\n5,5,1\n"})
     page.get_by_text("; 3 points, of which 0 are for testing").wait_for()
@@ -194,7 +194,7 @@ CHANGES = [
     ("m3_grid", "grid_threads", "7"),
     ("m4_convolution", "conv_weight_2", "[[1, 2], [3, 4]]"),
     ("m7_formats", "formats_number", "0.3"),
-    ("playground", "pg_points", "40"),
+    ("playground", "pg_rate", "0.2"),
 ]
 
 

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from project.lab.playground.setting import NETWORKS, PlaygroundSetting
+from project.lab.playground.presets import PRESETS
+from project.lab.playground.setting import NETWORKS, RATES, PlaygroundSetting
 from project.lab.playground.trainers import make_trainer
 from tests.project.test_playground import check_learning, check_repeated_run
 
@@ -43,3 +44,31 @@ def epochs_per_second(network):
     while time.process_time() < begun + 1:
         trainer.run_epoch()
     return trainer.epoch - before
+
+
+def train(network, epochs, **values):
+    trainer = make_trainer(PlaygroundSetting(network=network, epochs=epochs, **values))
+    while not trainer.done:
+        trainer.run_epoch()
+    return trainer
+
+
+@pytest.mark.parametrize("optimizer", RATES)
+@pytest.mark.parametrize(("network", "epochs"), [("scalars", 150), ("compiled", 500)])
+def test_a_default_run_learns_with_the_rate_of_each_optimizer(network, epochs, optimizer):
+    assert train(network, epochs, optimizer=optimizer, rate=RATES[optimizer]).losses[-1] < 0.2
+
+
+EPOCHS = [60, 300, 20, 40]
+
+
+@pytest.mark.parametrize("network", ["scalars", "compiled"])
+def test_each_preset_shows_what_it_says(network):
+    spiral, overfit, dead, jumps = (
+        train(network, epochs, **preset.changed) for epochs, preset in zip(EPOCHS, PRESETS.values(), strict=True)
+    )
+    assert max(spiral.correct) > 0.97 * 140
+    assert overfit.losses[-1] < 0.1
+    assert overfit.test_losses[-1] > 2 * min(overfit.test_losses)
+    assert sum(max(unit) == min(unit) == 0 for column in dead.maps(8)[1:-1] for unit in column) >= 3
+    assert min(jumps.losses[20:]) > 0.69  # that of a guess
