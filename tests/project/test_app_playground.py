@@ -1,11 +1,13 @@
 """The page of the playground: settings, training, the board's events, a race, and points of one's own."""
 
 import shlex
+from urllib.parse import parse_qs
 
 import pytest
 
 from project import run_playground
 from project.lab.playground import page as playground
+from project.lab.playground import share
 from project.lab.playground.points import make_points
 from project.lab.playground.presets import PRESETS
 from project.lab.playground.setting import PlaygroundSetting
@@ -190,6 +192,25 @@ def test_a_preset_fills_the_controls_says_what_to_watch_and_keeps_the_kind_of_ne
     assert texts(app.info) == [PRESETS[title].watch]
     assert trainer_of(fill(app, pg_preset=None)).setting == setting
     assert not app.info
+
+
+def test_a_link_carries_settings_weights_and_points():
+    app = press(fill(open_page("playground", pg_points="20"), pg_layers="3", pg_features=["x1", "x1*x2"], pg_optimizer="Adam"), "pg_step")
+    send(app, {"kind": "add", "x": (0.25, 1 / 3), "y": 1})
+    first, url = trainer_of(app), texts(app.code)[2]
+    other = open_page("playground", **parse_qs(url.partition("?")[2]))
+    second = trainer_of(other)
+    assert (second.setting, second.points) == (first.setting, first.points)
+    assert (second.weights(), second.biases()) == (first.weights(), first.biases())
+    assert share.PARAMETER not in other.query_params
+    assert trainer_of(press(other, "pg_reset")).weights() != first.weights()
+    assert trainer_of(other).points == first.points
+
+
+def test_a_link_that_is_damaged_is_refused_once():
+    app = open_page("playground", pg_shared="abc")
+    assert share.DAMAGED in page_text(app)
+    assert trainer_of(app.run()).updates == 0
 
 
 def test_an_uploaded_file_that_cannot_be_read_is_refused():

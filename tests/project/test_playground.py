@@ -1,14 +1,18 @@
 """The playground: its settings, its points, its networks against NumPy, and the run as a command and as a script."""
 
+import base64
+import json
 import random
+import re
 import shlex
+import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from project import run_playground
-from project.lab.playground import script
+from project.lab.playground import script, share
 from project.lab.playground.board import curves, encode, pretty, read
 from project.lab.playground.points import Points, make_points, read_csv, split
 from project.lab.playground.setting import FEATURES, PlaygroundSetting, inputs
@@ -334,3 +338,52 @@ def test_what_the_browser_sends_is_checked(event, expected):
 )
 def test_nothing_else_of_what_the_browser_sends_is_taken(event):
     assert read(event, make_trainer(PlaygroundSetting(points=10, layers="3"))) is None
+
+
+def test_a_network_survives_a_link():
+    trainer = make_trainer(PlaygroundSetting(layers="3,2"))
+    trainer.run_epoch()
+    assert share.unpack(share.pack(trainer, False), [2, 3, 2, 1]) == (trainer.weights(), trainer.biases(), None)
+    points = trainer.points.with_point((0.1, 1 / 3), 1)
+    trainer.use(points)
+    other = make_trainer(PlaygroundSetting(layers="3,2", seed=5))
+    *numbers, found = share.unpack(share.pack(trainer, True), [2, 3, 2, 1])
+    share.write(other, *numbers)
+    assert (found, other.weights(), other.biases()) == (points, trainer.weights(), trainer.biases())
+    assert other.changed
+    trainer.use(make_points(PlaygroundSetting(points=2000)))
+    assert share.link(trainer, False) is not None
+    assert share.link(trainer, True) is None
+
+
+def packed(parts):
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(parts).encode())).decode().rstrip("=")
+
+
+LINE = {"weights": [[[1.0], [2.0]]], "biases": [[0.5]], "points": ""}  # two inputs and no hidden layer
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *[(text, share.DAMAGED) for text in ("", "abc", "é", packed(LINE)[:-4], packed([]), packed({}), packed(LINE | {"weights": 3}))],
+        *[(packed(LINE | {"biases": biases}), share.DAMAGED) for biases in ([["a"]], [[float("nan")]], [0.5], [])],
+        (packed(LINE | {"weights": [[[1.0]]]}), "a network of sizes [2, 1], got those of sizes [1, 1]; copy the whole link"),
+        (packed(LINE | {"points": "0,0,2"}), "the file expected from 2 to 2,000 points, one a line, got 1"),
+    ],
+)
+def test_a_damaged_link_is_refused(text, message):
+    with pytest.raises(ValueError, match=re.escape(message) + "$"):
+        share.unpack(text, [2, 1])
+    assert share.unpack(packed(LINE), [2, 1]) == (LINE["weights"], LINE["biases"], None)
+
+
+def test_an_html_file_contains_the_network_and_nothing_from_elsewhere():
+    trainer = make_trainer(PlaygroundSetting(layers="2"))
+    trainer.run_epoch()
+    made = share.page(trainer, "Words with </script> in <b>it</b>.")
+    data = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', made)[1])
+    assert (data["weights"], data["biases"], data["activation"]) == (trainer.weights(), trainer.biases(), "tanh")
+    assert [tuple(point[:2]) for point in data["points"]] == list(trainer.points.X)
+    assert "://" not in made
+    assert "Words with &lt;/script&gt; in &lt;b&gt;it&lt;/b&gt;." in made

@@ -43,7 +43,7 @@ function mix(from, to, part) {
 }
 
 function decode({columns, weights, output, rival}) { // the numbers that move
-  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const bytes = (map) => typeof map === "string" ? Uint8Array.from(atob(map), (c) => c.charCodeAt(0)) : map;
   const of = (read) => columns.map((column) => column.units.map(read));
   const maps = of((unit) => bytes(unit.map)), biases = of((unit) => unit.bias || 0);
   return {maps, weights, biases, output: bytes(output), other: rival ? bytes(rival.output) : []};

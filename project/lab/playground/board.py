@@ -59,27 +59,29 @@ def board(trainer: Trainer, rival: Trainer | None, key: str, act: Callable[[dict
 def picture(trainer: Trainer, rival: Trainer | None) -> dict[str, Any]:
     """Return what the browser draws, as JSON; heat maps are base64 of one byte a cell, 0 for the lowest color and 255 for the highest."""
     side = SIDES[trainer.setting.network]
-    first, *hidden, (output,) = trainer.maps(side)
-    biases, is_signed = trainer.biases(), trainer.setting.activation != "sigmoid"
-    names = [pretty(name) for name in trainer.setting.feature_names]
-    columns: list[dict[str, Any]] = [
-        {"units": [{"map": encode(cells, True), "label": name, "name": name} for cells, name in zip(first, names, strict=True)]}
+    *maps, (output,) = trainer.maps(side)
+    made = static_parts(trainer) | {"side": side, "output": encode(output, False), "rival": rival and _rival(rival)}
+    for layer, (column, units) in enumerate(zip(made["columns"], maps, strict=True)):
+        is_signed = layer == 0 or trainer.setting.activation != "sigmoid"
+        for unit, cells in zip(column["units"], units, strict=True):
+            unit["map"] = encode(cells, is_signed)
+    return made
+
+
+def static_parts(trainer: Trainer) -> dict[str, Any]:
+    """What the browser draws except for the heat maps, as JSON."""
+    names, points = [pretty(name) for name in trainer.setting.feature_names], trainer.points
+    columns = [[{"label": name, "name": name} for name in names]]
+    columns += [
+        [{"name": f"unit {j + 1} of hidden layer {layer}", "bias": finite(bias)} for j, bias in enumerate(biases)]
+        for layer, biases in enumerate(trainer.biases()[:-1], 1)
     ]
-    for layer, units in enumerate(hidden):
-        described = [
-            {"map": encode(cells, is_signed), "name": f"unit {j + 1} of hidden layer {layer + 1}", "bias": finite(biases[layer][j])}
-            for j, cells in enumerate(units)
-        ]
-        columns.append({"units": described})
-    points = trainer.points
     return {
-        "side": side,
-        "columns": columns,
-        "output": encode(output, False),
+        "columns": [{"units": units} for units in columns],
         "weights": [[[finite(weight) for weight in row] for row in layer] for layer in trainer.weights()],
         "points": [[x_1, x_2, y, is_test] for (x_1, x_2), y, is_test in zip(points.X, points.y, points.is_test, strict=True)],
         "curves": curves(trainer),
-        "rival": rival and _rival(rival),
+        "rival": None,
         "colors": [channels(color) for color in SCALE],
         "marks": [channels(color) for color in LABEL_COLORS],
         "most_units": MOST_UNITS,
@@ -171,7 +173,7 @@ def _index(sent: Any, size: int) -> int | None:
     return int(sent) if good and 0 <= sent < size else None
 
 
-_HTML = """
+HTML = """
 <div class="board">
   <div class="layers"></div>
   <div class="stage">
@@ -183,7 +185,7 @@ _HTML = """
 </div>
 """
 
-_STYLE = """
+STYLE = """
 .board {font-family: var(--st-font); color: var(--st-text-color); width: 100%; container-type: inline-size}
 .stage {position: relative}
 canvas {display: block; width: 100%}
@@ -205,6 +207,6 @@ button:disabled {opacity: .35; cursor: default}
 }
 """
 
-_SCRIPT = Path(__file__).with_name("board.js").read_text(encoding="utf-8")
+SCRIPT = Path(__file__).with_name("board.js").read_text(encoding="utf-8")
 
-_board: Any = component("minitorch_playground", html=_HTML, css=_STYLE, js=_SCRIPT)
+_board: Any = component("minitorch_playground", html=HTML, css=STYLE, js=SCRIPT)

@@ -15,7 +15,7 @@ import minitorch
 from project.lab import guard, sources
 from project.lab.cards import explain, plain
 from project.lab.guard import task_guard
-from project.lab.playground import script
+from project.lab.playground import script, share
 from project.lab.playground.board import board
 from project.lab.playground.points import MOST_BYTES, Points, read_csv
 from project.lab.playground.presets import PRESETS
@@ -203,10 +203,23 @@ def prepare(setting: PlaygroundSetting) -> tuple[Trainer, Trainer | None]:
             state.pg_clicked = uploaded
         keep()
         state.update(pg_failure=None, pg_made_from=made_from, pg_data=data)
+        weights, biases, points = shared(setting)
+        state.pg_clicked = points or state.pg_clicked
         state.pg_trainer = make_trainer(setting, state.pg_clicked)
+        if weights:
+            share.write(state.pg_trainer, weights, biases)
         restart_rival()
     state.pg_trainer.change(setting)
     return state.pg_trainer, state.get("pg_rival")
+
+
+def shared(setting: PlaygroundSetting) -> tuple[Any, Any, Points | None]:
+    """The weights, the biases and the points of a link that was opened; only once."""
+    text = st.query_params.pop(share.PARAMETER, "")
+    try:
+        return share.unpack(text, setting.sizes) if text else (None, None, None)
+    except ValueError as error:
+        guard.refuse(str(error), "Reload the page to go on without it.")
 
 
 def restart_rival() -> None:
@@ -438,16 +451,33 @@ def show_weights(trainer: Trainer) -> None:
 
 
 def show_run(trainer: Trainer) -> None:
-    """Show the run as a command and as a Python script, and its points as a file."""
-    setting = trainer.setting
-    if state.get("pg_clicked") is not None:
+    """Show the run as a link, an HTML file, a command and a Python script, and its points as a file."""
+    setting, own_points = trainer.setting, state.get("pg_clicked") is not None
+    help = "The network and its points in one file, which any browser opens without a server."
+    content = lambda: share.page(trainer, in_words(trainer))  # noqa: E731  # of the moment of the click
+    st.download_button("HTML file", content, "playground.html", "text/html", icon=":material/html:", help=help, key="pg_html")
+    if own_points:
         setting = replace(setting, file=CSV)
         csv = trainer.points.to_csv()
-        st.download_button("Download the points", csv, CSV, "text/csv", icon=":material/download:", key="pg_download")
+        st.download_button("Points", csv, CSV, "text/csv", icon=":material/download:", key="pg_download")
+    command, python, link = st.tabs(["Command line", "Python", "Link"])
+    command.code(setting.command(), language="bash", wrap_lines=True)
+    python.code(script.write(setting), language="python")
+    with link:
+        show_link(trainer, own_points)
     if trainer.changed:
         st.caption(
             "Points, weights or settings were changed during this run. Command and script train with the current ones from the start."
         )
-    command, python = st.tabs(["Command line", "Python"])
-    command.code(setting.command(), language="bash", wrap_lines=True)
-    python.code(script.write(setting), language="python")
+
+
+def show_link(trainer: Trainer, own_points: bool) -> None:
+    """Show the address of the page with these weights."""
+    query = share.link(trainer, own_points)
+    if state.pg_running:
+        st.caption("Press **Pause** for a link with the weights.")
+    elif query is None:
+        st.caption("There are too many points for a link. Share the HTML file, or the file of points.")
+    else:
+        st.caption("Opens this page with these settings, weights and points.")
+        st.code(f"{str(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True, height=140)

@@ -1,9 +1,14 @@
 """The page of the playground: settings, training, the board's events, a race, points of one's own, and the page in Chromium."""
 
+import base64
 import re
 
 import pytest
 
+from project.lab.playground import share
+from project.lab.playground.board import encode
+from project.lab.playground.setting import ACTIVATIONS, FEATURES, PlaygroundSetting
+from project.lab.playground.trainers import make_trainer
 from tests.project.browser import NEEDED, button, complete, start_server, wait_until
 from tests.project.browser import epoch as epoch_of
 from tests.project.browser import page as browser_page
@@ -108,3 +113,36 @@ COUNT_PICTURES = """canvas => new Promise(resolve => {
     look();
 })"""
 """Counts the different pictures that a canvas shows in 4 seconds."""
+
+
+@NEEDED
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_html_file_evaluates_the_network_without_a_server(browser_page, tmp_path, activation):
+    setting = PlaygroundSetting(activation=activation, features=",".join(FEATURES), layers="3,2", network="tensors")
+    trainer = make_trainer(setting)
+    trainer.run_epoch()
+    path = tmp_path / "playground.html"
+    path.write_text(share.page(trainer, "A network."), encoding="utf-8")
+    page = browser_page
+    page.goto(path.as_uri())
+    canvas, losses = page.locator("canvas"), page.locator("#losses")
+    shown = canvas.evaluate(SHOWN)
+    for column, (mine, theirs) in enumerate(zip(shown, trainer.maps(40), strict=True)):
+        for found, cells in zip(mine, theirs, strict=True):
+            expected = base64.b64decode(encode(cells, column == 0 or (column < 3 and activation != "sigmoid")))
+            assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 1  # half a step is rounded up or down
+    train, test = (trainer.measure(trainer.points.numbers(of_test))[0] for of_test in (False, True))
+    assert losses.inner_text() == f"Training loss {train:.3f}, test loss {test:.3f}."
+    place = canvas.evaluate(PLACE)
+    canvas.click(position={axis: place["map"][axis] + place["side"] / 2 for axis in ("x", "y")})
+    assert canvas.evaluate("canvas => canvas.closest('.board').board.data.points.length") == 101
+    assert losses.inner_text() != f"Training loss {train:.3f}, test loss {test:.3f}."
+    assert page.errors == []
+    assert page.hosts == {""}  # of the file
+
+
+SHOWN = """canvas => {
+    const now = canvas.closest('.board').board.now;
+    return [...now.maps, [now.output]].map(units => units.map(map => [...map]));
+}"""
+"""The heat maps of all units, cell by cell."""
