@@ -85,7 +85,7 @@ function arrange(root, board) {
   const row = wide ? Math.min(90, Math.max(UNIT + 4, total / rows)) : UNIT + 12, network = rows * row;
   const step = Math.min(wide ? 190 : 110, (width - UNIT - 12 - (wide ? side + GAP : 0)) / Math.max(1, data.columns.length - (wide ? 0 : 1)));
   const columns = data.columns.map((column, c) => {
-    const first = TOP + (wide ? (network - column.units.length * row) / 2 : 0);
+    const first = TOP + (wide ? (Math.max(network, total) - column.units.length * row) / 2 : 0);
     return {x: 6 + c * step, units: column.units.map((_, u) => first + u * row)};
   });
   const map = wide ? {x: width - side - 10, y: TOP} : {x: 10, y: TOP + network + 40}, curves = {x: map.x, y: map.y + side + 30, width: side};

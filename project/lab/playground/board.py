@@ -192,13 +192,14 @@ canvas {display: block; width: 100%}
 canvas:focus-visible, button:focus-visible {outline: 2px solid var(--st-primary-color); outline-offset: 2px}
 .layers {position: relative; height: 1.7rem; white-space: nowrap; font-size: .85rem}
 .layers > span {position: absolute; bottom: 0; transform: translateX(-50%); display: inline-flex; gap: .25rem; align-items: center}
-.layers > .ends {right: 10px; top: 0; transform: none}
+.layers > .ends {right: 10px; top: 0; bottom: auto; transform: none}
 @container (max-width: 699px) {.layers {height: 3.6rem} .layers > .ends {left: 0}}
 button {
   font: inherit; color: inherit; background: transparent; border-radius: 6px; padding: 0 .45rem; cursor: pointer; min-height: 1.5rem;
   border: 1px solid color-mix(in srgb, var(--st-text-color) 35%, transparent);
 }
 button:disabled {opacity: .35; cursor: default}
+.foot > button {white-space: nowrap}
 .foot {display: flex; justify-content: space-between; gap: 1rem; align-items: start}
 .tip {font-size: .8rem; min-height: 1.3rem; line-height: 1.3rem}
 .edit {

@@ -216,8 +216,11 @@ def prepare(setting: PlaygroundSetting) -> tuple[Trainer, Trainer | None]:
 def shared(setting: PlaygroundSetting) -> tuple[Any, Any, Points | None]:
     """The weights, the biases and the points of a link that was opened; only once."""
     text = st.query_params.pop(share.PARAMETER, "")
+    if text in ("", state.get("pg_shared")):  # the browser may bring it back
+        return None, None, None
+    state.pg_shared = text
     try:
-        return share.unpack(text, setting.sizes) if text else (None, None, None)
+        return share.unpack(text, setting.sizes)
     except ValueError as error:
         guard.refuse(str(error), "Reload the page to go on without it.")
 
@@ -437,9 +440,10 @@ def show_metrics(trainer: Trainer, rival: Trainer | None) -> None:
 def in_words(trainer: Trainer) -> str:
     """Describe the picture in text."""
     points, tests = len(trainer.points.X), len(trainer.points.numbers(test=True))
-    units = " and ".join(map(str, trainer.setting.sizes[1:-1]))
-    hidden = f"hidden layers of {units} units" if units else "no hidden layer"
-    return f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Circles have label 0, triangles label 1."
+    *units, last = [str(size) for size in trainer.setting.sizes[:-1]]
+    units = " and ".join(filter(None, [", ".join(units[1:]), last]))
+    hidden = f"hidden layers of {units} units" if trainer.setting.sizes[2:] else "no hidden layer"
+    return f"A network with {hidden}; {points} points, of which {tests} are for testing (hollow). Circles are 0, triangles 1."
 
 
 def show_weights(trainer: Trainer) -> None:
@@ -455,11 +459,12 @@ def show_run(trainer: Trainer) -> None:
     setting, own_points = trainer.setting, state.get("pg_clicked") is not None
     help = "The network and its points in one file, which any browser opens without a server."
     content = lambda: share.page(trainer, in_words(trainer))  # noqa: E731  # of the moment of the click
-    st.download_button("HTML file", content, "playground.html", "text/html", icon=":material/html:", help=help, key="pg_html")
-    if own_points:
-        setting = replace(setting, file=CSV)
-        csv = trainer.points.to_csv()
-        st.download_button("Points", csv, CSV, "text/csv", icon=":material/download:", key="pg_download")
+    with st.container(horizontal=True):
+        st.download_button("HTML file", content, "playground.html", "text/html", icon=":material/html:", help=help, key="pg_html")
+        if own_points:
+            setting = replace(setting, file=CSV)
+            csv = trainer.points.to_csv()
+            st.download_button("Points", csv, CSV, "text/csv", icon=":material/download:", key="pg_download")
     command, python, link = st.tabs(["Command line", "Python", "Link"])
     command.code(setting.command(), language="bash", wrap_lines=True)
     python.code(script.write(setting), language="python")
