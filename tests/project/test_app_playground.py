@@ -164,7 +164,8 @@ def test_an_uploaded_file_replaces_the_data_set():
     assert trainer_of(app).points.X == ((0.0, 0.0), (1.0, 1.0), (0.5, 0.5))
     assert "--file points.csv" in texts(app.code)[0]
     disabled = [app.selectbox(key="pg_dataset"), app.number_input(key="pg_points"), app.slider(key="pg_noise")]
-    assert [(each.disabled, each.help) for each in disabled] == [(True, REASON)] * 3
+    disabled.append(app.selectbox(key="pg_preset"))
+    assert [(each.disabled, each.help) for each in disabled] == [(True, REASON)] * 4
     assert not app.slider(key="pg_test").disabled
     app.file_uploader(key="pg_file").clear().run()
     assert not any(each.disabled for each in [app.selectbox(key="pg_dataset"), app.number_input(key="pg_points")])
@@ -198,11 +199,13 @@ def test_a_link_carries_settings_weights_and_points():
     app = press(fill(open_page("playground", pg_points="20"), pg_layers="3", pg_features=["x1", "x1*x2"], pg_optimizer="Adam"), "pg_step")
     send(app, {"kind": "add", "x": (0.25, 1 / 3), "y": 1})
     first, url = trainer_of(app), texts(app.code)[2]
-    other = open_page("playground", **parse_qs(url.partition("?")[2]))
+    query = parse_qs(url.partition("?")[2])
+    other = open_page("playground", **query)
     second = trainer_of(other)
     assert (second.setting, second.points) == (first.setting, first.points)
     assert (second.weights(), second.biases()) == (first.weights(), first.biases())
     assert share.PARAMETER not in other.query_params
+    other.query_params[share.PARAMETER] = query[share.PARAMETER]  # as a browser may bring it back
     assert trainer_of(press(other, "pg_reset")).weights() != first.weights()
     assert trainer_of(other).points == first.points
 

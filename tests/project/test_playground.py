@@ -231,17 +231,28 @@ def test_settings_change_between_two_updates():
     )
 
 
-def test_a_compiled_step_is_recorded_once_for_each_size_of_a_batch_and_follows_the_settings():
+def test_a_compiled_step_is_recorded_once_for_each_size_of_a_batch():
     fast, compiled = (make_trainer(PlaygroundSetting(network=network, points=20, test=0, batch=8)) for network in ("fast", "compiled"))
     for trainer in (fast, compiled):
         for _ in range(4):
             trainer.run_epoch()
     assert (compiled._step.recorded, compiled._step.replayed) == (2, 10)  # 12 updates, of 8, 8 and 4 points an epoch
-    for trainer in (fast, compiled):
-        trainer.change(replace(trainer.setting, rate=0.05, activation="relu", regularization="L2", optimizer="momentum", batch=5))
-        trainer.run_epoch()
     assert compiled.losses == pytest.approx(fast.losses, rel=1e-9)
-    np.testing.assert_allclose(state(compiled)[0][0], state(fast)[0][0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_an_update_follows_each_changed_setting(network):
+    trainer = make_trainer(PlaygroundSetting(network=network, points=20, layers="3"))
+    changes = [{"activation": "relu"}, {"rate": 0.1}, {"penalty": 0.5}, {"regularization": "L2"}, {"penalty": 0.2}, {"batch": 5}]
+    for change in [*changes, {"optimizer": "momentum", "rate": 0.4}]:  # the first step of momentum is that of SGD
+        trainer.advance()
+        trainer.change(replace(trainer.setting, **change))
+        batch = trainer._order[trainer._first : trainer._first + trainer.setting.batch]
+        x, y = 2 * np.array([trainer.points.X[i] for i in batch]) - 1, np.array([trainer.points.y[i] for i in batch])
+        weights, biases = step(*state(trainer), x, y, trainer.setting)
+        trainer.advance()
+        for mine, theirs in zip([*state(trainer)[0], *state(trainer)[1]], [*weights, *biases], strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5, err_msg=str(change))
 
 
 def test_added_points_are_trained_on_and_removed_ones_are_not():

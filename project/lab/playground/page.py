@@ -118,13 +118,14 @@ def read(controls: DeltaGenerator, folds: Mapping[str, DeltaGenerator]) -> Playg
 def read_main() -> dict[str, Any]:
     """The controls over the board."""
     found: dict[str, Any] = {}
-    help, file = "Settings to start from, and what to watch.", from_file()
+    file = from_file()
+    names, help, blocked = list(PRESETS), file or "Settings to start from, and what to watch.", bool(file)
     st.selectbox(
-        "Preset", list(PRESETS), None, key="pg_preset", on_change=apply_preset, placeholder="Try one", help=file or help, width=190
+        "Preset", names, None, key="pg_preset", on_change=apply_preset, placeholder="Try one", help=help, disabled=blocked, width=190
     )
     help = "Scalars: one number at a time. Tensors: a batch at once. Fast: on a compiled backend. Compiled: the step recorded and replayed."
     found["network"] = st.selectbox("Made of", NETWORKS, key="pg_network", bind=BIND, help=help, width=140)
-    names, blocked = list(minitorch.datasets), bool(file)
+    names = list(minitorch.datasets)
     at = names.index(DEFAULT.dataset)
     found["dataset"] = st.selectbox("Data set", names, at, key="pg_dataset", bind=BIND, help=file, disabled=blocked, width=140)
     at = ACTIVATIONS.index(DEFAULT.activation)
@@ -137,7 +138,7 @@ def read_main() -> dict[str, Any]:
 
 
 def from_file() -> str | None:
-    """Why data set, points and noise cannot be chosen while there is a file; None if they can."""
+    """Why presets, data set, points and noise cannot be chosen while there is a file; None if they can."""
     return "Without effect: the points come from your file. Remove it under **Data** first." if state.get("pg_file") else None
 
 
@@ -237,7 +238,7 @@ def restart_rival() -> None:
 
 def apply_preset() -> None:
     """Fill the controls with a preset, and begin anew."""
-    if state.pg_preset and not state.get("pg_file"):
+    if state.pg_preset:
         values = PRESETS[state.pg_preset].values()
         state.update({f"pg_{name}": value for name, value in values.items()}, pg_features=values["features"].split(","))
         reset()

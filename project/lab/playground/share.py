@@ -90,7 +90,7 @@ def page(trainer: Trainer, words: str) -> str:
     """
     setting = trainer.setting
     data = static_parts(trainer) | {"biases": trainer.biases(), "features": setting.feature_names, "activation": setting.activation}
-    text = json.dumps(data | {"side": 40, "label": 1, "running": False}).replace("<", "\\u003c")  # no end of the script in it
+    text = json.dumps(data | {"side": 40, "label": 1, "running": False})
     parts = {
         "WORDS": html.escape(words),
         "COMMAND": html.escape(setting.command()),
