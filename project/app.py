@@ -55,6 +55,7 @@ st.set_page_config(
 )
 st.html(f"<style>{STYLE}</style>")
 st.html(Path(__file__).with_name("lab") / "contrast.css")
+st.html(f"<script>{Path(__file__).with_name('lab').joinpath('history.js').read_text()}</script>", unsafe_allow_javascript=True)
 served = Path(sys.argv[0]).resolve() == Path(__file__).resolve()  # not in a test of the pages
 arguments = sys.argv[1:] if served else []
 first, complaint = registry.start(arguments)

@@ -19,9 +19,9 @@ with task_guard():
     modules = paths(root)
 
 left, right = st.columns(2)
-where = left.selectbox("Call on", list(modules), format_func=lambda name: name or "(root)", key="where")
+where = left.selectbox("Call on", list(modules), format_func=lambda name: name or "(root)", key="where", bind="query-params")
 with right:
-    mode = st.segmented_control("Mode", ["initial", "train()", "eval()"], default="initial", required=True, key="mode")
+    mode = st.segmented_control("Mode", ["initial", "train()", "eval()"], default="initial", required=True, key="mode", bind="query-params")
 with task_guard(stop=False):
     if mode == "train()":
         root.eval()  # to see what train() changes

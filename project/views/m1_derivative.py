@@ -56,18 +56,17 @@ def errors(f, x: float, slope: float) -> list[tuple[float, float]]:
     return found
 
 
-state.setdefault("fx", EXAMPLES[0])
 left, right = st.columns([3, 2])
 with right:
     st.selectbox("Examples", EXAMPLES, index=None, key="example_f", on_change=take_example, placeholder="Choose one")
 with left:
-    typed = st.text_input("Function of x", key="fx", bind="query-params")
+    typed = st.text_input("Function of x", EXAMPLES[0], key="fx", bind="query-params")
 try:
     expression = parse(typed, ("x",))
 except Refused as refusal:
     refuse(str(refusal), f"Use numbers, x, + - * / ** < > == and the functions {', '.join(FUNCTIONS)}.")
 x = left.slider("x", -5.0, 5.0, 1.0, 0.05, key="at", bind="query-params")
-epsilon = right.select_slider("epsilon", EPSILONS, 1e-3, format_func=lambda value: f"{value:.0e}", key="epsilon")
+epsilon = right.select_slider("epsilon", EPSILONS, 1e-3, format_func=lambda value: f"{value:.0e}", key="epsilon", bind="query-params")
 
 f = expression.function(("x",), float)
 f_scalar = expression.function(("x",), lambda value: Scalar(value, None))

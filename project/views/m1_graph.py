@@ -36,7 +36,8 @@ with task_guard():
 def read_expression() -> Expression:
     """Return the expression in the text field. Invalid input ends the page with an error."""
     try:
-        return parse(st.text_input("Expression in x, y and z", key="f", bind="query-params"), VARIABLES)
+        given = next(iter(EXAMPLES.values()))
+        return parse(st.text_input("Expression in x, y and z", given, key="f", bind="query-params"), VARIABLES)
     except Refused as refusal:
         refuse(str(refusal), f"Use numbers, x, y, z, + - * / ** < > == and the functions {', '.join(FUNCTIONS)}.")
 
@@ -106,7 +107,6 @@ def gradients_table(function, names, values) -> None:
     st.table(rows, width="content")
 
 
-state.setdefault("f", next(iter(EXAMPLES.values())))
 fields = st.columns([3, 2])
 with fields[1]:
     st.selectbox("Examples", list(EXAMPLES), index=None, key="example", on_change=take_example, placeholder="Choose one")
@@ -149,5 +149,5 @@ if written:
         show_saved(recording, moment)
     with st.expander("Why in topological order?"), task_guard():
         st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
-        rungs = st.slider("Sums", 1, 20, 10, key="rungs")
+        rungs = st.slider("Sums", 1, 20, 10, key="rungs", bind="query-params")
         st.table(orders.costs(rungs), width="content")

@@ -38,7 +38,7 @@ if not expression.names:
 inputs = VARIABLES[: VARIABLES.index(expression.names[-1]) + 1]
 with st.container(horizontal=True):
     point = [st.number_input(name, -1e6, 1e6, POINT[name], 0.5, key=name, bind="query-params", width=140) for name in inputs]
-    seed = st.selectbox("Forward mode input", inputs, key="seed_input", width=160)
+    seed = st.selectbox("Forward mode input", inputs, key="seed_input", bind="query-params", width=160)
 
 with task_guard():
     function = expression.function(inputs, lambda value: Scalar(value, None))

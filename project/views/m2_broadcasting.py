@@ -6,6 +6,7 @@ from project.lab.cards import WrongResult, plain
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
+from project.lab.widgets.fields import whole_number
 
 EXAMPLES = {
     "A column and a row": ("3, 1", "1, 4"),
@@ -35,10 +36,10 @@ def take_example() -> None:
         state.a, state.b = EXAMPLES[state.example_shapes]
 
 
-def read_shape(place, name: str) -> tuple[int, ...]:
+def read_shape(place, name: str, given: str) -> tuple[int, ...]:
     """Return the shape in a text field. Invalid input ends the page with an error."""
     try:
-        return parse_shape(place.text_input(f"Shape of {name}", key=name, bind="query-params"), broadcasting.MOST_DIMS, 10**9, 0)
+        return parse_shape(place.text_input(f"Shape of {name}", given, key=name, bind="query-params"), broadcasting.MOST_DIMS, 10**9, 0)
     except Refused as refusal:
         refuse(str(refusal), "Enter sizes separated by commas, such as 2, 1, 3. A scalar has the shape ().")
 
@@ -54,15 +55,10 @@ def pick_cell() -> None:
 
 def select_cell(shapes: dict[str, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
     """Show the controls that select a cell; return the tensor and the index of the cell."""
-    state.setdefault("of", "result")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("Select a cell of", list(shapes), key="of", required=True)
-        index = []
-        for dim, length in enumerate(shapes[state.of]):
-            key = f"at_{dim}"
-            state[key] = min(max(state.get(key, 0), 0), length - 1)
-            index.append(int(st.number_input(f"Dimension {dim}", 0, length - 1, key=key, width=115)))
-    return state.of, tuple(index)
+        of = st.segmented_control("Select a cell of", list(shapes), default="result", required=True, key="of", bind="query-params")
+        index = (whole_number(f"Dimension {dim}", f"at_{dim}", 0, 0, length - 1) for dim, length in enumerate(shapes[of]))
+        return of, tuple(index)
 
 
 def sentence(found: list, of: str, index: tuple[int, ...], forward: bool) -> str:
@@ -112,13 +108,11 @@ def show_grids(shapes: dict[str, tuple[int, ...]], rules: list) -> None:
             st.caption(plain(broadcasting.gradient_sentence(name, rules)))
 
 
-state.setdefault("a", "2, 1")
-state.setdefault("b", "3")
 left, right = st.columns([2, 3], gap="large")
 with left:
     st.selectbox("Examples", list(EXAMPLES), index=None, key="example_shapes", on_change=take_example, placeholder="Choose one")
     fields = st.container(horizontal=True)
-    a, b = (read_shape(fields, name) for name in ("a", "b"))
+    a, b = read_shape(fields, "a", "2, 1"), read_shape(fields, "b", "3")
     st.write("**Aligned from the right**")
     rules = broadcasting.align(a, b)
     if rules:

@@ -136,9 +136,8 @@ def take_layout() -> None:
 
 def layout_page() -> None:
     """Show a method that changes the layout of a tensor, but not its elements."""
-    state.setdefault("layout", LAYOUTS[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input("Method of x", key="layout", bind="query-params", width=260)
+        text = st.text_input("Method of x", LAYOUTS[0], key="layout", bind="query-params", width=260)
         st.selectbox("Examples", LAYOUTS, index=None, key="layout_example", on_change=take_layout, placeholder="Choose one", width=200)
         shape = read_shape("2, 3")
     try:

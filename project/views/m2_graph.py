@@ -22,6 +22,7 @@ EXAMPLES = {
     "The maximum of every row": ("x.max(1)", "2, 3", "", ""),
 }
 MOST_CHECKED = 48  # elements of all inputs; each needs two evaluations
+FIRST: dict[str, str] = dict(zip(("tf", "shape_x", "shape_y", "shape_z"), next(iter(EXAMPLES.values())), strict=True))
 state = st.session_state
 
 st.title("Tensor graph")
@@ -45,7 +46,7 @@ def take_example() -> None:
 def read_expression() -> Expression:
     """Return the expression in the text field. Invalid input ends the page with an error."""
     try:
-        return parse(st.text_input("Expression in x, y and z", key="tf", bind="query-params"), VARIABLES, methods=True)
+        return parse(st.text_input("Expression in x, y and z", FIRST["tf"], key="tf", bind="query-params"), VARIABLES, methods=True)
     except Refused as refusal:
         names = f"the functions {', '.join(FUNCTIONS)}, and the methods {', '.join(METHODS)}"
         refuse(str(refusal), f"Use numbers, x, y, z, + - * / ** < > ==, {names}.")
@@ -54,7 +55,8 @@ def read_expression() -> Expression:
 def read_shape(name: str) -> tuple[int, ...]:
     """Return the shape of a variable. Invalid input ends the page with an error."""
     try:
-        text = st.text_input(f"Shape of {name}", key=f"shape_{name}", bind="query-params", width=140)
+        key = f"shape_{name}"
+        text = st.text_input(f"Shape of {name}", FIRST[key], key=key, bind="query-params", width=140)
         return parse_shape(text, 4, 64, fewest_dims=0)
     except Refused as refusal:
         refuse(f"Shape of {name}: {refusal}", "For example: 2, 3 for two rows of three. Leave it empty for a scalar.")
@@ -102,9 +104,6 @@ def gradients_table(function, names: tuple[str, ...], values: list[np.ndarray]) 
     st.table(rows, width="content")
 
 
-first = dict(zip(("tf", "shape_x", "shape_y", "shape_z"), next(iter(EXAMPLES.values())), strict=True))
-for key, value in first.items():
-    state.setdefault(key, value)
 fields = st.columns([3, 2])
 with fields[1]:
     st.selectbox("Examples", list(EXAMPLES), index=None, key="tensor_example", on_change=take_example, placeholder="Choose one")

@@ -7,6 +7,7 @@ from project.lab.guard import refuse, task_guard
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import METHODS, flip, parse_shape, parse_steps, permute, to_text
 from project.lab.widgets.dimension_order import Dimension, dimension_order
+from project.lab.widgets.fields import whole_number
 
 EXAMPLES = {  # shape, steps
     "Transpose": ("3, 4", "x.permute(1, 0)"),
@@ -20,6 +21,7 @@ EXAMPLES = {  # shape, steps
 }
 ADDED = {"permute": "2, 0, 1", "transpose": "0, 1", "index": "1:, ::2", "view": "6, -1", "expand": "2, 3, 4", "flip": "0", "contiguous": ""}
 MADE = {"": "", "view": ":blue-badge[view]", "copy": ":orange-badge[copy]", "itself": ":gray-badge[unchanged]"}
+PICKS = ("a cell", "a storage position")
 state = st.session_state
 
 st.title("Stride explorer")
@@ -63,15 +65,13 @@ def add(dims: int) -> None:
 
 def read_inputs() -> tuple[tuple[int, ...], list]:
     """Return the shape and the operations in the text fields. Invalid input ends the page with an error."""
-    state.setdefault("shape", "3, 4")
-    state.setdefault("steps", "x.permute(1, 0)[1:, ::2]")
     st.selectbox("Examples", list(EXAMPLES), index=None, key="example_view", on_change=take_example, placeholder="Choose one")
     try:
-        shape = parse_shape(st.text_input("Shape of x", key="shape", bind="query-params"), 4, strides.MOST_ELEMENTS)
+        shape = parse_shape(st.text_input("Shape of x", "3, 4", key="shape", bind="query-params"), 4, strides.MOST_ELEMENTS)
     except Refused as refusal:
         refuse(str(refusal), f"Enter 1 to 4 sizes, such as 2, 3, 4, with at most {strides.MOST_ELEMENTS} elements in total.")
     try:
-        return shape, parse_steps(st.text_input("Operations", key="steps", bind="query-params"))
+        return shape, parse_steps(st.text_input("Operations", "x.permute(1, 0)[1:, ::2]", key="steps", bind="query-params"))
     except Refused as refusal:
         refuse(str(refusal), f"After x, use {', '.join(f'.{name}({example})' for name, example in METHODS.items())} and [1:, ::2].")
 
@@ -133,28 +133,22 @@ def pick_cell() -> None:
     """Select the cell or the storage position that was clicked."""
     kind, _, numbers = (state.picture.picked or "").partition(":")
     if kind == "cell":
-        state.pick = "a cell"
+        state.pick = PICKS[0]
         for dim, i in enumerate(filter(None, numbers.split(","))):
             state[f"cell_{dim}"] = int(i)
     elif kind == "place":
-        state.pick, state.position = "a storage position", int(numbers)
-
-
-def field(label: str, key: str, length: int) -> int:
-    """Show a field for an index below length."""
-    state[key] = min(max(state.get(key, 0), 0), length - 1)
-    return int(st.number_input(label, 0, length - 1, key=key, width=100))
+        state.pick, state.position = PICKS[1], int(numbers)
 
 
 def select_cell(stage: Stage) -> tuple[tuple[int, ...] | None, int | None]:
     """Show the controls that select a cell; return an index of the result, or a position in its storage."""
     shape, storage = stage.data.shape, len(stage.data._storage)
-    state.setdefault("pick", "a cell")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("Select", ["a cell", "a storage position"], key="pick", required=True)
-        if state.pick == "a storage position":
-            return None, field("Position", "position", storage)
-        return tuple(field(f"{strides.LETTERS[dim]}, of {length}", f"cell_{dim}", length) for dim, length in enumerate(shape)), None
+        pick = st.segmented_control("Select", PICKS, default=PICKS[0], required=True, key="pick", bind="query-params")
+        if pick == PICKS[1]:
+            return None, whole_number("Position", "position", 0, 0, storage - 1)
+        labels = [f"{strides.LETTERS[dim]}, of {length}" for dim, length in enumerate(shape)]
+        return tuple(whole_number(label, f"cell_{dim}", 0, 0, shape[dim] - 1) for dim, label in enumerate(labels)), None
 
 
 def explain_cell(stage: Stage, found: list, cell: tuple[int, ...]) -> None:

@@ -57,9 +57,9 @@ def select_thread(blocks: int, threads: int) -> tuple[int, int]:
 def map_page() -> None:
     """Show a map over a tensor."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        state.setdefault("grid_shape", "4, 5")
         try:
-            shape = parse_shape(st.text_input("Shape of out", key="grid_shape", bind="query-params", width=150), 4, MOST_ELEMENTS)
+            typed = st.text_input("Shape of out", "4, 5", key="grid_shape", bind="query-params", width=150)
+            shape = parse_shape(typed, 4, MOST_ELEMENTS)
         except Refused as refusal:
             refuse(str(refusal), f"Enter 1 to 4 sizes, such as 4, 5, with at most {MOST_ELEMENTS} elements in total.")
         threads = whole_number("Threads per block", "grid_threads", 8, 1, 32)

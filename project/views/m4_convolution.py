@@ -39,7 +39,7 @@ def take_kernel(key: str, dims: int) -> None:
 def read_weight(dims: int) -> np.ndarray:
     """Return the weight in the text field, shape (out_channels, in_channels, kh, kw). Invalid input ends the page with an error."""
     key = f"conv_weight_{dims}"
-    state.setdefault(key, pictures.kernel_text(dims, FIRST_KERNEL[dims]))
+    first = pictures.kernel_text(dims, FIRST_KERNEL[dims])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Kernels",
@@ -51,12 +51,11 @@ def read_weight(dims: int) -> np.ndarray:
             placeholder="Choose one",
             width=200,
         )
-        text = st.text_input("Weight", key=key, bind="query-params", width=430)
+        text = st.text_input("Weight", first, key=key, bind="query-params", width=430)
     try:
         weight = parse_array(text, dims + 2, 5, dims)
     except Refused as refusal:
-        example = pictures.kernel_text(dims, FIRST_KERNEL[dims])
-        refuse(str(refusal), f"Enter a kernel such as {example}, at most 5 numbers wide. Add brackets for input and output channels.")
+        refuse(str(refusal), f"Enter a kernel such as {first}, at most 5 numbers wide. Add brackets for input and output channels.")
     return weight if dims == 2 else weight[:, :, None]
 
 

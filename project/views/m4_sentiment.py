@@ -87,9 +87,8 @@ def load_reader(run: Run) -> tuple[int, Any] | None:
 def classify_sentence(run: Run) -> None:
     """Show the prediction for a sentence and the weight of each word."""
     kept, _, known = sentences_of(run)
-    state.setdefault("sentiment_typed", kept[0])
-    typed = st.text_input("Your sentence, with spaces between words and punctuation", key="sentiment_typed", bind="query-params").lower()
-    words = typed.split()
+    label = "Your sentence, with spaces between words and punctuation"
+    words = st.text_input(label, kept[0], key="sentiment_typed", bind="query-params").lower().split()
     if not words:
         st.info("Enter a sentence.", icon=":material/edit:")
         return

@@ -178,8 +178,8 @@ def about(source: str, loaded: dict[str, Any]) -> None:
 def typed_text(language: Any, number: int) -> list[int]:
     """Show the field for the text, and return its tokens."""
     beginning = language_model_training.BEGINNINGS[state.get("language_corpus") or "repeated words"]
-    state.setdefault(f"language_text_{number}", BEGINNING if number == 0 else beginning)
-    text = st.text_input("Your text", key=f"language_text_{number}", bind="query-params", width=420)
+    given = BEGINNING if number == 0 else beginning
+    text = st.text_input("Your text", given, key=f"language_text_{number}", bind="query-params", width=420)
     try:
         return language_model_pass.encode(language, text)
     except Refused as refusal:
@@ -221,12 +221,11 @@ def pick() -> None:
 def choose_position(names: list[str], prompt: int) -> int:
     """Show the tokens, and return the position to look at: the last one until another one is chosen."""
     last = len(names) - 1
-    state.setdefault("language_position", last)
     if state.get("language_seen", names) != names:
         state.language_position = last
     state.language_seen = names
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        position = whole_number("Position", "language_position", 0, 0, last)
+        position = whole_number("Position", "language_position", last, 0, last)
         st.caption("Click a token, or enter its position, to look at what the model predicts after it.", width=420)
     cells.draw([charts.token_strip(names, prompt, position)], "language_tokens", pick)
     return position

@@ -26,7 +26,7 @@ def checked(text: str) -> str:
     return text
 
 
-text = checked(st.text_area("Text to learn from", TEXT, key="tokens_text"))
+text = checked(st.text_area("Text to learn from", TEXT, key="tokens_text", bind="query-params"))
 most = whole_number("Merges", "tokens_merges", 12, 1, 100)
 with task_guard():
     found = tokens.steps(text, most)
@@ -51,7 +51,7 @@ if step.merges:
     st.dataframe(rows, hide_index=True, height=210, width="content")
 
 st.subheader("Another text")
-other = checked(st.text_input("Text to encode", "the lowest, newer, 日本", key="tokens_other"))
+other = checked(st.text_input("Text to encode", "the lowest, newer, 日本", key="tokens_other", bind="query-params"))
 with task_guard(stop=False):
     encoded = tokens.encode(step.merges, other)
     st.html(tokens.picture([names[token] for token in encoded]))

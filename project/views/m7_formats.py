@@ -27,10 +27,10 @@ with task_guard():
     offered = formats.available()
 
 
-def typed_decimal(label: str, key: str, help: str) -> Fraction:
+def typed_decimal(label: str, given: str, key: str, help: str) -> Fraction:
     """Show a field for a decimal number and return the number."""
     try:
-        return rounding.read_decimal(st.text_input(label, key=key, bind="query-params", width=300, help=help))
+        return rounding.read_decimal(st.text_input(label, given, key=key, bind="query-params", width=300, help=help))
     except Refused as refusal:
         refuse(str(refusal), DIGITS)
 
@@ -42,7 +42,6 @@ def choose_format() -> str:
     dtype, before = dtype or "float16", state.get("formats_before")
     if before and before != dtype and "formats_pattern" in state:
         state.formats_bits = formats.write_bits(formats.convert(state.formats_pattern, before, dtype), dtype)
-    state.setdefault("formats_bits", formats.write_bits(formats.special("1", dtype), dtype))
     state.formats_before = dtype
     return dtype
 
@@ -98,7 +97,8 @@ def bits_section(dtype: str) -> None:
     """Show the number whose bits are set by hand."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         help = f"In hexadecimal: each digit is four bits. A {dtype} has {formats.size(dtype) // 4} digits."
-        text = st.text_input("Bits", key="formats_bits", bind="query-params", width=200, help=help)
+        first = formats.write_bits(formats.special("1", dtype), dtype)
+        text = st.text_input("Bits", first, key="formats_bits", bind="query-params", width=200, help=help)
         st.selectbox(
             "Example",
             formats.SPECIAL,
@@ -127,8 +127,7 @@ def rounding_section(dtype: str) -> None:
         "A format contains few of the decimal numbers. All others are rounded to the nearest number that it contains; if two are equally "
         "near, to the one whose last bit is 0."
     )
-    state.setdefault("formats_number", "0.1")
-    x = typed_decimal("Decimal number", "formats_number", "Read exactly, with all its digits, and rounded once.")
+    x = typed_decimal("Decimal number", "0.1", "formats_number", "Read exactly, with all its digits, and rounded once.")
     draw(rounding.number_line(x, dtype), "formats_line")
     st.write(plain(rounding.rounding_in_words(x, dtype)))
     st.table(rounding.rounding_rows(x), width="content")
@@ -144,12 +143,10 @@ def set_sum() -> None:
 def addition_section() -> None:
     """Show a sum of two numbers in each format."""
     st.subheader("Add two numbers")
-    for key, text in zip(("formats_a", "formats_b"), SUMS["2048 + 1"], strict=True):
-        state.setdefault(key, text)
     st.pills("Examples", SUMS, key="formats_sum", on_change=set_sum, help="Sets a and b.")
     with st.container(horizontal=True):
-        a = typed_decimal("a", "formats_a", "The first term; rounded to each format before the addition.")
-        b = typed_decimal("b", "formats_b", "The second term; rounded to each format before the addition.")
+        a = typed_decimal("a", "2048", "formats_a", "The first term; rounded to each format before the addition.")
+        b = typed_decimal("b", "1", "formats_b", "The second term; rounded to each format before the addition.")
     st.table(rounding.addition_rows(a, b), width="content")
     st.write(plain(rounding.addition_in_words(a, b)))
 

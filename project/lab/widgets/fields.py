@@ -16,5 +16,4 @@ def whole_number(label: str, key: str, given: int, least: int, most: int) -> int
     kept = st.session_state.get(key, given)
     # Streamlit replaces a value out of range by the default, and omits the default from the URL.
     default = min(max(given if least <= kept <= most else kept, least), most)
-    value = "min" if default == least else default  # a numeric default would conflict with a page that sets the value itself
-    return int(st.number_input(label, least, most, value, key=key, bind="query-params", width=135))
+    return int(st.number_input(label, least, most, default, key=key, bind="query-params", width=135))

@@ -48,9 +48,8 @@ def image(prefix: str, dims: int, most: int, first: str = "", row: Any = None) -
 def read_numbers(prefix: str, dims: int, most: int) -> np.ndarray:
     """Return the numbers in a text field. Invalid input ends the page with an error."""
     key = f"{prefix}_typed_{dims}"
-    state.setdefault(key, TYPED[dims])
     try:
-        values = parse_array(st.text_input("Values", key=key, bind="query-params", width=430), dims + 1, most, dims)
+        values = parse_array(st.text_input("Values", TYPED[dims], key=key, bind="query-params", width=430), dims + 1, most, dims)
         if len(values) > pictures.MOST_CHANNELS:
             raise Refused(f"expected at most {pictures.MOST_CHANNELS} channels, got {len(values)}")
     except Refused as refusal:

@@ -17,7 +17,7 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
 
     Args:
         last: The number of the last frame; the first is 0.
-        key: The name of the number in the session state; a page may set it before this call.
+        key: The name of the number in the session state and in the URL; a page may set it before this call.
         label: The label of the slider.
         plays: Whether to show Play and Pause. While playing, every run of the page advances by one frame.
     """
@@ -26,24 +26,20 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
     state[key] = min(max(state.get(key, 0) + runs, 0), last)
     state[playing] = runs = runs and state[key] < last
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button("Back", on_click=_go, args=(key, state[key] - 1), disabled=state[key] == 0, icon=":material/arrow_back:", key="back")
-        st.button(
-            "Forward",
-            on_click=_go,
-            args=(key, state[key] + 1),
-            disabled=state[key] == last,
-            icon=":material/arrow_forward:",
-            type="primary",
-            key="forward",
-        )
+        buttons = st.container(horizontal=True, width="content")
+        if last:  # Streamlit has no slider with a single value
+            st.slider(label, 0, last, key=key, bind="query-params", width=400)
+    number = state[key]
+    with buttons:
+        st.button("Back", on_click=_go, args=(key, number - 1), disabled=number == 0, icon=":material/arrow_back:", key="back")
+        icon = ":material/arrow_forward:"
+        st.button("Forward", on_click=_go, args=(key, number + 1), disabled=number == last, icon=icon, type="primary", key="forward")
         if plays:
             st.button("Play", on_click=_play, args=(key, last), disabled=runs or not last, icon=":material/play_arrow:", key="play")
             st.button("Pause", on_click=_pause, args=(key,), disabled=not runs, icon=":material/pause:", key="pause")
-        if last:  # Streamlit has no slider with a single value
-            st.slider(label, 0, last, key=key, width=400)
     if runs:
         _clock(time.monotonic())
-    return state[key]
+    return number
 
 
 def _go(key: str, number: int) -> None:

@@ -4,6 +4,7 @@ The screenshots of the pages are kept in the folder MINITORCH_SCREENSHOTS, if it
 """
 
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -185,34 +186,102 @@ def test_a_file_of_points_is_uploaded_and_a_wrong_one_refused(open_page):
 
 # Addresses
 
-CHANGES = [
-    ("m1_derivative", "fx", "sin(x) * x"),
-    ("m1_training", "hidden", "5"),
-    ("m2_strides", "shape", "2, 5"),
-    ("m2_broadcasting", "b", "2, 1"),
-    ("m3_tiling", "n", "4"),
-    ("m3_grid", "grid_threads", "7"),
-    ("m4_convolution", "conv_weight_2", "[[1, 2], [3, 4]]"),
-    ("m7_formats", "formats_number", "0.3"),
-    ("playground", "pg_rate", "0.2"),
-]
+SETTINGS = {  # for each page, settings that differ from the first ones, the position in a sequence included
+    "playground": {"pg_layers": "3,2", "pg_points": "40", "pg_activation": "relu"},
+    "m0_operators": {"operator": "relu"},
+    "m0_modules": {"module": "Tower: two levels of children", "where": "base", "mode": "train()"},
+    "m0_datasets": {"dataset": "Xor", "points": "40", "seed": "3"},
+    "m0_manual": {"dataset": "Xor", "weight_1": "-2.5", "bias": "0.5"},
+    "m1_derivative": {"fx": "x * x + 1", "at": "2.5", "epsilon": "1e-02"},
+    "m1_graph": {"f": "x * y", "x": "3.0", "moment": "2"},
+    "m1_trace": {"trace_f": "x1 * x2 * x3", "x3": "4.0", "seed_input": "x2"},
+    "m1_training": {"dataset": "Xor", "hidden": "5", "rate": "0.1"},
+    "m2_strides": {"shape": "2, 5", "steps": "x.permute(1, 0)", "cell_0": "4", "cell_1": "1"},
+    "m2_broadcasting": {"a": "4, 1", "b": "2", "direction": "backward", "of": "a", "at_0": "3"},
+    "m2_functions": {"kind": "Layout", "layout": "x.view(-1)", "shape": "2, 4"},
+    "m2_graph": {"tf": "x * y", "shape_x": "2", "graph_seed": "5", "step": "1"},
+    "m2_training": {"points": "20", "hidden": "6"},
+    "m3_diagnostics": {"kernel": "zip"},
+    "m3_speed": {"op": "map", "dtype": "float64"},
+    "m3_tiling": {"n": "4", "tile": "2", "tiling_step": "3", "thread_row": "1"},
+    "m3_grid": {"grid_kernel": "reduce", "grid_size": "9", "tree_step": "2", "grid_thread": "3"},
+    "m3_kernels": {"kernel_name": "histogram with atomics", "kernel_step": "3"},
+    "m3_training": {"points": "20", "hidden": "8"},
+    "m4_convolution": {"conv_weight_2": "[[1, 2], [3, 4]]", "conv_form": "general", "conv_stride": "1", "conv_step": "5"},
+    "m4_pooling": {"pool_image_2": "typed", "pool_typed_2": "[[1, 2], [3, 4]]", "pool_step": "1"},
+    "m4_softmax": {"softmax_z0": "3.0", "softmax_temperature": "0.5"},
+    "m4_dropout": {"drop_rate": "0.5", "drop_mode": "evaluation"},
+    "m4_images": {"images_epochs": "3", "images_limit": "100"},
+    "m4_sentiment": {"sentiment_epochs": "3", "sentiment_train": "40"},
+    "m5_compiled": {"compiled_hidden": "4", "compiled_stage": "1"},
+    "m6_tokens": {"tokens_text": "abab abab", "tokens_merges": "2", "tokens_step": "1", "tokens_other": "aba"},
+    "m6_layers": {"layers_row": "[1, 2]", "layers_tokens": "[1, 1]"},
+    "m6_attention": {"attend_heads": "1", "attend_causal": "false"},
+    "m6_model": {"model_layers": "2", "model_seed": "1"},
+    "m6_fused": {"fused_tile": "2", "fused_causal": "false"},
+    "m6_generation": {"generate_temperature": "0.5", "generate_top_k": "3"},
+    "m6_training": {"train_warmup": "5", "train_norm": "2.0"},
+    "m6_quantization": {"quantize_largest": "5.0"},
+    "m6_lora": {"lora_rank": "2", "lora_on": "false"},
+    "m6_machines": {"ring_processes": "3", "ring_step": "2", "pipe_stages": "2"},
+    "m6_language_model": {"language_text_0": "Tom and Sue", "language_temperature": "0.5", "language_position": "1"},
+    "m7_formats": {"formats_dtype": "float32", "formats_bits": "0x40000000", "formats_a": "3"},
+}
+
+READ_FIELDS = """() => [...document.querySelectorAll('.stMain [class*=st-key-] :is(input, textarea, button[aria-checked])')]
+    .filter(each => each.checkVisibility())
+    .map(each => [each.closest('[class*=st-key-]').className, each.ariaChecked ?? each.checked, each.value].join(' '))"""
+"""Reads the key and the value of every field."""
 
 
-@pytest.mark.parametrize(("name", "key", "value"), CHANGES)
-def test_the_address_of_a_changed_page_opens_the_same_page(open_page, name, key, value):
-    page = open_page(name)
-    field = page.locator(f".st-key-{key} input")
-    field.fill(value)
-    field.press("Enter")
-    wait_until(page, lambda: f"{key}=" in page.url)
-    other = open_page(page.url.split("/", 3)[3])
-    assert other.locator(f".st-key-{key} input").input_value() == value
-    wait_until(page, lambda: text(page) == text(other))
+def settings_of(page):
+    return page.url, page.evaluate(READ_FIELDS)
 
 
-def text(page):
-    """The lines on the page, without the tour, which counts what the other pages have done."""
-    return [line for line in page.locator(".stMain").inner_text().splitlines() if line and not line.startswith("Tour")]
+def go_to(page, title):
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+    page.get_by_role("heading", name=title, exact=True).wait_for()
+    complete(page)
+
+
+@pytest.mark.parametrize("name", [row.name for row in registry.VIEWS[1:]])
+def test_a_page_keeps_its_settings_when_one_goes_back_reloads_and_goes_forward(server, page_in, name):
+    page, settings = page_in("light"), SETTINGS.get(name, {})
+    page.goto(f"{server.address}/{name}?{urlencode(settings)}")
+    complete(page)
+    before = settings_of(page)
+    assert dict(parse_qsl(urlsplit(page.url).query)) == settings  # Streamlit removes what it cannot use, and what is the default anyway
+    go_to(page, other := "Dropout" if name == "m4_softmax" else "Softmax")
+    after = page.url
+    assert not urlsplit(after).query
+    page.go_back()
+    page.get_by_role("heading", name=other, exact=True).wait_for(state="detached")
+    complete(page)
+    assert settings_of(page) == before
+    page.reload()
+    complete(page)
+    assert settings_of(page) == before
+    page.go_forward()
+    page.get_by_role("heading", name=other, exact=True).wait_for()
+    assert page.url == after
+    assert page.errors == []
+
+
+def test_back_skips_the_settings_that_were_changed_on_a_page(open_page):
+    page = open_page("m0_datasets?seed=3")
+    go_to(page, "Expression graph")
+    page.locator(".st-key-example input").click()
+    page.get_by_role("option", name="A product").click()
+    wait_until(page, lambda: "f=x" in page.url)
+    button(page, "forward").click()
+    wait_until(page, lambda: "moment=1" in page.url)
+    page.go_back()
+    page.locator(".st-key-seed input").wait_for()
+    assert page.locator(".st-key-seed input").input_value() == "3"
+    page.go_forward()
+    page.get_by_role("heading", name="Expression graph").wait_for()
+    assert page.locator(".st-key-f input").input_value() == "x * y * z"
+    assert page.locator(".st-key-moment input").input_value() == "1"
 
 
 # Keyboard
