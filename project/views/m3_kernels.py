@@ -48,11 +48,17 @@ def inspect(name: str, launch: Launch, block: tuple[int, int, int]):
     return state.kernel_report
 
 
+def to_the_start() -> None:
+    """Return to the first line."""
+    state.kernel_step = 0
+
+
 def select() -> tuple[str, Launch, tuple[int, int, int], int]:
     """Show the controls that select a kernel, a block and a warp."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         help = "The kernels that you write, on small inputs, and textbook kernels with typical mistakes."
-        name = st.selectbox("Kernel", list(kernel_lab.LAUNCHES), 7, key="kernel_name", bind="query-params", width=360, help=help)
+        names, bind = list(kernel_lab.LAUNCHES), "query-params"
+        name = st.selectbox("Kernel", names, 7, key="kernel_name", bind=bind, width=360, help=help, on_change=to_the_start)
         launch = kernel_lab.LAUNCHES[name]
         sizes = (*launch.grid, 1, 1)
         block = [whole_number("blockIdx.x", "kernel_block_x", 0, 0, sizes[0] - 1) if sizes[0] > 1 else 0]

@@ -41,11 +41,11 @@ def test_the_costs_by_hand():
 def test_the_page_plays_the_ring():
     app = open_page("m6_machines", ring_processes="3")
     assert "Each of 3 processes has gradients of its own" in app.info[0].value
-    app.slider(key="ring_step").set_value(4).run()
+    app.select_slider(key="ring_step").set_value(4).run()
     assert "Now every process has the whole sum." in app.info[0].value
     assert "Each process has sent 4 of 3 chunks so far: 1.33 times the size of its gradients." in texts(app.markdown)
     app.number_input(key="ring_processes").set_value(2).run()
-    assert app.slider(key="ring_step").value == 2
+    assert app.select_slider(key="ring_step").value == 2
     assert not app.exception
 
 

@@ -96,14 +96,14 @@ def test_tile_thread_and_step_are_clamped_to_a_smaller_matrix():
     assert app.number_input(key="tile").value == 4
     assert app.number_input(key="thread_row").value == 3
     fill(fill(app, tile=2, tiling_step=20), tile=4)
-    assert app.slider(key="tiling_step").value == 3
+    assert app.select_slider(key="tiling_step").value == 3
 
 
 @pytest.mark.parametrize(("page", "steps"), [("m3_tiling", "tiling_step"), ("m4_convolution", "conv_step")])
 def test_play_continues_until_paused(page, steps):
     app = press(open_page(page), "play").run()
-    assert app.slider(key=steps).value == 2
-    assert press(app, "pause").run().slider(key=steps).value == 2
+    assert app.select_slider(key=steps).value == 2
+    assert press(app, "pause").run().select_slider(key=steps).value == 2
 
 
 # Grid, block and thread

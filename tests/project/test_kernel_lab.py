@@ -216,10 +216,11 @@ def test_the_occupancy_of_each_card_is_a_row():
 def test_the_page_steps_a_warp_and_shows_its_memory_its_mistakes_and_the_students_code():
     app = open_page("m3_kernels", kernel_name="sums of rows: bank conflicts")
     assert [metric.value for metric in app.metric][:4] == ["none", "100%", "32-way", "100%"]
-    app.slider(key="kernel_step").set_value(app.slider(key="kernel_step").max).run()
+    app.select_slider(key="kernel_step").set_value(int(app.select_slider(key="kernel_step").options[-1])).run()
     assert "32 threads read matrix in shared memory: a 32-way bank conflict" in page_text(app)
     assert "**matrix**, shared memory, shape (32, 32)" in page_text(app)
     app.selectbox(key="kernel_name").set_value("transpose without a tile: uncoalesced").run()
+    assert app.select_slider(key="kernel_step").value == 0  # another kernel begins at its first line
     app.number_input(key="kernel_warp").set_value(31).run()
     assert not app.exception
     app.selectbox(key="kernel_name").set_value("copy without a guard: out of bounds").run()

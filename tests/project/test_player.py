@@ -40,13 +40,13 @@ def test_the_player_starts_at_the_first_picture_and_steps_forward_and_back(app):
 
 
 def test_the_player_ends_at_the_last_picture(app):
-    app.slider(key="picture").set_value(5).run()
+    app.select_slider(key="picture").set_value(5).run()
     assert current_picture(app) == "picture 5"
     assert app.button(key="forward").disabled
 
 
 def test_the_picture_is_clamped_to_a_shorter_sequence(app):
-    app.slider(key="picture").set_value(5).run()
+    app.select_slider(key="picture").set_value(5).run()
     app.number_input[0].set_value(1).run()
     assert current_picture(app) == "picture 1"
 
@@ -54,7 +54,7 @@ def test_the_picture_is_clamped_to_a_shorter_sequence(app):
 def test_a_sequence_of_one_picture_has_no_active_buttons(app):
     app.number_input[0].set_value(0).run()
     assert current_picture(app) == "picture 0"
-    assert not app.slider
+    assert not app.select_slider
     assert all(button.disabled for button in app.button)
 
 
@@ -72,7 +72,7 @@ def test_during_play_every_run_shows_the_next_picture_until_the_last(app):
 
 
 def test_at_the_end_play_starts_over(app):
-    app.slider(key="picture").set_value(5).run()
+    app.select_slider(key="picture").set_value(5).run()
     assert current_picture(press(app, "play")) == "picture 0"
     assert current_picture(app.run()) == "picture 1"
 
@@ -86,7 +86,7 @@ def test_every_other_button_stops_playing(app, key, picture):
 
 def test_play_continues_from_the_slider_position(app):
     press(app, "play")
-    app.slider(key="picture").set_value(3).run()
+    app.select_slider(key="picture").set_value(3).run()
     assert current_picture(app) == "picture 4"
 
 

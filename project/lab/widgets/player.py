@@ -27,8 +27,8 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
     state[playing] = runs = runs and state[key] < last
     with st.container(horizontal=True, vertical_alignment="bottom"):
         buttons = st.container(horizontal=True, width="content")
-        if last:  # Streamlit has no slider with a single value
-            st.slider(label, 0, last, key=key, bind="query-params", width=400)
+        if last:  # not st.slider, which forgets its value when its range changes
+            st.select_slider(label, range(last + 1), key=key, bind="query-params", width=400)
     number = state[key]
     with buttons:
         st.button("Back", on_click=_go, args=(key, number - 1), disabled=number == 0, icon=":material/arrow_back:", key="back")
