@@ -38,6 +38,8 @@ def test_an_empty_shape_is_a_single_number_where_allowed(text):
         ("", "expected a shape of 1 to 4 dimensions, got 0 in ''"),
         ("1, 1, 1, 1, 1", "expected a shape of 1 to 4 dimensions, got 5 in '1, 1, 1, 1, 1'"),
         ("11, 11", "expected at most 120 elements, got 121 in shape (11, 11)"),
+        ("999999", "expected at most 120 elements, got 999999 in shape (999999,)"),
+        ("2, 1000000", "expected sizes of at most 120, got 1000000 in '2, 1000000'"),
     ],
 )
 def test_invalid_shapes_are_refused_with_a_message(text, message):
@@ -78,7 +80,7 @@ def test_a_chain_round_trips_through_text():
         ("x.permute(True)", "column 11: permute expected integers, got 'True'"),
         ("x.view(1.5)", "column 8: view expected integers, got '1.5'"),
         ("x.view(10 ** 9)", "column 8: view expected integers, got '10 ** 9'"),
-        ("x.view(1000000)", "column 8: view expected integers, got '1000000'"),
+        ("x.view(1000000)", "column 8: view expected integers of at most 6 digits, got '1000000'"),
         ("x[f()]", "column 3: an index expected integers, slices, None, ... and lists of integers, got 'f()'"),
         ("x[::0]", "column 3: an index expected a step other than 0; write ::1"),
         ("x.transpose(0)", "column 1: transpose expected 2 arguments, got 1; write .transpose(0, 1)"),

@@ -13,6 +13,7 @@ from project.lab.typed.source import Refused, Source, integer
 
 MOST_CHARACTERS = 300
 MOST_STEPS = 12
+MOST_DIGITS = 6
 
 IndexPart = int | slice | None | EllipsisType | list[int]
 
@@ -49,8 +50,10 @@ def parse_shape(text: str, most_dims: int, most_elements: int, fewest_dims: int 
         inner = inner[1:-1].strip()
     parts = [part for part in re.split(r"\s*,\s*", inner.removesuffix(",").strip()) if part or "," in inner]
     for part in parts:
-        if not re.fullmatch(r"[0-9]{1,6}", part):
+        if not re.fullmatch(r"[0-9]+", part):
             raise Refused(f"expected integers separated by commas, got {part!r:.40} in {text!r:.60}")
+        if len(part) > MOST_DIGITS:
+            raise Refused(f"expected sizes of at most {min(most_elements, 10**MOST_DIGITS - 1)}, got {part:.40} in {text!r:.60}")
     shape = tuple(map(int, parts))
     if not fewest_dims <= len(shape) <= most_dims:
         raise Refused(f"expected a shape of {fewest_dims} to {most_dims} dimensions, got {len(shape)} in {text!r:.60}")
@@ -154,9 +157,11 @@ def _part(source: Source, node: ast.expr) -> IndexPart:
 
 
 def _integer(source: Source, node: ast.expr, where: str) -> int:
-    """Return an integer of at most six digits."""
+    """Return an integer of at most MOST_DIGITS digits."""
     value = integer(node)
-    if value is None or abs(value) >= 10**6:
+    if value is not None and abs(value) >= 10**MOST_DIGITS:
+        raise source.error(node, f"{where} expected integers of at most {MOST_DIGITS} digits, got {source.excerpt(node, 40)}")
+    if value is None:
         others = ", slices, None, ... and lists of integers" if where == INDEX else ""
         raise source.error(node, f"{where} expected integers{others}, got {source.excerpt(node, 40)}")
     return value
