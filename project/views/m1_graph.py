@@ -134,9 +134,8 @@ moment = player(len(recording.frames) - 1, "moment", "Nodes visited") if written
 frame = recording.frames[moment]
 st.info(frame.sentence, icon=":material/arrow_left_alt:")
 st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)
-visits = len(recording.frames) - 1
 st.caption(
-    f"{len(recording.nodes)} nodes, from the inputs on the left to the output on the right; {moment} of {visits} visited. "
+    f"{recording.in_words(moment)} "
     "Orange: the current variable, which passes its derivative on. Solid border: visited. Dashed border: not visited yet."
 )
 st.caption(buffers.in_words(recording, moment))

@@ -69,6 +69,7 @@ def test_a_wrong_order_is_reported(monkeypatch):
     ("order", "message"),
     [
         (None, "topological_sort expected to return the variables in order, got None"),
+        ([], "topological_sort expected to return the variables in order, the output first, got none of them"),
         ([Scalar(4.0)], "topological_sort returned Scalar(4.000000), which is not part of the graph of the output"),
     ],
 )
@@ -76,6 +77,11 @@ def test_an_invalid_order_is_reported_as_the_student_s_result(monkeypatch, order
     monkeypatch.setattr(graph, "topological_sort", lambda variable: order and [variable, *order])
     with pytest.raises(WrongResult, match=re.escape(message)):
         record(diamond())
+
+
+def test_the_nodes_are_counted_in_words():
+    assert record(diamond()).in_words(2) == "4 nodes, from the inputs on the left to the output on the right; 2 of 4 visited."
+    assert record(Scalar(1.0, name="x")).in_words(0) == "1 node, which is both input and output; 0 of 1 visited."
 
 
 def test_the_current_node_is_highlighted_in_both_modes():

@@ -101,6 +101,13 @@ class Recording:
     nodes: list[Node] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
 
+    def in_words(self, moment: int) -> str:
+        """Say how many nodes there are, and how many have been visited."""
+        count, visited = len(self.nodes), f"{moment} of {len(self.frames) - 1} visited."
+        if count == 1:
+            return f"1 node, which is both input and output; {visited}"
+        return f"{count} nodes, from the inputs on the left to the output on the right; {visited}"
+
 
 SCALARS = Scalars()
 
@@ -114,12 +121,14 @@ def record(out: Any, kind: Scalars = SCALARS, order: Any = None) -> Recording:
         order: The variables in the order of their visits; that of topological_sort if omitted.
 
     Raises:
-        WrongResult: If topological_sort does not return a sequence of variables of the graph.
+        WrongResult: If topological_sort does not return a sequence of variables of the graph, or returns none of them.
     """
     order = topological_sort(out) if order is None else order
     if not isinstance(order, Iterable):
         raise WrongResult(f"topological_sort expected to return the variables in order, got {order!r}")
     order = [variable for variable in order if not variable.is_constant()]
+    if not order and not out.is_constant():
+        raise WrongResult("topological_sort expected to return the variables in order, the output first, got none of them")
     rank = {id(variable): i for i, variable in enumerate(order)}
     variables = sorted(reachable(out), key=lambda variable: rank.get(id(variable), math.inf), reverse=True)
     index = {id(variable): i for i, variable in enumerate(variables)}
