@@ -215,8 +215,11 @@ def show(place: Any, page: str) -> None:
         return
     for step in tick(page, st.session_state.to_dict()):
         st.toast(f"Tour: {step.text}", icon=f":material/{DONE}:")
-    following = next_step(steps)
-    label = f"Tour of Module {module}, {count(steps)}: {following.text if following else 'every step is done.'}"
+    following = next_step([step for step in steps if step.page == page]) or next_step(steps)
+    text = following.text if following else "every step is done."
+    if following and following.page != page:
+        text = f"go to {registry.view(following.page).title}."
+    label = f"Tour of Module {module}, {count(steps)}: {text}"
     with place.popover(label, icon=":material/tour:", type="tertiary", wrap=True, key="tour"):
         for step in steps:
             link(step)

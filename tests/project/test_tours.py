@@ -49,13 +49,17 @@ def test_a_page_shows_the_next_step_and_ticks_off_and_stores_what_was_done(folde
     assert [icon for icon, _ in steps] == [f":material/{tours.OPEN}:"] * 4
     assert stored(folder) == []
     fill(app, operator="relu")
-    assert menu(app)[0] == "Tour of Module 0, 1 of 4: Switch a network to evaluation mode."
+    assert menu(app)[0] == "Tour of Module 0, 1 of 4: go to Module tree."
     assert menu(app)[1][0][0] == f":material/{tours.DONE}:"
     assert [toast.value for toast in app.toast] == ["Tour: Choose relu. Where does its derivative jump?"]
     assert stored(folder) == ["relu"]
     fill(app, operator="sigmoid")
     assert menu(app)[0].startswith("Tour of Module 0, 1 of 4")
     assert not app.toast
+
+
+def test_a_page_shows_the_step_that_is_done_on_it_before_those_of_other_pages():
+    assert menu(open_page("m0_datasets"))[0] == "Tour of Module 0, 0 of 4: Draw Spiral with 200 points."
 
 
 def test_another_session_sees_what_was_done_before(folder):
