@@ -1,18 +1,37 @@
 """Module 0: every operator with its curve, its derivative and its source."""
 
 import inspect
-from collections.abc import Callable
+import math
+import operator
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from project.lab.cards import number
+from project.lab.cards import WrongResult, number
 from project.lab.charts import plots
 from project.lab.charts.drawing import draw
 from project.lab.guard import refuse, task_guard
+from project.lab.typed.expressions import FUNCTIONS
 
-ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id", "sin", "cos", "tanh", "sqrt", "absolute")
-TWO = ("add", "mul", "max", "lt", "eq", "is_close", "power")
+ONE = ("sigmoid", "relu", "log", "exp", "inv", "neg", "id")
+TWO = ("add", "mul", "max", "lt", "eq", "is_close")
 DERIVATIVES = {"log": "log_back", "inv": "inv_back", "relu": "relu_back"}
+RIGHT: dict[str, Callable[..., float]] = FUNCTIONS | {
+    "inv": lambda x: 1 / x,
+    "neg": operator.neg,
+    "id": lambda x: x,
+    "log_back": lambda x, d: d / (x + 1e-6),
+    "inv_back": lambda x, d: -d / x**2,
+    "relu_back": lambda x, d: d if x > 0 else 0,
+    "add": operator.add,
+    "mul": operator.mul,
+    "max": max,
+    "lt": operator.lt,
+    "eq": operator.eq,
+    "is_close": lambda x, y: abs(x - y) < 1e-2,
+}
+"""What each operator returns."""
+
 LISTS = {  # name: how it is called on the two lists
     "map": "map(neg)(a)",
     "zipWith": "zipWith(mul)(a, b)",
@@ -52,6 +71,19 @@ def curve_page(name: str) -> None:
         with left:
             for function, label in shown.items():
                 st.metric(label.replace("(x", f"({x:g}"), f"{of_x(*function)(x):.6g}")
+        for (function, second), points in zip(shown, series.values(), strict=True):
+            check(function, second, points)
+
+
+def check(name: str, y: float | None, points: Sequence[tuple[float, float | None]]) -> None:
+    """Raise WrongResult at the first point of a curve that is wrong. At a jump, both sides are right."""
+    others = () if y is None else (y,)
+    for x, got in points:
+        nearby = [plots.value(lambda at: float(RIGHT[name](at, *others)), x + step) for step in (0, -1e-9, 1e-9)]
+        if got is None or None in nearby:
+            continue
+        if not any(math.isclose(got, right or 0, rel_tol=1e-3, abs_tol=1e-3) for right in nearby):
+            raise WrongResult(f"{name}({', '.join(f'{value:g}' for value in (x, *others))}) expected {nearby[0]:g}, got {got:g}")
 
 
 def of_x(name: str, y: float | None) -> Callable[[float], float]:

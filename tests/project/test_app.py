@@ -69,6 +69,20 @@ def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
 # Module 0
 
 
+def test_the_operator_page_says_at_which_point_a_curve_is_wrong(monkeypatch):
+    app = open_with(
+        monkeypatch, "m0_operators", "minitorch.operators.relu", "return abs(x)", "minitorch/operators.py", "x", operator="relu"
+    )
+    assert "relu(-5) expected 0, got 5" in app.error[0].value.replace("\\", "")
+    app = open_with(monkeypatch, "m0_operators", "minitorch.operators.max", "return x", "minitorch/operators.py", "x, y", operator="max")
+    assert "max(-5, 1) expected 1, got -5" in app.error[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("operator", ["sigmoid", "relu", "log", "exp", "inv", "neg", "id", "add", "mul", "max", "lt", "eq", "is_close"])
+def test_the_operator_page_finds_no_fault_in_right_curves(operator):
+    assert not open_page("m0_operators", operator=operator).error
+
+
 def test_the_operator_page_refuses_lists_of_words():
     app = open_page("m0_operators", operator="addLists")
     app.text_input[0].set_value("1, two").run()
@@ -123,7 +137,7 @@ def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
 @pytest.mark.parametrize(("page", "steps", "field", "last"), [("m1_graph", "moment", "f", 8), ("m2_graph", "step", "tf", 5)])
 def test_the_step_is_clamped_to_the_graph_of_a_shorter_expression(page, steps, field, last):
     app = open_page(page)
-    app.slider(key=steps).set_value(last).run()
+    app.select_slider(key=steps).set_value(last).run()
     assert app.button(key="forward").disabled
     app.text_input(key=field).set_value("x * y").run()
-    assert app.slider(key=steps).value == 3
+    assert app.select_slider(key=steps).value == 3
