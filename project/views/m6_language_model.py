@@ -213,9 +213,9 @@ def generate(language: Any, tokens: list[int], sampling: Any, seed: int) -> list
     return found
 
 
-def pick() -> None:
-    """Go to the position of the token that was clicked."""
-    state.language_position = int(state.language_tokens.picked)
+def pick(key: str) -> None:
+    """Go to the position of the token that was clicked in a figure."""
+    state.language_position = int(state[key].picked)
 
 
 def choose_position(names: list[str], prompt: int) -> int:
@@ -227,7 +227,7 @@ def choose_position(names: list[str], prompt: int) -> int:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         position = whole_number("Position", "language_position", last, 0, last)
         st.caption("Click a token, or enter its position, to look at what the model predicts after it.", width=420)
-    cells.draw([charts.token_strip(names, prompt, position)], "language_tokens", pick)
+    cells.draw([charts.token_strip(names, prompt, position)], "language_tokens", lambda: pick("language_tokens"))
     return position
 
 
@@ -298,10 +298,11 @@ def attention_section(scene: Scene) -> None:
             draw(charts.heat_map(head, names, position, title), f"language_{title}")
     st.caption(
         "A row for each query, from top to bottom; a column for each key, from left to right. Blue: a weight of 1; white: 0. Gray: masked, "
-        "the query does not see what follows. The row of the position is framed. Point at a cell to read its weight."
+        "the query does not see what follows. The row of the position is framed. Point at a cell to read its weight; click "
+        "a token below to go to its row."
     )
     rows = [charts.strip(head[position], names, position, title) for title, head in zip(titles, heads, strict=True)]
-    cells.draw([cells.stacked(rows)], "language_strips", lambda: None)
+    cells.draw([cells.stacked(rows)], "language_strips", lambda: pick("language_strips"))
     st.write(plain(charts.attention_in_words(heads, names, position)))
 
 

@@ -44,6 +44,7 @@ def test_a_heat_map_of_many_tokens_fits_a_phone_without_names():
 
 def test_the_strip_shades_the_text_and_marks_what_is_masked():
     markup = charts.strip(WEIGHTS[1], NAMES, 1, "head 1")
+    assert 'data-pick="2"' in markup  # a click goes there
     shaded = ['aria-label="0 a, weight 0.250"', 'aria-label="1 ␣b, weight 0.750"', 'aria-label="2 c, masked; not read"', "--tone: 45%"]
     assert [markup.count(text) for text in shaded] == [1, 1, 1, 1]  # 45 % is 0.75 of 60 %
     assert "<script>" not in charts.strip(np.array([1.0]), "<", 0, "<script>")

@@ -112,7 +112,7 @@ def strip(weights: np.ndarray, names: Sequence[str], query: int, title: str) -> 
         note = f"{j} {name}, masked" if masked else f"{j} {name}, weight {weight:.3f}"
         small = "" if masked or weight < 0.005 else f"{weight:.2f}"
         look = "faint" if masked else ""
-        found.append(cells.Cell(name, f"{title}{j}", (), note, look, small=small, tone=None if masked else weight))
+        found.append(cells.Cell(name, f"{title}{j}", (), note, look, str(j), small, tone=None if masked else weight))
     return cells.strip(title, found, words=True)
 
 

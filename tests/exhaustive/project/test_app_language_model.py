@@ -15,8 +15,10 @@ def test_a_click_on_a_token_shows_what_was_expected_there(start_server, page):
     page.get_by_text("The query 5 '␣a' attends").wait_for()
     browser.button(page, "forward").click()
     page.get_by_text("The query 6 ").wait_for()
-    page.locator('[data-pick="3"]').click()
+    page.locator('.st-key-language_tokens [data-pick="3"]').click()
     page.get_by_text("The query 3 '␣Lily' attends").wait_for()
+    page.locator('.st-key-language_strips [data-pick="4"]').first.click()  # a token that a head attends to
+    page.get_by_text("The query 4 ").wait_for()
     page.get_by_text("int8", exact=True).click()
     page.get_by_text("The largest change is that of").wait_for()
     page.get_by_text("663,680").wait_for()
