@@ -151,7 +151,7 @@ def classify_drawing(run: Run, side: int) -> None:
         with task_guard(stop=False):
             probabilities = learned_network.predict(found[1], image).probabilities
             answer = int(probabilities.argmax())
-            says = f"The network predicts {answer} with probability {probabilities[answer]:.0%}."
+            says = f"After epoch {found[0]}, the network predicts {answer} with probability {probabilities[answer]:.0%}."
             st.html(thumbnails.markup([Thumbnail(thumbnails.ink(image), f"your drawing in {side} by {side} pixels")], 5))
             st.write(f"**{says}**")
             words = ", ".join(f"{digit}: {p:.3f}" for digit, p in enumerate(probabilities))
@@ -184,7 +184,7 @@ def show_saliency(run: Run, side: int) -> None:
         digit = answer if choice == "predicted" else int(choice)
         slopes = saliency.gradient(found[1], image, digit)
         st.html(thumbnails.markup([Thumbnail(thumbnails.ink(image), "the image", "image"), *saliency.pictures(image, slopes, digit)], 7))
-        st.write(plain(saliency.in_words(image, slopes, digit)))
+        st.write(plain(f"After epoch {found[0]}. {saliency.in_words(image, slopes, digit)}"))
         st.caption("Blue: more ink here makes the digit more likely. Orange: less likely. Your own backward pass computes the gradient.")
 
 

@@ -36,6 +36,17 @@ def test_stop_ends_the_program_immediately():
     assert not app.button(key="images_start").disabled
 
 
+def test_a_page_that_is_loaded_again_continues_with_its_run(fake_program):  # noqa: F811  the fixture
+    fake_program([FACTS, EPOCH])
+    app = press(open_page("m4_images"), "images_start").run()
+    run = app.session_state["images_run"]
+    again = open_page("m4_images", images_run=app.query_params["images_run"])
+    assert again.session_state["images_run"] is run
+    assert again.metric[0].value == "1 / 30"
+    assert open_page("m4_images").session_state["images_run"] is None
+    assert open_page("m4_images", images_run="minitorch-run-none").session_state["images_run"] is None
+
+
 def test_an_unwritten_network_becomes_a_card(fake_program):  # noqa: F811  the fixture
     fake_program(error=NotImplementedError("Need to implement for Task 4.5"))
     app = press(open_page("m4_images"), "images_start")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -51,7 +52,11 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
     with setting_side, task_guard():
         setting = form(default, prefix, choices)
     with training_side:
-        run: Run | None = state.get(f"{prefix}_run")
+        address = f"{prefix}_run"
+        run: Run | None = state.setdefault(address, known_runs().get(st.query_params.get(address, "")))
+        if run is not None:
+            st.query_params[address] = run.checkpoint.parent.name
+            known_runs()[st.query_params[address]] = run
         state[f"{prefix}_running"] = run is not None and run.running
         state[f"{prefix}_kept"] = run is not None and run.checkpoint.exists()
         buttons(run, setting, prefix)
@@ -65,6 +70,15 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
         if run is not None:
             show_report(run, prefix)
     return run
+
+
+@st.cache_resource
+def known_runs() -> WeakValueDictionary[str, Run]:
+    """The runs of all sessions by their names in the URL, so that a page that is loaded again continues with its run.
+
+    Streamlit keeps a session for two minutes after its page was closed. Then the run is removed, and its program ends.
+    """
+    return WeakValueDictionary()
 
 
 # Callbacks of the buttons

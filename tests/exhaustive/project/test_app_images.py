@@ -38,7 +38,7 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     drawn = digit_pad.small([[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]])
     probabilities = learned_network.predict(network, drawn).probabilities
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)
-    prediction = f"The network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
+    prediction = f"After epoch 2, the network predicts {probabilities.argmax()} with probability {probabilities.max():.0%}."
     assert prediction in page_text(app)
     assert 'title="your drawing in 8 by 8 pixels"' in picture_markup(app)
 

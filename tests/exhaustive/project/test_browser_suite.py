@@ -156,9 +156,20 @@ def test_a_digit_is_drawn_and_classified(open_page, folder):
     page.get_by_text("After epoch 4, the network predicts").wait_for(timeout=2 * PATIENCE)
     draw(page, [(0.3, 0.15), (0.75, 0.15), (0.45, 0.9)])  # a seven
     page.get_by_role("img", name="your drawing in 8 by 8 pixels").wait_for()
-    page.get_by_text("The network predicts").last.wait_for()
+    page.get_by_text("After epoch 4, the network predicts").nth(1).wait_for()
     complete(page)
     screenshot(page, folder / "m4_images-trained.png")
+    page.reload()
+    page.get_by_text("After epoch 4, the network predicts").wait_for()
+
+
+def test_a_drawn_digit_is_convolved_with_the_weight_in_the_field(open_page):
+    page = open_page("m4_convolution")
+    page.locator(".st-key-conv_image_2 input").click()
+    page.get_by_role("option", name="draw").click()
+    draw(page, [(0.5, 0.1), (0.5, 0.9)])
+    page.get_by_text("Nothing is computed yet.").wait_for()
+    assert page.locator(".st-key-conv_weight_2 input").input_value() == "[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]"
 
 
 def draw(page, corners):

@@ -11,7 +11,7 @@ def test_the_page_shows_the_saliency_of_an_image_and_of_a_drawing():
     app.button(key="images_start").click().run()
     until_done(app, "images")
     assert 'title="gradient of the log probability of 4, from' in picture_markup(app)
-    assert "Log probability of 4: more ink at row" in page_text(app)
+    assert "After epoch 1. Log probability of 4: more ink at row" in page_text(app)
     app.selectbox(key="images_digit").set_value("9").run()
     assert 'title="the gradient for 9 over the image"' in picture_markup(app)
     app.segmented_control(key="images_of").set_value("your drawing").run()
