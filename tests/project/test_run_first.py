@@ -2,7 +2,7 @@
 
 import pytest
 
-from minitorch import Graph, operators
+from minitorch import Graph
 from project import run_first
 from tests.project.programs import refusal
 
@@ -39,10 +39,12 @@ def test_the_derivatives_pass_through_the_output_weight():
 
 
 def test_the_picture_has_the_origin_at_the_lower_left_and_shades_label_1():
-    lines = run_first.picture(network((4.0, 0.0, -2.0, 1.0)), GRAPH).split("\n")
-    assert lines[0] == " " * 12 + "▒" * 11 + "x"
-    assert lines[1:11] == [" " * 12 + "▒" * 12] * 10
-    assert lines[11] == "o" + " " * 11 + "▒" * 12
+    lines = run_first.picture(network((4.0, 4.0, -4.0, 1.0)), GRAPH).split(
+        "\n"
+    )  # label 1 above the diagonal from upper left to lower right
+    assert lines[0] == " " + "▒" * 22 + "x"
+    assert lines[1:11] == [" " * (2 * row + 1) + "▒" * (23 - 2 * row) for row in range(1, 11)]
+    assert lines[11] == "o" + " " * 22 + "▒"
 
 
 def test_the_program_learns_xor_and_draws_it(capsys):
@@ -53,9 +55,10 @@ def test_the_program_learns_xor_and_draws_it(capsys):
     assert [len(line) for line in lines[3:]] == [24] * 12
 
 
-def test_every_sum_and_product_is_that_of_the_student(monkeypatch):
-    monkeypatch.setattr(run_first, "mul", lambda x, y: 0.0)
-    assert network((1.0, 1.0, 0.0, 1.0))(1.0, 1.0) == operators.sigmoid(0.0)
+@pytest.mark.parametrize(("name", "sums"), [("mul", [0.5]), ("add", [7.0])])
+def test_the_sums_are_made_of_the_student_s_functions(monkeypatch, name, sums):
+    monkeypatch.setattr(run_first, name, lambda x, y: {"mul": 0.0, "add": 7.0}[name])
+    assert network((1.0, 1.0, 0.5, 1.0)).sums(1.0, 1.0) == sums
 
 
 def test_an_unknown_data_set_is_refused_in_one_line(capsys):
