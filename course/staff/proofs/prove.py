@@ -69,9 +69,13 @@ def textbook_solutions(answers: Iterable[WrongAnswer], manifest: Manifest) -> li
 def hash_all(answers: list[WrongAnswer], manifest: Manifest, root: Path, files: Mapping[str, str | bytes]) -> dict[str, str]:
     """The content hash of every answer by its key."""
     trees = {last: cut_files(files, manifest, last) for last in {_last_stage(task, manifest) for task in manifest.tasks}}
-    tree = {task.id: trees[_last_stage(task, manifest)] for task in manifest.tasks}
-    run = {task.id: _run_files(task, manifest, tree[task.id]) for task in manifest.tasks}
-    return {answer.key: content_hash(answer, root, tree[answer.task], run[answer.task]) for answer in answers}
+    hashes = {}
+    for task in manifest.tasks:
+        absent = {manifest.path(module.partition(".")[2]) for module in _left_out(task, manifest)}
+        tree = {path: content for path, content in trees[_last_stage(task, manifest)].items() if path not in absent}
+        run = _run_files(task, manifest, tree)
+        hashes |= {answer.key: content_hash(answer, root, tree, run) for answer in answers if answer.task == task.id}
+    return hashes
 
 
 def _run_files(task: Task, manifest: Manifest, files: Mapping[str, str | bytes]) -> list[str]:
@@ -101,10 +105,14 @@ def in_order(tests: list[str], answer: WrongAnswer) -> list[str]:
 
 def without_kernels(files: Mapping[str, str | bytes], manifest: Manifest, task: Task) -> dict[str, str | bytes]:
     """The repository as students have it at a task: without its optimized kernels, those of later tasks, and later extra stages."""
+    return leave_out_modules(cut_files(files, manifest, _last_stage(task, manifest)), _left_out(task, manifest))
+
+
+def _left_out(task: Task, manifest: Manifest) -> dict[str, str]:
+    """The modules that a proof about a task lacks though their stage is there, each with the task that leaves it out."""
     last = _last_stage(task, manifest)
     later = [each for each in manifest.tasks[manifest.tasks.index(task) :] if each.stage <= last]
-    files = cut_files(files, manifest, last)
-    return leave_out_modules(files, {module: each.id for each in later for module in each.leave_out if ":" not in module})
+    return {module: each.id for each in later for module in each.leave_out if ":" not in module}
 
 
 def prove(
