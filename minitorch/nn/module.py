@@ -72,12 +72,13 @@ def own_buffers(module: Node) -> Iterator[tuple[str, Any, bool]]:
 
 def warn_about_unregistered(root: Module, recurse: bool) -> None:
     """Warn about parameters and modules in plain lists and dictionaries, which no optimizer would find."""
-    registered = list(root.modules()) if recurse else [root]
-    known = {id(each) for module in registered for each in (module, *module._modules.values(), *module._parameters.values())}
+    registered, known = list(root.modules()) if recurse else [root], set[int]()
     for module in registered:
         for name, value in vars(module).items():
             if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
                 continue
+            if not known and any(True for _ in _nested_modules(value)):
+                known = {id(each) for node in registered for each in (node, *node._modules.values(), *node._parameters.values())}
             unregistered = next((each for each in _nested_modules(value) if id(each) not in known), None)
             if unregistered is not None:
                 container = "ModuleDict" if isinstance(value, dict) else "ModuleList"

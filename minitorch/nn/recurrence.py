@@ -249,8 +249,10 @@ KINDS = {
 # The whole sequence
 
 
-def contiguous_copy(array: np.ndarray, shape: tuple[int, ...]) -> TensorData:
-    """The numbers of an array in a new storage."""
+def contiguous(array: np.ndarray, shape: tuple[int, ...]) -> TensorData:
+    """The numbers of an array in another shape, in a new storage if they are not contiguous."""
+    if array.flags.c_contiguous:
+        return TensorData(array.reshape(-1), shape)
     data = TensorData.empty(shape, as_dtype(array.dtype))
     call(copy, data._storage.reshape(array.shape), array)
     return data
@@ -294,15 +296,15 @@ class Recurrence(Function):
             cell.backward.run(grads[t].reshape(-1), (all_states[t : t + 2].reshape(-1), saved[t], grad_states), (samples, size), samples)
             grad_hidden_gates = input_gates._like(TensorData(grads[t, -1].reshape(-1), (samples, gates)))
             call(np.add, first, flat(input_gates.f.matrix_multiply(grad_hidden_gates, weight)), first)
-        grad_hidden_gates = input_gates._like(contiguous_copy(grads[:, -1], (length * samples, gates)))
-        hidden = input_gates._like(contiguous_copy(all_states[:-1, 0], (length * samples, size)))
+        grad_hidden_gates = input_gates._like(contiguous(grads[:, -1], (length * samples, gates)))
+        hidden = input_gates._like(contiguous(all_states[:-1, 0], (length * samples, size)))
         grad_initial = grad_states.reshape(cell.states, samples * size)
         return (
-            input_gates._like(contiguous_copy(grads[:, 0], input_gates.shape)),
+            input_gates._like(contiguous(grads[:, 0], input_gates.shape)),
             grad_hidden_gates.t() @ hidden,
             None if bias is None else Tensor.sum(grad_hidden_gates, 0, keepdim=False),
             None,
-            *[input_gates._like(contiguous_copy(numbers, (samples, size))) for numbers in grad_initial],
+            *[input_gates._like(contiguous(numbers, (samples, size))) for numbers in grad_initial],
         )
 
     @staticmethod

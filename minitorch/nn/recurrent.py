@@ -86,7 +86,7 @@ def _check_input(layer: Any, input: Any, dims: tuple[int, int]) -> int:
         rest = "" if dims[0] == 1 else "N, L, " if layer.batch_first else "L, N, "
         shapes = f"({rest or 'N, '}{layer.input_size}) or ({'L, ' if rest else ''}{layer.input_size}{'' if rest else ','})"
         raise ValueError(f"{name} expected input of shape {shapes}, got {input.shape}")
-    dtype = next(layer.parameters())._tensor.dtype
+    dtype = next(layer.named_parameters())[1]._tensor.dtype
     if input._tensor.dtype is not dtype:
         expected = f"{name} expected input of {dtype.name}, the dtype of the weights"
         raise ElementError(f"{expected}, got {input.dtype.name}; convert it: input.to({dtype.name})")
@@ -398,8 +398,9 @@ class _Cell(RNNCellBase):
         states = self._initial(input, hx, (*input.shape[:-1], self.hidden_size))
         x, *states = (input, *states) if batched else [each.unsqueeze(0) for each in (input, *states)]
         input_gates = linear(x, self.weight_ih, self.bias_ih).unsqueeze(0)
-        stacked = recurrence(input_gates, self.weight_hh, self.bias_hh, self.kind, tuple(states))[0]
-        return _one_or_both(tuple(stacked[i] if batched else stacked[i].squeeze(0) for i in range(len(states))))
+        stacked = recurrence(input_gates, self.weight_hh, self.bias_hh, self.kind, tuple(states))
+        shape = (*input.shape[:-1], self.hidden_size)
+        return stacked.view(*shape) if len(states) == 1 else tuple(stacked.view(len(states), *shape)[i] for i in range(len(states)))
 
 
 class RNNCell(_Cell):

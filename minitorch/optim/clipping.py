@@ -90,13 +90,12 @@ def clip_arrays(total: np.ndarray, gradients: tuple[np.ndarray, ...], limit: flo
     Raises:
         RuntimeError: See there.
     """
-    norm = _total_norm([_array_norm(np.abs(gradient), norm_type) for gradient in gradients], norm_type)
-    total[0] = norm
-    factor = _clipping_factor(norm, limit, error_if_nonfinite)
-    if factor is not None:
-        with np.errstate(all="ignore"):
-            for gradient in gradients:
-                gradient *= factor
+    with np.errstate(all="ignore"):  # infinity and NaN are results
+        norm = _total_norm([_array_norm(np.abs(gradient), norm_type) for gradient in gradients], norm_type)
+        total[0] = norm
+        factor = _clipping_factor(norm, limit, error_if_nonfinite)
+        for gradient in gradients if factor is not None else ():
+            gradient *= factor
 
 
 def _clipping_factor(norm: float, limit: float, error_if_nonfinite: bool) -> float | None:
@@ -168,13 +167,11 @@ def _array_norm(magnitudes: np.ndarray, norm_type: float) -> float:
     """The norm of one gradient from its absolute values."""
     if not magnitudes.size:
         return 0.0
-    largest = float(magnitudes.max())
     if norm_type == math.inf:
-        return largest
-    with np.errstate(all="ignore"):  # infinity and NaN are results
-        norm = float(np.sum(magnitudes**norm_type)) ** (1 / norm_type)
-        if math.isinf(norm) and math.isfinite(largest):  # a power overflowed
-            norm = largest * float(np.sum((magnitudes * (1 / largest)) ** norm_type)) ** (1 / norm_type)
+        return float(magnitudes.max())
+    norm = float(np.add.reduce(magnitudes**norm_type, None)) ** (1 / norm_type)
+    if math.isinf(norm) and math.isfinite(largest := float(magnitudes.max())):  # a power overflowed
+        norm = largest * float(np.add.reduce((magnitudes * (1 / largest)) ** norm_type, None)) ** (1 / norm_type)
     return norm
 
 
