@@ -151,7 +151,7 @@ def test_tiles_are_as_narrow_as_the_columns_or_pad_little(columns, float32, floa
 
 
 def test_cache_sizes_are_read_from_linux(tmp_path):
-    described = (("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "1024K"))
+    described = (("1", "Instruction", "64K"), ("1", "Data", "48K"), ("2", "Unified", "1024K"))
     for number, values in enumerate(described):
         (tmp_path / f"index{number}").mkdir()
         for name, value in zip(("level", "type", "size"), values, strict=True):
