@@ -148,7 +148,7 @@ def row_kernels() -> MatmulKernels:
 
 
 def rows_at_once() -> int:
-    """Return how many rows the innermost loop adds to: for four, the numbers of a alone take 16 vector registers, of 16 or 32."""
+    """Return how many rows the innermost loop adds to: four need 32 vector registers, since the numbers of a alone take 16."""
     if compiler_is_off():
         return 2
     target: Any = cpu_target.target_context
@@ -372,10 +372,10 @@ def plan(
     tallest = max(64, cache_bytes(2) // 4 // row_bytes)  # a quarter of the second for the tile
     for height in (tallest, 64, 32):  # taller tiles pack b less often
         down = max(1, -(-rows // height))
-        tiles = batches * down * -(-columns // width)
-        if tiles >= workers:
+        if batches * down * -(-columns // width) >= workers:
             break
-    height = -(-rows // (down * ROWS)) * ROWS  # tiles of the same height
+    height = max(1, -(-rows // (down * ROWS))) * ROWS  # tiles of the same height, which may be one less
+    tiles = batches * -(-rows // height) * -(-columns // width)
     kernels = matmul_kernels(width)
     return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, depth, rows, columns, inner, strides)
 

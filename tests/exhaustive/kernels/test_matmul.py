@@ -159,3 +159,12 @@ def test_cache_sizes_are_read_from_linux(tmp_path):
     (tmp_path / "index9").mkdir()  # says nothing
     assert [matmul.cache_bytes(level, str(tmp_path)) for level in (1, 2)] == [48 << 10, 1 << 20]
     assert [matmul.cache_bytes(level, str(tmp_path / "absent")) for level in (1, 2)] == [32 << 10, 256 << 10]
+
+
+def test_rows_are_divided_among_as_many_tiles_as_are_computed(monkeypatch):
+    monkeypatch.setattr(matmul, "cache_bytes", {1: 48 << 10, 2: 1 << 20}.__getitem__)
+    plan.cache_clear()
+    for rows in (585 * 200, 585 * 200 + 1, 4, 0):  # 585 rows of 448 bytes are a quarter of the second cache, and no multiple of 4
+        _, (_, tiles, height, *_) = plan((rows, 112), (112, 1), (rows, 8), (8, 1), (8, 112), (112, 1), np.dtype(np.float32), 1)
+        assert tiles * height >= rows > (tiles - 1) * height or tiles == rows == 0
+    plan.cache_clear()
