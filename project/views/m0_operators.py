@@ -53,11 +53,11 @@ def curve_page(name: str) -> None:
     """Show a scalar operator: its curve over a range and its value at one point."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        low, high = st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5)
+        low, high = st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5, key="operator_range", bind="query-params")
         if low == high:
             high = low + 0.5
         x = st.slider("x", low, high, min(max(1.0, low), high))
-        y = st.slider("y", -5.0, 5.0, 1.0) if name in TWO else None
+        y = st.slider("y", -5.0, 5.0, 1.0, key="operator_y", bind="query-params") if name in TWO else None
     with task_guard(stop=False):
         shown = {(name, y): f"{name}(x)" if y is None else f"{name}(x, {y:g})"}
         if name in DERIVATIVES:
@@ -97,8 +97,8 @@ def of_x(name: str, y: float | None) -> Callable[[float], float]:
 def lists_page(name: str) -> None:
     """Show a list operator and its result."""
     left, right = st.columns(2)
-    first = parse_numbers(left.text_input("a", "1, 2, 3", help="Numbers, separated by commas"))
-    second = parse_numbers(right.text_input("b", "10, 20, 30"))
+    first = parse_numbers(left.text_input("a", "1, 2, 3", key="list_a", bind="query-params", help="Numbers, separated by commas"))
+    second = parse_numbers(right.text_input("b", "10, 20, 30", key="list_b", bind="query-params"))
     call = LISTS[name]
     with task_guard():
         results = {

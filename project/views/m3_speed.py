@@ -40,7 +40,7 @@ def command() -> list[str]:
         sizes = list(speed.SIZES[op])
         if state.get(f"up_to_{op}", sizes[-1]) not in sizes:
             del state[f"up_to_{op}"]
-        up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", width=140)
+        up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", bind="query-params", width=140)
         dtype = st.segmented_control("dtype", ["float32", "float64"], default="float32", key="dtype", bind="query-params", required=True)
     chosen = st.pills("Backends", speed.BACKENDS, selection_mode="multi", default=speed.BACKENDS, key="backends", bind="query-params")
     return ["--op", op, "--up-to", str(up_to), "--dtype", dtype, "--backends", ",".join(chosen or speed.BACKENDS)]

@@ -27,7 +27,7 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
     state[playing] = runs = runs and state[key] < last
     with st.container(horizontal=True, vertical_alignment="bottom"):
         buttons = st.container(horizontal=True, width="content")
-        if last:  # not st.slider, which forgets its value when its range changes
+        if last:  # a slider needs two values; st.slider would forget its own when its range changes
             st.select_slider(label, range(last + 1), key=key, bind="query-params", width=400)
     number = state[key]
     with buttons:

@@ -199,7 +199,7 @@ def test_a_file_of_points_is_uploaded_and_a_wrong_one_refused(open_page):
 
 SETTINGS = {  # for each page, settings that differ from the first ones, the position in a sequence included
     "playground": {"pg_layers": "3,2", "pg_points": "40", "pg_activation": "relu"},
-    "m0_operators": {"operator": "relu"},
+    "m0_operators": {"operator": "addLists", "list_a": "1, 2", "list_b": "3, 4"},
     "m0_modules": {"module": "Tower: two levels of children", "where": "base", "mode": "train()"},
     "m0_datasets": {"dataset": "Xor", "points": "40", "seed": "3"},
     "m0_manual": {"dataset": "Xor", "weight_1": "-2.5", "bias": "0.5"},
@@ -213,7 +213,7 @@ SETTINGS = {  # for each page, settings that differ from the first ones, the pos
     "m2_graph": {"tf": "x * y", "shape_x": "2", "graph_seed": "5", "step": "1"},
     "m2_training": {"points": "20", "hidden": "6"},
     "m3_diagnostics": {"kernel": "zip"},
-    "m3_speed": {"op": "map", "dtype": "float64"},
+    "m3_speed": {"op": "map", "up_to_map": "1,000", "dtype": "float64"},
     "m3_tiling": {"n": "4", "tile": "2", "tiling_step": "3", "thread_row": "1"},
     "m3_grid": {"grid_kernel": "reduce", "grid_size": "9", "tree_step": "2", "grid_thread": "3"},
     "m3_kernels": {"kernel_name": "histogram with atomics", "kernel_step": "3"},
