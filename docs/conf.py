@@ -45,7 +45,7 @@ author = "The MiniTorch authors"
 copyright = "the MiniTorch authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
-extensions += ["mathml", "task_box", "check_yourself", "chapter_head", "interactive_figures", "torch_names"]  # in _ext
+extensions += ["mathml", "task_box", "check_yourself", "chapter_head", "interactive_figures", "torch_names", "browser_editor"]  # in _ext
 exclude_patterns = ["_build", "_ext", "_templates", "slides"]
 templates_path = ["_templates"]
 

@@ -17,8 +17,8 @@ WORDS_A_MINUTE = 200
 
 DIFFICULTIES = {"1": "easy", "2": "medium", "3": "hard"}
 
-UNREAD = {"cell_output", "tag_hide-input", "task-box", "torch-names"}
-"""Classes of what does not count as reading: outputs, which differ between copies of the book, what is folded, and the task itself."""
+UNREAD = {"cell_output", "tag_hide-input", "task-box", "torch-names", "editor"}
+"""Classes of what does not count as reading: outputs, which differ between copies of the book, what is folded, tasks, their editors."""
 
 
 def words(node: nodes.Node) -> float:

@@ -1,0 +1,34 @@
+// Runs in a worker, below pyodide.js and pyodide.asm.mjs: starts Python, then runs the tests of one task.
+
+let run
+
+const start = async parts => {
+  const text = name => new TextDecoder().decode(parts[name])
+  self.fetch = async url => new Response(parts[String(url).split("/").at(-1)], {headers: {"Content-Type": "application/wasm"}})
+  const python = await loadPyodide({
+    indexURL: "https://book.invalid/", // nothing is loaded from there: fetch, above, answers from the parts
+    packageBaseUrl: "https://book.invalid/",
+    lockFileContents: text("pyodide-lock.json"),
+    createPyodideModule: _createPyodideModule,
+  })
+  const packages = python.runPython("import site; site.getsitepackages()[0]")
+  python.unpackArchive(new Uint8Array(parts["packages.zip"]), "zip", {extractDir: packages})
+  python.FS.mkdir("/workspace")
+  python.unpackArchive(new Uint8Array(parts["workspace.zip"]), "zip", {extractDir: "/workspace"})
+  python.FS.chdir("/workspace")
+  python.runPython(text("run_task.py"))
+  run = (task, files) => python.globals.get("run")(task, python.toPy(files), test => self.postMessage({test}))
+}
+
+self.onmessage = async ({data}) => {
+  try {
+    if (data.parts) {
+      await start(data.parts)
+      self.postMessage({ready: true})
+    } else {
+      self.postMessage({result: JSON.parse(run(data.task, data.files))})
+    }
+  } catch (error) {
+    self.postMessage({result: {state: "failing", text: `Python stopped: ${error.message}`}})
+  }
+}
