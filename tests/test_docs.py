@@ -102,9 +102,6 @@ WITHOUT_TASK = {
     *("module2/gradient_checks", "module3/compiling", "module3/races"),
     *("module3/performance", "module3/small_batches", "module3/gpu_machines", "module4/fast_convolution", "module4/sentiment"),
 }
-UNFOLDED = {*DOCS.glob("module[046]/*.md"), DOCS / "module3" / "gpu_memory.md"}
-"""Chapters that show their common mistakes before the questions; the others fold them, after the task."""
-
 FIGURE = r"^(graph|lines|chart|layout|alignment|equation|threads|tree|tiles|banks|slides|grids|shades|timeline)\("
 
 
@@ -123,14 +120,13 @@ def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -
 
 @pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
 def test_every_chapter_ends_with_questions_the_task_and_folded_mistakes(page) -> None:
-    text, unfolded = page.read_text(encoding="utf-8"), page in UNFOLDED
+    text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)", FENCE.sub("", text), re.MULTILINE)
-    ending = headings[headings.index("Common mistakes" if unfolded else "Check yourself") :]
-    tasks = [heading for heading in ending if heading in ("The task", "The tasks")]
-    assert ending == (["Common mistakes", "Check yourself", *tasks] if unfolded else ["Check yourself", *tasks, "Common mistakes"])
-    assert unfolded or re.search(r"^## Common mistakes\n\n::::\{dropdown\} .*\n\n\*\*[\s\S]*\n::::\n\Z", text, re.MULTILINE)
+    ending = headings[headings.index("Check yourself") :]
+    assert ending == ["Check yourself", *[heading for heading in ending if heading in ("The task", "The tasks")], "Common mistakes"]
+    assert re.search(r"^## Common mistakes\n\n::::\{dropdown\} .*\n\n\*\*[\s\S]*\n::::\n\Z", text, re.MULTILINE)
     found = questions(page)
-    assert 3 <= len(found) <= (8 if unfolded else 4)
+    assert 3 <= len(found) <= 4
     assert all(len(question["answer"].split()) >= 5 for question in found), "an answer without a reason"
     assert any(question["question"].startswith("What does this print?") for question in found)
 
