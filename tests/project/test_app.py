@@ -1,8 +1,10 @@
 """The app: the board, and the pages of Modules 0 and 1."""
 
 import sys
+import tomllib
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
@@ -21,6 +23,14 @@ def test_a_thread_that_trains_gives_way_to_the_others_after_a_millisecond():
 def test_the_app_opens_the_board_first():
     app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=60).run()
     assert texts(app.title) == ["MiniTorch"]
+
+
+def test_streamlit_knows_all_options_of_the_app():
+    """A file with an error is left out as a whole, with a line in the terminal only."""
+    options = tomllib.loads((ROOT / "project" / ".streamlit" / "config.toml").read_text())
+    names = [f"{section}.{name}" for section, values in options.items() for name in values if section != "theme"]
+    assert options["runner"]["magicEnabled"] is False
+    assert set(names) <= set(config.get_config_options())
 
 
 # The board
