@@ -12,6 +12,7 @@ import argparse
 import importlib
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -63,12 +64,12 @@ def measure(short: bool, torch_python: str, only: str) -> list[list[str]]:
     rows = []
     for name, module, arguments in calls:
         if only in name:
-            begun = time.monotonic()
+            start = time.monotonic()
             print(f"\n== {name}: python -m benchmarks.{module} {' '.join(arguments)}", flush=True)
             rivals.RECORDED.clear()
             importlib.import_module(f"benchmarks.{module}").main(arguments)
-            rows += [[name, row, *demand] for row, demand in rivals.RECORDED if demand.verdict in (REACHED, MISSED, NOT_RUN)]
-            print(f"== {time.monotonic() - begun:.0f} s", flush=True)
+            rows += [[name, row, *demand] for row, demand in rivals.RECORDED]
+            print(f"== {time.monotonic() - start:.0f} s", flush=True)
     return rows
 
 
@@ -81,7 +82,7 @@ def as_table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def summary(record: dict[str, Any]) -> str:
-    """How many goals of each program are reached, and the time of compiled steps in parts of PyTorch's, as it is and compiled."""
+    """How many goals of each program are reached, and the times of compiled steps relative to eager and compiled PyTorch."""
     rows = record["rows"]
     counts = {name: Counter(verdict for program, *_, verdict in rows if program == name) for name in dict.fromkeys(row[0] for row in rows)}
     reached = as_table(
@@ -100,14 +101,14 @@ def summary(record: dict[str, Any]) -> str:
     return f"Measured on {record['date']}, {record['machine']}.\n\n{reached}\n\n{compiled}"
 
 
-def missed(record: dict[str, Any]) -> str:
+def list_missed(record: dict[str, Any]) -> str:
     """The goals that are missed, folded away."""
     rows = [row[:4] for row in record["rows"] if row[4] == MISSED]
     table = as_table(["program", "row", "goal", "measured"], rows)
     return f"<details><summary>The {len(rows)} goals that are missed</summary>\n\n{table}\n\n</details>"
 
 
-def shown_in_readme(text: str, record: dict[str, Any]) -> str:
+def insert_into_readme(text: str, record: dict[str, Any]) -> str:
     """README with the tables of a record between its markers.
 
     Raises:
@@ -117,7 +118,7 @@ def shown_in_readme(text: str, record: dict[str, Any]) -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"README.md expected the lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{summary(record)}\n\n{missed(record)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{summary(record)}\n\n{list_missed(record)}\n\n{END}{after}"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -127,13 +128,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--torch-python", default=sys.executable, help="an interpreter that has PyTorch (this one)")
     parser.add_argument("--only", default="", help="programs whose name contains this; nothing is recorded then")
     options = parser.parse_args(arguments)
+    if not any(options.only in name for name in (*AGAINST, "course", "app")):
+        parser.error(f"--only expected part of one of {', '.join(AGAINST)}, course, app; got {options.only!r}")
+    if subprocess.run([options.torch_python, "-c", "import torch"], capture_output=True, check=False).returncode and not options.only:
+        parser.error(f"{options.torch_python} expected PyTorch, with which goals are compared; name an interpreter with --torch-python")
     rows = measure(options.short, options.torch_python, options.only)
     machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     command = f"python -m benchmarks.all{' --short' * options.short}"
     record = {"command": command, "date": date.today().isoformat(), "machine": machine, "rows": rows}
     if not options.only:
         write_json(RECORD, record)
-        write_bytes(README, shown_in_readme(README.read_text(encoding="utf-8"), record).encode())
+        write_bytes(README, insert_into_readme(README.read_text(encoding="utf-8"), record).encode())
     print(f"\n{summary(record)}")
 
 

@@ -115,11 +115,11 @@ def waits(network: str, threads: int) -> dict[str, float]:
     return found
 
 
-def judge(network: str, name: str, got: float) -> str:
-    """Print a line about a network's goal in LONGEST; returns the verdict."""
-    verdict = REACHED if got <= LONGEST[name] else MISSED
-    print(f"  {name:22} {f'at most {LONGEST[name]:.3g}':14} {got:<8.3g} {verdict}", flush=True)
-    return record(f"{network}: {name}", f"at most {LONGEST[name]:.3g}", f"{got:.3g}", verdict)
+def judge(network: str, name: str, most: float, got: float) -> str:
+    """Print a line about another goal of a network; returns the verdict."""
+    verdict = REACHED if got <= most else MISSED
+    print(f"  {name:22} {f'at most {most:.3g}':14} {got:<8.3g} {verdict}", flush=True)
+    return record(f"{network}: {name}", f"at most {most:.3g}", f"{got:.3g}", verdict)
 
 
 def line(network: str, name: str, goal: float | None, ours: list[float], theirs: Measured | None) -> str:
@@ -127,11 +127,11 @@ def line(network: str, name: str, goal: float | None, ours: list[float], theirs:
     asked = "no goal" if goal is None else f"at most {goal:.3g}"
     if theirs is None:
         print(f"  {name:22} {NOT_RUN}", flush=True)
-        return record(f"{network}: {name}", asked, "", NOT_RUN)
+        return NOT_RUN if goal is None else record(f"{network}: {name}", asked, "", NOT_RUN)
     ratio = median(ours) / median(theirs.seconds)
     found = "told" if goal is None else REACHED if ratio <= goal else MISSED
     print(f"  {name:22} {asked:14} {ratio:<8.3f} {found:8} theirs {spread(theirs.seconds)}", flush=True)
-    return record(f"{network}: {name}", asked, f"{ratio:.2f}", found)
+    return record(f"{network}: {name}", asked, f"{ratio:.3g}", found)
 
 
 def judged(network: str, threads: int, pythons: dict[str, str], repeats: int, with_waits: bool) -> list[str]:
@@ -145,10 +145,9 @@ def judged(network: str, threads: int, pythons: dict[str, str], repeats: int, wi
     ]
     if torch is not None and row.apart is not None:
         apart = abs(ours.losses[-1] - torch.losses[-1]) / abs(torch.losses[-1])
-        verdicts.append(REACHED if apart <= row.apart else MISSED)
-        print(f"  {'loss difference':22} {f'at most {row.apart:.3g}':14} {apart:<8.2g} {verdicts[-1]}", flush=True)
-    verdicts.append(judge(row.shown, "memory", ours.memory / eager.memory))
-    return verdicts + [judge(row.shown, name, got) for name, got in (waits(network, threads) if with_waits else {}).items()]
+        verdicts.append(judge(row.shown, "loss difference", row.apart, apart))
+    waited = waits(network, threads) if with_waits else {}
+    return verdicts + [judge(row.shown, name, LONGEST[name], got) for name, got in {"memory": ours.memory / eager.memory, **waited}.items()]
 
 
 def table(threads: int, pythons: dict[str, str], options: Namespace) -> Counter[str]:

@@ -53,7 +53,7 @@ BLAS = {"float32": {1: 0.90, 2: 0.75}, "float64": {1: 0.85, 2: 0.85}}
 """The minimum speed relative to OpenBLAS for products of 256 to 1024, by dtype and number of threads."""
 
 SMALL = ("16", "32", "56", "64", "32x64")
-"""Sizes of products that are almost as long in preparation as in computation; the last is a batch of 32."""
+"""Sizes of products for which preparation takes almost as long as computation; the last is a batch of 32."""
 
 
 def cases(threads: int) -> list[Case]:

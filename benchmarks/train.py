@@ -82,16 +82,16 @@ def compared(network: str, libraries: dict[str, Library], repeats: int) -> dict[
 
 def verdict(name: str, asked: float | None, got: float, more: str, row: str = "") -> str:
     """Print a line, of a row if it is not the row's first; returns whether the goal was reached, or that there is none."""
-    found, goal = REPORTED if asked is None else REACHED if got <= asked else MISSED, "no goal" if asked is None else f"at most {asked:.4g}"
+    found, goal = (REPORTED, "no goal") if asked is None else (REACHED if got <= asked else MISSED, f"at most {asked:.4g}")
     print(f"{name:26} {goal:16} {got:<10.3g} {found}{more}", flush=True)
-    return found if asked is None else record(f"{row}: {name}" if row else name, goal, f"{got:.3g}", found)
+    return record(f"{row}: {name.strip()}" if row else name, goal, f"{got:.3g}", found)
 
 
 def times(name: str, asked: float | None, ours: list[float], theirs: list[float] | None) -> str:
     """Judge our time against PyTorch's; returns the verdict."""
     if theirs is None:
         print(f"{name:26} {NOT_RUN}; ours {spread(ours)}", flush=True)
-        return record(name, "no goal" if asked is None else f"at most {asked:.4g}", "", NOT_RUN)
+        return NOT_RUN if asked is None else record(name, f"at most {asked:.4g}", "", NOT_RUN)
     return verdict(name, asked, median(ours) / median(theirs), f"; ours {spread(ours)}, torch {spread(theirs)}")
 
 

@@ -47,7 +47,7 @@ for _fn in (to_index, index_to_position, broadcast_index):
 
 
 def njit(fn: Callable[..., Any], **options: Any) -> Any:
-    """`numba.njit` with the arithmetic of all kernels here (1 / 0 is infinity, as in NumPy), and kept on disk until the source changes."""
+    """`numba.njit` with the arithmetic of all kernels here (1 / 0 is infinity, as in NumPy), cached on disk until the source changes."""
     if fn.__code__.co_names == ("NotImplementedError",):  # not written yet: numba would report an error of its own
         return fn
     return cached_on_disk(numba.njit(**{**FLAGS, **options})(fn))

@@ -102,7 +102,7 @@ def _digest(fn: Any) -> str:
     """Return a hash of the code of a function and of everything that it calls, and of the values that their closures and globals hold."""
     inner = _call_closure([fn])
     closed = [cell.cell_contents for each in inner for cell in each.__closure__ or ()]
-    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba does that
+    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba freezes them, too
     values = [dumps(value) for value in [*closed, *fixed] if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # in the code
     return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *values])).hexdigest()
 
@@ -222,7 +222,7 @@ def cached_on_disk(compiled: Any) -> Any:
     if isinstance(compiled, Dispatcher):
         try:
             cache: Any = _Cache(compiled.py_func)
-        except RuntimeError:  # numba finds no file
+        except RuntimeError:  # there is no file, or no folder in which to write
             return compiled
         cache._cache_file = _CacheFiles(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
         vars(compiled).update(_cache=cache, parallel_diagnostics=partial(_print_diagnostics, compiled))

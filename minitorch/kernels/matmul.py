@@ -374,7 +374,7 @@ def plan(
         down = max(1, -(-rows // height))
         if batches * down * -(-columns // width) >= workers:
             break
-    height = max(1, -(-rows // (down * ROWS))) * ROWS  # tiles of the same height, which may be one less
+    height = max(1, -(-rows // (down * ROWS))) * ROWS  # equal heights; this may need one tile fewer
     tiles = batches * -(-rows // height) * -(-columns // width)
     kernels = matmul_kernels(width)
     return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, depth, rows, columns, inner, strides)

@@ -51,7 +51,7 @@ class Elementwise(Function):
 
 
 class Step(Elementwise):
-    """Base class of functions that are constant in steps: their derivative is 0 wherever it exists."""
+    """Base class of functions that are piecewise constant: their derivative is 0 wherever it exists."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class Step(Elementwise):
 def elementwise(
     name: str, doc: str, number: Callable[[float], float], slope: Callable[[Any], Any] | None = None, of_result: bool = False
 ) -> type[Elementwise]:
-    """The Function of a scalar function with its derivative; without one, of a function that is constant in steps."""
+    """The Function of a scalar function with its derivative; without one, of a function that is piecewise constant."""
     members: dict[str, Any] = {"number": staticmethod(number), "of_result": of_result, "__doc__": doc, "__module__": number.__module__}
     return type(name, (Elementwise,), members | {"_slope": staticmethod(slope)}) if slope else type(name, (Step,), members)
 

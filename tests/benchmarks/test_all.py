@@ -45,19 +45,35 @@ SHOWN = """Measured on 2026-11-29, a machine, 2 cores, Python 3.11.7.
 
 
 def test_readme_shows_how_many_goals_are_reached_and_which_are_missed():
-    text = goals.shown_in_readme(f"Before.\n{goals.BEGIN}\nold\n{goals.END}\nAfter.\n", RECORD)
+    text = goals.insert_into_readme(f"Before.\n{goals.BEGIN}\nold\n{goals.END}\nAfter.\n", RECORD)
     assert text == f"Before.\n{goals.BEGIN}\n\n{SHOWN}\n{goals.END}\nAfter.\n"
-    assert goals.shown_in_readme(text, RECORD) == text
+    assert goals.insert_into_readme(text, RECORD) == text
 
 
 def test_readme_shows_the_recorded_goals():
     text = goals.README.read_text(encoding="utf-8")
-    assert goals.shown_in_readme(text, json.loads(goals.RECORD.read_text(encoding="utf-8"))) == text
+    assert goals.insert_into_readme(text, json.loads(goals.RECORD.read_text(encoding="utf-8"))) == text
 
 
 def test_a_readme_without_the_markers_is_refused():
     with raises(ValueError, f"README.md expected the lines {goals.BEGIN!r} and {goals.END!r}"):
-        goals.shown_in_readme(f"{goals.BEGIN} alone", RECORD)
+        goals.insert_into_readme(f"{goals.BEGIN} alone", RECORD)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--only=nothing", "--only expected part of one of operations, convolutions, optimizers, training steps, compiled steps, "),
+        (
+            "--torch-python=/bin/false",
+            "/bin/false expected PyTorch, with which goals are compared; name an interpreter with --torch-python",
+        ),
+    ],
+)
+def test_a_program_that_there_is_not_and_an_interpreter_without_pytorch_are_refused(argument, message, capsys):
+    with pytest.raises(SystemExit):
+        goals.main([argument])
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("only", ["", "language"])
@@ -67,7 +83,7 @@ def test_the_programs_goals_are_kept_and_nothing_is_recorded_of_a_part(only, tmp
     for name, value in {"README": readme, "RECORD": record, "AGAINST": {"language": "language"}, "SHORT_COURSE": ()}.items():
         monkeypatch.setattr(goals, name, value)
     monkeypatch.setattr(language, "main", lambda arguments: rivals.print_row(arguments[0], [Demand("2 times", "1.5", REACHED)]))
-    goals.main(["--short", *([f"--only={only}"] if only else [])])
+    goals.main(["--short", "--torch-python=/bin/true", *([f"--only={only}"] if only else [])])
     assert "| language, 1 thread | 1 | 0 | 0 |" in capsys.readouterr().out
     assert record.exists() == (not only)
     if not only:

@@ -33,8 +33,8 @@ ABSENT = re.compile(r"CudaSupportError|could not be imported.*No module named '(
 def compiler_settings(task: Task) -> dict[str, str]:
     """Environment variables for the compiler: kernels of a hand-in run for moments and are compiled in every process.
 
-    Without optimization this takes two thirds of the time. Tasks without parallel kernels of their own run those of earlier tasks in one
-    thread, which takes a third of that.
+    Without optimization, compiling takes two thirds of the time. Tasks without parallel kernels of their own run those of earlier tasks in
+    one thread: serial kernels are compiled in a third of the time of parallel ones.
     """
     one_thread = not {"minitorch/fast_ops.py", "minitorch/fast_conv.py"}.intersection(task.files)
     return {"NUMBA_OPT": "0", **({"KERNELS_IN_ONE_THREAD": "1"} if one_thread else {})}
