@@ -25,7 +25,7 @@
   const load = url => new Promise((resolve, reject) => {
     const script = make(document.head, "script", {src: url})
     script.onload = resolve
-    script.onerror = () => reject(new Error("the file python.js of the book is missing; build the book again"))
+    script.onerror = () => reject(new Error("the file python.js did not load; check the connection and try again"))
   })
   const inflate = async text => {
     const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0))
@@ -43,9 +43,10 @@
   const startWorker = parts => {
     const rule = "self.importScripts = undefined\n" // Pyodide refuses a worker that is not a module, which a page on the disk may not start
     const code = [rule, ...["pyodide.js", "pyodide.asm.mjs", "worker.js"].flatMap(name => [parts[name], "\n"])]
-    const worker = new Worker(URL.createObjectURL(new Blob(code, {type: "text/javascript"})))
+    const url = URL.createObjectURL(new Blob(code, {type: "text/javascript"}))
+    const worker = new Worker(url)
     worker.ready = new Promise((resolve, reject) => {
-      worker.onmessage = ({data}) => data.ready ? resolve() : reject(new Error(data.result.text))
+      worker.onmessage = ({data}) => { URL.revokeObjectURL(url); data.ready ? resolve() : reject(new Error(data.result.text)) }
       worker.onerror = event => reject(new Error(event.message))
     })
     worker.ready.catch(() => {})
@@ -74,8 +75,10 @@
     find.addEventListener("change", () => { show(find.value); area.focus({preventScroll: true}) })
     show(names[0])
     area.addEventListener("input", () => save(path, area.value))
+    const refresh = () => { area.value = saved(path) ?? text } // another page may have the same file
+    for (const event of ["storage", "pageshow", "focus"]) addEventListener(event, refresh)
     area.addEventListener("keydown", event => {
-      if (event.key !== "Enter") return
+      if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
       event.preventDefault()
       const before = area.value.slice(0, area.selectionStart).split("\n").at(-1)
       const indent = before.match(/^ */)[0] + (before.trimEnd().endsWith(":") ? "    " : "")
@@ -84,7 +87,7 @@
     })
     copy.addEventListener("click", () => { area.select(); document.execCommand("copy") }) // works in a page from the disk, too
     restart.addEventListener("click", () => {
-      if (!confirm(`Replace what you wrote in ${path} by the file as it was handed out?`)) return
+      if (!confirm(`Discard all your changes to ${path}, also those for other tasks?`)) return
       area.value = text
       save(path, null)
       show(names[0])
@@ -124,11 +127,12 @@
         await worker.ready
         if (mine !== current) return
         const began = Date.now()
+        worker.onerror = event => mine === current && end("failing", `Python ended: ${event.message}`)
         worker.onmessage = ({data}) => data.result ? end(data.result.state, data.result.text) : (mine.test = data.test)
         worker.postMessage({task: given.task, files: {...allSaved(), ...Object.fromEntries(areas.map(([path, area]) => [path, area.value]))}})
         const tick = () => {
           const seconds = Math.round((Date.now() - began) / 1000)
-          say("running", `Running for ${seconds} s. ${mine.test}` + (seconds < SLOW ? "" : "\nIs there a loop that does not end? Then press Stop."))
+          say("running", `Running for ${seconds} s. ${mine.test}` + (seconds < SLOW ? "" : "\nIf a loop never ends, press Stop."))
         }
         tick()
         timer = setInterval(tick, 500)
@@ -143,5 +147,8 @@
     })
   }
 
-  for (const box of document.querySelectorAll("[data-editor]")) setUp(box)
+  for (const box of document.querySelectorAll("[data-editor]:not([data-ready])")) {
+    box.dataset.ready = ""
+    setUp(box)
+  }
 }

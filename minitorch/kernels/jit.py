@@ -102,7 +102,7 @@ def _digest(fn: Any) -> str:
     """Return a hash of the code of a function and of everything that it calls, and of the values that their closures and globals hold."""
     inner = _call_closure([fn])
     closed = [cell.cell_contents for each in inner for cell in each.__closure__ or ()]
-    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba freezes them, too
+    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba does that
     values = [dumps(value) for value in [*closed, *fixed] if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # in the code
     return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *values])).hexdigest()
 

@@ -53,7 +53,7 @@ def curve_page(name: str) -> None:
     """Show a scalar operator: its curve over a range and its value at one point."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        low, high = st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5, key="operator_range", bind="query-params")
+        low, high = sorted(st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5, key="operator_range", bind="query-params"))
         if low == high:
             high = low + 0.5
         x = st.slider("x", low, high, min(max(1.0, low), high))

@@ -35,7 +35,7 @@ def one_page() -> None:
     f = sandbox.ONE[call]
     left, right = st.columns([2, 3], gap="large")
     with left:
-        low, high = st.slider("Range of x", -10.0, 10.0, (-5.0, 5.0), 0.5, key="one_range", bind="query-params")
+        low, high = sorted(st.slider("Range of x", -10.0, 10.0, (-5.0, 5.0), 0.5, key="one_range", bind="query-params"))
         if low == high:
             high = low + 0.5
         at = st.slider("x", low, high, min(max(1.0, low), high))
@@ -69,7 +69,7 @@ def two_page() -> None:
     call = st.selectbox("Function", list(sandbox.TWO), index=2, key="two", bind="query-params")
     f = sandbox.TWO[call]
     with st.container(horizontal=True):
-        low, high = st.slider("Range of x and y", -10.0, 10.0, (-5.0, 5.0), 0.5, key="two_range", bind="query-params", width=300)
+        low, high = sorted(st.slider("Range of x and y", -10.0, 10.0, (-5.0, 5.0), 0.5, key="two_range", bind="query-params", width=300))
         if low == high:
             high = low + 0.5
         x = st.slider("x", low, high, min(max(1.0, low), high), width=200)

@@ -1,11 +1,15 @@
-"""The editors of the book's tasks: what they serve, and Tasks 0.1, 0.3 and 0.4 written in Chromium, in a page on the disk."""
+"""The editors of the book's tasks: what they serve, and Tasks 0.1 to 0.4 written in Chromium, in a page on the disk."""
 
+import base64
+import gzip
 import importlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -96,6 +100,9 @@ def test_the_script_is_small_and_holds_no_file_of_the_staff(script: str) -> None
             "worker.js", "run_task.py", "packages.zip", "workspace.zip",
         ]
     )  # fmt: skip
+    with zipfile.ZipFile(io.BytesIO(gzip.decompress(base64.b64decode(parts["workspace.zip"])))) as workspace:
+        assert [name for name in workspace.namelist() if name.startswith("course/staff/")] == []
+        assert b"Need to implement for Task 0.1" in workspace.read("minitorch/operators.py")
 
 
 def test_a_book_without_npm_says_what_to_run_instead(browser_editor: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from project.lab.playground.board import curves, encode, pretty, read
 from project.lab.playground.points import Points, make_points, read_csv, split
 from project.lab.playground.setting import FEATURES, PlaygroundSetting, inputs
 from project.lab.playground.trainers import make_trainer
+from tests.errors import raises
 from tests.project.programs import refusal
 
 NETWORKS = ("scalars", "tensors", "fast", "compiled")
@@ -359,7 +360,7 @@ def test_a_network_survives_a_link():
     trainer.use(points)
     other = make_trainer(PlaygroundSetting(layers="3,2", seed=5))
     *numbers, found = share.unpack(share.pack(trainer, True), [2, 3, 2, 1])
-    share.write(other, *numbers)
+    share.load_parameters(other, *numbers)
     assert (found, other.weights(), other.biases()) == (points, trainer.weights(), trainer.biases())
     assert other.changed
     trainer.use(make_points(PlaygroundSetting(points=2000)))
@@ -378,7 +379,13 @@ LINE = {"weights": [[[1.0], [2.0]]], "biases": [[0.5]], "points": ""}  # two inp
     ("text", "message"),
     [
         *[(text, share.DAMAGED) for text in ("", "abc", "é", packed(LINE)[:-4], packed([]), packed({}), packed(LINE | {"weights": 3}))],
-        *[(packed(LINE | {"biases": biases}), share.DAMAGED) for biases in ([["a"]], [[float("nan")]], [0.5], [])],
+        *[
+            (packed(LINE | {"biases": biases}), share.DAMAGED)
+            for biases in ([["a"]], [[float("nan")]], [0.5], [], [["0.5"]], [[True]], [[10**400]])
+        ],
+        (packed(LINE | {"weights": {"1": 0}}), share.DAMAGED),
+        (packed(LINE | {"points": "\ud800"}), share.DAMAGED),
+        (base64.urlsafe_b64encode(zlib.compress(b"[" * 200_000)).decode().rstrip("="), share.DAMAGED),
         (packed(LINE | {"weights": [[[1.0]]]}), "a network of sizes [2, 1], got those of sizes [1, 1]; copy the whole link"),
         (packed(LINE | {"points": "0,0,2"}), "the file expected from 2 to 2,000 points, one a line, got 1"),
     ],
@@ -387,6 +394,15 @@ def test_a_damaged_link_is_refused(text, message):
     with pytest.raises(ValueError, match=re.escape(message) + "$"):
         share.unpack(text, [2, 1])
     assert share.unpack(packed(LINE), [2, 1]) == (LINE["weights"], LINE["biases"], None)
+
+
+def test_a_network_that_has_diverged_has_a_file_but_no_link():
+    trainer = make_trainer(PlaygroundSetting(layers="2"))
+    trainer.write_bias(0, 0, float("nan"))
+    with raises(ValueError, "expected finite weights, got infinite ones or NaN; press Reset, and choose a smaller learning rate"):
+        share.link(trainer, False)
+    data = json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', share.page(trainer, ""))[1])
+    assert data["biases"][0][0] == 0.0
 
 
 def test_an_html_file_contains_the_network_and_nothing_from_elsewhere():

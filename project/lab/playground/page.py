@@ -203,18 +203,18 @@ def prepare(setting: PlaygroundSetting) -> tuple[Trainer, Trainer | None]:
         if state.get("pg_data") != data:  # other points: those that were clicked in belong to the old ones
             state.pg_clicked = uploaded
         keep()
-        state.update(pg_failure=None, pg_made_from=made_from, pg_data=data)
-        weights, biases, points = shared(setting)
-        state.pg_clicked = points or state.pg_clicked
-        state.pg_trainer = make_trainer(setting, state.pg_clicked)
+        weights, biases, points = read_link(setting)
+        trainer = make_trainer(setting, points or state.get("pg_clicked"))
         if weights:
-            share.write(state.pg_trainer, weights, biases)
+            share.load_parameters(trainer, weights, biases)
+        state.update(pg_failure=None, pg_made_from=made_from, pg_data=data, pg_trainer=trainer)
+        state.pg_clicked = points or state.get("pg_clicked")
         restart_rival()
     state.pg_trainer.change(setting)
     return state.pg_trainer, state.get("pg_rival")
 
 
-def shared(setting: PlaygroundSetting) -> tuple[Any, Any, Points | None]:
+def read_link(setting: PlaygroundSetting) -> tuple[Any, Any, Points | None]:
     """The weights, the biases and the points of a link that was opened; only once."""
     text = st.query_params.pop(share.PARAMETER, "")
     if text in ("", state.get("pg_shared")):  # the browser may bring it back
@@ -344,6 +344,7 @@ def edit(write: Callable[[], None]) -> None:
     """Change a number of the network."""
     advance(lambda _: write(), rival=False)
     state.pg_trainer.changed = True
+    state.pg_again = True  # links, files and the card of an error are outside of the fragment
 
 
 def advance(train: Callable[[Trainer], None], rival: bool = True) -> None:
@@ -479,10 +480,15 @@ def show_run(trainer: Trainer) -> None:
 
 def show_link(trainer: Trainer, own_points: bool) -> None:
     """Show the address of the page with these weights."""
-    query = share.link(trainer, own_points)
     if state.pg_running:
         st.caption("Press **Pause** for a link with the weights.")
-    elif query is None:
+        return
+    try:
+        query = share.link(trainer, own_points)
+    except ValueError as error:
+        st.caption(f"There is no link: {error}.")
+        return
+    if query is None:
         st.caption("There are too many points for a link. Share the HTML file, or the file of points.")
     else:
         st.caption("Opens this page with these settings, weights and points.")

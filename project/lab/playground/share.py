@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from project.lab.playground.board import HTML, SCRIPT, STYLE, static_parts
+from project.lab.playground.board import HTML, SCRIPT, STYLE, finite, static_parts
 from project.lab.playground.points import MOST_BYTES, Points, read_csv
 from project.lab.playground.setting import PlaygroundSetting
 from project.lab.playground.trainer import Trainer
@@ -32,6 +32,9 @@ def link(trainer: Trainer, own_points: bool) -> str | None:
 
     Returns:
         None if it is too long for a link, because of the number of points.
+
+    Raises:
+        ValueError: If the network has diverged.
     """
     setting, default = trainer.setting, PlaygroundSetting()
     values = {field.name: getattr(setting, field.name) for field in fields(setting) if field.name not in ("file", "features")}
@@ -42,9 +45,21 @@ def link(trainer: Trainer, own_points: bool) -> str | None:
 
 
 def pack(trainer: Trainer, own_points: bool) -> str:
-    """Return the weights and, if asked for, the points as text for a URL."""
+    """Return the weights and, if asked for, the points as text for a URL.
+
+    Raises:
+        ValueError: If a weight or a bias is infinite or NaN.
+    """
+    require_finite(trainer)
     parts = {"weights": trainer.weights(), "biases": trainer.biases(), "points": trainer.points.to_csv() if own_points else ""}
     return base64.urlsafe_b64encode(zlib.compress(json.dumps(parts).encode(), 9)).decode().rstrip("=")
+
+
+def require_finite(trainer: Trainer) -> None:
+    """Raise a ValueError if a weight or a bias is infinite or NaN; such a network cannot be read again."""
+    rows = [row for layer in trainer.weights() for row in layer] + trainer.biases()
+    if not all(math.isfinite(number) for row in rows for number in row):
+        raise ValueError("expected finite weights, got infinite ones or NaN; press Reset, and choose a smaller learning rate")
 
 
 def unpack(text: str, sizes: list[int]) -> tuple[list[list[list[float]]], list[list[float]], Points | None]:
@@ -57,20 +72,21 @@ def unpack(text: str, sizes: list[int]) -> tuple[list[list[list[float]]], list[l
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         stream = zlib.decompressobj()
         parts = json.loads(stream.decompress(packed, MOST_BYTES))
-        weights, biases, points = parts["weights"], parts["biases"], str(parts["points"])
+        weights, biases, points = [*parts["weights"]], [*parts["biases"]], parts["points"].encode()
         layers = [(len(w), {len(row) for row in w}, len(b)) for w, b in zip(weights, biases, strict=True)]
-        numbers = [float(number) for w, b in zip(weights, biases, strict=True) for row in (*w, b) for number in row]
-    except (ValueError, KeyError, TypeError, zlib.error):
-        raise ValueError(DAMAGED) from None
-    if not stream.eof or not all(math.isfinite(number) for number in numbers):
+        numbers = [number for w, b in zip(weights, biases, strict=True) for row in (*w, b) for number in row]
+        readable = stream.eof and all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error):
+        readable = False
+    if not readable:
         raise ValueError(DAMAGED)
     if layers != [(first, {second}, second) for first, second in pairwise(sizes)]:
         got = [len(weights[0]), *map(len, biases)] if weights else []
         raise ValueError(f"the link expected the weights of a network of sizes {sizes}, got those of sizes {got}; copy the whole link")
-    return weights, biases, read_csv(points.encode(), 0, 0) if points else None
+    return weights, biases, read_csv(points, 0, 0) if points else None
 
 
-def write(trainer: Trainer, weights: list[list[list[float]]], biases: list[list[float]]) -> None:
+def load_parameters(trainer: Trainer, weights: list[list[list[float]]], biases: list[list[float]]) -> None:
     """Give a network all of its weights and biases."""
     for layer, rows in enumerate(weights):
         for i, row in enumerate(rows):
@@ -89,8 +105,12 @@ def page(trainer: Trainer, words: str) -> str:
         words: What is shown, in words.
     """
     setting = trainer.setting
-    data = static_parts(trainer) | {"biases": trainer.biases(), "features": setting.feature_names, "activation": setting.activation}
-    text = json.dumps(data | {"side": 40, "label": 1, "running": False})
+    data = static_parts(trainer) | {
+        "biases": [[*map(finite, layer)] for layer in trainer.biases()],
+        "features": setting.feature_names,
+        "activation": setting.activation,
+    }
+    text = json.dumps(data | {"side": 40, "label": 1, "running": False}, allow_nan=False)
     parts = {
         "WORDS": html.escape(words),
         "COMMAND": html.escape(setting.command()),

@@ -53,7 +53,8 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
         setting = form(default, prefix, choices)
     with training_side:
         address = f"{prefix}_run"
-        run: Run | None = state.setdefault(address, known_runs().get(st.query_params.get(address, "")))
+        known = known_runs().get(st.query_params.get(address, ""))
+        run: Run | None = state.setdefault(address, known if known is not None and known.setting.program == default.program else None)
         if run is not None:
             st.query_params[address] = run.checkpoint.parent.name
             known_runs()[st.query_params[address]] = run
@@ -76,6 +77,7 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
 def known_runs() -> WeakValueDictionary[str, Run]:
     """The runs of all sessions by their names in the URL, so that a page that is loaded again continues with its run.
 
+    Whoever opens an address with a run may stop and resume it.
     Streamlit keeps a session for two minutes after its page was closed. Then the run is removed, and its program ends.
     """
     return WeakValueDictionary()
