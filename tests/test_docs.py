@@ -568,6 +568,15 @@ def test_layers_show_a_square_for_each_channel_and_a_column_for_units() -> None:
     assert drawn.count(EDGE) == 2
 
 
+def test_units_are_connected_to_every_unit_of_the_next_column() -> None:
+    weights = '{("a", "c"): "7", ("b", "c"): "−8"}'
+    drawn = draw("learning_figures", f'units({{"in": ["a", "b"], "hidden": ["c", "d", "e"], "out": ["y"]}}, "C", {weights}, (90, 60))')
+    assert [text for text in texts_of(drawn) if text] == ["7", "−8", *"abcdey", "in", "hidden", "out"]
+    assert drawn.count(EDGE) == 2 * 3 + 3 * 1
+    centers = [tuple(map(float, found)) for found in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', drawn)]
+    assert centers == [(45, 60), (45, 120), (135, 30), (135, 90), (135, 150), (225, 90)]  # each column in the middle
+
+
 def test_a_plane_has_a_color_and_a_shape_for_each_label_and_curves_share_their_axis() -> None:
     plane = 'plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))])'
     points = run_extension(f"from learning_figures import *\nprint({plane}.svg)")

@@ -1,9 +1,10 @@
-"""Figures of learning: labeled points, gradient descent, curves above their derivatives, a backward pass, a stack, layers of a network."""
+"""Figures of learning: labeled points, gradient descent, curves and derivatives, a backward pass, a stack, layers and units of networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
 
 from figures import CONFIG, INK, Figure, chart, head
@@ -366,6 +367,35 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
     half = max(wide / 2, 4 * len(label))
     parts.append(_text(max(x + wide / 2, half), height + 52, label, strong=True))
     return Figure(f"{head(x + wide / 2 + half + 4, height + 62)}{''.join(parts)}</svg>", "")
+
+
+def units(
+    columns: Mapping[str, Sequence[str]], caption: str, weights: Mapping[tuple[str, str], str] | None = None, unit: Point = (126, 58)
+) -> Figure:
+    """A network unit by unit, with an arrow from each unit to every unit of the next column.
+
+    Args:
+        columns: The names of the units, by what is written below their column, from the inputs to the output.
+        caption: The figure in words.
+        weights: What is written on the arrow from the first unit to the second.
+        unit: Width of a column and height of a row in pixels.
+    """
+    middle = unit[1] * max(map(len, columns.values())) / 2
+    at = [
+        [(name, (unit[0] * (0.5 + x), middle + unit[1] * (0.5 + y - len(names) / 2))) for y, name in enumerate(names)]
+        for x, names in enumerate(columns.values())
+    ]
+    parts, labels = [], []
+    for before, after in pairwise(at):
+        for (name, start), (other, end) in product(before, after):
+            parts.append(_downward(start, end, 0, "", False))
+            third = [a + (b - a) / 3 for a, b in zip(start, end, strict=True)]  # in the middle, labels of arrows that cross would meet
+            labels.append(_text(third[0], third[1] + 4, (weights or {}).get((name, other), ""), kind="graph-passed"))
+    parts += labels
+    for name, (x, y) in chain.from_iterable(at):
+        parts += [f'<circle class="graph-node" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>', _text(x, y + 5, name, strong=True)]
+    parts += [_text(unit[0] * (0.5 + x), 2 * middle + 14, note, kind="graph-note") for x, note in enumerate(columns)]
+    return Figure(f"{head(unit[0] * len(columns), 2 * middle + 22)}{''.join(parts)}</svg>", caption)
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", strong: bool = False, kind: str = "graph-label") -> str:
