@@ -577,6 +577,13 @@ def test_units_are_connected_to_every_unit_of_the_next_column() -> None:
     assert centers == [(45, 60), (45, 120), (135, 30), (135, 90), (135, 150), (225, 90)]  # each column in the middle
 
 
+def test_a_residual_stream_has_a_sum_after_each_branch() -> None:
+    drawn = draw("learning_figures", 'residual([[("norm", "n"), ("attention", "a")], [("network", "")]], "C")')
+    assert texts_of(drawn) == ["x", "norm", "n", "attention", "a", "+", "network", "+"]
+    assert drawn.count('class="graph-edge active"') == 3  # to each sum, and to the end
+    assert drawn.count("<rect") == 3
+
+
 def test_a_plane_has_a_color_and_a_shape_for_each_label_and_curves_share_their_axis() -> None:
     plane = 'plane("P", [(0, 0, 0), (1, 1, 1)], [((0, 1), (1, 0))])'
     points = run_extension(f"from learning_figures import *\nprint({plane}.svg)")

@@ -7,7 +7,7 @@ from html import escape
 from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
 
-from figures import CONFIG, INK, Figure, chart, head
+from figures import CONFIG, HEIGHT, INK, WIDTH, Figure, _box, chart, head
 
 Point = tuple[float, float]
 Segment = tuple[Point, Point]
@@ -396,6 +396,31 @@ def units(
         parts += [f'<circle class="graph-node" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>', _text(x, y + 5, name, strong=True)]
     parts += [_text(unit[0] * (0.5 + x), 2 * middle + 14, note, kind="graph-note") for x, note in enumerate(columns)]
     return Figure(f"{head(unit[0] * len(columns), 2 * middle + 22)}{''.join(parts)}</svg>", caption)
+
+
+def residual(branches: Sequence[Sequence[tuple[str, str]]], caption: str) -> Figure:
+    """A residual stream from left to right. Each branch reads the stream, passes through its boxes, and is added to it.
+
+    Args:
+        branches: For each branch its boxes, each with its label and what is written below the label.
+        caption: The figure in words.
+    """
+    stream, top, x = 96.0, 8.0, 40.0
+    boxes, parts = [], [_text(20, stream + 5, "x", strong=True)]
+    for branch in branches:
+        leave, up = x + 14, top + HEIGHT / 2
+        for i, (label, note) in enumerate(branch):
+            left = leave + 22 + (WIDTH + 26) * i
+            boxes += [f'<path class="graph-edge" d="M{left - 22 - 4 * (i > 0):g} {up:g}H{left - 1:g}" marker-end="url(#tip)"/>']
+            boxes += [_box(left, top, label, note, False)]
+        plus = leave + 22 + (WIDTH + 26) * len(branch) + 4
+        boxes.append(f'<path class="graph-edge" d="M{leave:g} {stream:g}V{up:g}M{plus - 30:g} {up:g}H{plus:g}"/>')
+        boxes.append(f'<path class="graph-edge" d="M{plus:g} {up:g}V{stream - 12:g}" marker-end="url(#tip)"/>')
+        boxes.append(f'<circle class="graph-node" cx="{plus:g}" cy="{stream:g}" r="11"/>{_text(plus, stream + 5, "+", strong=True)}')
+        parts.append(f'<path class="graph-edge active" d="M{x - 8:g} {stream:g}H{plus - 12:g}" marker-end="url(#tip)"/>')
+        x = plus + 20
+    parts.append(f'<path class="graph-edge active" d="M{x - 8:g} {stream:g}H{x + 24:g}" marker-end="url(#tip)"/>')
+    return Figure(f"{head(x + 34, stream + 18)}{''.join(parts + boxes)}</svg>", caption)
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", strong: bool = False, kind: str = "graph-label") -> str:
