@@ -199,7 +199,7 @@ def test_views_of_the_interactive_figure_are_those_of_the_library() -> None:
         assert f'"{name}": {layout}' in found
 
 
-@pytest.mark.parametrize(("name", "inputs", "buttons"), [("descent", 1, 2), ("views", 1, 0)])
+@pytest.mark.parametrize(("name", "inputs", "buttons"), [("descent", 1, 2), ("fit", 2, 0), ("views", 1, 0)])
 def test_an_interactive_figure_has_labeled_controls_a_caption_and_needs_no_other_file(name, inputs, buttons) -> None:
     drawn = run_extension(f"import interactive_figures\nprint(interactive_figures.{name}())")
     assert drawn.count('<input type="range"') == inputs

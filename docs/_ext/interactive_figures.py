@@ -1,10 +1,10 @@
-"""The directives `{descent}` and `{views}`: figures with a slider, which work in a page opened from the disk, without a server.
+"""The directives `{descent}`, `{fit}` and `{views}`: figures with sliders, which work in a page opened from the disk, without a server.
 
     ```{descent}
     ```
 
 A figure is an SVG, its controls, a line that says in words what the figure shows now, and a script of its own inside the page. Without the
-script the figure shows its first state. The names of its shapes are those of the other figures, so that both themes color them.
+script the figure shows only what never changes. The names of its shapes are those of the other figures, so that both themes color them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ LEFT, RIGHT, HIGHEST = -2.5, 6.5, 20.0
 
 WIDTH, HEIGHT, MARGIN = 440, 250, 40
 """Size of that figure, and the space for its axes, in pixels."""
+
+HOURS, PASSED, LATEST = (1, 2, 3, 4, 5, 6), (0, 0, 1, 0, 1, 1), 7
+"""The six students of the figure of a fit, and the largest number of hours on its axis."""
 
 CELL = 28
 """Side of a cell in pixels."""
@@ -52,7 +55,7 @@ HELPERS = """
     return made
   }
 """
-"""What both scripts use."""
+"""What the scripts use."""
 
 DESCENT_SCRIPT = """
   const {left, right, highest, width, height, margin, start} = given
@@ -81,6 +84,31 @@ DESCENT_SCRIPT = """
     draw()
   })
   part("restart").addEventListener("click", () => { visited = [start]; draw() })
+  draw()
+"""
+
+FIT_SCRIPT = """
+  const {hours, passed, latest, width, height, margin} = given
+  const x = hour => margin + hour / latest * (width - margin - 10)
+  const y = p => 10 + (1 - p) * (height - margin - 10)
+  const draw = () => {
+    const w = Number(part("w").value), b = Number(part("b").value)
+    part("w-value").textContent = round(w)
+    part("b-value").textContent = round(b)
+    const model = hour => 1 / (1 + Math.exp(-(w * hour + b)))
+    const at = Array.from({length: 91}, (_, i) => i / 90 * latest)
+    part("curve").setAttribute("d", at.map((hour, i) => (i ? "L" : "M") + x(hour).toFixed(1) + " " + y(model(hour)).toFixed(1)).join(""))
+    const truth = hours.map((hour, i) => passed[i] ? model(hour) : 1 - model(hour))
+    part("points").replaceChildren()
+    hours.forEach((hour, i) => {
+      make(part("points"), "path", {class: "graph-edge", "stroke-dasharray": "3 3", d: `M${x(hour)} ${y(passed[i])}V${y(model(hour))}`})
+      make(part("points"), "circle", {cx: x(hour), cy: y(passed[i]), r: 5, class: truth[i] < 0.5 ? "graph-node marked" : "graph-node"})
+    })
+    const loss = truth.reduce((sum, p) => sum - Math.log(p), 0) / hours.length, wrong = truth.filter(p => p < 0.5).length
+    part("state").textContent = `w = ${round(w)}, b = ${round(b)}: the mean cross-entropy is ${loss.toFixed(3)}, ` +
+      `and ${wrong} of ${hours.length} predictions ${wrong === 1 ? "is" : "are"} wrong.`
+  }
+  for (const name of ["w", "b"]) part(name).addEventListener("input", draw)
   draw()
 """
 
@@ -167,6 +195,31 @@ def descent(start: float = 0.0) -> str:
     return _figure("descent", (WIDTH, HEIGHT), svg, controls, caption, given, DESCENT_SCRIPT)
 
 
+def fit() -> str:
+    """The model of the six students with sliders for its weight and its bias, as HTML."""
+    right, bottom = WIDTH - 10, HEIGHT - MARGIN
+    across, middle = (right - MARGIN) / LATEST, 'text-anchor="middle" font-size="12"'
+    ticks = [f'<text class="graph-label" x="{MARGIN + hour * across:.1f}" y="{bottom + 16:g}" {middle}>{hour}</text>' for hour in HOURS]
+    ticks += [f'<text class="graph-label" x="{MARGIN - 10}" y="{y:g}" {middle}>{p}</text>' for p, y in ((1, 14), (0, bottom + 4))]
+    svg = (
+        f'<path class="graph-edge" d="M{MARGIN} 10V{bottom:g}H{right:g}"/>{"".join(ticks)}'
+        f'<text class="graph-label" x="{(MARGIN + right) / 2:g}" y="{bottom + 34:g}" {middle}>hours x</text>'
+        '<path class="interactive-curve" data-part="curve" d=""/><g data-part="points"></g>'
+    )
+    sliders = {"w": ("Weight w", -1, 4, 0.5), "b": ("Bias b", -10, 4, 0)}
+    controls = " ".join(
+        f'<label>{label} <input type="range" data-part="{name}" min="{low}" max="{high}" step="0.1" value="{value}"> '
+        f'<output data-part="{name}-value">{value:.2f}</output></label>'
+        for name, (label, low, high, value) in sliders.items()
+    )
+    given = {"hours": HOURS, "passed": PASSED, "latest": LATEST, "width": WIDTH, "height": HEIGHT, "margin": MARGIN}
+    caption = (
+        "The six students, with their labels 0 and 1, and the probability that the model gives to label 1. A dashed line is the distance "
+        "between the two. A strong border marks a wrong prediction. Find a lower loss than 0.418, that of w = 1 and b = −3.5."
+    )
+    return _figure("fit", (WIDTH, HEIGHT), svg, controls, caption, given, FIT_SCRIPT)
+
+
 def layouts() -> dict[str, View]:
     """Shape, strides and offset of each of VIEWS, in elements."""
     table = np.arange(12).reshape(3, 4)
@@ -227,6 +280,14 @@ class Descent(SphinxDirective):
         return [nodes.raw("", descent(), format="html")]
 
 
+class Fit(SphinxDirective):
+    """Show a model of one input with sliders for its two parameters."""
+
+    def run(self) -> list[nodes.Node]:
+        """The figure as HTML."""
+        return [nodes.raw("", fit(), format="html")]
+
+
 class Views(SphinxDirective):
     """Show views of one table with a slider for the element."""
 
@@ -238,5 +299,6 @@ class Views(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directives."""
     app.add_directive("descent", Descent)
+    app.add_directive("fit", Fit)
     app.add_directive("views", Views)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

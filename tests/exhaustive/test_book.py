@@ -176,6 +176,20 @@ def test_gradient_descent_takes_the_steps_of_the_chapter_with_the_rate_of_the_sl
     assert phone.troubles == []
 
 
+def test_a_fit_shows_the_loss_and_the_mistakes_of_both_parameters(book: Path, phone: Any) -> None:
+    phone.goto((book / "primer/machine_learning.html").as_uri())
+    figure = phone.locator("#interactive-fit")
+    state = figure.locator("[data-part=state]")
+    assert state.inner_text() == "w = 0.50, b = 0.00: the mean cross-entropy is 0.791, and 3 of 6 predictions are wrong."  # by NumPy
+    move(figure.get_by_label("Weight"), "ArrowRight", 5)
+    move(figure.get_by_label("Bias"), "ArrowLeft", 35)
+    assert state.inner_text() == "w = 1.00, b = −3.50: the mean cross-entropy is 0.418, and 2 of 6 predictions are wrong."
+    assert figure.locator("circle.marked").count() == 2
+    move(figure.get_by_label("Bias"), "ArrowRight", 6)
+    assert state.inner_text().endswith("and 1 of 6 predictions is wrong.")
+    assert phone.troubles == []
+
+
 def test_views_visit_the_storage_in_the_order_of_the_slider(book: Path, phone: Any) -> None:
     phone.goto((book / "module2/strides.html").as_uri())
     figure = phone.locator("#interactive-views")
