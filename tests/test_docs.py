@@ -443,6 +443,10 @@ def shown(sentence: str, figure: str, texts: str | list[str] | None, counts: dic
         # 2 rows of 4 numbers on 3 banks: 0 1 2 0 | 1 2 0 1.
         shown("banks are numbered row by row and begin one further with a spare column", "cuda_figures: banks(2, 4, 3, 1, 'C')",
               "0 1 2 0 1 2 0 1", {MARKED: 2}),
+        # Positions 0 and 7 share a sector of eight numbers, 8 is in the next one; the other two sectors are never read.
+        shown("a warp touches the sectors of the numbers that it reads", "cuda_figures: sectors({'one': [0, 7], 'two': [0, 8]}, 4, 'C')",
+              ["one: 1 sector", "0", "1", "two: 2 sectors", "0", "1"],
+              {MARKED: 1 + 2, DASHED: 3 + 2, 'x="82" y="78"': 1, 'x="96" y="180"': 1}),
         shown("memories belong to threads, to blocks and to the whole GPU", "cuda_figures: memories(2, 3, 'C')", None,
               {">grid<": 1, ">block 1<": 1, ">thread 2<": 2, ">registers<": 6, ">shared memory<": 2, ">global memory<": 1}),
         shown("a table escapes its cells", "machine_figures: Table([['step', 'µs'], ['a < b', '1']])", None,

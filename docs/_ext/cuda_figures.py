@@ -1,8 +1,8 @@
-"""Figures of a GPU's work: threads in blocks over elements, memories, the tree of a reduction, and the tiles of a matrix product."""
+"""Figures of a GPU's work: threads in blocks, sectors that a warp reads, memories, the tree of a reduction, tiles of a matrix product."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 from figures import Figure
@@ -29,6 +29,38 @@ def threads(size: int, per_block: int, caption: str) -> Figure:
             parts.append(_text(x + thread * CELL + CELL / 2, 44, str(thread), note=True))
             parts.append(_cell(x + thread * CELL, 50, CELL, str(i), dashed=i >= size))
     return _figure(parts, left + blocks * (length + GAP), 94, caption)
+
+
+SECTOR, NUMBER = 8, 10
+"""Numbers of four bytes in a sector, and the width of one in pixels."""
+
+
+def sectors(reads: Mapping[str, Sequence[int]], count: int, caption: str) -> Figure:
+    """The lanes of a warp and the numbers that they read, for several reads; dashed are sectors that no lane touches.
+
+    Args:
+        reads: By the title of a read, the position that each lane reads.
+        count: Number of sectors drawn.
+        caption: The figure in words.
+    """
+    over, under, y = [], [], 8.0
+    length = SECTOR * NUMBER + 4
+    for title, positions in reads.items():
+        touched = {position // SECTOR for position in positions}
+        left = 10 + (count * length - len(positions) * CELL) / 2
+        memory = y + CELL + 40
+        over.append(_text(left - 10, y + 18, f"{title}: {len(touched)} sector{'s' * (len(touched) > 1)}", "end", strong=True))
+        for sector in range(count):
+            kind = 'graph-node marked"' if sector in touched else 'graph-edge" stroke-dasharray="3 3"'
+            under.append(f'<rect class="{kind} x="{10 + sector * length:g}" y="{memory:g}" width="{length - 4}" height="18" rx="3"/>')
+        for lane, position in enumerate(positions):
+            x = 10 + position // SECTOR * length + position % SECTOR * NUMBER
+            over.append(_cell(left + lane * CELL, y, CELL, str(lane)))
+            over.append(f'<rect class="graph-arrow" x="{x + 2:g}" y="{memory + 4:g}" width="{NUMBER - 4}" height="10"/>')
+            line = f"M{x + NUMBER / 2:g} {memory - 1:g}L{left + (lane + 0.5) * CELL:g} {y + CELL:g}"
+            under.append(f'<path class="graph-edge" d="{line}"/>')
+        y = memory + 36
+    return _figure([*under, *over], 16 + count * length, y - 8, caption)
 
 
 def banks(rows: int, columns: int, count: int, column: int, caption: str) -> Figure:
