@@ -1,4 +1,4 @@
-"""The editors of the book's tasks: what they serve, and Tasks 0.1 to 0.4 written in Chromium, in a page on the disk."""
+"""The editors of the book's tasks: what they serve, and tasks of Modules 0 and 1 written in Chromium, in a page on the disk."""
 
 import base64
 import gzip
@@ -159,15 +159,13 @@ def test_a_loop_without_end_can_be_stopped_and_another_run_follows(open_editor: 
 
 
 @needs_chromium
-@pytest.mark.parametrize(("task", "tests"), [("0.1", 80), ("0.2", 27), ("0.3", 23), ("0.4", 17)])
+@pytest.mark.parametrize(("task", "tests"), [("0.1", 80), ("0.2", 27), ("0.3", 23), ("0.4", 17), ("1.1", 17), ("1.2", 91), ("1.3", 19)])
 def test_the_reference_passes_in_the_page(open_editor: Any, task: str, tests: int) -> None:
     page = open_editor(task)
-    for name in ("minitorch/operators.py", "tests/test_operators.py"):  # of this task and of those that it needs
-        text = (ROOT / name).read_text(encoding="utf-8")
-        page.evaluate("([path, text]) => localStorage.setItem('minitorch:' + path, text)", [name, text])
-    if task == "0.4":
-        text = (ROOT / "minitorch" / "module.py").read_text(encoding="utf-8")
-        page.evaluate("text => localStorage.setItem('minitorch:minitorch/module.py', text)", text)
+    for path in {path for needed in (task, *course().task(task).requires) for path in course().task(needed).files}:
+        page.evaluate(
+            "([path, text]) => localStorage.setItem('minitorch:' + path, text)", [path, (ROOT / path).read_text(encoding="utf-8")]
+        )
     page.reload()
     title = course().task(task).title
     assert run(page) == f"✓ Task {task} {title}: passed. Of {tests} tests, {tests} pass."
