@@ -125,6 +125,7 @@ def test_every_chapter_ends_with_questions_the_task_and_folded_mistakes(page) ->
     ending = headings[headings.index("Check yourself") :]
     assert ending == ["Check yourself", *[heading for heading in ending if heading in ("The task", "The tasks")], "Common mistakes"]
     assert re.search(r"^## Common mistakes\n\n::::\{dropdown\} .*\n\n\*\*[\s\S]*\n::::\n\Z", text, re.MULTILINE)
+    assert "{code-cell}" not in text.partition("\n## Common mistakes\n")[2], "a cell that is folded does not run"
     found = questions(page)
     assert 3 <= len(found) <= 4
     assert all(len(question["answer"].split()) >= 5 for question in found), "an answer without a reason"

@@ -389,8 +389,9 @@ def units(
     for before, after in pairwise(at):
         for (name, start), (other, end) in product(before, after):
             parts.append(_downward(start, end, 0, "", False))
-            third = [a + (b - a) / 3 for a, b in zip(start, end, strict=True)]  # in the middle, labels of arrows that cross would meet
-            labels.append(_text(third[0], third[1] + 4, (weights or {}).get((name, other), ""), kind="graph-passed"))
+            x, y = (a + (b - a) / 3 for a, b in zip(start, end, strict=True))  # in the middle, labels of arrows that cross would meet
+            if weights:
+                labels.append(_text(x, y + 4, weights.get((name, other), ""), kind="graph-passed"))
     parts += labels
     for name, (x, y) in chain.from_iterable(at):
         parts += [f'<circle class="graph-node" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>', _text(x, y + 5, name, strong=True)]
