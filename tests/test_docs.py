@@ -328,9 +328,8 @@ recorded_runs.show_runs("c", "a")""",
 import recorded_runs
 text = '{"command": "all", "date": "2026-11-29", "machine": "M", "rows": [["ops", "exp", "1 of torch", "0.9", "MISSED"]]}'
 recorded_runs.GOALS = SimpleNamespace(read_text=lambda encoding: text)
-print(recorded_runs.show_goals().data)""",
-        "`all`, 2026-11-29, M:\n\n| program | row | goal | measured | verdict |\n| --- | --- | --- | --- | --- |\n"
-        "| ops | exp | 1 of torch | 0.9 | MISSED |\n",
+print(recorded_runs.show_goals()._repr_html_().splitlines()[1])""",
+        "$ all\n# 2026-11-29, M\n<tbody><tr><td>ops</td><td>exp</td><td>1 of torch</td><td>0.9</td><td>MISSED</td></tr>\n",
     ),
     "a line that numba refuses is shown with its message and the advice of the card": (
         """from compiler_table import refused

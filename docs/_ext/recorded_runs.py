@@ -5,9 +5,10 @@
 
 import json
 import tomllib
+from html import escape
 from pathlib import Path
 
-from IPython.display import Markdown
+from compiler_table import Table
 
 RECORDS = Path(__file__).parents[1] / "runs.toml"
 GOALS = Path(__file__).parents[2] / "benchmarks" / "results" / "goals.json"
@@ -20,9 +21,8 @@ def show_runs(*names: str) -> None:
     print("\n\n".join(shown))
 
 
-def show_goals() -> Markdown:
-    """Every goal of the benchmarks, what was measured, and whether it is reached, with the command, the date and the machine."""
+def show_goals() -> Table:
+    """Print the command, the date and the machine; returns every goal of the benchmarks, what was measured, and whether it is reached."""
     record = json.loads(GOALS.read_text(encoding="utf-8"))
-    rows = [["program", "row", "goal", "measured", "verdict"], ["---"] * 5, *record["rows"]]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return Markdown(f"`{record['command']}`, {record['date']}, {record['machine']}:\n\n{table}")
+    print(f"$ {record['command']}\n# {record['date']}, {record['machine']}")
+    return Table(("program", "row", "goal", "measured", "verdict"), [tuple(map(escape, row)) for row in record["rows"]])

@@ -88,7 +88,7 @@ UNWRITTEN = [
     ("m2_functions", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", TWO),
     ("m2_functions", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", TWO),
     ("m2_functions", f"{FUNCTIONS}.Sum.backward", "2.4", "minitorch/tensor_functions.py", REDUCTION),
-    ("m2_functions", "minitorch.tensor.central_difference", "1.1", "minitorch/autodiff.py", REDUCTION),
+    ("m2_functions", "minitorch.core.gradients.central_difference", "1.1", "minitorch/autodiff.py", REDUCTION),
     ("m2_functions", "minitorch.Tensor.permute", "2.3b", "minitorch/tensor.py", {"kind": "Layout", "layout": "x.permute(1, 0)"}),
     ("m2_graph", f"{FUNCTIONS}.Mul.forward", "2.3", "minitorch/tensor_functions.py", {}),
     ("m2_graph", f"{FUNCTIONS}.Mul.backward", "2.4", "minitorch/tensor_functions.py", {}),

@@ -95,7 +95,8 @@ if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     importlib.import_module("cuda_limits").watch_simulator()
 if os.environ.get("KERNELS_IN_ONE_THREAD") == "1":  # a prange is a range then
     numba = importlib.import_module("numba")
-    numba.njit = partial(lambda njit, *args, **options: njit(*args, **{**options, "parallel": False}), numba.njit)
+    serial = partial(lambda njit, *args, **options: njit(*args, **{**options, "parallel": False}), numba.njit)
+    vars(numba)["njit"] = serial
 package = importlib.import_module("minitorch")
 
 

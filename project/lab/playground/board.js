@@ -2,7 +2,7 @@
 // The function below is called with every new state. While the network trains, the picture moves from the state before to the new one until
 // the next arrives. What the pointer does becomes an event: add, delete, weight, bias or layers.
 
-const UNIT = 44, TOP = 26, CURVES = 84, GAP = 60, HIT = 7, BELOW = 92; // BELOW: pixels under the canvas, for two lines of text
+const UNIT = 44, TOP = 26, CURVES = 84, GAP = 60, HIT = 7, BELOW = 98; // BELOW: pixels under the canvas, for two lines of text
 
 export default function render({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".board"), canvas = root.querySelector("canvas");
@@ -82,7 +82,7 @@ function arrange(root, board) {
   const top = root.querySelector(".stage").getBoundingClientRect().top + page.scrollTop, space = window.innerHeight - top - BELOW;
   const side = wide ? Math.min(420, width * 0.36, Math.max(200, space - TOP - 30 - CURVES - 22)) : Math.min(width - 20, 340);
   const total = side + 30 + CURVES, rows = Math.max(...data.columns.map((column) => column.units.length));
-  const row = wide ? Math.min(90, Math.max(UNIT + 4, total / rows)) : UNIT + 12, network = rows * row;
+  const row = wide ? Math.min(90, Math.max(UNIT + 3, total / rows)) : UNIT + 12, network = rows * row;
   const step = Math.min(wide ? 190 : 110, (width - UNIT - 12 - (wide ? side + GAP : 0)) / Math.max(1, data.columns.length - (wide ? 0 : 1)));
   const columns = data.columns.map((column, c) => {
     const first = TOP + (wide ? (Math.max(network, total) - column.units.length * row) / 2 : 0);

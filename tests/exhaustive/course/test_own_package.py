@@ -33,9 +33,10 @@ def test_a_right_hand_in_earns_everything_in_its_own_package(style: str, tmp_pat
     assert lost(write_style(style, tmp_path), *COMPILED[style].split()) == {}
 
 
-@pytest.mark.parametrize("task", [task for task in MISTAKES if task >= "3"])
+@pytest.mark.parametrize("task", MISTAKES)
 def test_a_mistake_costs_something_in_its_task(task: str, tmp_path: Path) -> None:
-    assert list(lost(write_style("plain", tmp_path, MISTAKES[task]), task)) == [task]
+    graded = "2.3b" if task == "2.3" else task  # one task of the original course, in which methods are written, too
+    assert list(lost(write_style("plain", tmp_path, MISTAKES[task]), graded)) == [graded]
 
 
 SHARED = "the shared arrays of a block expected at most 49152 bytes"

@@ -1,4 +1,6 @@
-"""Fused attention for every width that kernels are compiled for, in both dtypes."""
+"""Fused attention for every width that kernels are compiled for, in both dtypes, and its memory."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -22,3 +24,16 @@ def test_gradients_of_float32_agree_with_float64():
     ours = gradients(lambda *x: scaled_dot_product_attention(*x, is_causal=True), [x.to(float32) for x in tensors], gradient.to(float32))
     for one, other in zip(ours, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_no_matrix_of_all_scores_is_made():
+    length = 32 * TILE
+    *tensors, gradient = inputs(1, length, length, 16, 16)
+    run = lambda: gradients(lambda *x: scaled_dot_product_attention(*x, is_causal=True), tensors, gradient)  # noqa: E731
+    run()
+    tracemalloc.start()
+    try:
+        run()
+        assert tracemalloc.get_traced_memory()[1] < length * length  # an eighth of it
+    finally:
+        tracemalloc.stop()

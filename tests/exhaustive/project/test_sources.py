@@ -31,7 +31,7 @@ def test_the_page_reloads_saved_files_through_an_error_and_its_fix(tmp_path):
     broken, fixed, changed = json.loads(execute(copy(tmp_path), SAVED).splitlines()[-1])
     assert "line 1" in broken[0]
     assert fixed == ["0.731059"]  # sigmoid(1)
-    assert changed == ["0.25"]
+    assert changed == ["**sigmoid\\(0\\) expected 0\\.5\\, got 0\\.25**", "0.25"]
 
 
 MANIFEST = """
