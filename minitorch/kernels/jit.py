@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 # By default, idle threads spin for milliseconds and take processor time from threads with work. If they slept at once, every short kernel
@@ -99,12 +100,13 @@ def _name_by_code(fn: Any) -> None:
 
 
 def _digest(fn: Any) -> str:
-    """Return a hash of the code of a function and of everything that it calls, and of the values that their closures and globals hold."""
+    """Return a hash of the code of a function and of everything that it calls, and of the values that numba freezes in them."""
+    frozen = int | float | complex | str | bytes | tuple | Enum | type | np.ndarray | np.generic | np.dtype
     inner = _call_closure([fn])
-    closed = [cell.cell_contents for each in inner for cell in each.__closure__ or ()]
-    fixed = [value for each in inner for value in _named_in(each) if isinstance(value, int | float | tuple | np.ndarray)]  # numba does that
-    values = [dumps(value) for value in [*closed, *fixed] if not isinstance(value, FunctionType | Dispatcher | ModuleType)]  # in the code
-    return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *values])).hexdigest()
+    values = [value for each in inner for value in _named_in(each) if isinstance(value, frozen)]
+    values += [value for each in inner for value in _kept_by(each) if not isinstance(value, FunctionType | Dispatcher | ModuleType)]
+    options = [_options(value) for each in inner for value in (*_named_in(each), *_kept_by(each)) if isinstance(value, Dispatcher)]
+    return hashlib.sha256(b"|".join([str(code_key(fn)).encode(), *map(dumps, values), *options])).hexdigest()
 
 
 # Cache keys: compiled code on disk must match the source
@@ -141,9 +143,10 @@ def code_key(*functions: Callable[..., Any]) -> int:
     """
     parts = [_SOURCES_DIGEST]
     for fn in _call_closure(functions):
-        code = fn.__code__
-        parts += [_file_digest(code.co_filename), code.co_code, repr(code.co_names).encode()]
-        parts += [repr(constant).encode() for constant in code.co_consts if not hasattr(constant, "co_code")]
+        parts.append(_file_digest(fn.__code__.co_filename))
+        for code in _codes(fn.__code__):
+            constants = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+            parts += [code.co_code, repr((code.co_names, constants)).encode()]
     return int.from_bytes(hashlib.sha256(b"|".join(parts)).digest()[:7])
 
 
@@ -157,16 +160,42 @@ def _call_closure(functions: Iterable[Callable[..., Any]]) -> list[Any]:
         if not isinstance(fn, FunctionType) or fn in found or fn.__module__.partition(".")[0] in ("numpy", "numba"):
             continue
         found.append(fn)
-        waiting += [*_named_in(fn), *(cell.cell_contents for cell in fn.__closure__ or ())]
+        waiting += [*_named_in(fn), *_kept_by(fn)]
     return found
 
 
+def _codes(code: CodeType) -> list[CodeType]:
+    """Return a function's code and that of what is defined in it, such as comprehensions."""
+    return [code, *(each for constant in code.co_consts if isinstance(constant, CodeType) for each in _codes(constant))]
+
+
+def _kept_by(fn: Any) -> list[Any]:
+    """Return the values in a function's closure, without those that are assigned later, and its defaults."""
+    cells = []
+    for cell in fn.__closure__ or ():
+        with suppress(ValueError):  # empty: a recursive function, or a function that is defined below
+            cells.append(cell.cell_contents)
+    return [*cells, *(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+
+
 def _named_in(fn: Any) -> list[Any]:
-    """Return the values of the names that a function uses: globals, and members of modules among its globals and closure."""
-    names = fn.__code__.co_names
-    known = [fn.__globals__.get(name) for name in names]
-    modules = [value for value in (*known, *(cell.cell_contents for cell in fn.__closure__ or ())) if isinstance(value, ModuleType)]
-    return known + [getattr(value, name, None) for value in modules for name in names]
+    """Return the values of the names that a function uses: globals, and members of modules among its globals, its closure, and so on."""
+    names = sorted({name for code in _codes(fn.__code__) for name in code.co_names})
+    found = [fn.__globals__.get(name) for name in names]
+    waiting, seen = [*found, *_kept_by(fn)], []
+    while waiting:
+        module = waiting.pop()
+        if isinstance(module, ModuleType) and module not in seen:
+            seen.append(module)
+            members = [getattr(module, name, None) for name in names]
+            found += members
+            waiting += members
+    return found
+
+
+def _options(compiled: Dispatcher) -> bytes:
+    """Return what the machine code of a function depends on besides its source: its options, and those of the environment."""
+    return repr((sorted(compiled.targetoptions.items()), _config.OPT, _config.BOUNDSCHECK)).encode()
 
 
 class _CacheFiles(IndexDataCacheFile):
@@ -195,7 +224,8 @@ class _CacheFiles(IndexDataCacheFile):
 
     def save(self, key: Any, data: Any) -> None:
         """Write the file, and remove files of earlier versions of the sources."""
-        self._save_data(self._file(key), data)
+        with suppress(OSError):  # a full disk: the next process compiles again
+            self._save_data(self._file(key), data)
         function = self._index_name.rpartition("-")[0]  # a line number follows
         for path in Path(self._cache_path).glob(f"{function}-*.nb[ci]"):
             if path.name.split(".")[-3] != self._generation():
@@ -210,8 +240,11 @@ class _Cache(FunctionCache):
     disk: a second process would compile every kernel again.
     """
 
+    options = b""
+
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return sig, codegen.magic_tuple(), _digest(self._py_func)
+        _name_by_code(self._py_func)  # now that its closure is complete; file names do not contain the hash
+        return sig, codegen.magic_tuple(), _digest(self._py_func), self.options
 
 
 def cached_on_disk(compiled: Any) -> Any:
@@ -225,17 +258,22 @@ def cached_on_disk(compiled: Any) -> Any:
         except RuntimeError:  # there is no file, or no folder in which to write
             return compiled
         cache._cache_file = _CacheFiles(cache.cache_path, cache._impl.filename_base, cache._impl.locator.get_source_stamp())
-        vars(compiled).update(_cache=cache, parallel_diagnostics=partial(_print_diagnostics, compiled))
-        _name_by_code(compiled.py_func)  # after the cache, so that file names do not contain the hash
+        cache.options = _options(compiled)
+        vars(compiled).update(_cache=cache, **{name: partial(_inspect, compiled, name) for name in _INSPECTIONS})
     return compiled
 
 
-def _print_diagnostics(kernel: Dispatcher, signature: Any = None, level: int = 1) -> None:
-    """Take the place of numba's method, which fails for code from disk: that has no diagnostics, so the kernel is compiled again."""
-    again = numba.jit(**kernel.targetoptions)(kernel.py_func)
-    for each in kernel.signatures if signature is None else [signature]:
-        again.compile(each)
-    again.parallel_diagnostics(level=level)
+_INSPECTIONS = ("parallel_diagnostics", "inspect_asm", "inspect_llvm")
+
+
+def _inspect(kernel: Dispatcher, name: str, signature: Any = None, *args: Any, **options: Any) -> Any:
+    """Take the place of numba's method, which knows nothing of code from disk: such a kernel is compiled again."""
+    if kernel.stats.cache_hits or (signature is not None and signature not in kernel.overloads):
+        again = numba.jit(**kernel.targetoptions)(kernel.py_func)
+        for each in kernel.signatures if signature is None else [signature]:
+            again.compile(each)
+        kernel = again
+    return getattr(type(kernel), name)(kernel, signature, *args, **options)
 
 
 # Threads

@@ -402,7 +402,7 @@ class MatrixMultiply:
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""
-        for kernels in (row_kernels(), *(matmul_kernels(width // size) for width in WIDTHS for size in (4, 8))):
+        for kernels in (row_kernels(), *map(matmul_kernels, sorted({width // size for width in WIDTHS for size in (4, 8)}))):
             print_diagnostics(kernels.serial, kernels.parallel, level)
 
 

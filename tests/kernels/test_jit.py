@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,12 @@ PACKAGE = Path(minitorch.__file__).parent
 def copy(tmp_path: Path) -> Path:
     """A copy of the package, to be edited."""
     return Path(shutil.copytree(PACKAGE, tmp_path / "minitorch", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep kernels in a folder of this test."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
 
 def test_local_functions_are_named_by_what_they_are_made_from() -> None:
@@ -58,43 +64,122 @@ def test_a_kernel_on_disk_is_told_apart_by_the_values_in_its_closure() -> None:
             assert out[0] == table[1] + function(3.0)
 
 
-FACTOR = 2.0
+FACTOR: Any = 2.0
 
 
-def in_textbook_style() -> Any:
-    """A kernel made as students make theirs, with a number outside of it."""
-
+def from_a_global() -> Any:
     def scale(out: np.ndarray) -> None:
         out[0] = FACTOR * 3.0
 
     return fast_ops.njit(scale)
 
 
-@needs_compiler
-def test_a_students_kernel_is_found_on_disk_until_a_global_has_another_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compiled_with(factor: float) -> Any:
-        monkeypatch.setitem(globals(), "FACTOR", factor)
-        out, kernel = np.zeros(1), in_textbook_style()
-        kernel(out)
-        assert out[0] == factor * 3.0
-        return kernel
+def from_a_comprehension() -> Any:
+    def scale(out: np.ndarray) -> None:
+        out[0] = [FACTOR * x for x in range(4)][3]
 
-    compiled_with(2.0)
-    assert compiled_with(2.0).stats.cache_hits
-    assert not compiled_with(time.time()).stats.cache_hits
+    return fast_ops.njit(scale)
+
+
+def from_a_default() -> Any:
+    @jitable
+    def times(x: float, factor: Any = FACTOR) -> Any:
+        return x * factor
+
+    def scale(out: np.ndarray) -> None:
+        out[0] = times(3.0)
+
+    return fast_ops.njit(scale)
+
+
+def from_a_member_of_a_module() -> Any:
+    numbers.inner.FACTOR = FACTOR
+
+    def scale(out: np.ndarray) -> None:
+        out[0] = numbers.inner.FACTOR * 3.0
+
+    return fast_ops.njit(scale)
+
+
+numbers: Any = types.ModuleType("numbers")
+numbers.inner = types.ModuleType("numbers.inner")
+
+
+@needs_compiler
+@pytest.mark.parametrize("made", [from_a_global, from_a_comprehension, from_a_default, from_a_member_of_a_module])
+@pytest.mark.parametrize("values", [(2.0, 5.0), (np.float32(2), np.float32(5)), (2, 5)], ids=["float", "float32", "int"])
+def test_a_students_kernel_is_found_on_disk_until_what_it_refers_to_changes(
+    made: Any, values: Any, monkeypatch: pytest.MonkeyPatch, empty_cache: None
+) -> None:
+    hits = []
+    for value in (values[0], *values):
+        monkeypatch.setitem(globals(), "FACTOR", value)
+        out, kernel = np.zeros(1), made()
+        kernel(out)
+        assert out[0] == value * 3.0
+        hits.append(bool(kernel.stats.cache_hits))
+    assert hits == [False, True, False]
+
+
+@needs_compiler
+def test_kernels_with_other_options_are_other_kernels(monkeypatch: pytest.MonkeyPatch, empty_cache: None) -> None:
+    def past_the_end(out: np.ndarray) -> None:
+        out[len(out)] = 1.0
+
+    def inverse(out: np.ndarray) -> None:
+        out[0] = 1.0 / out[0]
+
+    fast_ops.njit(inverse)(np.zeros(1))
+    with pytest.raises(ZeroDivisionError):
+        fast_ops.njit(inverse, error_model="python")(np.zeros(1))
+    fast_ops.njit(past_the_end)(np.zeros(2)[:1])
+    monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1)
+    with pytest.raises(IndexError):
+        fast_ops.njit(past_the_end)(np.zeros(2)[:1])
+
+
+@needs_compiler
+def test_a_function_may_call_itself_and_one_that_is_defined_below(empty_cache: None) -> None:
+    @fast_ops.njit
+    def factorial(n: int) -> int:
+        return 1 if n == 0 else n * factorial(n - 1)
+
+    def twice_next(x: float) -> float:
+        return 2 * following(x)
+
+    compiled = fast_ops.njit(twice_next)
+
+    @jitable
+    def following(x: float) -> float:
+        return x + 1
+
+    assert (factorial(5), compiled(3.0)) == (120, 8.0)
 
 
 @needs_compiler
 def test_a_function_that_is_in_no_file_is_compiled_each_time() -> None:
     made: dict[str, Any] = {}
     exec("def scale(out):\n    out[0] = 4.0\n", made)
-    out = np.zeros(1)
-    fast_ops.njit(made["scale"])(out)
-    assert out[0] == 4.0
+    for _ in range(2):
+        out, kernel = np.zeros(1), fast_ops.njit(made["scale"])
+        kernel(out)
+        assert out[0] == 4.0
+        assert not kernel.stats.cache_hits
 
 
 @needs_compiler
-def test_diagnostics_are_printed_for_a_kernel_from_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_costs_only_the_cache(monkeypatch: pytest.MonkeyPatch, empty_cache: None) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("minitorch.kernels.jit._CacheFiles._save_data", full)
+    out = np.zeros(1)
+    from_a_global()(out)
+    assert out[0] == FACTOR * 3.0
+
+
+@needs_compiler
+def test_diagnostics_are_printed_for_a_kernel_from_disk(capsys: pytest.CaptureFixture[str], empty_cache: None) -> None:
     shape, strides = np.array([2], np.int32), np.array([1], np.int32)
     for _ in range(2):
         kernel = textbook_map(jitable(operators.neg))
@@ -102,6 +187,8 @@ def test_diagnostics_are_printed_for_a_kernel_from_disk(capsys: pytest.CaptureFi
     assert kernel.stats.cache_hits
     kernel.parallel_diagnostics(level=1)
     assert "Parallel Accelerator Optimizing" in capsys.readouterr().out
+    (assembly,) = kernel.inspect_asm().values()
+    assert "_map" in assembly
 
 
 def test_the_key_tells_functions_apart() -> None:
