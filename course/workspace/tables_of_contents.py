@@ -22,8 +22,9 @@ def cut_after(source: str, last: int) -> str:
     kept = "\n\n".join(section for number, section in sections(source) if number is None or number <= last)
     head, separator, listed = kept.partition("__all__ = [\n")
     gone = set(re.findall(r"\w+", "\n".join(later))) - set(re.findall(r"\w+", head))
-    lines = [line for line in listed.splitlines(True) if not (name := re.match(r'    "(\w+)",', line)) or name[1] not in gone]
-    return (head + separator + "".join(lines)).replace("__all__ = [\n]", "__all__ = []")
+    cut = [(line, re.sub(r' ?"(\w+)",', lambda name: "" if name[1] in gone else name[0], line)) for line in listed.splitlines(True)]
+    remaining = "".join(after for before, after in cut if after.strip() or not before.strip())
+    return re.sub(r"__all__ = \[\n\]( +# fmt: skip)?", "__all__ = []", head + separator + remaining)
 
 
 def cut_package(package: str, last: int) -> None:

@@ -34,6 +34,15 @@ def test_paragraphs_of_later_stages_and_their_names_are_removed() -> None:
     assert cut_after(INIT, 1) == INIT
 
 
+def test_names_are_removed_from_lists_that_fill_their_lines() -> None:
+    several = INIT.replace('    "one",\n    "rest",\n    "two",\n]', '    "one", "rest",\n    "two",\n]  # fmt: skip')
+    assert cut_after(several, 0).endswith('__all__ = [\n    "one", "rest",\n]  # fmt: skip\n')
+    first = INIT.replace('    "one",\n    "rest",\n    "two",\n]', '    "two", "one", "rest",\n]')
+    assert cut_after(first, 0).endswith('__all__ = [\n    "one", "rest",\n]\n')
+    only = INIT.replace('    "one",\n    "rest",\n    "two",\n]', '    "two",\n]  # fmt: skip')
+    assert cut_after(only, 0).endswith("rest = 3\n__all__ = []\n")
+
+
 def test_a_cut_package_imports_no_later_stage_and_leaves_no_bytecode(tmp_path: Path) -> None:
     package = tmp_path / "minitorch"
     package.mkdir()
