@@ -51,4 +51,5 @@ function show() {
   document.getElementById("losses").textContent = losses(data);
   render({parentElement: document.body, data, setTriggerValue: (_, event) => { change[event.kind](event); show(); }});
 }
+document.getElementById("label").onchange = (event) => { data.label = Number(event.target.value); };
 show();

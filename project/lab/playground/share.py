@@ -146,6 +146,8 @@ h1 {font-size: 1.4rem} code {overflow-wrap: anywhere} .layers {display: none}
 <h1>A network of the MiniTorch playground</h1>
 <p>{WORDS} <b role="status" id="losses"></b></p>
 {BOARD}
+<p><label>Label of new points:
+<select id="label"><option value="1">1, a triangle</option><option value="0">0, a circle</option></select></label></p>
 <p>Trained with <code>{COMMAND}</code></p>
 <script type="application/json" id="data">{DATA}</script>
 <script type="module">

@@ -137,6 +137,10 @@ def test_the_html_file_evaluates_the_network_without_a_server(browser_page, tmp_
     canvas.click(position={axis: place["map"][axis] + place["side"] / 2 for axis in ("x", "y")})
     assert canvas.evaluate("canvas => canvas.closest('.board').board.data.points.length") == 101
     assert losses.inner_text() != f"Training loss {train:.3f}, test loss {test:.3f}."
+    page.get_by_label("Label of new points").select_option("0, a circle")
+    canvas.click(position={axis: place["map"][axis] + place["side"] / 3 for axis in ("x", "y")})
+    labels = canvas.evaluate("canvas => canvas.closest('.board').board.data.points.slice(100).map(([x, y, label]) => label)")
+    assert labels == [1, 0]
     assert page.errors == []
     assert page.hosts == {""}  # of the file
 
