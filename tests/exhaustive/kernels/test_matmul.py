@@ -168,3 +168,11 @@ def test_rows_are_divided_among_as_many_tiles_as_are_computed(monkeypatch):
         _, (_, tiles, height, *_) = plan((rows, 112), (112, 1), (rows, 8), (8, 1), (8, 112), (112, 1), np.dtype(np.float32), 1)
         assert tiles * height >= rows > (tiles - 1) * height or tiles == rows == 0
     plan.cache_clear()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("dtype", "width"), [(np.float32, 16), (np.float64, 8), (np.float64, 16)])
+def test_columns_that_fill_a_tile_are_used_where_they_are(dtype, width, layout):
+    for rows, inner in product((4, 6, 7, 8), (4, 6, 8)):
+        b = LAYOUTS[layout](tensor(integers(2, inner, width, dtype=dtype), FastBackend))
+        check(tensor(integers(2, rows, inner, dtype=dtype), FastBackend), b)
