@@ -6,15 +6,18 @@ import time
 import numpy as np
 import pytest
 
+from course.manifest import ROOT
+from minitorch import FastBackend, tensor
 from project.lab import task_source
 from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
 from project.lab.training import found_data
-from project.lab.training.image_trainer import ImageSetting
+from project.lab.training.image_trainer import SPLITS, ImageSetting
 from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
+from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
-from tests.project.classifier_pages import fake_program, texts  # noqa: F401  the fixture is used by name
+from tests.project.classifier_pages import fake_program, page_text, texts  # noqa: F401  the fixture is used by name
 from tests.project.pages import ignore_saved_files, open_page, press  # noqa: F401  a fixture
 
 SMALL = {"images_limit": "48", "images_epochs": "2", "images_batch": "48"}
@@ -45,6 +48,40 @@ def test_a_page_that_is_loaded_again_continues_with_its_run(fake_program):  # no
     assert again.metric[0].value == "1 / 30"
     assert open_page("m4_images").session_state["images_run"] is None
     assert open_page("m4_images", images_run="minitorch-run-none").session_state["images_run"] is None
+
+
+def test_before_the_first_run_the_page_predicts_with_weights_that_come_with_it():
+    app = open_page("m4_images")
+    assert "Until you press **Start**: your own network" in page_text(app)
+    strokes = [[(0.5, 0.15), (0.5, 0.85)]]
+    app.session_state["images_pad_strokes"] = strokes
+    app.run()
+    drawn = digit_pad.small(strokes)
+    path = ROOT / "project" / "lab" / "models" / "m4_digits.safetensors"
+    probabilities = learned_network.predict(learned_network.image_network(path, Network, 8)[1], drawn).probabilities
+    assert probabilities.argmax() == 1
+    assert f"After epoch 30, the network predicts 1 with probability {probabilities[1]:.0%}." in page_text(app)
+
+
+def test_the_weights_that_come_with_the_page_are_right_on_nearly_all_validation_images():
+    _, network = learned_network.image_network(ROOT / "project" / "lab" / "models" / "m4_digits.safetensors", Network, 8)
+    valid = SPLITS["digits"]()[1]
+    found = network(tensor(valid.images, FastBackend)).to_numpy().argmax(1)
+    assert (found == valid.labels).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    "error", [NotImplementedError("Need to implement for Task 4.5"), WrongResult("other parameters")], ids=["unwritten", "other"]
+)
+def test_a_network_that_does_not_take_those_weights_is_trained_first(monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(learned_network, "image_network", fail)
+    app = open_page("m4_images")
+    assert "Until you press" not in page_text(app)
+    assert "Press **Start** to train. This page updates after every epoch." in page_text(app)
+    assert not app.error
 
 
 def test_an_unwritten_network_becomes_a_card(fake_program):  # noqa: F811  the fixture

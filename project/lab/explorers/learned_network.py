@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,15 @@ def load_weights(network: Any, saved: Checkpoint) -> Any:
     return network
 
 
-def image_network(run: Run, make_network: Callable[[int, int], Any], side: int) -> tuple[int, Any]:
-    """Return the number of finished epochs and the network of the latest checkpoint.
+def image_network(path: Path, make_network: Callable[[int, int], Any], side: int) -> tuple[int, Any]:
+    """Return the number of finished epochs and the network of a checkpoint.
 
     Args:
-        run: A run with a checkpoint.
+        path: The checkpoint.
         make_network: The student's class.
         side: Height and width of the images.
     """
-    saved = checkpoint.load(run.checkpoint)
+    saved = checkpoint.load(path)
     return len(saved.about["history"]), load_weights(make_network(side, POOL.get(side, 1)), saved)
 
 

@@ -31,7 +31,7 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
     assert app.button(key="images_resume").disabled
 
     run = app.session_state["images_run"]
-    epochs, network = learned_network.image_network(run, Network, 8)
+    epochs, network = learned_network.image_network(run.checkpoint, Network, 8)
     assert epochs == 2
     app.session_state["images_pad_strokes"] = [[(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]]
     app.run()
@@ -52,4 +52,4 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
         return network
 
     with pytest.raises(WrongResult, match="the parameters of your Network differ from those of the trained one; press Start"):
-        learned_network.image_network(run, incompatible_network, 8)
+        learned_network.image_network(run.checkpoint, incompatible_network, 8)
