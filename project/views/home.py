@@ -56,6 +56,18 @@ def show_summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
         )
 
 
+def celebrate(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
+    """Celebrate tasks that have passed since the board was opened."""
+    passed = {task.id: task for task in tasks if states[task.id].state == "passed"}
+    known = st.session_state.setdefault("board_passed", set(passed))
+    new = [task for id, task in passed.items() if id not in known]
+    known.update(passed)
+    for task in new:
+        st.toast(f"**Task {task.id}, {task.title}, passes:** {task.worth}.", icon=":material/celebration:", duration="long")
+    if new:
+        st.balloons()
+
+
 def show_task(task: Task, state: TaskState) -> None:
     """Show one task, its status and its page."""
     icon, color, word = LABELS[state.state]
@@ -122,6 +134,7 @@ manifest = course()
 if st.button("Run the tests", icon=":material/science:", type="primary", help="Runs the tests of all tasks, like `course status`."):
     run_tests(manifest.tasks)
 states = cached_states()
+celebrate(manifest.tasks, states)
 show_summary(manifest.tasks, states)
 show_runs()
 for stage in manifest.stages:

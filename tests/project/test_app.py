@@ -69,6 +69,21 @@ def test_the_board_distinguishes_untested_tasks_from_open_ones(monkeypatch):
     assert "All tasks pass" in open_board(monkeypatch, *(TaskState(id, "passed") for id in TASKS)).success[0].value
 
 
+def test_the_board_celebrates_a_task_that_has_passed_since_it_was_opened(monkeypatch):
+    states = {id: TaskState(id) for id in TASKS} | {"0.1": TaskState("0.1", "passed")}
+    monkeypatch.setattr("course.runner.progress.cached_states", lambda: states)
+    app = open_page("home")
+    assert not app.toast  # it had passed before
+    states["0.2"] = TaskState("0.2", "passed")
+    assert texts(app.run().toast) == ["**Task 0.2, Testing and debugging, passes:** 10 points."]
+    assert app.get("balloons")
+    assert not app.run().toast
+    states["0.2"] = TaskState("0.2", "stale")
+    app.run()
+    states["0.2"] = TaskState("0.2", "passed")
+    assert not app.run().toast  # once is enough
+
+
 def test_the_button_runs_the_tests_of_all_tasks(monkeypatch):
     ran = []
     monkeypatch.setattr("course.runner.progress.run_tasks", ran.append)
