@@ -51,7 +51,7 @@ with task_guard():
 
 def curve_page(name: str) -> None:
     """Show a scalar operator: its curve over a range and its value at one point."""
-    left, right = st.columns([2, 3], gap="large")
+    left, picture = st.columns([2, 3], gap="large")
     with left:
         low, high = sorted(st.slider("Range of x", -20.0, 20.0, (-5.0, 5.0), 0.5, key="operator_range", bind="query-params"))
         if low == high:
@@ -63,27 +63,38 @@ def curve_page(name: str) -> None:
         if name in DERIVATIVES:
             shown[DERIVATIVES[name], 1.0] = f"{DERIVATIVES[name]}(x, 1)"
         series = {label: plots.sample(of_x(*function), low, high) for function, label in shown.items()}
-        with right:
-            words = f"{' and '.join(series)} for x from {low:g} to {high:g}, with gaps where the value is undefined."
+        wrong = {label: mistake for function, label in shown.items() if (mistake := first_mistake(*function, series[label]))}
+        expected = {
+            f"{label}, expected": plots.sample(correct(*function), low, high) for function, label in shown.items() if label in wrong
+        }
+        with picture:
+            words = f"{' and '.join(series | expected)} for x from {low:g} to {high:g}, with gaps where the value is undefined."
             value = plots.value(of_x(name, y), x)
-            draw(plots.curves(series, words, mark=None if value is None else (x, value)), "operator_curve")
+            draw(plots.curves(series | expected, words, mark=None if value is None else (x, value)), "operator_curve")
             st.caption(words)
         with left:
             for function, label in shown.items():
                 st.metric(label.replace("(x", f"({x:g}"), f"{of_x(*function)(x):.6g}")
-        for (function, second), points in zip(shown, series.values(), strict=True):
-            check(function, second, points)
+        if wrong:
+            raise WrongResult(next(iter(wrong.values())))
 
 
-def check(name: str, y: float | None, points: Sequence[tuple[float, float | None]]) -> None:
-    """Raise WrongResult at the first point of a curve that is wrong. At a jump, both sides are right."""
+def correct(name: str, y: float | None) -> Callable[[float], float]:
+    """Return what the operator should be, as a function of x."""
     others = () if y is None else (y,)
+    return lambda x: float(RIGHT[name](x, *others))
+
+
+def first_mistake(name: str, y: float | None, points: Sequence[tuple[float, float | None]]) -> str | None:
+    """Describe the first point of a curve that is wrong; None if there is none. At a jump, both sides are right."""
     for x, got in points:
-        nearby = [plots.value(lambda at: float(RIGHT[name](at, *others)), x + step) for step in (0, -1e-9, 1e-9)]
+        nearby = [plots.value(correct(name, y), x + step) for step in (0, -1e-9, 1e-9)]
         if got is None or None in nearby:
             continue
-        if not any(math.isclose(got, right or 0, rel_tol=1e-3, abs_tol=1e-3) for right in nearby):
-            raise WrongResult(f"{name}({', '.join(f'{value:g}' for value in (x, *others))}) expected {nearby[0]:g}, got {got:g}")
+        if not any(math.isclose(got, near or 0, rel_tol=1e-3, abs_tol=1e-3) for near in nearby):
+            given = ", ".join(f"{value:g}" for value in ((x,) if y is None else (x, y)))
+            return f"{name}({given}) expected {nearby[0]:g}, got {got:g}"
+    return None
 
 
 def of_x(name: str, y: float | None) -> Callable[[float], float]:

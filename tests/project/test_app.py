@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState
-from tests.project.pages import ignore_saved_files, open_page, open_with, replace_function, texts, unwritten  # noqa: F401  a fixture
+from tests.project.pages import ignore_saved_files, open_page, open_with, replace_function, specs, texts, unwritten  # noqa: F401  a fixture
 
 TASKS = [task.id for task in course().tasks]
 
@@ -99,6 +99,8 @@ def test_the_operator_page_says_at_which_point_a_curve_is_wrong(monkeypatch):
         monkeypatch, "m0_operators", "minitorch.operators.relu", "return abs(x)", "minitorch/operators.py", "x", operator="relu"
     )
     assert "relu(-5) expected 0, got 5" in app.error[0].value.replace("\\", "")
+    rows = {row["curve"]: row["y"] for row in specs(app)[0]["layer"][0]["data"]["values"] if row["x"] == -5}
+    assert rows == {"relu(x)": 5.0, "relu_back(x, 1)": 0.0, "relu(x), expected": 0.0}
     app = open_with(monkeypatch, "m0_operators", "minitorch.operators.max", "return x", "minitorch/operators.py", "x, y", operator="max")
     assert "max(-5, 1) expected 1, got -5" in app.error[0].value.replace("\\", "")
 

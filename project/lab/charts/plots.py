@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from project.lab.charts import vega
-from project.lab.charts.palette import BLUE, GRAY, ORANGE, RED
+from project.lab.charts.palette import BLUE, GRAY, ORANGE, PURPLE, RED
 from project.lab.charts.vega import Spec, finite
 
-COLORS = [BLUE, ORANGE, GRAY]
-DASHES = [[1, 0], [6, 3], [2, 2]]
+COLORS = [BLUE, ORANGE, GRAY, PURPLE]
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
 
 
 def sample(f: Callable[[float], float], low: float, high: float, n: int = 201) -> list[tuple[float, float | None]]:
