@@ -44,10 +44,15 @@ project = "MiniTorch"
 author = "The MiniTorch authors"
 copyright = "the MiniTorch authors"
 language = "en"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "sphinx_reredirects"]
 extensions += ["mathml", "task_box", "check_yourself", "chapter_head", "interactive_figures", "torch_names", "browser_editor"]  # in _ext
 exclude_patterns = ["_build", "_ext", "_templates", "slides"]
 templates_path = ["_templates"]
+redirects = {  # pages that were merged into others; a browser keeps the part of an address after #
+    "module1/depth_first_search": "topological_order.html",
+    "module2/in_place": "gradient_checks.html",
+    "module3/stride_aligned": "compiling.html",
+}
 
 # Markdown and code cells
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]

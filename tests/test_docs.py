@@ -92,6 +92,14 @@ def build(folder: Path, extension: str, page: str) -> tuple[int, str, str]:
     return status, messages.getvalue(), html.read_text(encoding="utf-8") if html.exists() else ""
 
 
+def test_the_addresses_of_merged_pages_lead_to_the_pages_that_replace_them() -> None:
+    settings = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8")).body
+    (redirects,) = [node.value for node in settings if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "redirects"]
+    pages = {old: (DOCS / old).parent / new for old, new in ast.literal_eval(redirects).items()}
+    assert [old for old in pages if (DOCS / f"{old}.md").exists()] == []
+    assert [old for old, page in pages.items() if page.suffix != ".html" or not page.with_suffix(".md").exists()] == []
+
+
 def test_every_task_has_a_page_with_its_box() -> None:
     pages = {task.id: (DOCS / f"{task.page}.md").read_text(encoding="utf-8") for task in course().tasks}
     assert [task for task, text in pages.items() if f"```{{task}} {task}\n" not in text] == []
