@@ -15,10 +15,7 @@ import numpy as np
 from minitorch.compiler.fuse import Group, loop_shape, loop_strides
 from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
-
-ROWS, INNER = 2, 4
-"""How many rows of a product, and numbers of the inner dimension, one loop over the columns computes."""
-
+from minitorch.kernels.tiles import ROWS, VECTORS, add_tile, lanes
 
 class Writer:
     """Writes the source of a program.
@@ -175,45 +172,32 @@ class Writer:
     # Products, numbers written into all elements, and kernels with a body
 
     def _matmul(self, group: Group) -> None:
-        """The product: two rows at once, to whose columns the products of four numbers are added, as in `kernels.matmul`."""
-        (node,) = group.nodes
-        rows = node.out.shape[0]  # type: ignore[union-attr] - a product has a result
-        inner = node.inputs[0].shape[1]
-        depth = self._depth
-        for row, row_count, height in blocks(rows, ROWS):
-            self._for("i", row_count)
-            inside = self._depth
-            first = min(INNER, inner)
-            self._add_products(node, range(row, row + height), range(first), is_first=True)
-            for start, count, length in blocks(inner - first, INNER):
-                self._for("k", count)
-                self._add_products(node, range(row, row + height), range(first + start, first + start + length), is_first=False)
-                self._depth = inside
-            self._depth = depth
+        """The product: a loop over tiles of rows for each tile of columns, whose part of the second factor stays in the cache.
 
-    def _add_products(self, node: Node, rows: range, inner: range, is_first: bool) -> None:
-        """Add the products along a part of the inner dimension to all columns of some rows; i and k blocks later than these.
-
-        Sums begin with 0, as in `kernels.matmul`, and so are rounded as there: Adam divides even a gradient that is 0 but for rounding by
-        its size.
+        If the last tile of columns were narrower than a vector, it begins earlier, and computes some columns again.
         """
+        (node,) = group.nodes
         out: Any = node.out
         a, b = node.inputs
-        for row in rows:
-            for k in inner:
-                strides = (a.strides[0] * len(rows), 0 if is_first else a.strides[1] * len(inner))
-                element = self._element(a, strides, ("i", "k"), row * a.strides[0] + k * a.strides[1])
-                self._line(f"x{row - rows.start}_{k - inner.start} = {element}")
+        rows, columns = out.shape
+        width = lanes(columns, out.dtype.itemsize)
+        self.functions["add_tile"] = add_tile
         depth = self._depth
-        self._for("j", out.shape[1])
-        for k in inner:
-            strides = (0 if is_first else b.strides[0] * len(inner), b.strides[1])
-            self._line(f"y{k - inner.start} = {self._element(b, strides, ('k', 'j'), k * b.strides[0])}")
-        for row in rows:
-            element = self._element(out, (out.strides[0] * len(rows), out.strides[1]), ("i", "j"), row * out.strides[0])
-            terms = [f"x{row - rows.start}_{number} * y{number}" for number in range(len(inner))]
-            self._line(f"{element} = {' + '.join([cast('0.0', out.dtype) if is_first else element, *terms])}")
-        self._depth = depth
+        for column, column_count, length in blocks(columns, VECTORS * width):
+            length, column = max(length, width), min(column, columns - max(length, width))
+            for row, row_count, height in blocks(rows, ROWS):
+                if column_count > 1:
+                    self._for("j", column_count)
+                self._for("i", row_count)
+                places = [f"{self._place(out)}, {out.strides[1]}", self._place(a), f"{a.strides[1]}, {self._place(b)}"]
+                indices = [f"i * {height} + {row}", f"j * {length} + {column}" if column_count > 1 else str(column)]
+                self._line(f"add_tile({', '.join([*places, str(b.strides[1]), str(a.shape[1]), *indices])}, {height}, {length}, {width}, 0)")
+                self._depth = depth
+
+    def _place(self, view: View) -> str:
+        """A matrix as arguments of `add_tile`: its array, the position of its first element, and the distance between rows."""
+        name, start = self._array(view.buffer, view.dtype)
+        return f"{name}, {start + view.offset}, {view.strides[0]}"
 
     def _fill(self, group: Group) -> None:
         target, value = group.nodes[0].launches[0].args

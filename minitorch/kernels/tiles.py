@@ -1,0 +1,174 @@
+"""Stage 5 - Tiles: a block of a matrix product, summed in vector registers.
+
+A loop over columns that adds to a row in memory reads and writes each sum once for every few products. A tile keeps some rows times some
+vectors of sums in registers for the whole inner dimension: for each number of it, it reads a vector of b for each vector of columns and a
+number of a for each row, and then multiplies and adds rows times vectors. So the processor multiplies all the time: 8 rows and 3 vectors
+need 11 reads for 24 multiplications.
+
+Compilers find such code only in loops that they can analyze; so the tile is written as instructions of LLVM, for all processors alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+from minitorch.kernels.jit import compiler_is_off
+
+COLUMN, INDEX = ir.IntType(32), ir.IntType(64)
+"""Types of LLVM: the number of an element of a vector, and a position in an array."""
+
+
+def vector_registers() -> tuple[int, int]:
+    """Return the bytes of a vector register, and the number of registers."""
+    if compiler_is_off():
+        return 16, 16
+    target: Any = cpu_target.target_context
+    triple, _, features = target.codegen().magic_tuple()
+    if "+avx512f" in features.split(","):
+        return 64, 32
+    return (32, 16) if "+avx" in features.split(",") else (16, 32 if triple.startswith(("aarch64", "arm64")) else 16)
+
+
+VECTOR, REGISTERS = vector_registers()
+ROWS, VECTORS = (8 if REGISTERS == 32 else 4), 3
+"""The most rows and vectors of columns in a tile: their sums, a vector for each of the columns, and a number of a fit the registers."""
+
+
+def lanes(columns: int, itemsize: int) -> int:
+    """Return how many columns a vector of a product holds: a power of two, and not more than there are."""
+    return 1 << (min(columns, VECTOR // itemsize).bit_length() - 1)
+
+
+class Tile:
+    """Writes the instructions of `add_tile`.
+
+    Args:
+        builder: LLVM's builder.
+        dtype: The numbers' type in LLVM.
+        width: Numbers in a vector.
+        bits: Bits of a number.
+    """
+
+    def __init__(self, builder: Any, dtype: Any, width: int, bits: int) -> None:
+        self.builder, self.width, self.vector, self.size = builder, width, ir.VectorType(dtype, width), bits // 8
+        self.zero = ir.Constant(self.vector, [0.0] * width)
+        kind = ir.FunctionType(self.vector, [self.vector] * 3)
+        self._multiply_add = get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{width}f{bits}")
+
+    def multiply_add(self, x: Any, y: Any, total: Any) -> Any:
+        """x · y + total, of vectors."""
+        return self.builder.call(self._multiply_add, [x, y, total])
+
+    def at(self, *terms: tuple[Any, Any]) -> Any:
+        """A position: the sum of products of two positions each."""
+        total = ir.Constant(INDEX, 0)
+        for one, other in terms:
+            total = self.builder.add(total, self.builder.mul(one, other))
+        return total
+
+    def pointer(self, data: Any, position: Any) -> Any:
+        """The address of a vector in an array."""
+        return self.builder.bitcast(self.builder.gep(data, [position]), self.vector.as_pointer())
+
+    def load(self, data: Any, position: Any, step: Any) -> Any:
+        """A vector of numbers so many elements apart; step is None for neighbors."""
+        if step is None:
+            return self.builder.load(self.pointer(data, position), align=self.size)
+        found = self.zero
+        for lane in range(self.width):
+            number = self.builder.load(self.builder.gep(data, [self.at((position, index(1)), (step, index(lane)))]))
+            found = self.builder.insert_element(found, number, ir.Constant(COLUMN, lane))
+        return found
+
+    def store(self, vector: Any, data: Any, position: Any, step: Any) -> None:
+        """Write a vector; see `load`."""
+        if step is None:
+            self.builder.store(vector, self.pointer(data, position), align=self.size)
+            return
+        for lane in range(self.width):
+            number = self.builder.extract_element(vector, ir.Constant(COLUMN, lane))
+            self.builder.store(number, self.builder.gep(data, [self.at((position, index(1)), (step, index(lane)))]))
+
+    def splat(self, number: Any) -> Any:
+        """A vector of one number."""
+        first = self.builder.insert_element(self.zero, number, ir.Constant(COLUMN, 0))
+        return self.builder.shuffle_vector(first, self.zero, ir.Constant(ir.VectorType(COLUMN, self.width), [0] * self.width))
+
+
+def index(number: int) -> Any:
+    """A position as a constant."""
+    return ir.Constant(INDEX, number)
+
+
+@intrinsic(prefer_literal=True)
+def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
+    """Write a block of the product of a and b to out, or add it.
+
+    Element (i, j) of out lies at o + i · o_row + j · o_column, (i, k) of a at p + i · a_row + k · a_k, and (k, j) of b at
+    q + k · b_k + j · b_column. Sums are added in the order of k.
+
+    Args:
+        typing: Numba's context.
+        out: Array of the results; a and b are arrays of the same dtype.
+        o: See above, as for p and q.
+        o_row: Steps, as all of that form. a_row and b_k may be arrays of positions instead: of row i at p + a_row[i], of k at q + b_k[k].
+        inner: Length of the sums, at least 1.
+        row: The first row of the block; rows, a constant, is their number.
+        column: The first column of the block; columns, a constant, is their number, at least width.
+        width: Columns in a vector, a constant. If it does not divide columns, the last two vectors overlap.
+        add: The constant 1 to add to out, 0 to write.
+    """
+    height, length, lanes_ = rows.literal_value, columns.literal_value, width.literal_value
+    starts = [min(start, length - lanes_) for start in range(0, length, lanes_)]
+    dtype, n = out.dtype, types.intp
+    is_next = [getattr(step, "literal_value", 0) == 1 for step in (o_column, b_column)]
+    # what decides on the instructions is part of the signature, by which numba finds them again
+    near = [step if next_ else n for step, next_ in zip((o_column, b_column), is_next, strict=True)]
+    far = [step if isinstance(step, types.Array) else n for step in (a_row, b_k)]
+    signature = types.void(out, n, n, near[0], a, n, far[0], n, b, n, far[1], near[1], n, n, n, rows, columns, width, add)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def data(kind: Any, value: Any) -> Any:
+            return context.make_array(kind)(context, builder, value).data
+
+        out_, o, o_row, o_column, a_, p, a_row_, a_k, b_, q, b_k_, b_column, inner, row, column = args[:15]
+        sums, x, y = data(out, out_), data(a, a_), data(b, b_)
+        tile = Tile(builder, context.get_value_type(dtype), lanes_, dtype.bitwidth)
+        o_step, b_step = (None if next_ else step for next_, step in zip(is_next, (o_column, b_column), strict=True))
+        one, rows_ = index(1), [builder.add(row, index(i)) for i in range(height)]
+        columns_ = [builder.add(column, index(start)) for start in starts]
+        cells = [[tile.at((o, one), (i, o_row), (j, o_column)) for j in columns_] for i in rows_]
+        if isinstance(a_row, types.Array):
+            rows_ = [builder.add(p, builder.load(builder.gep(data(a_row, a_row_), [i]))) for i in rows_]
+        else:
+            rows_ = [tile.at((p, one), (i, a_row_)) for i in rows_]
+        columns_ = [tile.at((q, one), (j, b_column)) for j in columns_]
+        first = [[tile.load(sums, cell, o_step) if add.literal_value else tile.zero for cell in line] for line in cells]
+        before, body, after = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
+        builder.branch(body)
+        builder.position_at_end(body)
+        k = builder.phi(INDEX)
+        totals = [[builder.phi(tile.vector) for _ in starts] for _ in cells]
+        line = builder.load(builder.gep(data(b_k, b_k_), [k])) if isinstance(b_k, types.Array) else builder.mul(k, b_k_)
+        vectors = [tile.load(y, builder.add(position, line), b_step) for position in columns_]
+        results = []
+        for position, line in zip(rows_, totals, strict=True):
+            number = tile.splat(builder.load(builder.gep(x, [tile.at((position, one), (k, a_k))])))
+            results.append([tile.multiply_add(number, vector, total) for vector, total in zip(vectors, line, strict=True)])
+        after_k = builder.add(k, one)
+        for phi, start, value in [(k, index(0), after_k), *zip(sum(totals, []), sum(first, []), sum(results, []), strict=True)]:
+            phi.add_incoming(start, before)
+            phi.add_incoming(value, body)
+        builder.cbranch(builder.icmp_signed("<", after_k, inner), body, after)
+        builder.position_at_end(after)
+        for value, cell in zip(sum(results, []), sum(cells, []), strict=True):
+            tile.store(value, sums, cell, o_step)
+        return context.get_dummy_value()
+
+    return signature, generate
