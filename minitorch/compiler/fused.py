@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from minitorch.compiler.program import Call, bind
 from minitorch.compiler.rewriting import extents, trim
 from minitorch.compiler.trace import Buffer, Node
 from minitorch.kernels import jit
+from minitorch.kernels.tiled_conv import with_tiles
 
 SHORTEST = 2
 """The fewest launches that are worth a function of their own."""
@@ -83,7 +84,7 @@ def fuse(nodes: Sequence[Node], kept: Collection[Buffer], boundary: int) -> Fuse
         kept: The buffers that are needed at the end.
         boundary: Number of the first node of the backward pass, if that runs on its own; else the number of nodes.
     """
-    nodes = trim(list(nodes), kept)
+    nodes = [replace(node, launches=[with_tiles(launch) for launch in node.launches]) for node in trim(list(nodes), kept)]
     forward, backward = nodes[:boundary], nodes[boundary:]
     crossing = {buffer for node in backward for buffer in node.buffers()}
     forward, backward = find_products(forward, {*kept, *crossing}), find_products(backward, kept)
@@ -122,7 +123,12 @@ def _segments(groups: list[Group], plan: Plan, origins: dict[Buffer, int]) -> li
 def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndarray]) -> list[Call]:
     """The calls of a part."""
     if isinstance(part, Group):
-        return bind(part.nodes, arrays)
+        calls = bind(part.nodes, arrays)
+        for function, args in calls:
+            kernel, *args = (function, *args) if hasattr(function, "compile") else args  # a parallel kernel is an argument of its launch
+            if hasattr(kernel, "compile") and not kernel.signatures:  # one that was not recorded
+                kernel.compile(tuple([numba.typeof(arg) for arg in args]))
+        return calls
     args = [block.view(given) if isinstance(given, np.dtype) else part.writer.flat(given) for given in part.writer.arrays.values()]
     rests = tuple(part.writer.rests)
     settings = np.zeros(sum(len(rest) for rest in part.writer.examples))

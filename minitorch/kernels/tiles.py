@@ -117,7 +117,7 @@ def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_col
         typing: Numba's context.
         out: Array of the results; a and b are arrays of the same dtype.
         o: See above, as for p and q.
-        o_row: Steps, as all of that form. a_row and b_k may be arrays of positions instead: of row i at p + a_row[i], of k at q + b_k[k].
+        o_row: Steps, as all of that form. a_row, a_k and b_k may be arrays of positions instead: a_row[i] for i · a_row.
         inner: Length of the sums, at least 1.
         row: The first row of the block; rows, a constant, is their number.
         column: The first column of the block; columns, a constant, is their number, at least width.
@@ -130,24 +130,26 @@ def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_col
     is_next = [getattr(step, "literal_value", 0) == 1 for step in (o_column, b_column)]
     # what decides on the instructions is part of the signature, by which numba finds them again
     near = [step if next_ else n for step, next_ in zip((o_column, b_column), is_next, strict=True)]
-    far = [step if isinstance(step, types.Array) else n for step in (a_row, b_k)]
-    signature = types.void(out, n, n, near[0], a, n, far[0], n, b, n, far[1], near[1], n, n, n, rows, columns, width, add)
+    far = [step if isinstance(step, types.Array) else n for step in (a_row, a_k, b_k)]
+    signature = types.void(out, n, n, near[0], a, n, far[0], far[1], b, n, far[2], near[1], n, n, n, rows, columns, width, add)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def data(kind: Any, value: Any) -> Any:
             return context.make_array(kind)(context, builder, value).data
 
-        out_, o, o_row, o_column, a_, p, a_row_, a_k, b_, q, b_k_, b_column, inner, row, column = args[:15]
+        def term(kind: Any, step: Any, number: Any) -> tuple[Any, Any]:
+            if isinstance(kind, types.Array):
+                return builder.load(builder.gep(data(kind, step), [number])), index(1)
+            return step, number
+
+        out_, o, o_row, o_column, a_, p, a_row_, a_k_, b_, q, b_k_, b_column, inner, row, column = args[:15]
         sums, x, y = data(out, out_), data(a, a_), data(b, b_)
         tile = Tile(builder, context.get_value_type(dtype), lanes_, dtype.bitwidth)
         o_step, b_step = (None if next_ else step for next_, step in zip(is_next, (o_column, b_column), strict=True))
         one, rows_ = index(1), [builder.add(row, index(i)) for i in range(height)]
         columns_ = [builder.add(column, index(start)) for start in starts]
         cells = [[tile.at((o, one), (i, o_row), (j, o_column)) for j in columns_] for i in rows_]
-        if isinstance(a_row, types.Array):
-            rows_ = [builder.add(p, builder.load(builder.gep(data(a_row, a_row_), [i]))) for i in rows_]
-        else:
-            rows_ = [tile.at((p, one), (i, a_row_)) for i in rows_]
+        rows_ = [tile.at((p, one), term(a_row, a_row_, i)) for i in rows_]
         columns_ = [tile.at((q, one), (j, b_column)) for j in columns_]
         first = [[tile.load(sums, cell, o_step) if add.literal_value else tile.zero for cell in line] for line in cells]
         before, body, after = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
@@ -155,11 +157,11 @@ def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_col
         builder.position_at_end(body)
         k = builder.phi(INDEX)
         totals = [[builder.phi(tile.vector) for _ in starts] for _ in cells]
-        line = builder.load(builder.gep(data(b_k, b_k_), [k])) if isinstance(b_k, types.Array) else builder.mul(k, b_k_)
-        vectors = [tile.load(y, builder.add(position, line), b_step) for position in columns_]
+        a_term, b_term = term(a_k, a_k_, k), term(b_k, b_k_, k)
+        vectors = [tile.load(y, tile.at((position, one), b_term), b_step) for position in columns_]
         results = []
         for position, line in zip(rows_, totals, strict=True):
-            number = tile.splat(builder.load(builder.gep(x, [tile.at((position, one), (k, a_k))])))
+            number = tile.splat(builder.load(builder.gep(x, [tile.at((position, one), a_term)])))
             results.append([tile.multiply_add(number, vector, total) for vector, total in zip(vectors, line, strict=True)])
         after_k = builder.add(k, one)
         for phi, start, value in [(k, index(0), after_k), *zip(sum(totals, []), sum(first, []), sum(results, []), strict=True)]:

@@ -1,0 +1,239 @@
+"""Stage 5 - Convolution in tiles: the kernels of `conv` and `conv_matmul` with sums in vector registers, for compiled programs.
+
+The planes and plans are those of `conv`: in a plane, the input that a tap multiplies is at a constant distance from the output. So a
+convolution is a product of the weight, (channels, taps), with a matrix whose rows are parts of the planes, each one beginning at the offset
+of its tap, and nothing has to be copied for it. The gradient of the weight is a product as well, (taps, positions) with (positions,
+channels), for which the gradient of the output is copied with its channels last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import prange
+
+from minitorch.kernels import conv, conv_matmul
+from minitorch.kernels.conv import aligned_zeros, copy_band
+from minitorch.kernels.jit import code_key, jitable, parallel, run_alone, serial
+from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, add_tile
+
+HALF = ROWS // 2
+"""Channels of the last tile, if no more are left; others are completed with zeros to ROWS."""
+
+
+@jitable
+def copy_images(copy, source, t, together, position, s_batch, steps, sizes, planes, top, left):
+    """Copy the parts of some images that begin at row `top` and column `left` into the planes."""
+    s_channel, s_row, s_column = steps
+    channels, height, width = sizes
+    images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
+    begin, end = max(0, -left), min(columns, width - left)
+    for p in range(together):
+        if row_step != 1 or column_step != 1 or s_column != 1:
+            copy_band(copy, p, source, position + (t + p) * s_batch, steps, sizes, planes, top, left)
+            continue
+        for channel in range(channels):
+            start = position + (t + p) * s_batch + channel * s_channel + top * s_row + left
+            for row in range(rows):
+                target = ((channel * images + p) * plane_height + row) * plane_width
+                if 0 <= top + row < height:
+                    for i in range(begin, end):
+                        copy[target + i] = source[start + row * s_row + i]
+                else:
+                    for i in range(begin, end):
+                        copy[target + i] = 0
+
+
+@cache
+def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
+    """Make `conv.correlation_kernels` for numbers of a size; the arguments are the same."""
+    key = code_key(copy_band)
+    width = VECTOR // itemsize
+    span = VECTORS * width
+
+    @jitable
+    def pack_weights(weight, offsets, groups, channels, padded, w_group, w_row):
+        """Return the weights in the order of access: for each tile of channels and each tap the numbers of its channels."""
+        packed = aligned_zeros(groups * padded * len(offsets), weight)
+        for group in range(groups):
+            for channel in range(channels):
+                first = channel // ROWS * ROWS
+                height = min(ROWS, padded - first)
+                begin = (group * padded + first) * len(offsets) + channel - first
+                for tap in range(len(offsets)):
+                    packed[begin + tap * height] = weight[group * w_group + channel * w_row + offsets[tap]]
+        return packed
+
+    @jitable
+    def copy_out(out, o, line, begin, value, rows, columns, o_row, o_column, row_length):
+        """Write the rows of a result, plus a number, without what lies between them in the planes."""
+        for row in range(rows):
+            start, position = o + row * o_row, begin + row * row_length
+            if o_column == 1:
+                for x in range(columns):
+                    out[start + x] = line[position + x] + value
+            else:
+                for x in range(columns):
+                    out[start + x * o_column] = line[position + x] + value
+
+    @jitable
+    def correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps):
+        """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
+        groups, bands, channels, sources = counts[:4]
+        batch, rows, columns, height, width_, top, left = image
+        o_batch, o_channel, o_row, o_column, s_batch, s_channel, s_row, s_column = steps
+        images, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
+        apart = planes[6] * row_length  # distance between images in the planes
+        length = (images - 1) * apart + (band - 1) * row_length + columns
+        n = (length + span - 1) // span * span
+        copy = aligned_zeros(planes[8] + n - length, out)  # the last tile is read to its end
+        line = aligned_zeros(ROWS * n, out)
+        padded = (channels + HALF - 1) // HALF * HALF
+        for task in range(start, stop):
+            t, b = task // bands, task % bands * band
+            t, group = t // groups * images, t % groups
+            together = min(images, batch - t)
+            position = group * sources * s_channel
+            sizes = (sources, height, width_)
+            copy_images(copy, source, t, together, position, s_batch, (s_channel, s_row, s_column), sizes, planes, top + b * row_step, left)
+            for first in range(0, channels, ROWS):
+                begin = (group * padded + first) * len(offsets)
+                for j in range(0, n if len(offsets) else 0, span):
+                    if first + ROWS <= padded:
+                        add_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, len(offsets), 0, j, ROWS, span, width, 0)
+                    else:
+                        add_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, len(offsets), 0, j, HALF, span, width, 0)
+                for channel in range(first, min(first + ROWS, channels)):
+                    value = bias[group * channels + channel] if len(bias) else out.dtype.type(0)
+                    for p in range(together):
+                        o = (t + p) * o_batch + (group * channels + channel) * o_channel + b * o_row
+                        place = (channel - first) * n + p * apart
+                        copy_out(out, o, line, place, value, min(band, rows - b), columns, o_row, o_column, row_length)
+
+    @serial
+    def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
+        _ = key
+        groups, _, channels, _, _, w_group, w_row = counts
+        packed = pack_weights(weight, taps[1], groups, channels, (channels + HALF - 1) // HALF * HALF, w_group, w_row)
+        correlate(0, tasks, out, source, packed, bias, taps[0], counts, image, planes, steps)
+
+    @parallel
+    def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
+        _ = key
+        groups, _, channels, _, _, w_group, w_row = counts
+        packed = pack_weights(weight, taps[1], groups, channels, (channels + HALF - 1) // HALF * HALF, w_group, w_row)
+        offsets = taps[0]
+        for share in prange(shares):
+            share = np.int64(share)  # else its arithmetic becomes float64
+            start, stop = share * tasks // shares, (share + 1) * tasks // shares
+            correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps)
+
+    return serial_kernel, parallel_kernel
+
+
+@cache
+def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
+    """Make `conv_matmul.accumulate_weight_gradient_kernels` for numbers of a size; the arguments are the same."""
+    key = code_key(copy_band)
+    width = VECTOR // itemsize
+    span = VECTORS * width
+
+    @jitable
+    def padded_offsets(offsets):
+        """Return the offsets of the taps, completed to whole tiles by some whose results are not used."""
+        padded = np.zeros((len(offsets) + ROWS - 1) // ROWS * ROWS, np.int64)
+        for tap in range(len(offsets)):
+            padded[tap] = offsets[tap]
+        return padded
+
+    @jitable
+    def add_tasks(start, stop, sums, gradient, source, offsets, counts, image, planes, steps):
+        """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
+        groups, bands, channels, sources, _ = counts
+        batch, rows, columns, height, width_, top, left = image
+        g_batch, g_channel, g_row, g_column, s_batch, s_channel, s_row, s_column = steps
+        images, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
+        across = (channels + width - 1) // width * width
+        copy = aligned_zeros(planes[8], gradient)
+        places = np.empty(images * band * columns, np.int64)
+        lines = aligned_zeros(len(places) * across, gradient)  # a line for each position: its channels
+        for task in range(start, stop):
+            t, b = task // bands, task % bands * band
+            t, group = t // groups * images, t % groups
+            together, tall = min(images, batch - t), min(band, rows - b)
+            position = group * sources * s_channel
+            sizes = (sources, height, width_)
+            copy_images(copy, source, t, together, position, s_batch, (s_channel, s_row, s_column), sizes, planes, top + b * row_step, left)
+            n = 0
+            for p in range(together):
+                for row in range(tall):
+                    at = (t + p) * g_batch + group * channels * g_channel + (b + row) * g_row
+                    place = (p * planes[6] + row) * row_length
+                    for column in range(columns):
+                        places[n + column] = place + column
+                    for channel in range(channels):
+                        for column in range(columns):
+                            lines[(n + column) * across + channel] = gradient[at + channel * g_channel + column * g_column]
+                    n += columns
+            begin = group * len(offsets) * across
+            for tap in range(0, len(offsets) if n else 0, ROWS):
+                whole = across // span * span
+                for j in range(0, whole, span):
+                    add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, span, width, 1)
+                for j in range(whole, across, width):
+                    add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
+
+    @jitable
+    def write_out(out, sums, offsets, counts, o_group, o_channel, taps):
+        """Write the total of the partial sums to out."""
+        groups, channels = counts[0], counts[2]
+        across = (channels + width - 1) // width * width
+        for group in range(groups):
+            for channel in range(channels):
+                for tap in range(len(offsets)):
+                    k = (group * taps + tap) * across + channel
+                    total = sums[0, k]
+                    for share in range(1, len(sums)):
+                        total += sums[share, k]
+                    out[group * o_group + channel * o_channel + offsets[tap]] = total
+
+    @serial
+    def serial_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
+        _ = key
+        offsets = padded_offsets(taps[0])
+        sums = np.zeros((shares, counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)), out.dtype)
+        for share in range(shares):
+            start, stop = share * tasks // shares, (share + 1) * tasks // shares
+            add_tasks(start, stop, sums[share], gradient, source, offsets, counts, image, planes, steps)
+        write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
+
+    @parallel
+    def parallel_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
+        _ = key
+        offsets = padded_offsets(taps[0])
+        sums = np.zeros((shares, counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)), out.dtype)
+        for share in prange(shares):
+            share = np.int64(share)  # else its arithmetic becomes float64
+            start, stop = share * tasks // shares, (share + 1) * tasks // shares
+            add_tasks(start, stop, sums[share], gradient, source, offsets, counts, image, planes, steps)
+        write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
+
+    return serial_kernel, parallel_kernel
+
+
+def with_tiles(launch: Any) -> Any:
+    """The launch of a convolution's kernel as one of the kernel with tiles; another launch as it is."""
+    alone = launch.fn is run_alone  # a parallel kernel is its first argument
+    kernel = launch.args[0] if alone else launch.fn
+    for others, ours in (
+        (conv.correlation_kernels(), correlation_kernels),
+        (conv_matmul.accumulate_weight_gradient_kernels(), weight_gradient_kernels),
+    ):
+        dtype = launch.args[alone].dtype if kernel in others else np.dtype(bool)
+        if dtype.kind == "f":
+            mine = ours(dtype.itemsize)[others.index(kernel)]
+            return replace(launch, args=(mine, *launch.args[1:])) if alone else replace(launch, fn=mine)
+    return launch
