@@ -20,8 +20,20 @@ from minitorch.kernels.conv import aligned_zeros, copy_band
 from minitorch.kernels.jit import code_key, jitable, parallel, run_alone, serial
 from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, add_tile
 
-HALF = ROWS // 2
-"""Channels of the last tile, if no more are left; others are completed with zeros to ROWS."""
+HALF, MORE = ROWS // 2, ROWS // 2 + ROWS // 4
+"""Other numbers of channels in a tile, the last one of a group: fewer are completed with zeros."""
+
+
+@jitable
+def tile_height(left):
+    """Return how many channels the next tile has, if so many are left."""
+    return HALF if left <= HALF else MORE if left <= MORE else ROWS
+
+
+@jitable
+def padded_channels(channels):
+    """Return the number of channels in all tiles."""
+    return channels // ROWS * ROWS + (tile_height(channels % ROWS) if channels % ROWS else 0)
 
 
 @jitable
@@ -32,16 +44,19 @@ def copy_images(copy, source, t, together, position, s_batch, steps, sizes, plan
     images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
     begin, end = max(0, -left), min(columns, width - left)
     for p in range(together):
-        if row_step != 1 or column_step != 1 or s_column != 1:
+        if row_step != 1 or column_step != 1:
             copy_band(copy, p, source, position + (t + p) * s_batch, steps, sizes, planes, top, left)
             continue
         for channel in range(channels):
-            start = position + (t + p) * s_batch + channel * s_channel + top * s_row + left
             for row in range(rows):
+                start = position + (t + p) * s_batch + channel * s_channel + (top + row) * s_row + left * s_column
                 target = ((channel * images + p) * plane_height + row) * plane_width
-                if 0 <= top + row < height:
+                if 0 <= top + row < height and s_column == 1:
                     for i in range(begin, end):
-                        copy[target + i] = source[start + row * s_row + i]
+                        copy[target + i] = source[start + i]
+                elif 0 <= top + row < height:
+                    for i in range(begin, end):
+                        copy[target + i] = source[start + i * s_column]
                 else:
                     for i in range(begin, end):
                         copy[target + i] = 0
@@ -61,7 +76,7 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
         for group in range(groups):
             for channel in range(channels):
                 first = channel // ROWS * ROWS
-                height = min(ROWS, padded - first)
+                height = tile_height(channels - first)
                 begin = (group * padded + first) * len(offsets) + channel - first
                 for tap in range(len(offsets)):
                     packed[begin + tap * height] = weight[group * w_group + channel * w_row + offsets[tap]]
@@ -91,7 +106,7 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
         n = (length + span - 1) // span * span
         copy = aligned_zeros(planes[8] + n - length, out)  # the last tile is read to its end
         line = aligned_zeros(ROWS * n, out)
-        padded = (channels + HALF - 1) // HALF * HALF
+        padded = padded_channels(channels)
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
             t, group = t // groups * images, t % groups
@@ -100,12 +115,14 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
             sizes = (sources, height, width_)
             copy_images(copy, source, t, together, position, s_batch, (s_channel, s_row, s_column), sizes, planes, top + b * row_step, left)
             for first in range(0, channels, ROWS):
-                begin = (group * padded + first) * len(offsets)
-                for j in range(0, n if len(offsets) else 0, span):
-                    if first + ROWS <= padded:
-                        add_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, len(offsets), 0, j, ROWS, span, width, 0)
+                begin, high, inner = (group * padded + first) * len(offsets), tile_height(channels - first), len(offsets)
+                for j in range(0, n if inner else 0, span):
+                    if high == ROWS:
+                        add_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, inner, 0, j, ROWS, span, width, 0)
+                    elif high == MORE:
+                        add_tile(line, 0, n, 1, packed, begin, 1, MORE, copy, 0, offsets, 1, inner, 0, j, MORE, span, width, 0)
                     else:
-                        add_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, len(offsets), 0, j, HALF, span, width, 0)
+                        add_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, inner, 0, j, HALF, span, width, 0)
                 for channel in range(first, min(first + ROWS, channels)):
                     value = bias[group * channels + channel] if len(bias) else out.dtype.type(0)
                     for p in range(together):
@@ -117,14 +134,14 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
     def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
         groups, _, channels, _, _, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, channels, (channels + HALF - 1) // HALF * HALF, w_group, w_row)
+        packed = pack_weights(weight, taps[1], groups, channels, padded_channels(channels), w_group, w_row)
         correlate(0, tasks, out, source, packed, bias, taps[0], counts, image, planes, steps)
 
     @parallel
     def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
         groups, _, channels, _, _, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, channels, (channels + HALF - 1) // HALF * HALF, w_group, w_row)
+        packed = pack_weights(weight, taps[1], groups, channels, padded_channels(channels), w_group, w_row)
         offsets = taps[0]
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
@@ -178,12 +195,12 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
                         for column in range(columns):
                             lines[(n + column) * across + channel] = gradient[at + channel * g_channel + column * g_column]
                     n += columns
-            begin = group * len(offsets) * across
-            for tap in range(0, len(offsets) if n else 0, ROWS):
-                whole = across // span * span
-                for j in range(0, whole, span):
+            begin, whole = group * len(offsets) * across, across // span * span
+            for j in range(0, whole if n else 0, span):  # the part of the lines stays in the cache
+                for tap in range(0, len(offsets), ROWS):
                     add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, span, width, 1)
-                for j in range(whole, across, width):
+            for j in range(whole, across if n else 0, width):
+                for tap in range(0, len(offsets), ROWS):
                     add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
 
     @jitable

@@ -106,6 +106,13 @@ def index(number: int) -> Any:
     return ir.Constant(INDEX, number)
 
 
+def not_unrolled(module: Any) -> Any:
+    """Return the metadata of a loop that LLVM does not unroll: sums would no longer fit the registers."""
+    node = module.add_metadata([module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])])
+    node.operands = (node, node.operands[-1])  # the first one is the node itself: its identity is that of the loop
+    return node
+
+
 @intrinsic(prefer_literal=True)
 def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
     """Write a block of the product of a and b to out, or add it.
@@ -149,25 +156,25 @@ def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_col
         one, rows_ = index(1), [builder.add(row, index(i)) for i in range(height)]
         columns_ = [builder.add(column, index(start)) for start in starts]
         cells = [[tile.at((o, one), (i, o_row), (j, o_column)) for j in columns_] for i in rows_]
-        rows_ = [tile.at((p, one), term(a_row, a_row_, i)) for i in rows_]
-        columns_ = [tile.at((q, one), (j, b_column)) for j in columns_]
+        rows_ = [builder.gep(x, [tile.at((p, one), term(a_row, a_row_, i))]) for i in rows_]
+        columns_ = [builder.gep(y, [tile.at((q, one), (j, b_column))]) for j in columns_]
         first = [[tile.load(sums, cell, o_step) if add.literal_value else tile.zero for cell in line] for line in cells]
         before, body, after = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
         builder.branch(body)
         builder.position_at_end(body)
         k = builder.phi(INDEX)
         totals = [[builder.phi(tile.vector) for _ in starts] for _ in cells]
-        a_term, b_term = term(a_k, a_k_, k), term(b_k, b_k_, k)
-        vectors = [tile.load(y, tile.at((position, one), b_term), b_step) for position in columns_]
+        a_position, b_position = tile.at(term(a_k, a_k_, k)), tile.at(term(b_k, b_k_, k))
+        vectors = [tile.load(column, b_position, b_step) for column in columns_]
         results = []
-        for position, line in zip(rows_, totals, strict=True):
-            number = tile.splat(builder.load(builder.gep(x, [tile.at((position, one), a_term)])))
+        for row_, line in zip(rows_, totals, strict=True):
+            number = tile.splat(builder.load(builder.gep(row_, [a_position])))
             results.append([tile.multiply_add(number, vector, total) for vector, total in zip(vectors, line, strict=True)])
         after_k = builder.add(k, one)
         for phi, start, value in [(k, index(0), after_k), *zip(sum(totals, []), sum(first, []), sum(results, []), strict=True)]:
             phi.add_incoming(start, before)
             phi.add_incoming(value, body)
-        builder.cbranch(builder.icmp_signed("<", after_k, inner), body, after)
+        builder.cbranch(builder.icmp_signed("<", after_k, inner), body, after).set_metadata("llvm.loop", not_unrolled(builder.module))
         builder.position_at_end(after)
         for value, cell in zip(sum(results, []), sum(cells, []), strict=True):
             tile.store(value, sums, cell, o_step)

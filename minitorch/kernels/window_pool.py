@@ -90,16 +90,16 @@ def max_forward(common: bool) -> Loop:
                     row[j], row_indices[j] = image[index], index
                 if within:
                     corner = (i * sh - ph) * w + left * sw - pw
-                    row, row_indices = row[left:right], row_indices[left:right]
-                    for j in range(len(row)):
-                        best, index = image[corner:][j * sw], np.int32(0)
+                    first, to = np.uint64(plane * h * w + corner), np.uint64(o + left)  # unsigned: no index counts from the end
+                    for j in range(np.uint64(right - left)):
+                        position = first + j * np.uint64(sw)
+                        best, index = x[position], np.int32(0)
                         for r in range(kh):
-                            line = image[corner + r * w :]
                             for c in range(kw):
-                                v = line[j * sw + c]
-                                if v > best or (v != v and best == best):
-                                    best, index = v, np.int32(r * w + c)
-                        row[j], row_indices[j] = best, corner + j * sw + index
+                                v = x[position + np.uint64(r * w + c)]
+                                larger = (v > best) | ((v != v) & (best == best))  # without branches, which are hard to predict
+                                best, index = v if larger else best, np.int32(r * w + c) if larger else index
+                        out[to + j], indices[to + j] = best, np.int32(corner) + np.int32(j) * np.int32(sw) + index
 
     return plane_loop(body, window)
 
