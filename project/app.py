@@ -3,6 +3,7 @@
 import gc
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -63,7 +64,18 @@ pages = {
     row.name: st.Page(row.path, title=row.title, icon=f":material/{row.icon}:", url_path=row.name, default=row == registry.VIEWS[0])
     for row in registry.present()
 }
-page = st.navigation({heading: [pages[row.name] for row in rows] for heading, rows in registry.sections().items()})
+menu = {heading: [pages[row.name] for row in rows] for heading, rows in registry.sections().items()}
+for row in registry.present(registry.PARTS):
+    pages[row.name] = st.Page(lambda: None, title=row.title, url_path=row.name, visibility="hidden")
+    menu[""].append(pages[row.name])
+page = st.navigation(menu)
+name = next(name for name, each in pages.items() if each == page)
+part = registry.view(name)
+if part.within:  # the browser replaces the address, so that Back does not lead to it again
+    given = {part.prefix + key: st.query_params.get_all(key) for key in st.query_params}
+    address = f"{part.within}?{urlencode({**given, **part.query}, doseq=True)}"
+    st.html(f"<script>location.replace('{address}')</script>", unsafe_allow_javascript=True)
+    st.stop()
 if "opened" not in st.session_state:
     st.session_state["opened"] = True
     if page == pages[registry.VIEWS[0].name] and first != registry.VIEWS[0]:  # an address that names a page takes precedence
@@ -71,13 +83,12 @@ if "opened" not in st.session_state:
 if complaint:
     st.warning(f"streamlit run project/app.py {complaint}")
 sources.follow()  # before the page, because a card may end the page early
-name = next(name for name, each in pages.items() if each == page)
 place = st.container()
 try:
     page.run()
 finally:  # a card may end the page early
     try:
-        tours.show(place, name)
+        tours.show(place, registry.opened(name, st.session_state.to_dict()))
     finally:
         freeze()
         if served:

@@ -1,9 +1,9 @@
-"""The pages of the app: one row each, in the order of the menu."""
+"""The pages of the app, one row each in the order of the menu, and the parts of pages that have several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,17 @@ from course.manifest import course
 
 @dataclass(frozen=True)
 class View:
-    """One page.
+    """A page, or a part of one.
 
     Attributes:
-        name: Its file under views/ without .py; also its URL path.
-        title: Its name in the menu.
+        name: Its URL path; for a page also its file under views/ without .py.
+        title: Its name in the menu and in links.
         module: The module of the course that it belongs to; None for the board.
         icon: The name of a Material symbol.
         purpose: What a student does on the page, in one sentence.
+        within: The page of a part, to which the path of the part redirects; "" for a page.
+        query: The query parameters that open the part; for a page its first one.
+        prefix: What the names of the page's parameters begin with, if those of the part do not.
     """
 
     name: str
@@ -27,11 +30,14 @@ class View:
     module: int | None
     icon: str
     purpose: str
+    within: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
 
     @property
     def path(self) -> str:
         """The file, relative to app.py."""
-        return f"views/{self.name}.py"
+        return f"views/{self.within or self.name}.py"
 
 
 APP = Path(__file__).resolve().parent.parent
@@ -86,8 +92,14 @@ VIEWS = (
     View("m3_training", "Fast training", 3, "model_training", "A wide network trained in mini-batches on a compiled backend."),
     View("m4_convolution", "Convolution", 4, "filter_center_focus", "Slide a kernel over an image; see the products and the sum."),
     View("m4_pooling", "Pooling", 4, "zoom_in_map", "The maximum or mean of each window, and where its gradient goes."),
-    View("m4_softmax", "Softmax", 4, "thermostat", "From logits to probabilities: temperature and numerical stability."),
-    View("m4_dropout", "Dropout", 4, "blur_on", "Set elements to zero at random: the mask, the rate, and the effect on the sum."),
+    View(
+        "m4_softmax",
+        "Softmax, dropout",
+        4,
+        "thermostat",
+        "Probabilities from logits, numerical stability, and activations set to zero.",
+        query={"softmax_part": "Softmax"},
+    ),
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
@@ -131,16 +143,37 @@ VIEWS = (
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
 )
 
+PARTS = (
+    View(
+        "m4_dropout",
+        "Dropout",
+        4,
+        "blur_on",
+        "Set elements to zero at random: the mask, the rate, and the effect on the sum.",
+        "m4_softmax",
+        {"softmax_part": "Dropout"},
+    ),
+)
+"""The parts of pages but the first, which the name of the page opens."""
+
+ROWS = VIEWS + PARTS
+
 
 def view(name: str) -> View:
-    """Return the page with this name."""
-    return next(row for row in VIEWS if row.name == name)
+    """Return the page or part with this name."""
+    return next(row for row in ROWS if row.name == name)
 
 
-def present() -> list[View]:
-    """Return the pages of this workspace, which may end after any module."""
+def opened(page: str, state: Mapping[str, Any]) -> View:
+    """Return the part of a page that is open, given the session state; the page itself if it is the first part."""
+    parts = (row for row in PARTS if row.within == page and all(state.get(key) == value for key, value in row.query.items()))
+    return next(parts, view(page))
+
+
+def present(rows: Sequence[View] = VIEWS) -> list[View]:
+    """Return the pages of this workspace, which may end after any module; or those of these pages and parts that it has."""
     stages = {None, *(stage.number for stage in course().stages)}
-    return [row for row in VIEWS if row.module in stages and (APP / row.path).is_file()]
+    return [row for row in rows if row.module in stages and (APP / row.path).is_file()]
 
 
 def sections() -> dict[str, list[View]]:

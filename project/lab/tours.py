@@ -26,7 +26,7 @@ class Step:
 
     Attributes:
         id: Its name in the file of finished steps.
-        page: The page on which it is done.
+        page: The page, or the part of a page, on which it is done.
         text: What to do.
         done: Whether it has been done, given the session state after a run of the page.
     """
@@ -187,7 +187,7 @@ def tick(page: str, state: State) -> list[Step]:
 
 def steps_of(module: int) -> tuple[Step, ...]:
     """The tour of a module, without the pages that this workspace lacks."""
-    pages = {view.name for view in registry.present() if view.module == module}
+    pages = {view.name for view in registry.present(registry.ROWS) if view.module == module}
     return tuple(step for step in STEPS if step.page in pages)
 
 
@@ -202,30 +202,34 @@ def next_step(steps: Iterable[Step]) -> Step | None:
     return next((step for step in steps if step.id not in finished()), None)
 
 
-def show(place: Any, page: str) -> None:
+def show(place: Any, page: registry.View) -> None:
     """Tick off what was done on a page, and show the tour of its module in a menu.
 
     Args:
         place: An empty container above the page.
-        page: The name of the page.
+        page: The page, or its part that is open.
     """
-    module = registry.view(page).module
+    module, name = page.module, page.name
     steps = () if module is None else steps_of(module)
     if not steps:
         return
-    for step in tick(page, st.session_state.to_dict()):
+    for step in tick(name, st.session_state.to_dict()):
         st.toast(f"Tour: {step.text}", icon=f":material/{DONE}:")
-    following = next_step([step for step in steps if step.page == page]) or next_step(steps)
+    following = next_step([step for step in steps if step.page == name]) or next_step(steps)
     text = following.text if following else "every step is done."
-    if following and following.page != page:
+    if following and following.page != name:
         text = f"go to {registry.view(following.page).title}."
     label = f"Tour of Module {module}, {count(steps)}: {text}"
     with place.popover(label, icon=":material/tour:", type="tertiary", wrap=True, key="tour"):
         for step in steps:
-            link(step)
+            link(step, page)
 
 
-def link(step: Step) -> None:
-    """Show a step as a link to its page, with a tick if it is done."""
-    icon = DONE if step.id in finished() else OPEN
-    st.page_link(registry.view(step.page).path, label=step.text, icon=f":material/{icon}:")
+def link(step: Step, here: registry.View) -> None:
+    """Show a step as a link to its page, with a tick if it is done; as a button if it is done on another part of this page."""
+    icon = f":material/{DONE if step.id in finished() else OPEN}:"
+    page = registry.view(step.page)
+    if page != here and page.path == here.path:
+        st.button(step.text, icon=icon, type="tertiary", on_click=st.session_state.update, args=(page.query,), key=f"tour_{step.id}")
+    else:
+        st.page_link(page.path, label=step.text, icon=icon, query_params=page.query)

@@ -77,7 +77,7 @@ def show_task(task: Task, state: TaskState) -> None:
         st.markdown(f"**{task.id}** {task.title} :gray[· {task.worth}]", width=310)
         st.markdown(f":{color}[:material/{icon}: {word}{waits}{count}]", width=260)
         page = registry.view(task.app)
-        st.page_link(page.path, label=page.title, icon=f":material/{page.icon}:", width=180)
+        st.page_link(page.path, label=page.title, icon=f":material/{page.icon}:", width=180, query_params=page.query)
     if state.state == "failing" and state.card is not None:
         with st.expander(f"First failing test of Task {task.id}"):
             show_failure(state)
@@ -125,7 +125,8 @@ def show_tour(module: int) -> None:
         return
     page = registry.view(following.page)
     label = f"Tour, {tours.count(steps)} steps: {following.text}"
-    st.page_link(page.path, label=label, icon=":material/tour:", help="A tour of the pages of this module. Its steps tick themselves off.")
+    help = "A tour of the pages of this module. Its steps tick themselves off."
+    st.page_link(page.path, label=label, icon=":material/tour:", query_params=page.query, help=help)
 
 
 st.title("MiniTorch")

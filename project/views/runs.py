@@ -66,7 +66,7 @@ def has_changed(run: RunFile) -> bool:
 def show_empty() -> None:
     """Say how to make the first run."""
     programs = {page: program for program, (page, _, _) in runs_comparison.PAGES.items()}
-    pages = [row for row in registry.present() if row.name in programs and row.module is not None]
+    pages = [row for row in registry.present(registry.ROWS) if row.name in programs and row.module is not None]
     if not pages:
         st.info("There are no runs yet. The first training program comes with Module 1.", icon=":material/history:")
         return
@@ -77,7 +77,7 @@ def show_empty() -> None:
     )
     with st.container(horizontal=True):
         for row in pages:
-            st.page_link(row.path, label=row.title, icon=f":material/{row.icon}:")
+            st.page_link(row.path, label=row.title, icon=f":material/{row.icon}:", query_params=row.query)
     st.code(f"python project/{programs[pages[0].name]}.py", language="bash")
 
 
@@ -182,9 +182,8 @@ def show_run(run: RunFile, label: str) -> None:
         st.caption("Your code has changed since this run started: the command may give other numbers.")
     st.code(run.command, language="bash", wrap_lines=True)
     if found := runs_comparison.link(run):
-        for row in registry.present():
-            if row.name == found[0]:
-                st.page_link(row.path, label=f"Open in {row.title}", icon=f":material/{row.icon}:", query_params=found[1])
+        for row in registry.present([registry.view(found[0])]):
+            st.page_link(row.path, label=f"Open in {row.title}", icon=f":material/{row.icon}:", query_params={**found[1], **row.query})
 
 
 def show_unreadable(files: Sequence[Unreadable]) -> None:

@@ -10,7 +10,7 @@ from course.cli.main import app as student_app
 from course.manifest import ROOT, course
 from course.staff.cli import app
 from course.staff.term.roster import create_term
-from project.lab.registry import VIEWS
+from project.lab.registry import ROWS
 
 TEACHERS = ROOT / "docs" / "teachers"
 PAGES = ("teaching", "policy", "exam")
@@ -93,7 +93,7 @@ def test_every_rubric_has_four_points():
 
 
 def test_every_page_of_the_app_in_a_demo_or_lab_exists_and_all_are_shown():
-    pages = {view.name for view in VIEWS if view.module is not None}
+    pages = {view.name for view in ROWS if view.module is not None}
     assert set(re.findall(r"`(m\d_\w+)`", TEACHING)) == pages
     for module, what, _ in rows("Demos for lectures"):
         if page := re.fullmatch(r"`m(\d)_\w+`", what):

@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import magic
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT
-from project.lab import sources
+from project.lab import registry, sources
 
 # For each AppTest, Streamlit searches all installed packages for components, and parses the scripts: 0.15 s, four times as long as a page.
 manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
@@ -27,10 +27,11 @@ def ignore_saved_files(monkeypatch):
 
 
 def open_page(name, **query):
-    """A page of the app after its first run, with these query parameters."""
+    """A page of the app, or a part of one, after its first run, with these query parameters."""
     app = AppTest.from_file(str(ROOT / "project" / "app.py"), default_timeout=120)
-    app.switch_page(f"views/{name}.py")
-    for key, value in query.items():
+    row = registry.view(name)
+    app.switch_page(row.path)
+    for key, value in (query | row.query).items():
         app.query_params[key] = value
     app.run()
     assert not app.exception, app.exception[0].message

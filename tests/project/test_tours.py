@@ -32,12 +32,13 @@ def menu(app):
 
 def test_every_step_has_its_own_id_and_a_page():
     assert len({step.id for step in tours.STEPS}) == len(tours.STEPS)
-    assert {step.page for step in tours.STEPS} <= {view.name for view in registry.VIEWS}
+    assert {step.page for step in tours.STEPS} <= {view.name for view in registry.ROWS}
 
 
 def test_every_module_has_a_tour_in_the_order_of_its_pages():
     order = [view.name for view in registry.VIEWS]
-    places = [order.index(step.page) for step in tours.STEPS]
+    pages = [registry.view(step.page) for step in tours.STEPS]
+    places = [(page.module, order.index(page.within or page.name)) for page in pages]
     assert places == sorted(places)
     assert all(tours.steps_of(view.module) for view in registry.VIEWS if view.module is not None)
 

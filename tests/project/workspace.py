@@ -16,12 +16,15 @@ SHOW = """
 import functools, json, sys, time
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from project.lab import registry
 manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)  # as in tests/project/pages.py
 shown = {}
 for each in sys.argv[1:]:
     name, _, start = each.partition(":")
     app = AppTest.from_file("project/app.py", default_timeout=100).run()
-    app.switch_page(f"views/{name}.py").run()
+    row = registry.view(name)
+    app.switch_page(row.path).query_params.update(row.query)
+    app.run()
     button = next((button for button in app.button if button.key == start and not button.disabled), None)
     if start and button and not app.error:
         button.click().run()

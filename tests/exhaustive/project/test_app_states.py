@@ -11,7 +11,7 @@ from tests.project.pages import ignore_saved_files, open_page
 from tests.project.test_app_states import RAISED
 from tests.project.workspace import copy, rewrite, show, turn_optimized_kernels_off
 
-PAGES = [row.name for row in registry.VIEWS]
+PAGES = [row.name for row in registry.ROWS]
 
 
 WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid"}
@@ -130,5 +130,5 @@ def test_no_page_fails_if_only_one_module_is_wrong(tmp_path, kind, stage):
     tasks = [task for task in course().tasks if task.id.startswith(f"{stage}.")]
     assert tasks
     folder = wrong_workspace(tmp_path, kind, tasks)
-    for name, page in show(folder, [row.name for row in registry.VIEWS if row.module is None or row.module >= stage], press=False).items():
+    for name, page in show(folder, [row.name for row in registry.ROWS if row.module is None or row.module >= stage], press=False).items():
         assert page["exceptions"] == [], name
