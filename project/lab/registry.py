@@ -45,8 +45,14 @@ APP = Path(__file__).resolve().parent.parent
 VIEWS = (
     View("home", "Board", None, "home", "The status of every task, and which one is next."),
     View("playground", "Playground", None, "joystick", "Build a network, change it while it trains, and see what each unit computes."),
-    View("runs", "Runs", None, "history", "Every training run: compare settings and curves, repeat a run, or delete it."),
-    View("sweeps", "Sweeps", None, "query_stats", "Compare the trials of a hyper-parameter search, and copy the best command."),
+    View(
+        "runs",
+        "Runs",
+        None,
+        "history",
+        "Every training run: compare settings and curves, repeat a run, or delete it.",
+        query={"runs_part": "Runs"},
+    ),
     View("m0_operators", "Operators", 0, "function", "Plot each operator and its derivative, and read its source."),
     View("m0_modules", "Module tree", 0, "account_tree", "Inspect a network: its children, its parameters and its mode."),
     View("m0_datasets", "Data sets", 0, "scatter_plot", "The six sets of labeled points on which the course trains its networks."),
@@ -144,6 +150,15 @@ VIEWS = (
 )
 
 PARTS = (
+    View(
+        "sweeps",
+        "Sweeps",
+        None,
+        "query_stats",
+        "Compare the trials of a hyper-parameter search, and copy the best command.",
+        "runs",
+        {"runs_part": "Sweeps"},
+    ),
     View(
         "m4_dropout",
         "Dropout",

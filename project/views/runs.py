@@ -1,4 +1,4 @@
-"""Every training run: compare settings and curves, repeat a run, export or delete it. The page runs no student code."""
+"""Every training run: compare settings and curves, repeat a run, export or delete it; and sweeps. The page runs no student code."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,10 @@ import streamlit as st
 from project.lab import registry
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
+from project.lab.sweeps import page
 from project.lab.training import run_files, run_logs, runs_comparison, runs_export
 from project.lab.training.run_files import RunFile, Unreadable
+from project.lab.widgets.parts import tabs
 
 TICK = 2.0  # seconds from one look at the folder to the next
 ADDRESS = "selected"  # the query parameter with the ids of the selected runs
@@ -195,30 +197,37 @@ def show_unreadable(files: Sequence[Unreadable]) -> None:
         )
 
 
-st.title("Runs")
-st.write(
-    f"Every training run of a program or a page is kept as a file: its settings, its curves, and the command that repeats it. The newest "
-    f"{run_files.MOST_RUNS} are kept; older ones are removed. Logs of `SummaryWriter` in the folders "
-    "`runs` and `logs` appear here, too. Select rows to compare runs, export them, or delete them."
-)
-state.runs_seen = folder_contents()
-runs, unreadable = run_files.read_all()
-if "runs_error" in state:
-    st.error(plain(state.pop("runs_error")), icon=":material/error:")
-show_unreadable(unreadable)
-if runs:
-    selected = select(runs)
-    compared = selected[: runs_comparison.MOST]
-    if not selected:
-        st.caption("No run is selected. Select rows with the boxes on the left of the table.")
+def show_runs() -> None:
+    """Show the runs, and compare those that are selected."""
+    st.write(
+        "Every training run of a program or a page is kept as a file: its settings, its curves, and the command that repeats it. The "
+        f"newest {run_files.MOST_RUNS} are kept; older ones are removed. Logs of `SummaryWriter` in the folders "
+        "`runs` and `logs` appear here, too. Select rows to compare runs, export them, or delete them."
+    )
+    state.runs_seen = folder_contents()
+    runs, unreadable = run_files.read_all()
+    if "runs_error" in state:
+        st.error(plain(state.pop("runs_error")), icon=":material/error:")
+    show_unreadable(unreadable)
+    if runs:
+        selected = select(runs)
+        compared = selected[: runs_comparison.MOST]
+        if not selected:
+            st.caption("No run is selected. Select rows with the boxes on the left of the table.")
+        else:
+            if len(selected) > len(compared):
+                st.caption(
+                    f"The first {len(compared)} of the {len(selected)} selected runs are compared; CSV, JSON and Delete apply to all."
+                )
+            show_actions(selected, compared)
+            show_comparison(compared)
+            st.subheader("Repeat a run")
+            for run, label in zip(compared, runs_comparison.labels(compared), strict=True):
+                show_run(run, label)
     else:
-        if len(selected) > len(compared):
-            st.caption(f"The first {len(compared)} of the {len(selected)} selected runs are compared; CSV, JSON and Delete apply to all.")
-        show_actions(selected, compared)
-        show_comparison(compared)
-        st.subheader("Repeat a run")
-        for run, label in zip(compared, runs_comparison.labels(compared), strict=True):
-            show_run(run, label)
-else:
-    show_empty()
-follow()
+        show_empty()
+    follow()
+
+
+st.title("Runs")
+tabs("runs_part", {"Runs": show_runs, "Sweeps": page.show})

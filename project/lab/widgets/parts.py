@@ -16,6 +16,9 @@ def tabs(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
         (show,) = parts.values()
         show()
         return
+    first = next(iter(parts))
+    if st.query_params.get(key) == first:  # of a link; Streamlit would prefer what was open before to a default in the URL
+        st.session_state[key] = first
     for tab, show in zip(st.tabs(list(parts), key=key, bind="query-params"), parts.values(), strict=True):
         if tab.open:
             with tab:

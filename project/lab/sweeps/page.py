@@ -1,4 +1,4 @@
-"""Sweeps: what many runs of a training program reached over the settings that were tried. The page runs no student code."""
+"""The tab on sweeps: what many runs of a training program reached over the settings that were tried. It runs no student code."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,15 +139,16 @@ def show_sweep(path: Path, request: Request) -> None:
         show_table(request, ordered)
 
 
-st.title("Sweeps")
-st.write("A sweep runs a training program with many settings, in a terminal, and ranks them. This page shows what each trial reached.")
-state.sweeps_seen = folder_contents()
-sweeps, wrong = read()
-if wrong:
-    st.warning("\n".join(f"* {plain(reason)}." for reason in wrong), icon=":material/warning:")
-if sweeps:
-    name = choose(sweeps)
-    show_sweep(store.folder() / name, sweeps[name])
-elif not wrong:
-    show_empty()
-follow()
+def show() -> None:
+    """Show the sweeps."""
+    st.write("A sweep runs a training program with many settings, in a terminal, and ranks them. Here is what each trial reached.")
+    state.sweeps_seen = folder_contents()
+    sweeps, wrong = read()
+    if wrong:
+        st.warning("\n".join(f"* {plain(reason)}." for reason in wrong), icon=":material/warning:")
+    if sweeps:
+        name = choose(sweeps)
+        show_sweep(store.folder() / name, sweeps[name])
+    elif not wrong:
+        show_empty()
+    follow()
