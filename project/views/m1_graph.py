@@ -1,56 +1,144 @@
-"""Module 1: the computational graph of an expression, and backpropagation through it step by step."""
+"""Modules 1 and 2: the computational graph of an expression of Scalars or Tensors, and backpropagation through it step by step; traces."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
-from project.lab.cards import number
+from project.lab.cards import number, plain
+from project.lab.charts.grids import grid, side_by_side
 from project.lab.guard import refuse, task_guard
-from project.lab.typed.expressions import FUNCTIONS, Expression, parse
+from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, parse
 from project.lab.typed.source import Refused
+from project.lab.typed.steps import parse_shape
+from project.lab.widgets.parts import tabs
 from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")
 EXAMPLES = {
-    "One variable used three times": "x * x + y * sigmoid(x * z)",
-    "A product": "x * y * z",
-    "A neuron": "relu(x * 0.5 + y * -1.5 + 2)",
-    "A loss": "-log(sigmoid(x * z + y))",
-    "A shared subexpression": "(x + y) * (x + y)",
-    "A comparison, which has no gradient": "(x < y) * z",
+    "One variable used three times": ("x * x + y * sigmoid(x * z)",),
+    "A product": ("x * y * z",),
+    "A neuron": ("relu(x * 0.5 + y * -1.5 + 2)",),
+    "A loss": ("-log(sigmoid(x * z + y))",),
+    "A shared subexpression": ("(x + y) * (x + y)",),
+    "A comparison, which has no gradient": ("(x < y) * z",),
 }
+TENSOR_EXAMPLES = {  # and the shapes of x, y and z
+    "A row added to every row": ("x * y + z", "2, 3", "3", "2, 1"),
+    "A mean of squares": ("((x - y) * (x - y)).mean()", "2, 3", "2, 3", ""),
+    "A sum along a dimension": ("(x * y).sum(0) * z", "2, 3", "2, 3", "3"),
+    "A layer without a matrix product": ("(x.view(2, 3, 1) * y).sum(1).view(2, 2) + z", "2, 3", "3, 2", "2"),
+    "A transpose": ("(x.permute(1, 0) * y).relu()", "2, 3", "3, 2", ""),
+    "A scalar used for every element": ("sigmoid(x * z)", "2, 3", "", ""),
+    "The maximum of every row": ("x.max(1)", "2, 3", "", ""),
+}
+SHAPES: dict[str, str] = dict(zip(VARIABLES, TENSOR_EXAMPLES["A row added to every row"][1:], strict=True))
+TRACED = {"x1": 2.0, "x2": 5.0, "x3": 1.0}
+MOST_CHECKED = 48  # elements of all inputs; each needs two evaluations
 state = st.session_state
 
-st.title("Expression graph")
-st.write(
-    "Every operation on Scalars is recorded in a computational graph. Backpropagation visits this graph from the output back to the "
-    "inputs, one variable at a time."
-)
-
+st.title("Graph")
 with task_guard():
-    from minitorch import Scalar, central_difference
+    from minitorch import Scalar, central_difference, forward_trace, reverse_trace
     from project.lab.explorers import buffers, orders
     from project.lab.explorers.graph import Recording, dot, forward_only
 
 
-def read_expression() -> Expression:
-    """Return the expression in the text field. Invalid input ends the page with an error."""
+# What the parts have in common
+
+
+def read_expression(key: str, given: str, variables: Sequence[str], methods: bool = False) -> Expression:
+    """Return the expression in the text field. Invalid input, and a constant, end the page with a message."""
+    *others, last = variables
     try:
-        given = next(iter(EXAMPLES.values()))
-        return parse(st.text_input("Expression in x, y and z", given, key="f", bind="query-params"), VARIABLES)
+        typed = st.text_input(f"Expression in {', '.join(others)} and {last}", given, key=key, bind="query-params")
+        expression = parse(typed, tuple(variables), methods=methods)
     except Refused as refusal:
-        refuse(str(refusal), f"Use numbers, x, y, z, + - * / ** < > == and the functions {', '.join(FUNCTIONS)}.")
+        names = f"the functions {', '.join(FUNCTIONS)}" + (f", and the methods {', '.join(METHODS)}" if methods else "")
+        refuse(str(refusal), f"Use numbers, {', '.join(variables)}, + - * / ** < > ==, {names}.")
+    if not expression.names:
+        st.info("This expression has no variable. It is constant, so nothing is recorded.")
+        st.stop()
+    return expression
 
 
-def take_example() -> None:
-    """Copy the selected example into the text field."""
-    if state.example:
-        state.f, state.moment = EXAMPLES[state.example], 0
+def read_example(examples: dict[str, tuple[str, ...]], example: str, keys: Sequence[str], moment: str, methods: bool) -> Expression:
+    """Show the expression, and examples that fill it and the other fields with these keys."""
+
+    def take_example() -> None:
+        if state[example]:
+            state.update(zip(keys, examples[state[example]], strict=True))
+            state[moment] = 0
+
+    left, right = st.columns([3, 2])
+    with right:
+        st.selectbox("Examples", list(examples), index=None, key=example, on_change=take_example, placeholder="Choose one")
+    with left:
+        return read_expression(keys[0], next(iter(examples.values()))[0], VARIABLES, methods)
 
 
-def to_the_start() -> None:
-    """Return to the first step."""
-    state.moment = 0
+def show_graph(recording: Recording, moment: int, thing: str, passes: str) -> None:
+    """Show the graph at a moment, and what it shows in words."""
+    frame = recording.frames[moment]
+    st.info(frame.sentence, icon=":material/arrow_left_alt:")
+    st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)
+    st.caption(
+        f"{recording.in_words(moment)} "
+        f"Orange: the current {thing}, which passes its {passes} on. Solid border: visited. Dashed border: not visited yet."
+    )
+    st.caption(buffers.in_words(recording, moment))
+
+
+def show_saved(recording: Recording, moment: int, words: str) -> None:
+    """Show what each function has saved, and whether it is still needed."""
+    with st.expander("What is saved for the backward pass"):
+        st.write(words)
+        if rows := buffers.table(recording, moment):
+            st.table(rows, width="content")
+
+
+# Scalars
+
+
+def scalars() -> None:
+    """Show the graph of an expression of Scalars."""
+    st.write(
+        "Every operation on Scalars is recorded in a computational graph. Backpropagation visits this graph from the output back to the "
+        "inputs, one variable at a time."
+    )
+    expression = read_example(EXAMPLES, "example", ["f"], "moment", methods=False)
+    given = {"x": 1.0, "y": 2.0, "z": -1.0}
+    with st.container(horizontal=True):
+        values = [st.number_input(name, -1e6, 1e6, given[name], 0.5, key=name, bind="query-params", width=140) for name in expression.names]
+    with task_guard():
+        function = expression.function(expression.names, lambda value: Scalar(value, None))
+        out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
+    again = {"on_change": state.update, "args": ({"moment": 0},)}
+    order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=300, **again)
+    st.caption(orders.ORDERS[order])
+    recording = None
+    with task_guard(stop=False):
+        recording = orders.record_in(order, out)
+    if recording is None:  # the card above says why; the graph itself can still be shown
+        show_graph(forward_only(out), 0, "variable", "derivative")
+        return
+    moment = player(len(recording.frames) - 1, "moment", "Nodes visited")
+    show_graph(recording, moment, "variable", "derivative")
+    if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
+        quiz(recording, moment)
+    with task_guard():
+        show_derivatives(function, expression.names, values)
+    show_saved(
+        recording,
+        moment,
+        "A function saves the numbers that its `backward` will need. Once its variable has been visited for the last time, they can be "
+        "freed: the memory that training needs shrinks during the backward pass.",
+    )
+    with st.expander("Why in topological order?"), task_guard():
+        st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
+        rungs = st.slider("Sums", 1, 20, 10, key="rungs", bind="query-params")
+        st.table(orders.costs(rungs), width="content")
 
 
 def quiz(recording: Recording, moment: int) -> None:
@@ -77,17 +165,7 @@ def quiz(recording: Recording, moment: int) -> None:
         st.error(f"Not {answer:g}. Try again, or go one step forward to see it.", icon=":material/close:")
 
 
-def show_saved(recording: Recording, moment: int) -> None:
-    """Show what each function has saved, and whether it is still needed."""
-    st.write(
-        "A function saves the numbers that its `backward` will need. Once its variable has been visited for the last time, they can be "
-        "freed: the memory that training needs shrinks during the backward pass."
-    )
-    if rows := buffers.table(recording, moment):
-        st.table(rows, width="content")
-
-
-def gradients_table(function, names, values) -> None:
+def show_derivatives(function, names, values) -> None:
     """Show the gradients of the inputs after backward(), next to central differences."""
     leaves = [Scalar(value, name=name) for name, value in zip(names, values, strict=True)]
     function(*leaves).backward()
@@ -107,46 +185,134 @@ def gradients_table(function, names, values) -> None:
     st.table(rows, width="content")
 
 
-fields = st.columns([3, 2])
-with fields[1]:
-    st.selectbox("Examples", list(EXAMPLES), index=None, key="example", on_change=take_example, placeholder="Choose one")
-with fields[0]:
-    expression = read_expression()
-if not expression.names:
-    st.info("This expression has no variable. It is constant, so nothing is recorded.")
-    st.stop()
-given = {"x": 1.0, "y": 2.0, "z": -1.0}
-with st.container(horizontal=True):
-    values = [st.number_input(name, -1e6, 1e6, given[name], 0.5, key=name, bind="query-params", width=140) for name in expression.names]
+# Tensors
 
-with task_guard():
-    function = expression.function(expression.names, lambda value: Scalar(value, None))
-    out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
-order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=300, on_change=to_the_start)
-st.caption(orders.ORDERS[order])
-recording = None
-with task_guard(stop=False):
-    recording = orders.record_in(order, out)
-written = recording is not None
-if recording is None:  # the card above says why; the graph itself can still be shown
-    recording = forward_only(out)
-moment = player(len(recording.frames) - 1, "moment", "Nodes visited") if written else 0
-frame = recording.frames[moment]
-st.info(frame.sentence, icon=":material/arrow_left_alt:")
-st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)
-st.caption(
-    f"{recording.in_words(moment)} "
-    "Orange: the current variable, which passes its derivative on. Solid border: visited. Dashed border: not visited yet."
-)
-st.caption(buffers.in_words(recording, moment))
-if written:
-    if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
-        quiz(recording, moment)
+
+def tensors() -> None:
+    """Show the graph of an expression of Tensors."""
+    st.write("The computational graph of Module 1, with a tensor at every node. Each gradient has the shape of its tensor.")
     with task_guard():
-        gradients_table(function, expression.names, values)
-    with st.expander("What is saved for the backward pass"):
-        show_saved(recording, moment)
-    with st.expander("Why in topological order?"), task_guard():
-        st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
-        rungs = st.slider("Sums", 1, 20, 10, key="rungs", bind="query-params")
-        st.table(orders.costs(rungs), width="content")
+        from minitorch import tensor
+        from project.lab.explorers import tensor_graph
+        from project.lab.explorers import tensor_sandbox as sandbox
+
+    expression = read_example(TENSOR_EXAMPLES, "tensor_example", ["tf", "shape_x", "shape_y", "shape_z"], "step", methods=True)
+    with st.container(horizontal=True):
+        shapes = [read_shape(name) for name in expression.names]
+        seed = st.number_input("Seed of the values", 0, 9999, 0, key="graph_seed", bind="query-params", width=160)
+    values = [sandbox.random_values(shape, f"{seed} {name}") for name, shape in zip(expression.names, shapes, strict=True)]
+    function = expression.function(expression.names, tensor)
+    with task_guard(), sandbox.shapes_guard():
+        leaves = [sandbox.make_tensor(value, True, name) for name, value in zip(expression.names, values, strict=True)]
+        out = sandbox.apply(function, expression.text, *leaves)
+    recording = None
+    with task_guard(stop=False):
+        recording = tensor_graph.record(out)
+    written = recording is not None
+    if recording is None:  # the card above says why; the graph itself can still be shown
+        recording = tensor_graph.forward_only(out)
+    moment = player(len(recording.frames) - 1, "step", "Nodes visited") if written else 0
+    show_graph(recording, moment, "tensor", "gradient")
+    with task_guard():
+        show_tensors(recording, recording.frames[moment])
+    if out.size != 1:
+        st.caption(f"The output has shape {out.shape}, so the backward pass starts with ones: the gradient of the sum of its elements.")
+    if written:
+        with task_guard():
+            show_gradients(function, expression, values)
+        show_saved(
+            recording,
+            moment,
+            "A function saves the tensors that its `backward` will need. After its visit they can be freed. A saved tensor is not a copy: "
+            "it only stays alive for longer.",
+        )
+
+
+def read_shape(name: str) -> tuple[int, ...]:
+    """Return the shape of a variable. Invalid input ends the page with an error."""
+    try:
+        text = st.text_input(f"Shape of {name}", SHAPES[name], key=f"shape_{name}", bind="query-params", width=140)
+        return parse_shape(text, 4, 64, fewest_dims=0)
+    except Refused as refusal:
+        refuse(f"Shape of {name}: {refusal}", "For example: 2, 3 for two rows of three. Leave it empty for a scalar.")
+
+
+def show_tensors(recording: Recording, frame: Any) -> None:
+    """Show the tensors of the current node: its value, its gradient, and what it passes to its inputs."""
+    if frame.current is None:
+        shown = [grid(node.value, node.name) for node in recording.nodes if node.kind == "leaf"]
+        last = recording.nodes[-1]
+        st.html(side_by_side([*shown, *([grid(last.value, f"output {last.name}")] if last.kind == "step" else [])]))
+        return
+    node = recording.nodes[frame.current]
+    shown = [grid(node.value, f"value of {node.name}")]
+    if frame.current in frame.gradients:
+        shown.append(grid(frame.gradients[frame.current].to_numpy(), f"gradient of {node.name}"))
+    for p, gradient, _ in frame.passed:
+        shown.append(grid(gradient.to_numpy(), f"passed to {recording.nodes[p].name}"))
+    st.html(side_by_side(shown))
+    remarks = [f"The gradient passed to {recording.nodes[p].name} was {remark}." for p, _, remark in frame.passed if "shape" in remark]
+    if remarks:
+        reason = "An element that was broadcast was used several times, so it gets the sum of its gradients."
+        st.caption(plain(" ".join([*remarks, reason])))
+
+
+def show_gradients(function, expression: Expression, values: Sequence[Any]) -> None:
+    """Show the gradients of the inputs after backward(), next to central differences."""
+    from project.lab.explorers import tensor_sandbox as sandbox
+
+    names, found = expression.names, sandbox.gradients(function, expression.text, *values)
+    st.write("**Gradients of the inputs after `backward()`**")
+    st.html(side_by_side([grid(gradient, f"{name}.grad") for name, gradient in zip(names, found, strict=True)]))
+    if sum(value.size for value in values) > MOST_CHECKED:
+        st.caption(f"Central differences are omitted, because the inputs have more than {MOST_CHECKED} elements in total.")
+        return
+    rows = []
+    for i, (name, gradient) in enumerate(zip(names, found, strict=True)):
+        numeric = sandbox.entry_differences(function, expression.text, *values, arg=i)
+        gap, index = sandbox.largest_gap(gradient, numeric)
+        rows.append({"input": name, "largest difference from the central difference": f"{gap:.1e}", "at index": str(index)})
+    st.table(rows, width="content")
+
+
+# Traces
+
+
+def traces() -> None:
+    """Show forward mode and reverse mode in tables."""
+    st.write(
+        "Two ways to differentiate the same steps. Forward mode computes the derivative of every step with respect to one input "
+        "(tangents). Reverse mode starts at the output and computes its derivative with respect to every step (adjoints)."
+    )
+    expression = read_expression("trace_f", "log(x1) + x1 * x2 - sin(x2)", list(TRACED))
+    inputs = list(TRACED)[: list(TRACED).index(expression.names[-1]) + 1]
+    with st.container(horizontal=True):
+        point = [st.number_input(name, -1e6, 1e6, TRACED[name], 0.5, key=name, bind="query-params", width=140) for name in inputs]
+        seed = st.selectbox("Forward mode input", inputs, key="seed_input", bind="query-params", width=160)
+    with task_guard():
+        function = expression.function(inputs, lambda value: Scalar(value, None))
+        forward = forward_trace(function, *point, arg=inputs.index(seed))
+        reverse = reverse_trace(function, *point)
+        left, right = st.columns(2, gap="large")
+        with left:
+            st.subheader("Forward mode")
+            show_trace(forward, f"tangent, d step / d {seed}")
+            last = f"{forward.lines[-1].derivative:.4f}"
+            st.caption(f"One pass gives the derivative with respect to {seed}: {last}. Each other input needs another.")
+        with right:
+            st.subheader("Reverse mode")
+            show_trace(reverse, "adjoint, d output / d step")
+            by_input = {line.name: line.derivative for line in reverse.lines if line.name in inputs}
+            gradient = ", ".join(f"{by_input[name]:.4f} for {name}" for name in inputs)
+            st.caption(f"One pass gives the derivatives with respect to all inputs: {gradient}.")
+
+
+def show_trace(trace, column: str) -> None:
+    """Show one pass as a table."""
+    rows = [
+        {"step": f"{line.name} = {line.expression}", "value": f"{line.value:.4f}", column: f"{line.derivative:.4f}"} for line in trace.lines
+    ]
+    st.table(rows, width="content")
+
+
+tabs(m1_graph=scalars, m2_graph=tensors, m1_trace=traces)

@@ -164,4 +164,4 @@ def show_dropout() -> None:
 
 
 st.title("Softmax, dropout")
-tabs("softmax_part", {"Softmax": show_softmax, "Dropout": show_dropout})
+tabs(m4_softmax=show_softmax, m4_dropout=show_dropout)

@@ -230,4 +230,4 @@ def show_runs() -> None:
 
 
 st.title("Runs")
-tabs("runs_part", {"Runs": show_runs, "Sweeps": page.show})
+tabs(runs=show_runs, sweeps=page.show)

@@ -1,25 +1,27 @@
 """The parts of a page as tabs, of which only the open one runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import streamlit as st
 
+from project.lab import registry
 
-def tabs(key: str, parts: Mapping[str, Callable[[], None]]) -> None:
-    """Show the open part of a page below a tab for each part; the settings of the others are kept.
+
+def tabs(**parts: Callable[[], None]) -> None:
+    """Show the open part of a page below a tab for each part that this workspace has; the settings of the others are kept.
 
     Args:
-        key: The name of the open part in the session state and in the URL.
-        parts: The functions that show the parts, by the labels of their tabs. A single part has no tab.
+        parts: The functions that show the parts, by the names of the parts in the registry.
     """
-    if len(parts) == 1:
-        (show,) = parts.values()
-        show()
+    rows = registry.present([registry.view(name) for name in parts])
+    if len(rows) == 1:
+        parts[rows[0].name]()
         return
-    first = next(iter(parts))
+    (key,) = rows[0].query
+    first = rows[0].query[key]
     if st.query_params.get(key) == first:  # of a link; Streamlit would prefer what was open before to a default in the URL
         st.session_state[key] = first
-    for tab, show in zip(st.tabs(list(parts), key=key, bind="query-params"), parts.values(), strict=True):
+    for tab, row in zip(st.tabs([row.query[key] for row in rows], key=key, bind="query-params"), rows, strict=True):
         if tab.open:
             with tab:
-                show()
+                parts[row.name]()
