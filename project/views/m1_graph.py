@@ -12,7 +12,7 @@ from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, parse
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
-from project.lab.widgets.parts import tabs
+from project.lab.widgets.parts import show_one
 from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")
@@ -315,4 +315,4 @@ def show_trace(trace, column: str) -> None:
     st.table(rows, width="content")
 
 
-tabs(m1_graph=scalars, m2_graph=tensors, m1_trace=traces)
+show_one(m1_graph=scalars, m2_graph=tensors, m1_trace=traces)

@@ -13,7 +13,7 @@ from project.lab.guard import task_guard
 from project.lab.typed.arrays import figure
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
-from project.lab.widgets.parts import tabs
+from project.lab.widgets.parts import show_one
 
 LOGITS = (2.0, 1.0, 0.0, -1.0, 3.0, -2.0)
 TEMPERATURES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
@@ -164,4 +164,4 @@ def show_dropout() -> None:
 
 
 st.title("Softmax, dropout")
-tabs(m4_softmax=show_softmax, m4_dropout=show_dropout)
+show_one(m4_softmax=show_softmax, m4_dropout=show_dropout)

@@ -10,7 +10,7 @@ from project.lab.charts.drawing import draw
 from project.lab.sweeps import page
 from project.lab.training import run_files, run_logs, runs_comparison, runs_export
 from project.lab.training.run_files import RunFile, Unreadable
-from project.lab.widgets.parts import tabs
+from project.lab.widgets.parts import show_one
 
 TICK = 2.0  # seconds from one look at the folder to the next
 ADDRESS = "selected"  # the query parameter with the ids of the selected runs
@@ -230,4 +230,4 @@ def show_runs() -> None:
 
 
 st.title("Runs")
-tabs(runs=show_runs, sweeps=page.show)
+show_one(runs=show_runs, sweeps=page.show)

@@ -12,7 +12,7 @@ from project.lab.training import jobs, run_files
 from project.lab.training.jobs import Failed, Job
 from tests.errors import raises
 from tests.project.classifier_pages import texts
-from tests.project.pages import epoch, ignore_saved_files, import_modules, open_page, press  # noqa: F401  a fixture
+from tests.project.pages import epoch, fill, ignore_saved_files, import_modules, open_page, press  # noqa: F401  a fixture
 
 # Training
 
@@ -59,7 +59,7 @@ def test_without_a_gpu_the_gpu_backend_is_refused_with_the_remedy(monkeypatch):
 def test_a_hidden_size_is_reduced_to_the_limit_of_the_next_page():
     app = open_page("m3_training", hidden="120", points="10")
     assert "--hidden 120" in app.code[0].value
-    assert "--hidden 50" in app.switch_page("views/m2_training.py").run().code[0].value
+    assert "--hidden 50" in fill(app, training_part="Tensors").code[0].value
 
 
 # A run is kept until the files that it depends on change

@@ -218,7 +218,7 @@ def test_the_page_of_a_run_is_linked_where_its_fields_allow_the_settings():
     app = choose(open_page("runs"), 0)
     (link,) = [link.proto for link in app.get("page_link") if link.proto.label == "Open in Training"]
     assert link.page == "m1_training"
-    assert link.query_string == "dataset=Xor&points=20&hidden=5&rate=0.25&epochs=30&seed=3"
+    assert link.query_string == "dataset=Xor&points=20&hidden=5&rate=0.25&epochs=30&seed=3&training_part=Scalars"
     for changes in ({"points": 501}, {"hidden": 51}, {"rate": 0.001}, {"epochs": 10_001}, {"seed": 10_001}, {"rate": None}):
         assert runs_comparison.link(a_run(2, settings=POINTS | changes)) is None
     assert runs_comparison.link(a_run(2, "run_gpt", {"steps": 3})) is None

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import minitorch
+from project.lab import registry
 from project.lab.charts import charts
 from project.lab.training import page as training_page
 from project.lab.training import run_files
@@ -86,7 +87,7 @@ def test_another_training_page_does_not_continue_the_run_of_this_page(first, the
     app = press(open_page(first, hidden=hidden, epochs=epochs), "step")
     assert epoch(app) == 1
     options = app.code[0].value.split(".py ")[1]
-    app.switch_page(f"views/{then}.py").run()
+    fill(app, **registry.view(then).query)
     assert app.code[0].value == f"python project/{program}.py {options}"  # only the page differs
     assert epoch(app) == 0
 
