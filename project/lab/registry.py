@@ -89,8 +89,14 @@ VIEWS = (
         "area_chart",
         "Tensor functions as curves, surfaces and grids, with their gradients.",
     ),
-    View("m3_diagnostics", "Parallel loops", 3, "lan", "How numba compiled your loops: what runs in parallel, what allocates."),
-    View("m3_speed", "Speed-up", 3, "speed", "Time the backends on inputs of increasing size and compare them."),
+    View(
+        "m3_speed",
+        "Speed-up, parallel loops",
+        3,
+        "speed",
+        "Time the backends on inputs of increasing size and compare them.",
+        query={"speed_part": "Speed-up"},
+    ),
     View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, counting every read from memory."),
     View("m3_grid", "Grid explorer", 3, "apps", "Grid, block and thread: which thread computes which element, and how a block cooperates."),
     View(
@@ -198,6 +204,15 @@ PARTS = (
         "A wide network trained in mini-batches on a compiled backend.",
         "m1_training",
         {"training_part": "Compiled backend"},
+    ),
+    View(
+        "m3_diagnostics",
+        "Parallel loops",
+        3,
+        "lan",
+        "How numba compiled your loops: what runs in parallel, what allocates.",
+        "m3_speed",
+        {"speed_part": "Parallel loops"},
     ),
     View(
         "m4_dropout",

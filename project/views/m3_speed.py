@@ -1,14 +1,20 @@
-"""Module 3: the speed of the backends, measured live."""
+"""Module 3: the speed of the backends, measured live, and how numba compiled the loops of a kernel."""
+
+from typing import Any
 
 import streamlit as st
 
-from project.lab import kernels
+from course.manifest import course
+from project.lab import kernels, sources, task_source
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
 from project.lab.training.jobs import Failed, Job
+from project.lab.widgets.parts import show_one
 
 TICK = 0.3  # seconds between updates
+WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "_tensor_matrix_multiply"}
+TIMEOUT = 240.0  # seconds; several kernels are compiled
 BYTES = {"float32": 4, "float64": 8}
 ROOFLINE = (
     "The roofline: an operation that does little arithmetic a byte waits for memory (the slope), one that does much is limited by the "
@@ -20,17 +26,36 @@ PARTS = (
 )
 state = st.session_state
 
-st.title("Speed-up")
-st.write(
-    "This page times the same operation on every backend, for inputs of increasing size. The backends take turns, and the median of "
-    "five calls is reported. Other programs on this machine affect the results."
-)
-
+st.title("Speed-up, parallel loops")
 with task_guard():
     from project.lab.charts import roofline_chart, speed_chart
     from project.lab.explorers import roofline, speed
 
     kernels.check()
+
+
+# Speed-up
+
+
+def show_speed() -> None:
+    """Show the controls, and a measurement that runs."""
+    st.write(
+        "This page times the same operation on every backend, for inputs of increasing size. The backends take turns, and the median of "
+        "five calls is reported. Other programs on this machine affect the results."
+    )
+    flags = command()
+    job = state.get("speed_job")
+    state.speed_running = job is not None and job.running
+    with st.container(horizontal=True):
+        st.button(
+            "Start", on_click=start, args=(flags,), disabled=state.speed_running, icon=":material/play_arrow:", type="primary", key="start"
+        )
+        st.button("Stop", on_click=stop, disabled=not state.speed_running, icon=":material/stop:", key="stop")
+    if job is not None and state.speed_flags != flags and not state.speed_running:
+        st.caption("The chart shows a measurement with other settings. Press **Start** to measure with these.")
+    st.fragment(update, run_every=TICK if state.speed_running else None)()
+    st.write("**Command line**")
+    st.code(f"python project/timing.py {' '.join(flags)}", language="bash", wrap_lines=True)
 
 
 def command() -> list[str]:
@@ -138,16 +163,81 @@ def table(found: list) -> list[dict]:
     ]
 
 
-flags = command()
-job = state.get("speed_job")
-state.speed_running = job is not None and job.running
-with st.container(horizontal=True):
-    st.button(
-        "Start", on_click=start, args=(flags,), disabled=state.speed_running, icon=":material/play_arrow:", type="primary", key="start"
+# Parallel loops
+
+
+def show_parallel_loops() -> None:
+    """Show how numba compiled the loops of a kernel."""
+    st.write(
+        "This page compiles a kernel of the fast backend and reports what numba did with its loops. A `prange` runs in parallel only if it "
+        "is not nested in another parallel loop."
     )
-    st.button("Stop", on_click=stop, disabled=not state.speed_running, icon=":material/stop:", key="stop")
-if job is not None and state.speed_flags != flags and not state.speed_running:
-    st.caption("The chart shows a measurement with other settings. Press **Start** to measure with these.")
-st.fragment(update, run_every=TICK if state.speed_running else None)()
-st.write("**Command line**")
-st.code(f"python project/timing.py {' '.join(flags)}", language="bash", wrap_lines=True)
+    with task_guard():
+        import minitorch.fast_ops  # noqa: F401  an import error is shown here, before a process is started
+    function = st.segmented_control("Kernel", list(WRITTEN), default="map", key="kernel", bind="query-params", required=True)
+    name = f"minitorch.fast_ops:{WRITTEN[function]}"
+    try:
+        with task_guard(stop=False):
+            show_report(run_check(function, st.session_state.get("sources") or sources.stamp()))
+    except Failed as error:
+        task = next(task for task in course().tasks if name in task.write)
+        st.error(plain(f"{WRITTEN[function]} of Task {task.id} could not be compiled and run."), icon=":material/error:")
+        st.code(str(error), language=None)
+    task_source.show([name])
+    st.write("**Command line**")
+    st.code(f"python project/parallel_check.py --function {function}", language="bash", wrap_lines=True)
+
+
+@st.cache_data(show_spinner="Compiling the kernel. This may take half a minute …", max_entries=20)
+def run_check(function: str, files: Any) -> dict[str, Any]:
+    """Return the report of `parallel_check.py`, which runs again when a file has changed."""
+    job = Job("parallel_check.py", "--json", "--level", "3", "--function", function)
+    job.wait(TIMEOUT)
+    return job.lines[-1]
+
+
+def loop_rows(loops: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the rows of the table of loops."""
+    rows = []
+    for loop in loops:
+        places = ", ".join(map(str, dict.fromkeys(loop["allocations"])))
+        rows.append(
+            {
+                "line": str(loop["line"]),
+                "loop": f"`{loop['source']}`",
+                "runs": {
+                    "parallel": "in parallel",
+                    "serial": f"serially, inside the loop at line {loop['into']}",
+                    "fused": f"fused with the loop at line {loop['into']}",
+                }[loop["fate"]],
+                "arrays allocated per iteration": f"{len(loop['allocations'])} (line {places})" if places else "none",
+                "hoisted out of the loop": f"{loop['hoisted']} instructions" if loop["hoisted"] else "none",
+            }
+        )
+    return rows
+
+
+def show_report(report: dict[str, Any]) -> None:
+    """Show the verdict, the loops, and numba's own report."""
+    verdict = report["words"][0].partition(": ")[2]
+    if report["parallel"]:
+        st.success(plain(f"{report['function']}: {verdict}"), icon=":material/check_circle:")
+    else:
+        st.warning(plain(f"{report['function']}: {verdict}"), icon=":material/warning:")
+    for each in report["compiled"]:
+        st.markdown(f"**`{each['name']}`** in `{each['file']}`, line {each['line']}")
+        if each["loops"]:
+            st.table(loop_rows(each["loops"]))
+        else:
+            st.write("No parallel loop. Write the loop over the output as `for … in prange(…)`.")
+    if any(loop["allocations"] for each in report["compiled"] for loop in each["loops"]):
+        st.caption(
+            "An index buffer allocated inside the loop is private to each iteration. Allocated before the loop, it would be shared, and "
+            "iterations would overwrite each other's indices."
+        )
+    if report["raw"]:
+        with st.expander("Report from numba"):
+            st.code(report["raw"], language=None)
+
+
+show_one(m3_speed=show_speed, m3_diagnostics=show_parallel_loops)

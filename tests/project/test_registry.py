@@ -42,7 +42,7 @@ def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
     assert list(registry.sections()) == ["", "0 · Fundamentals"]
 
 
-PAGES = {"0": "operators", "1": "derivative", "2": "strides", "3": "diagnostics", "4": "convolution", "6": "tokens", "7": "formats"}
+PAGES = {"0": "operators", "1": "derivative", "2": "strides", "3": "speed", "4": "convolution", "6": "tokens", "7": "formats"}
 
 
 @pytest.mark.parametrize(("arguments", "name"), [([], "home"), *(([module], f"m{module}_{page}") for module, page in PAGES.items())])
