@@ -8,7 +8,7 @@ import pytest
 
 from course.manifest import ROOT
 from minitorch import FastBackend, tensor
-from project.lab import task_source
+from project.lab import kernels, task_source
 from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
 from project.lab.training import found_data
@@ -50,7 +50,8 @@ def test_a_page_that_is_loaded_again_continues_with_its_run(fake_program):  # no
     assert open_page("m4_images", images_run="minitorch-run-none").session_state["images_run"] is None
 
 
-def test_before_the_first_run_the_page_predicts_with_weights_that_come_with_it():
+def test_before_the_first_run_the_page_predicts_with_weights_that_come_with_it(monkeypatch):
+    monkeypatch.setattr(kernels, "compiled", lambda: kernels.FEWEST)
     app = open_page("m4_images")
     assert "Until you press **Start**: your own network" in page_text(app)
     strokes = [[(0.5, 0.15), (0.5, 0.85)]]
@@ -77,6 +78,7 @@ def test_a_network_that_does_not_take_those_weights_is_trained_first(monkeypatch
     def fail(*_):
         raise error
 
+    monkeypatch.setattr(kernels, "compiled", lambda: kernels.FEWEST)
     monkeypatch.setattr(learned_network, "image_network", fail)
     app = open_page("m4_images")
     assert "Until you press" not in page_text(app)
