@@ -243,7 +243,7 @@ class Tensor(TensorMethods):
             ValueError: If dim is an empty sequence.
         """
         if dim is None:
-            out = reduction(self if self.dims == 1 else self.reshape(self._tensor.size), 0)
+            out = reduction(self if self.dims == 1 else View.apply(self.contiguous(), (self._tensor.size,)), 0)
             return out if keepdim else layout_functions.squeeze(out, 0)
         dims = self._normalize_dims(dim)
         if not dims:
@@ -285,6 +285,8 @@ class Tensor(TensorMethods):
         Raises:
             IndexingError: If one is out of range or repeated.
         """
+        if type(dim) is int:
+            return (self._normalize_dim(dim),)
         dims = tuple([self._normalize_dim(d) for d in (dim if isinstance(dim, (tuple, list, Sequence)) else (dim,))])
         if len(set(dims)) < len(dims):
             raise IndexingError(f"expected each dimension at most once for shape {self.shape}, got {dim}")

@@ -158,7 +158,7 @@ def as_shape(shape: Any, op: str = "a shape") -> tuple[int, ...]:
         sizes = tuple(map(operator.index, shape if isinstance(shape, (tuple, list, Iterable)) else (shape,)))
     except TypeError:
         raise TypeError(f"{op} expected whole numbers, got {shape!r}; write it as (2, 3)") from None
-    if min(sizes, default=0) < 0:
+    if sizes and min(sizes) < 0:
         raise ValueError(f"{op} expected sizes of at least 0, got {sizes}")
     if len(sizes) > MAX_DIMS:
         raise ValueError(f"{op} expected at most {MAX_DIMS} dimensions, got {len(sizes)}")
@@ -238,7 +238,7 @@ class TensorData:
         """The same storage with another layout, which must fit within it."""
         data = TensorData.__new__(TensorData)
         data._storage, data._version, data.dtype = self._storage, self._version, self.dtype
-        data._set_layout(shape, strides, offset)
+        data.shape, data.strides, data.offset, data.size = shape, strides, offset, math.prod(shape)
         return data
 
     @staticmethod
@@ -295,8 +295,12 @@ class TensorData:
         """The data in host memory: itself; storage on a device is copied."""
         return self
 
+    def from_first(self) -> Storage:
+        """The storage from the first element on, without a slice where the element is the storage's first."""
+        return self._storage[self.offset :] if self.offset else self._storage
+
     def tuple(self) -> tuple[Storage, tuple[int, ...], tuple[int, ...]]:
-        """Arguments of a kernel: storage from the first element on, shape and strides."""
+        """Arguments of a kernel: storage from the first element on to the last, shape and strides."""
         if len(self._storage) == self.size and not self.offset:
             return self._storage, self.shape, self.strides
         return self._storage[self.offset : self._end()], self.shape, self.strides
@@ -383,15 +387,16 @@ class TensorData:
         Raises:
             ValueError: If the elements are not contiguous, or the sizes do not multiply to their number.
         """
-        if math.prod(shape) != self.size:
-            raise ValueError(f"view expected a shape of {self.size} elements like {self.shape}, got {tuple(shape)} of {math.prod(shape)}")
+        shape = tuple(shape)
+        strides, size = contiguous_layout(shape)
+        if size != self.size:
+            raise ValueError(f"view expected a shape of {self.size} elements like {self.shape}, got {shape} of {size}")
         if not self.is_contiguous():
             raise ValueError(
                 f"view expected contiguous elements, got shape {self.shape} with strides {self.strides}; "
                 "call contiguous() first, or reshape"
             )
-        shape = tuple(shape)
-        return self.as_view(shape, contiguous_layout(shape)[0], self.offset)
+        return self.as_view(shape, strides, self.offset)
 
     @staticmethod
     def shape_broadcast(shape_a: UserShape, shape_b: UserShape) -> tuple[int, ...]:

@@ -161,7 +161,8 @@ class TensorBackend:
 
 
 # The operations of a backend: dtypes and half precision around what `ops` makes. An operation of `ops` may offer its kernel as an
-# attribute, if that kernel `writes_all`: then the result is allocated without zeros, and the kernel called directly.
+# attribute, if that kernel `writes_all`: then the result is allocated without zeros, and the kernel called directly. The kernel of a
+# reduction starts from what is in the result.
 
 
 def make_map(ops: type[TensorOps], fn: Callable[[float], float], result: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -227,20 +228,26 @@ def make_reduce(
     ops: type[TensorOps], fn: Callable[[float, float], float], start: float, result: Callable[..., Any]
 ) -> Callable[..., Tensor]:
     """The function (a, dim, out=None) of a backend; dim is a tuple only where the backend `reduces_many`."""
-    operation = made_for = None
+    operation = kernel = made_for = None
 
     def reduced(a: Tensor, dim: int | tuple[int, ...], out: Tensor | None = None) -> Tensor:
-        nonlocal operation, made_for
+        nonlocal operation, kernel, made_for
         x = a._tensor
         if x.dtype in HALF_DTYPES or (out is not None and out._tensor.dtype in HALF_DTYPES):
             return compute_widened(lambda x: reduced(x, dim), result, (a,), out)
         if made_for is not ops.optimized:
             operation, made_for = ops.reduce(fn, start), ops.optimized
+            kernel = getattr(operation, "kernel", None)
         if isinstance(dim, tuple):
             shape = tuple([1 if d in dim else size for d, size in enumerate(x.shape)])
         else:
             dim = d = a._normalize_dim(dim)
             shape = (*x.shape[:d], 1, *x.shape[d + 1 :])
+        if out is None and kernel is not None and active.recorder is None:
+            data = TensorData.empty(shape, result(x.dtype))
+            data._storage.fill(start)
+            kernel(data, x, dim)
+            return a._like(data)
         target = unwritten(a, shape, result(x.dtype)) if out is None else check_out(out, shape)
         if active.recorder is None:
             return operation(a, dim, target)  # type: ignore[misc] - made above

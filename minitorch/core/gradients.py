@@ -111,7 +111,7 @@ def unbroadcast(gradient: Any, x: Tensor, source: str) -> Tensor:
 
 def sum_to_shape(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor summed over the dimensions in which `shape` was broadcast to the tensor's shape."""
-    missing = gradient.dims - len(shape)
+    missing = len(gradient._tensor.shape) - len(shape)
     dims = tuple([d for d, size in enumerate(gradient._tensor.shape) if size != 1 and (d < missing or shape[d - missing] == 1)])
     gradient = gradient.to(compute_dtype(gradient.dtype)) if len(dims) > 1 else gradient  # half precision is rounded once, after all sums
     if grad_mode.enabled:

@@ -17,7 +17,7 @@ from minitorch.core.indexing import as_index, basic_view, is_basic, is_element, 
 from minitorch.core.recording import call, constant, refuse
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import IndexingError, TensorData, as_shape, broadcast_strides, cached_broadcast
-from minitorch.tensor_functions import Function, Permute
+from minitorch.tensor_functions import Function, Permute, View
 
 if TYPE_CHECKING:
     from minitorch.tensor_ops import TensorBackend
@@ -197,9 +197,12 @@ def flatten(a: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 def squeeze(a: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Without its dimensions of size 1, or without those among dim that have size 1: a view."""
-    dims = range(a.dims) if dim is None else a._normalize_dims(dim)
-    removed = {d for d in dims if a.shape[d] == 1}
-    return Select.apply(a, tuple(0 if d in removed else slice(None) for d in range(a.dims)))
+    shape = a._tensor.shape
+    dims = range(len(shape)) if dim is None else a._normalize_dims(dim)
+    removed = [size == 1 and d in dims for d, size in enumerate(shape)]
+    if a.is_contiguous():  # then the gradient is a view, too
+        return View.apply(a, tuple([size for size, gone in zip(shape, removed, strict=True) if not gone]))
+    return Select.apply(a, tuple([0 if gone else slice(None) for gone in removed]))
 
 
 def unsqueeze(a: Tensor, dim: int) -> Tensor:
@@ -210,7 +213,10 @@ def unsqueeze(a: Tensor, dim: int) -> Tensor:
     """
     if not -a.dims - 1 <= dim <= a.dims:
         raise IndexingError(f"unsqueeze expected dim from {-a.dims - 1} to {a.dims} for shape {a.shape}, got {dim}")
-    return Select.apply(a, (*[slice(None)] * (dim % (a.dims + 1)), None, ...))
+    shape, dim = a._tensor.shape, dim % (a.dims + 1)
+    if a.is_contiguous():
+        return View.apply(a, (*shape[:dim], 1, *shape[dim:]))
+    return Select.apply(a, (*[slice(None)] * dim, None, ...))
 
 
 def expand(a: Tensor, *shape: Any) -> Tensor:

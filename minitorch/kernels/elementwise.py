@@ -23,7 +23,7 @@ from minitorch.core.kernel import register_kernel
 from minitorch.core.recording import active, call
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
 from minitorch.kernels.vector_math import fast_equivalents
-from minitorch.tensor_data import Storage, TensorData, broadcast_strides
+from minitorch.tensor_data import TensorData, broadcast_strides
 
 PARALLEL_THRESHOLD = 1 << 18
 """Elements below which waking the other threads costs more time than they save; an eighth of it for functions that call `math`."""
@@ -263,31 +263,17 @@ class Zip:
                 else:
                     call(self.flat, o, p, q, size)
                 return
-        self.run(*out.tuple(), *a.tuple(), *b.tuple())
-
-    def run(
-        self,
-        out: Storage,
-        out_shape: tuple[int, ...],
-        out_strides: tuple[int, ...],
-        a: Storage,
-        a_shape: tuple[int, ...],
-        a_strides: tuple[int, ...],
-        b: Storage,
-        b_shape: tuple[int, ...],
-        b_strides: tuple[int, ...],
-    ) -> None:
-        """Write fn(a, b) into out, for operands of any layout."""
-        size, blocks, args = plan(out_shape, out_strides, a_shape, a_strides, b_shape, b_strides)
+        size, blocks, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides)
+        o, p, q = out.from_first(), a.from_first(), b.from_first()
         if size < self.threshold or (workers := threads()) == 1:
             if blocks:
-                call(self.blocks, out, a, b, *args, blocks, 1)
+                call(self.blocks, o, p, q, *args, blocks, 1)
             else:
-                call(self.flat, out, a, b, size)
+                call(self.flat, o, p, q, size)
         elif blocks:
-            launch(self.kernels.blocks_parallel, out, a, b, *args, blocks, min(blocks, workers))
+            launch(self.kernels.blocks_parallel, o, p, q, *args, blocks, min(blocks, workers))
         else:
-            launch(self.kernels.flat_parallel, out, a, b, size)
+            launch(self.kernels.flat_parallel, o, p, q, size)
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""

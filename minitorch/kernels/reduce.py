@@ -330,9 +330,9 @@ class Reduce:
         if not a.size:
             return
         dims = reduce_dim if isinstance(reduce_dim, tuple) else (int(reduce_dim),)
-        (target, _, out_strides), (source, a_shape, a_strides) = out.tuple(), a.tuple()
+        target, source = out.from_first(), a.from_first()
         workers = threads() if a.size >= PARALLEL_THRESHOLD else 1
-        passes = plan(out_strides, a_shape, a_strides, dims, self.any_order, workers)
+        passes = plan(out.strides, a.shape, a.strides, dims, self.any_order, workers)
         if passes.first is None or passes.second is None:
             self.run(passes.whole, target, source, 0, workers)
             return
