@@ -54,8 +54,8 @@ ONE_DTYPE = """
 """The functions of tensors of one dtype."""
 
 NUMBERS = """
-    argmax argmin isin topk kthvalue median nanmedian cross cov corrcoef trapezoid abs relu floor ceil trunc round trace"""
-"""The functions that do not take bools."""
+    argmax argmin isin topk kthvalue median nanmedian cross cov corrcoef trapezoid round trace"""
+"""The functions that do not take bools, and do not check it themselves."""
 
 
 def check_dtypes(name: str, args: tuple[Any, ...], floats: bool, same: bool, numbers: bool) -> None:

@@ -18,7 +18,7 @@ from minitorch.torch.promotion import promote, require_one_dtype
 
 def same_dtype(a: Tensor, b: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Two factors of a product. Raises TypeError if their dtypes differ, or they hold bools."""
-    if a.dtype is not b.dtype or a.dtype is bool_:
+    if a._tensor.dtype is not b._tensor.dtype or a._tensor.dtype is bool_:
         raise TypeError(
             f"{name} expected tensors of one dtype, not of bools, got {a.dtype.name} and {b.dtype.name}; convert one of them: x.to(y.dtype)"
         )

@@ -60,12 +60,12 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
         tensor([[ 6],
                 [15]])
     """
-    return computed_in(dtype, input, lambda x: reduced(x, "sum", dim, keepdim))
+    return computed_in(dtype, input, reduced, "sum", dim, keepdim)
 
 
-def computed_in(dtype: Any, x: Tensor, reduction: Callable[[Tensor], Tensor]) -> Tensor:
+def computed_in(dtype: Any, x: Tensor, reduction: Callable[..., Tensor], *args: Any) -> Tensor:
     """A reduction of a tensor that is converted to a dtype first, in this dtype."""
-    return reduction(x) if dtype is None else cast(reduction(cast(x, as_dtype(dtype))), as_dtype(dtype))
+    return reduction(x, *args) if dtype is None else cast(reduction(cast(x, as_dtype(dtype)), *args), as_dtype(dtype))
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -83,7 +83,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product, in dtype; without one, of integers and bools as int64."""
-    return computed_in(dtype, input, lambda x: reduced(x, "prod", dim, keepdim))
+    return computed_in(dtype, input, reduced, "prod", dim, keepdim)
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

@@ -19,6 +19,7 @@ from minitorch.ops import views
 from minitorch.ops.indexing import Put
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
+from minitorch.tensor_functions import View
 from minitorch.torch.promotion import cast, result_type
 from minitorch.torch.views import several
 
@@ -56,7 +57,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and isinstance(shape[0], np.dtype):
         raise TypeError("view expected sizes, got a dtype; the bits of numbers cannot be read as another dtype here")
-    return Tensor.view(input, *shape) if input.is_contiguous() else views.StridedView.apply(input, input._resolve_shape(sizes(shape)))
+    return (View if input.is_contiguous() else views.StridedView).apply(input, input._resolve_shape(shape))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -172,10 +173,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
         tensor([[1, 1, 1],
                 [2, 2, 2]])
     """
-    wanted = list(sizes(shape))
-    new = len(wanted) - input.dims
-    wanted = [input.shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)]
-    return Tensor.expand(input, *wanted)
+    return Tensor.expand(input, *sizes(shape))
 
 
 def repeat(input: Tensor, *repeats: Any) -> Tensor:

@@ -117,7 +117,7 @@ def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
 
     def operator(self: Tensor, other: Any) -> Tensor:
         if not isinstance(other, Tensor) or self._tensor.dtype is not other._tensor.dtype:
-            if isinstance(other, REFUSED) or _is_sparse(other):
+            if isinstance(other, REFUSED) or getattr(other, "is_sparse", False):
                 return NotImplemented
             self, other = promote(self, other)  # type: ignore[assignment]
         return function.apply(self, other)
@@ -126,17 +126,12 @@ def operator_of(function: type[Function]) -> Callable[[Tensor, Any], Tensor]:
 
 
 def binary(fn: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
-    """A method as an operator, which leaves an array of NumPy to `Tensor.__array_ufunc__`."""
+    """A method as an operator, which leaves an array of NumPy to `Tensor.__array_ufunc__`, a SparseTensor to its own operators."""
 
     def operator(self: Tensor, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) or _is_sparse(other) else fn(self, other)
+        return NotImplemented if isinstance(other, np.ndarray) or getattr(other, "is_sparse", False) else fn(self, other)
 
     return operator
-
-
-def _is_sparse(other: Any) -> bool:
-    """Whether an operand is a SparseTensor, whose own operators compute with a dense one on the left."""
-    return not isinstance(other, Tensor) and getattr(other, "is_sparse", False)
 
 
 def in_place(fn: Callable[..., Any]) -> Callable[..., Tensor]:
