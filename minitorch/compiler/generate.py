@@ -17,6 +17,7 @@ from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.tiles import ROWS, VECTORS, add_tile, lanes
 
+
 class Writer:
     """Writes the source of a program.
 
@@ -189,15 +190,15 @@ class Writer:
                 if column_count > 1:
                     self._for("j", column_count)
                 self._for("i", row_count)
-                places = [f"{self._place(out)}, {out.strides[1]}", self._place(a), f"{a.strides[1]}, {self._place(b)}"]
-                indices = [f"i * {height} + {row}", f"j * {length} + {column}" if column_count > 1 else str(column)]
-                self._line(f"add_tile({', '.join([*places, str(b.strides[1]), str(a.shape[1]), *indices])}, {height}, {length}, {width}, 0)")
+                operands = ", ".join(map(self._place, (out, a, b)))
+                first = f"i * {height} + {row}, {f'j * {length} + ' if column_count > 1 else ''}{column}"
+                self._line(f"add_tile({operands}, {a.shape[1]}, {first}, {height}, {length}, {width}, 0)")
                 self._depth = depth
 
     def _place(self, view: View) -> str:
-        """A matrix as arguments of `add_tile`: its array, the position of its first element, and the distance between rows."""
+        """A matrix as arguments of `add_tile`: its array, the position of its first element, and its strides."""
         name, start = self._array(view.buffer, view.dtype)
-        return f"{name}, {start + view.offset}, {view.strides[0]}"
+        return f"{name}, {start + view.offset}, {view.strides[0]}, {view.strides[1]}"
 
     def _fill(self, group: Group) -> None:
         target, value = group.nodes[0].launches[0].args

@@ -16,7 +16,7 @@ import numpy as np
 from numba import prange
 
 from minitorch.kernels import conv, conv_matmul
-from minitorch.kernels.conv import aligned_zeros, copy_band
+from minitorch.kernels.conv import aligned_zeros
 from minitorch.kernels.jit import code_key, jitable, parallel, run_alone, serial
 from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, add_tile
 
@@ -38,34 +38,34 @@ def padded_channels(channels):
 
 @jitable
 def copy_images(copy, source, t, together, position, s_batch, steps, sizes, planes, top, left):
-    """Copy the parts of some images that begin at row `top` and column `left` into the planes."""
+    """Copy the parts of some images that begin at row `top` and column `left` into the planes; see `conv.copy_band`."""
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
     images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
+    plane = images * plane_height * plane_width
     begin, end = max(0, -left), min(columns, width - left)
-    for p in range(together):
-        if row_step != 1 or column_step != 1:
-            copy_band(copy, p, source, position + (t + p) * s_batch, steps, sizes, planes, top, left)
-            continue
-        for channel in range(channels):
-            for row in range(rows):
-                start = position + (t + p) * s_batch + channel * s_channel + (top + row) * s_row + left * s_column
-                target = ((channel * images + p) * plane_height + row) * plane_width
-                if 0 <= top + row < height and s_column == 1:
-                    for i in range(begin, end):
-                        copy[target + i] = source[start + i]
-                elif 0 <= top + row < height:
-                    for i in range(begin, end):
-                        copy[target + i] = source[start + i * s_column]
-                else:
-                    for i in range(begin, end):
-                        copy[target + i] = 0
+    for number in range(together * channels):
+        p, channel = number // channels, number % channels
+        for row in range(rows):
+            start = position + (t + p) * s_batch + channel * s_channel + (top + row) * s_row + left * s_column
+            phase = (channel * row_step + row % row_step) * column_step
+            target = phase * plane + (p * plane_height + row // row_step) * plane_width
+            inside = 0 <= top + row < height
+            if column_step == 1 and s_column == 1 and inside:
+                for i in range(begin, end):
+                    copy[target + i] = source[start + i]
+            elif column_step == 1 and inside:
+                for i in range(begin, end):
+                    copy[target + i] = source[start + i * s_column]
+            else:
+                for i in range(begin, end):
+                    copy[target + i % column_step * plane + i // column_step] = source[start + i * s_column] if inside else 0
 
 
 @cache
 def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
     """Make `conv.correlation_kernels` for numbers of a size; the arguments are the same."""
-    key = code_key(copy_band)
+    key = code_key(copy_images)
     width = VECTOR // itemsize
     span = VECTORS * width
 
@@ -154,14 +154,14 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
 @cache
 def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
     """Make `conv_matmul.accumulate_weight_gradient_kernels` for numbers of a size; the arguments are the same."""
-    key = code_key(copy_band)
+    key = code_key(copy_images)
     width = VECTOR // itemsize
     span = VECTORS * width
 
     @jitable
     def padded_offsets(offsets):
         """Return the offsets of the taps, completed to whole tiles by some whose results are not used."""
-        padded = np.zeros((len(offsets) + ROWS - 1) // ROWS * ROWS, np.int64)
+        padded = aligned_zeros((len(offsets) + ROWS - 1) // ROWS * ROWS, offsets)
         for tap in range(len(offsets)):
             padded[tap] = offsets[tap]
         return padded
@@ -175,7 +175,7 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
         images, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
         across = (channels + width - 1) // width * width
         copy = aligned_zeros(planes[8], gradient)
-        places = np.empty(images * band * columns, np.int64)
+        places = aligned_zeros(images * band * columns, offsets)
         lines = aligned_zeros(len(places) * across, gradient)  # a line for each position: its channels
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
@@ -204,7 +204,7 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
                     add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
 
     @jitable
-    def write_out(out, sums, offsets, counts, o_group, o_channel, taps):
+    def write_out(out, sums, shares, size, offsets, counts, o_group, o_channel, taps):
         """Write the total of the partial sums to out."""
         groups, channels = counts[0], counts[2]
         across = (channels + width - 1) // width * width
@@ -212,31 +212,33 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
             for channel in range(channels):
                 for tap in range(len(offsets)):
                     k = (group * taps + tap) * across + channel
-                    total = sums[0, k]
-                    for share in range(1, len(sums)):
-                        total += sums[share, k]
+                    total = sums[k]
+                    for share in range(1, shares):
+                        total += sums[share * size + k]
                     out[group * o_group + channel * o_channel + offsets[tap]] = total
 
     @serial
     def serial_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
         _ = key
         offsets = padded_offsets(taps[0])
-        sums = np.zeros((shares, counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)), out.dtype)
+        size = counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)
+        sums = aligned_zeros(shares * size, out)
         for share in range(shares):
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share], gradient, source, offsets, counts, image, planes, steps)
-        write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
+            add_tasks(start, stop, sums[share * size :], gradient, source, offsets, counts, image, planes, steps)
+        write_out(out, sums, shares, size, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
 
     @parallel
     def parallel_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
         _ = key
         offsets = padded_offsets(taps[0])
-        sums = np.zeros((shares, counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)), out.dtype)
+        size = counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)
+        sums = aligned_zeros(shares * size, out)
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share], gradient, source, offsets, counts, image, planes, steps)
-        write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
+            add_tasks(start, stop, sums[share * size :], gradient, source, offsets, counts, image, planes, steps)
+        write_out(out, sums, shares, size, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
 
     return serial_kernel, parallel_kernel
 

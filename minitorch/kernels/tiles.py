@@ -46,7 +46,7 @@ def lanes(columns: int, itemsize: int) -> int:
 
 
 class Tile:
-    """Writes the instructions of `add_tile`.
+    """Writes instructions on vectors.
 
     Args:
         builder: LLVM's builder.
@@ -113,9 +113,8 @@ def not_unrolled(module: Any) -> Any:
     return node
 
 
-@intrinsic(prefer_literal=True)
-def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
-    """Write a block of the product of a and b to out, or add it.
+def tile_instructions(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
+    """Return the signature and the instructions of a function that writes a block of the product of a and b to out, or adds it.
 
     Element (i, j) of out lies at o + i · o_row + j · o_column, (i, k) of a at p + i · a_row + k · a_k, and (k, j) of b at
     q + k · b_k + j · b_column. Sums are added in the order of k.
@@ -146,38 +145,40 @@ def add_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_col
 
         def term(kind: Any, step: Any, number: Any) -> tuple[Any, Any]:
             if isinstance(kind, types.Array):
-                return builder.load(builder.gep(data(kind, step), [number])), index(1)
+                return builder.load(builder.gep(data(kind, step), [number])), one
             return step, number
 
         out_, o, o_row, o_column, a_, p, a_row_, a_k_, b_, q, b_k_, b_column, inner, row, column = args[:15]
-        sums, x, y = data(out, out_), data(a, a_), data(b, b_)
+        sums, one = data(out, out_), index(1)
         tile = Tile(builder, context.get_value_type(dtype), lanes_, dtype.bitwidth)
         o_step, b_step = (None if next_ else step for next_, step in zip(is_next, (o_column, b_column), strict=True))
-        one, rows_ = index(1), [builder.add(row, index(i)) for i in range(height)]
+        rows_ = [builder.add(row, index(number)) for number in range(height)]
         columns_ = [builder.add(column, index(start)) for start in starts]
-        cells = [[tile.at((o, one), (i, o_row), (j, o_column)) for j in columns_] for i in rows_]
-        rows_ = [builder.gep(x, [tile.at((p, one), term(a_row, a_row_, i))]) for i in rows_]
-        columns_ = [builder.gep(y, [tile.at((q, one), (j, b_column))]) for j in columns_]
-        first = [[tile.load(sums, cell, o_step) if add.literal_value else tile.zero for cell in line] for line in cells]
+        cells = [tile.at((o, one), (i, o_row), (j, o_column)) for i in rows_ for j in columns_]
+        lines = [builder.gep(data(a, a_), [tile.at((p, one), term(a_row, a_row_, i))]) for i in rows_]
+        stacks = [builder.gep(data(b, b_), [tile.at((q, one), (j, b_column))]) for j in columns_]
+        first = [tile.load(sums, cell, o_step) if add.literal_value else tile.zero for cell in cells]
         before, body, after = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.end")
         builder.branch(body)
         builder.position_at_end(body)
-        k = builder.phi(INDEX)
-        totals = [[builder.phi(tile.vector) for _ in starts] for _ in cells]
+        k, totals = builder.phi(INDEX), [builder.phi(tile.vector) for _ in cells]
         a_position, b_position = tile.at(term(a_k, a_k_, k)), tile.at(term(b_k, b_k_, k))
-        vectors = [tile.load(column, b_position, b_step) for column in columns_]
-        results = []
-        for row_, line in zip(rows_, totals, strict=True):
-            number = tile.splat(builder.load(builder.gep(row_, [a_position])))
-            results.append([tile.multiply_add(number, vector, total) for vector, total in zip(vectors, line, strict=True)])
-        after_k = builder.add(k, one)
-        for phi, start, value in [(k, index(0), after_k), *zip(sum(totals, []), sum(first, []), sum(results, []), strict=True)]:
+        vectors = [tile.load(stack, b_position, b_step) for stack in stacks]
+        numbers = [tile.splat(builder.load(builder.gep(line, [a_position]))) for line in lines]
+        factors = [(number, vector) for number in numbers for vector in vectors]
+        results = [tile.multiply_add(*pair, total) for pair, total in zip(factors, totals, strict=True)]
+        next_k = builder.add(k, one)
+        for phi, start, value in [(k, index(0), next_k), *zip(totals, first, results, strict=True)]:
             phi.add_incoming(start, before)
             phi.add_incoming(value, body)
-        builder.cbranch(builder.icmp_signed("<", after_k, inner), body, after).set_metadata("llvm.loop", not_unrolled(builder.module))
+        builder.cbranch(builder.icmp_signed("<", next_k, inner), body, after).set_metadata("llvm.loop", not_unrolled(builder.module))
         builder.position_at_end(after)
-        for value, cell in zip(sum(results, []), sum(cells, []), strict=True):
+        for value, cell in zip(results, cells, strict=True):
             tile.store(value, sums, cell, o_step)
         return context.get_dummy_value()
 
     return signature, generate
+
+
+add_tile: Any = intrinsic(prefer_literal=True)(tile_instructions)
+"""The function of `tile_instructions`, without its first argument, for compiled functions."""
