@@ -17,7 +17,6 @@ from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.tiles import ROWS, VECTORS, add_tile, lanes
 
-
 SHORT = 64
 """The compiler unrolls innermost loops up to about this length before it would vectorize them, and then does not. Their length is
 multiplied by 1 in a way that hides it."""
