@@ -149,7 +149,7 @@ def switch(app: App) -> list[float]:
     """From a click in the menu to the heading of the page, for pages that were shown before."""
     page, seconds = app.page(), []
     page.goto(f"{app.server.address}/m0_operators")
-    views = [registry.view(name) for name in ("m0_datasets", "m1_derivative", "m4_softmax")]
+    views = [registry.view(name) for name in ("m0_manual", "m1_derivative", "m4_softmax")]
     for turn in range(app.options.repeats + 1):
         for row in views:
             page.wait_for_timeout(500)
@@ -276,7 +276,7 @@ def errors(app: App) -> list[float]:
 
 def train_together(server: Server, number: int) -> list[Session]:
     """Return sessions that all train."""
-    sessions = [Session(server, "m2_training") for _ in range(number)]
+    sessions = [Session(server, "m1_training", "training_part=Tensors") for _ in range(number)]
     for session in sessions:
         session.open()
     for session in sessions:

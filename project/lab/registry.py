@@ -55,7 +55,6 @@ VIEWS = (
     ),
     View("m0_operators", "Operators", 0, "function", "Plot each operator and its derivative, and read its source."),
     View("m0_modules", "Module tree", 0, "account_tree", "Inspect a network: its children, its parameters and its mode."),
-    View("m0_datasets", "Data sets", 0, "scatter_plot", "The six sets of labeled points on which the course trains its networks."),
     View("m0_manual", "Manual classifier", 0, "tune", "Be the optimizer: adjust three numbers until a line separates the points."),
     View("m1_derivative", "Derivatives", 1, "show_chart", "A function, its tangent, and the error of its numerical derivative."),
     View(
@@ -91,7 +90,7 @@ VIEWS = (
     ),
     View(
         "m3_speed",
-        "Speed-up, parallel loops",
+        "Speed-up, loops",
         3,
         "speed",
         "Time the backends on inputs of increasing size and compare them.",
@@ -160,6 +159,16 @@ VIEWS = (
 )
 
 PARTS = (
+    View(
+        "m0_datasets",
+        "Data sets",
+        None,
+        "scatter_plot",
+        "The six sets of labeled points on which the course trains its networks.",
+        "playground",
+        {"pg_table": "true"},
+        prefix="pg_",
+    ),
     View(
         "sweeps",
         "Sweeps",

@@ -65,8 +65,13 @@ def predicted(state: State) -> bool:
 STEPS = (
     Step("relu", "m0_operators", "Choose relu. Where does its derivative jump?", chosen("operator", "relu")),
     Step("eval", "m0_modules", "Switch a network to evaluation mode.", chosen("mode", "eval()")),
-    Step("spiral", "m0_datasets", "Draw Spiral with 200 points.", lambda s: s.get("dataset") == "Spiral" and s.get("points", 0) >= 200),
     Step("line", "m0_manual", "Move the line until every point is classified correctly.", lambda s: bool(s.get("manual_separated"))),
+    Step(
+        "spiral",
+        "m0_manual",
+        "Draw Spiral with 200 points. Can a line separate them?",
+        lambda s: s.get("dataset") == "Spiral" and s.get("points", 0) >= 200,
+    ),
     Step("epsilon", "m1_derivative", "Make epsilon so small that the error grows again.", lambda s: 0 < s.get("epsilon", 1) <= 1e-10),
     Step("backward", "m1_graph", "Step the backward pass through three variables.", at_least("moment", 3)),
     Step(

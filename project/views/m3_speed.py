@@ -26,7 +26,7 @@ PARTS = (
 )
 state = st.session_state
 
-st.title("Speed-up, parallel loops")
+st.title("Speed-up, loops")
 with task_guard():
     from project.lab.charts import roofline_chart, speed_chart
     from project.lab.explorers import roofline, speed

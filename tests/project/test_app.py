@@ -2,13 +2,16 @@
 
 import sys
 import tomllib
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState
+from project.lab import registry
 from tests.project.pages import ignore_saved_files, open_page, open_with, replace_function, specs, texts, unwritten  # noqa: F401  a fixture
 
 TASKS = [task.id for task in course().tasks]
@@ -31,6 +34,58 @@ def test_streamlit_knows_all_options_of_the_app():
     names = [f"{section}.{name}" for section, values in options.items() for name in values if section != "theme"]
     assert options["runner"]["magicEnabled"] is False
     assert set(names) <= set(config.get_config_options())
+
+
+# Addresses
+
+MOVED = {  # the address of a former page: the page and the part of it that is opened
+    "m0_datasets?dataset=Xor&points=40": "playground?pg_dataset=Xor&pg_points=40&pg_table=true",
+    "sweeps?sweep=a": "runs?sweep=a&runs_part=Sweeps",
+    "m1_trace?x3=4.0&seed_input=x2": "m1_graph?x3=4.0&seed_input=x2&graph_part=Traces",
+    "m2_graph?tf=x+%2A+y&step=1": "m1_graph?tf=x+%2A+y&step=1&graph_part=Tensors",
+    "m2_training?points=20": "m1_training?points=20&training_part=Tensors",
+    "m3_training": "m1_training?training_part=Compiled+backend",
+    "m3_diagnostics?kernel=zip": "m3_speed?kernel=zip&speed_part=Parallel+loops",
+    "m4_dropout?drop_rate=0.5": "m4_softmax?drop_rate=0.5&softmax_part=Dropout",
+}
+
+
+def test_every_part_of_a_page_has_an_address():
+    assert [address.partition("?")[0] for address in MOVED] == [row.name for row in registry.PARTS]
+
+
+def redirect(path, query):
+    """The scripts of the page for which a browser asks with this path and query."""
+    app = AppTest.from_file(str(ROOT / "project" / "app.py"))
+    app._page_hash = calc_hash(path)  # AppTest itself opens files only
+    app.query_params.update(query)
+    assert not app.run().exception
+    return [html.proto.body for html in app.get("html")]
+
+
+@pytest.mark.parametrize(("before", "now"), MOVED.items())
+def test_the_address_of_a_former_page_leads_to_the_part_of_a_page_that_shows_it(before, now):
+    path, _, query = before.partition("?")
+    assert f"<script>location.replace('{now}')</script>" in redirect(path, parse_qs(query))
+
+
+def test_a_script_in_an_address_stays_in_the_address():
+    address = "m4_softmax?drop_rate=%27%3C%2Fscript%3E&softmax_part=Dropout"
+    assert f"<script>location.replace('{address}')</script>" in redirect("m4_dropout", {"drop_rate": "'</script>"})
+
+
+def test_a_link_opens_its_part_although_another_one_was_open():
+    app = open_page("m4_dropout")
+    assert app.segmented_control(key="softmax_part").value == "Dropout"
+    app.query_params.update(registry.view("m4_softmax").query)
+    assert app.run().segmented_control(key="softmax_part").value == "Softmax"
+
+
+@pytest.mark.parametrize(
+    ("state", "name"), [({}, "m1_graph"), ({"graph_part": "Scalars"}, "m1_graph"), ({"graph_part": "Tensors"}, "m2_graph")]
+)
+def test_the_open_part_of_a_page_is_known(state, name):
+    assert registry.opened("m1_graph", state).name == name
 
 
 # The board

@@ -239,3 +239,25 @@ def test_an_error_of_student_code_stops_training_and_is_shown(monkeypatch):
     press(app, "pg_start")
     assert "2.4" in texts(app.info)[0]
     assert app.button(key="pg_start").disabled
+
+
+# The points as a picture and a table
+
+
+def test_the_points_are_shown_as_a_picture_and_a_table_with_the_source_of_their_data_set():
+    app = open_page("m0_datasets", pg_dataset="Simple", pg_points="20", pg_seed="3")
+    rows = app.dataframe[0].value
+    assert len(rows) == 20
+    assert list(rows["label"]) == [int(x_1 < 1 / 2) for x_1 in rows["x_1"]]
+    assert list(rows["set"]).count("test") == 6  # 30 % of them
+    assert f"20 points, {sum(rows['label'])} with label 1 (triangles)" in page_text(app)
+    assert "minitorch.datasets['Simple'](20, seed=3)" in texts(app.code)
+    assert any(text.startswith("def simple(") for text in texts(app.code))
+    assert not open_page("playground").dataframe
+
+
+def test_the_points_are_shown_before_the_network_is_written(monkeypatch):
+    replace_function(monkeypatch, "project.run_scalar.Linear.forward", unwritten("1.5"), "project/run_scalar.py")
+    app = open_page("m0_datasets", pg_points="20")
+    assert "Task 1\\.5 is not written yet" in app.info[0].value
+    assert len(app.dataframe[0].value) == 20

@@ -61,7 +61,7 @@ def test_a_page_shows_the_next_step_and_ticks_off_and_stores_what_was_done(folde
 
 
 def test_a_page_shows_the_step_that_is_done_on_it_before_those_of_other_pages():
-    assert menu(open_page("m0_datasets"))[0] == "Tour of Module 0, 0 of 4: Draw Spiral with 200 points."
+    assert menu(open_page("m0_modules"))[0] == "Tour of Module 0, 0 of 4: Switch a network to evaluation mode."
 
 
 def test_another_session_sees_what_was_done_before(folder):
@@ -93,7 +93,7 @@ def test_the_tour_continues_if_the_workspace_cannot_be_written_to(folder, monkey
 
 DONE_BY = [
     ("relu", "m0_operators", {"operator": "relu"}),
-    ("spiral", "m0_datasets", {"dataset": "Spiral", "points": "200"}),
+    ("spiral", "m0_manual", {"dataset": "Spiral", "points": "200"}),
     ("line", "m0_manual", {"weight_1": "-10.0", "weight_2": "0.0", "bias": "5.0"}),  # Simple has label 1 where x_1 < 1/2
     ("paths", "m1_graph", {"order": "recursion, path by path"}),
     ("expand", "m2_strides", {"shape": "1, 4", "steps": "x.expand(3, 4)"}),

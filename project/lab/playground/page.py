@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -12,12 +13,15 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import minitorch
+from minitorch.datasets import Graph
 from project.lab import guard, sources
 from project.lab.cards import explain, plain
+from project.lab.charts import charts
+from project.lab.charts.drawing import draw
 from project.lab.guard import task_guard
 from project.lab.playground import script, share
 from project.lab.playground.board import board
-from project.lab.playground.points import MOST_BYTES, Points, read_csv
+from project.lab.playground.points import MOST_BYTES, Points, make_points, read_csv
 from project.lab.playground.presets import PRESETS
 from project.lab.playground.setting import (
     ACTIVATIONS,
@@ -72,10 +76,17 @@ def show(bar: DeltaGenerator) -> None:
     controls = st.container(horizontal=True, key="pg_controls")
     board_side, side = st.columns([5, 1], gap="medium")
     folds = {title: side.expander(title) for title in ("Data", "Network", "Training", "Race", "Set a weight")}
-    with board_side:
+    upper, table = board_side.container(), board_side.expander("Points and source", key="pg_table", bind=BIND)
+    with upper:
         with task_guard():
             setting = read(controls, folds)
-            trainer, rival = prepare(setting)
+        try:
+            with task_guard():
+                trainer, rival = prepare(setting)
+        finally:  # also if the network is not written yet
+            if table.open:
+                with table, task_guard():
+                    show_points(setting)
         show_buttons(bar, trainer)
         if state.get("pg_preset"):
             st.info(PRESETS[state.pg_preset].watch, icon=":material/visibility:")
@@ -381,6 +392,25 @@ def show_buttons(bar: DeltaGenerator, trainer: Trainer) -> None:
         blocked, icon = not idle or ended, ":material/chevron_right:"
         st.button("One batch", on_click=step_batch, disabled=blocked, icon=icon, help="One update", key="pg_batch_step")
         st.button("Reset", on_click=reset, icon=":material/restart_alt:", help="Stop, with new weights", key="pg_reset")
+
+
+def show_points(setting: PlaygroundSetting) -> None:
+    """Show the points as a picture and a table, and the function that makes them."""
+    points = state.get("pg_clicked") or make_points(setting)
+    count, ones = len(points.y), sum(points.y)
+    left, right = st.columns(2)
+    with left:
+        spec = charts.boundary([], Graph(count, list(points.X), list(points.y)))
+        spec |= {"description": f"{count} labeled points.", "layer": spec["layer"][1:], "width": 250, "height": 250}  # without the heat map
+        draw(spec, "pg_points_chart")
+        st.caption(f"{count} points, {ones} with label 1 (triangles), {count - ones} with label 0 (circles).")
+    with right:
+        if not setting.file:
+            st.code(inspect.getsource(minitorch.datasets[setting.dataset]), language="python", wrap_lines=True)
+            st.code(f"minitorch.datasets[{setting.dataset!r}]({setting.points}, seed={setting.seed})", language="python", wrap_lines=True)
+        sets = ["test" if each else "training" for each in points.is_test]
+        columns = {"x_1": [x for x, _ in points.X], "x_2": [x for _, x in points.X], "label": points.y, "set": sets}
+        st.dataframe(columns, hide_index=True, height=240, alt=f"Table of {count} points")
 
 
 def show_original() -> None:
