@@ -23,6 +23,7 @@ class View:
         within: The page of a part, to which the path of the part redirects; "" for a page.
         query: The query parameters that open the part; for a page its first one.
         prefix: What the names of the page's parameters begin with, if those of the part do not.
+        heading: The module under whose heading the menu lists it, if that is another one and this workspace has it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class View:
     within: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
+    heading: int | None = None
 
     @property
     def path(self) -> str:
@@ -142,18 +144,19 @@ VIEWS = (
         "Teach a trained network another text with few numbers, and look at the change of a weight.",
     ),
     View(
-        "m6_machines",
-        "Several machines",
-        6,
-        "sync_alt",
-        "Processes that sum their gradients in a ring, step by step: who sends what, what it costs, and a pipeline.",
-    ),
-    View(
         "m6_language_model",
         "A language model",
         6,
         "forum",
         "Follow one prediction from text to number: tokens, attention, residual stream and cache of a trained model.",
+    ),
+    View(
+        "m6_machines",
+        "Several machines",
+        6,
+        "sync_alt",
+        "Processes that sum their gradients in a ring, step by step: who sends what, what it costs, and a pipeline.",
+        heading=7,
     ),
     View("m7_formats", "Number formats", 7, "memory", "Set the bits of a floating-point number, and see its value and what rounding does."),
 )
@@ -257,10 +260,11 @@ def present(rows: Sequence[View] = VIEWS) -> list[View]:
 
 def sections() -> dict[str, list[View]]:
     """Return the pages grouped by the headings of the menu."""
-    titles = {stage.number: f"{stage.number} · {stage.title}" for stage in course().stages}
+    titles: dict[int | None, str] = {stage.number: f"{stage.number} · {stage.title}" for stage in course().stages}
     grouped: dict[str, list[View]] = {}
     for row in present():
-        grouped.setdefault("" if row.module is None else titles[row.module], []).append(row)
+        heading = "" if row.module is None else titles[row.module]
+        grouped.setdefault(titles.get(row.heading, heading), []).append(row)
     return grouped
 
 

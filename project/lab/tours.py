@@ -152,8 +152,8 @@ STEPS = (
         "Switch the adapters off. Which text does the network know without them?",
         chosen("lora_on", False),
     ),
-    Step("ring", "m6_machines", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("generate", "m6_language_model", "Generate ten tokens. Where does the model hesitate?", at_least("language_step", 10)),
+    Step("ring", "m6_machines", "Step the ring until every process has the sum.", at_least("ring_step", 6)),
     Step("sum_of_tenths", "m7_formats", "Add 0.1 and 0.2 from the examples.", lambda s: s.get("formats_sum") is not None),
 )
 

@@ -1,5 +1,7 @@
 """The registry of pages is complete, and command-line arguments select the start page."""
 
+from dataclasses import replace
+
 import pytest
 
 from course.manifest import ROOT, course
@@ -31,6 +33,14 @@ def test_the_menu_lists_every_page_once_under_its_module():
     ]
     assert list(sections) == ["", *modules]
     assert [row for rows in sections.values() for row in rows] == list(registry.VIEWS)
+
+
+def test_several_machines_follow_the_course_in_a_workspace_that_does_so(monkeypatch):
+    assert [row.name for row in registry.sections()["7 · After the course"]] == ["m6_machines", "m7_formats"]
+    shorter = replace(course(), stages=course().stages[:-1])
+    monkeypatch.setattr(registry, "course", lambda: shorter)
+    heading, rows = list(registry.sections().items())[-1]
+    assert (heading, rows[-1].name) == ("6 · Language models", "m6_machines")
 
 
 def test_a_workspace_without_a_page_has_no_row_for_it(tmp_path, monkeypatch):
