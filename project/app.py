@@ -61,7 +61,9 @@ served = Path(sys.argv[0]).resolve() == Path(__file__).resolve()  # not in a tes
 arguments = sys.argv[1:] if served else []
 first, complaint = registry.start(arguments)
 pages = {
-    row.name: st.Page(row.path, title=row.title, icon=f":material/{row.icon}:", url_path=row.name, default=row == registry.VIEWS[0])
+    row.name: st.Page(
+        row.path, title=row.title, icon=f":material/{row.icon}:", url_path=row.name, default=row == registry.VIEWS[0], help=row.purpose
+    )
     for row in registry.present()
 }
 menu = {heading: [pages[row.name] for row in rows] for heading, rows in registry.sections().items()}

@@ -235,10 +235,12 @@ def test_a_task_box_agrees_with_the_manifest_and_nests_each_hint_in_the_previous
         "Write in `minitorch/autodiff.py`: `topological_sort`, `backpropagate`",
         "`Mul.backward`",
         "Builds on: Task 0.1, Task 1.1, Task 1.2, Task 1.3",
+        "* In the app (`make app`): the page *Graph* of Module 1\n",
         "course test 1.4\npytest -m task1_4\n",
         *hints,
     ):
         assert part in box
+    assert "the page *Training* of Module 1, under *Compiled backend*" in run_extension(TASK_BOX.replace("1.4", "3.5"))
     assert len(hints) > 5  # more than there were fences for once
     assert re.findall("^(:+){dropdown}", box, re.MULTILINE) == [":" * length for length in range(len(hints) + 2, 2, -1)]
     assert re.findall("^:+$", box, re.MULTILINE) == [":" * length for length in range(3, len(hints) + 4)]

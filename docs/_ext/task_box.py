@@ -22,7 +22,7 @@ def task_box(id: str, manifest: Manifest) -> str:
         "",
         *[f"* {line}" for line in _what_to_write(task)],
         *([f"* Builds on: {', '.join(f'Task {other}' for other in task.requires)}"] if task.requires else []),
-        f"* In the app (`make app`): the page *{view(task.app).title}* of Module {task.stage}",
+        f"* In the app (`make app`): {_page(task)}",
         "",
         "```text",
         f"course test {task.id}",
@@ -43,6 +43,14 @@ def _what_to_write(task: Task) -> list[str]:
         names = [name.split(":")[1] for name in task.write if name.split(":")[0] == module]
         lines.append(f"Write in `{file}`: {', '.join(f'`{name}`' for name in names)}")
     return lines
+
+
+def _page(task: Task) -> str:
+    """The page of the app, as the menu names it, and the part of it."""
+    row = view(task.app)
+    page = view(row.within or row.name)
+    part = f", under *{next(iter(row.query.values()))}*" if row.within else ""
+    return f"the page *{page.title}* of Module {page.module}{part}"
 
 
 def _hints(task: Task) -> list[str]:

@@ -19,7 +19,7 @@ class View:
         title: Its name in the menu and in links.
         module: The module of the course that it belongs to; None for the board.
         icon: The name of a Material symbol.
-        purpose: What a student does on the page, in one sentence.
+        purpose: What a student does on the page, in one sentence; shown in the menu under the pointer.
         within: The page of a part, to which the path of the part redirects; "" for a page.
         query: The query parameters that open the part; for a page its first one.
         prefix: What the names of the page's parameters begin with, if those of the part do not.
@@ -30,7 +30,7 @@ class View:
     title: str
     module: int | None
     icon: str
-    purpose: str
+    purpose: str = ""
     within: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
@@ -52,7 +52,7 @@ VIEWS = (
         "Runs",
         None,
         "history",
-        "Every training run: compare settings and curves, repeat a run, or delete it.",
+        "Compare, repeat or delete training runs, and see the trials of a search.",
         query={"runs_part": "Runs"},
     ),
     View("m0_operators", "Operators", 0, "function", "Plot each operator and its derivative, and read its source."),
@@ -64,7 +64,7 @@ VIEWS = (
         "Graph",
         1,
         "schema",
-        "Enter an expression and step backpropagation through its computational graph.",
+        "Step backpropagation through the graph of an expression; traces.",
         query={"graph_part": "Scalars"},
     ),
     View(
@@ -72,7 +72,7 @@ VIEWS = (
         "Training",
         1,
         "model_training",
-        "Train a network of Scalars, of Tensors or on a compiled backend, and watch its decision boundary move.",
+        "Train a network and watch its decision boundary move.",
         query={"training_part": "Scalars"},
     ),
     View(
@@ -83,19 +83,13 @@ VIEWS = (
         "Shape, strides and offset: permute, slice and expand, and see what shares a storage.",
     ),
     View("m2_broadcasting", "Broadcasting", 2, "open_in_full", "Align two shapes from the right, and see the operands of each element."),
-    View(
-        "m2_functions",
-        "Tensor functions",
-        2,
-        "area_chart",
-        "Tensor functions as curves, surfaces and grids, with their gradients.",
-    ),
+    View("m2_functions", "Tensor functions", 2, "area_chart", "Tensor functions as curves, surfaces and grids, with their gradients."),
     View(
         "m3_speed",
         "Speed-up, loops",
         3,
         "speed",
-        "Time the backends on inputs of increasing size and compare them.",
+        "Time the backends, and see what numba did with your loops.",
         query={"speed_part": "Speed-up"},
     ),
     View("m3_tiling", "Tiling", 3, "grid_view", "A matrix product step by step, counting every read from memory."),
@@ -114,7 +108,7 @@ VIEWS = (
         "Softmax, dropout",
         4,
         "thermostat",
-        "Probabilities from logits, numerical stability, and activations set to zero.",
+        "Probabilities from logits; activations set to zero.",
         query={"softmax_part": "Softmax"},
     ),
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
@@ -162,79 +156,14 @@ VIEWS = (
 )
 
 PARTS = (
-    View(
-        "m0_datasets",
-        "Data sets",
-        None,
-        "scatter_plot",
-        "The six sets of labeled points on which the course trains its networks.",
-        "playground",
-        {"pg_table": "true"},
-        prefix="pg_",
-    ),
-    View(
-        "sweeps",
-        "Sweeps",
-        None,
-        "query_stats",
-        "Compare the trials of a hyper-parameter search, and copy the best command.",
-        "runs",
-        {"runs_part": "Sweeps"},
-    ),
-    View(
-        "m1_trace",
-        "Traces",
-        1,
-        "table_rows",
-        "Forward-mode and reverse-mode differentiation side by side, step by step.",
-        "m1_graph",
-        {"graph_part": "Traces"},
-    ),
-    View(
-        "m2_graph",
-        "Tensor graph",
-        2,
-        "schema",
-        "Step gradients back through the graph of a tensor expression, and see where they are summed.",
-        "m1_graph",
-        {"graph_part": "Tensors"},
-    ),
-    View(
-        "m2_training",
-        "Tensor training",
-        2,
-        "model_training",
-        "The same network built from Tensors: it processes all points at once.",
-        "m1_training",
-        {"training_part": "Tensors"},
-    ),
-    View(
-        "m3_training",
-        "Fast training",
-        3,
-        "model_training",
-        "A wide network trained in mini-batches on a compiled backend.",
-        "m1_training",
-        {"training_part": "Compiled backend"},
-    ),
-    View(
-        "m3_diagnostics",
-        "Parallel loops",
-        3,
-        "lan",
-        "How numba compiled your loops: what runs in parallel, what allocates.",
-        "m3_speed",
-        {"speed_part": "Parallel loops"},
-    ),
-    View(
-        "m4_dropout",
-        "Dropout",
-        4,
-        "blur_on",
-        "Set elements to zero at random: the mask, the rate, and the effect on the sum.",
-        "m4_softmax",
-        {"softmax_part": "Dropout"},
-    ),
+    View("m0_datasets", "Data sets", None, "scatter_plot", within="playground", query={"pg_table": "true"}, prefix="pg_"),
+    View("sweeps", "Sweeps", None, "query_stats", within="runs", query={"runs_part": "Sweeps"}),
+    View("m1_trace", "Graph (traces)", 1, "table_rows", within="m1_graph", query={"graph_part": "Traces"}),
+    View("m2_graph", "Graph (tensors)", 2, "schema", within="m1_graph", query={"graph_part": "Tensors"}),
+    View("m2_training", "Training (tensors)", 2, "model_training", within="m1_training", query={"training_part": "Tensors"}),
+    View("m3_training", "Training (compiled)", 3, "model_training", within="m1_training", query={"training_part": "Compiled backend"}),
+    View("m3_diagnostics", "Parallel loops", 3, "lan", within="m3_speed", query={"speed_part": "Parallel loops"}),
+    View("m4_dropout", "Dropout", 4, "blur_on", within="m4_softmax", query={"softmax_part": "Dropout"}),
 )
 """The parts of pages but the first, which the name of the page opens."""
 
