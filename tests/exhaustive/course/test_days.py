@@ -17,6 +17,7 @@ from benchmarks.course_class import FORGERS, solution_files, solve
 from course.manifest import ROOT, Task, course
 from course.staff.grading.results import Result, read_result
 from course.staff.proofs.answers import FOLDER, load_answers
+from project.lab.registry import view
 from tests.course.conftest import Workspace, clean_environment
 
 TASKS = [task for task in course().tasks if task.stage <= 1]
@@ -264,7 +265,7 @@ def work_on_language(language_student: Workspace, task: Task) -> dict[str, str]:
     shown = language_student.python("course", "next", *LIMIT)
     assert (shown.returncode, shown.stdout.split(":")[0]) == (0, f"Task {task.id} {task.title}, {task.worth}"), shown.stdout + shown.stderr
     assert f"docs/{task.page}.md" in shown.stdout
-    for path in (f"docs/{task.page}.md", f"project/views/{task.app}.py"):
+    for path in (f"docs/{task.page}.md", f"project/{view(task.app).path}"):
         assert (language_student.root / path).is_file(), path
     stub = language_student.python("course", "test", task.id, *LIMIT)
     assert stub.returncode == 1

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from course.staff.proofs.prove import needed_files, without_kernels
 from course.staff.proofs.runs import copy, each
 from course.workspace import function_source
 from course.workspace.released import write_solutions
+from project.lab.registry import view
 from tests.course.handouts import handout
 from tests.course.test_stubs import STAGES, Result, check_handout, run
 
@@ -143,7 +145,7 @@ def test_the_app_of_a_new_handout_shows_every_page(last):
         shown = subprocess.run([sys.executable, "-c", SHOW_ALL], cwd=folder, capture_output=True, text=True, check=False)
         assert shown.returncode == 0, shown.stderr
         pages = shown.stdout.split()
-        assert {f"{task.app}.py" for task in course().tasks if task.stage <= last} < set(pages)
+        assert {Path(view(task.app).path).name for task in course().tasks if task.stage <= last} < set(pages)
         assert set(pages) == {file.name for file in (folder / "project" / "views").glob("*.py")}
 
 

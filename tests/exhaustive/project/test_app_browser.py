@@ -119,9 +119,9 @@ def test_every_page_has_an_address_and_contacts_no_other_machine(start_server, p
     from project.lab import registry
 
     address, _ = start_server()
-    for row in registry.VIEWS[1:]:
+    for row in registry.ROWS[1:]:
         page.goto(f"{address}/{row.name}")
-        page.get_by_role("heading", name=row.title, exact=True).wait_for()
+        page.get_by_role("heading", name=registry.view(row.within or row.name).title, exact=True).wait_for()
         assert page.get_by_test_id("stException").count() == 0
     assert page.hosts == {"127.0.0.1"}
 
@@ -200,8 +200,8 @@ def test_a_digit_can_be_drawn_with_the_mouse_and_with_the_keyboard(start_server,
     column.wait_for()
     assert page.get_by_label("image[4, 0] = 0, in window [2, 0]").count() == 1
 
-    page.get_by_role("link", name="Softmax").first.click()
-    page.get_by_role("heading", name="Softmax", exact=True).wait_for()
+    page.get_by_role("link", name="Softmax, dropout").first.click()
+    page.get_by_role("heading", name="Softmax, dropout", exact=True).wait_for()
     page.get_by_role("link", name="Pooling").first.click()
     page.get_by_role("heading", name="Pooling", exact=True).wait_for()
     page.locator(".st-key-pool_image_2 input").click()

@@ -17,7 +17,7 @@ PAGES = [row.name for row in registry.ROWS]
 WITHOUT_STUDENT_CODE = {"home", "runs", "sweeps", "m3_tiling", "m3_grid"}
 
 
-WITHOUT_GRADED_CODE = WITHOUT_STUDENT_CODE | {"m0_datasets", "m3_kernels"}
+WITHOUT_GRADED_CODE = WITHOUT_STUDENT_CODE | {"m3_kernels"}
 """Pages that call no function of a task when they are opened."""
 
 

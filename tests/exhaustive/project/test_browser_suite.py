@@ -75,7 +75,7 @@ def page_in(server, chromium):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [row.name for row in registry.VIEWS])
+@pytest.mark.parametrize("name", [row.name for row in registry.ROWS])
 def test_a_page_fits_the_screen_and_is_readable(server, page_in, folder, name, mode):
     page = page_in(mode)
     page.goto(f"{server.address}/{'' if name == 'home' else name}")
@@ -201,7 +201,7 @@ SETTINGS = {  # for each page, settings that differ from the first ones, the pos
     "playground": {"pg_layers": "3,2", "pg_points": "40", "pg_activation": "relu"},
     "m0_operators": {"operator": "addLists", "list_a": "1, 2", "list_b": "3, 4"},
     "m0_modules": {"module": "Tower: two levels of children", "where": "base", "mode": "train()"},
-    "m0_datasets": {"dataset": "Xor", "points": "40", "seed": "3"},
+    "m0_datasets": {"pg_dataset": "Circle", "pg_points": "40", "pg_seed": "3"},
     "m0_manual": {"dataset": "Xor", "weight_1": "-2.5", "bias": "0.5"},
     "m1_derivative": {"fx": "x * x + 1", "at": "2.5", "epsilon": "1e-02"},
     "m1_graph": {"f": "x * y", "x": "3.0", "moment": "2"},
@@ -255,14 +255,14 @@ def go_to(page, title):
     complete(page)
 
 
-@pytest.mark.parametrize("name", [row.name for row in registry.VIEWS[1:]])
-def test_a_page_keeps_its_settings_when_one_goes_back_reloads_and_goes_forward(server, page_in, name):
-    page, settings = page_in("light"), SETTINGS.get(name, {})
-    page.goto(f"{server.address}/{name}?{urlencode(settings)}")
+@pytest.mark.parametrize("row", registry.ROWS[1:], ids=lambda row: row.name)
+def test_a_page_keeps_its_settings_when_one_goes_back_reloads_and_goes_forward(server, page_in, row):
+    page, settings = page_in("light"), SETTINGS.get(row.name, {}) | (row.query if row.within else {})
+    page.goto(f"{server.address}/{row.within or row.name}?{urlencode(settings)}")
     complete(page)
     before = settings_of(page)
     assert dict(parse_qsl(urlsplit(page.url).query)) == settings  # Streamlit removes what it cannot use, and what is the default anyway
-    go_to(page, other := "Dropout" if name == "m4_softmax" else "Softmax")
+    go_to(page, other := "Tiling" if "m4_softmax" in (row.name, row.within) else "Softmax, dropout")
     after = page.url
     assert not urlsplit(after).query
     page.go_back()
@@ -279,20 +279,59 @@ def test_a_page_keeps_its_settings_when_one_goes_back_reloads_and_goes_forward(s
 
 
 def test_back_skips_the_settings_that_were_changed_on_a_page(open_page):
-    page = open_page("m0_datasets?seed=3")
-    go_to(page, "Expression graph")
+    page = open_page("m0_manual?points=30")
+    go_to(page, "Graph")
     page.locator(".st-key-example input").click()
     page.get_by_role("option", name="A product").click()
     wait_until(page, lambda: "f=x" in page.url)
     button(page, "forward").click()
     wait_until(page, lambda: "moment=1" in page.url)
     page.go_back()
-    page.locator(".st-key-seed input").wait_for()
-    assert page.locator(".st-key-seed input").input_value() == "3"
+    page.locator(".st-key-points input").wait_for()
+    assert page.locator(".st-key-points input").input_value() == "30"
     page.go_forward()
-    page.get_by_role("heading", name="Expression graph").wait_for()
+    page.get_by_role("heading", name="Graph").wait_for()
     assert page.locator(".st-key-f input").input_value() == "x * y * z"
     assert page.locator(".st-key-moment input").input_value() == "1"
+
+
+def test_the_address_of_a_former_page_is_replaced_so_that_back_leads_to_the_page_before(open_page, server):
+    page = open_page("m0_operators")
+    page.goto(f"{server.address}/m4_dropout?drop_rate=0.5")
+    page.get_by_role("heading", name="Softmax, dropout").wait_for()
+    complete(page)
+    assert dict(parse_qsl(urlsplit(page.url).query)) == {"drop_rate": "0.5", "softmax_part": "Dropout"}
+    page.go_back()
+    page.get_by_role("heading", name="Operators").wait_for()
+
+
+def test_the_parts_of_a_page_keep_their_settings(open_page):
+    page = open_page("m4_softmax?softmax_z0=3.0")
+    page.get_by_role("radio", name="Dropout").click()
+    page.get_by_text("17 of 24 values are kept").wait_for()
+    complete(page)
+    assert urlsplit(page.url).query == "softmax_part=Dropout"
+    page.get_by_role("radio", name="Softmax").click()
+    page.get_by_text("Why the maximum is subtracted first").wait_for()
+    complete(page)
+    assert urlsplit(page.url).query == "softmax_z0=3"
+    page.get_by_test_id("stPopover").get_by_role("button").first.click()
+    button(page, "tour_evaluate").click()  # a step on the other part of this page
+    page.get_by_text("17 of 24 values are kept").wait_for()
+    wait_until(page, lambda: "softmax_part=Dropout" in page.url)
+
+
+def test_another_kind_of_network_has_its_own_defaults_and_the_settings_that_were_changed(open_page):
+    page = open_page("m1_training?points=20")
+    page.get_by_role("radio", name="Tensors").click()
+    page.get_by_text("run_tensor.py --dataset Simple --points 20 --hidden 10").wait_for()
+    page.locator(".st-key-hidden input").fill("7")
+    page.locator(".st-key-hidden input").press("Enter")
+    wait_until(page, lambda: "hidden=7" in page.url)
+    page.get_by_role("radio", name="Scalars").click()
+    page.get_by_text("run_scalar.py --dataset Simple --points 20 --hidden 7").wait_for()
+    complete(page)
+    assert dict(parse_qsl(urlsplit(page.url).query)) == {"points": "20", "hidden": "7"}
 
 
 # Keyboard
