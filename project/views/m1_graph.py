@@ -1,7 +1,8 @@
 """Modules 1 and 2: the computational graph of an expression of Scalars or Tensors, and backpropagation through it step by step; traces."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -78,6 +79,13 @@ def read_example(examples: dict[str, tuple[str, ...]], example: str, keys: Seque
         return read_expression(keys[0], next(iter(examples.values()))[0], VARIABLES, methods)
 
 
+def record(backward: Callable[[Any], Any], forward: Callable[[Any], Any], out: Any) -> tuple[Any, bool]:
+    """Return the recorded backward pass and True; if a card says why there is none, the graph alone and False."""
+    with task_guard(stop=False):
+        return backward(out), True
+    return forward(out), False
+
+
 def show_graph(recording: Recording, moment: int, thing: str, passes: str) -> None:
     """Show the graph at a moment, and what it shows in words."""
     frame = recording.frames[moment]
@@ -117,14 +125,11 @@ def scalars() -> None:
     again = {"on_change": state.update, "args": ({"moment": 0},)}
     order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=300, **again)
     st.caption(orders.ORDERS[order])
-    recording = None
-    with task_guard(stop=False):
-        recording = orders.record_in(order, out)
-    if recording is None:  # the card above says why; the graph itself can still be shown
-        show_graph(forward_only(out), 0, "variable", "derivative")
-        return
-    moment = player(len(recording.frames) - 1, "moment", "Nodes visited")
+    recording, written = record(partial(orders.record_in, order), forward_only, out)
+    moment = player(len(recording.frames) - 1, "moment", "Nodes visited") if written else 0
     show_graph(recording, moment, "variable", "derivative")
+    if not written:
+        return
     if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
         quiz(recording, moment)
     with task_guard():
@@ -205,12 +210,7 @@ def tensors() -> None:
     with task_guard(), sandbox.shapes_guard():
         leaves = [sandbox.make_tensor(value, True, name) for name, value in zip(expression.names, values, strict=True)]
         out = sandbox.apply(function, expression.text, *leaves)
-    recording = None
-    with task_guard(stop=False):
-        recording = tensor_graph.record(out)
-    written = recording is not None
-    if recording is None:  # the card above says why; the graph itself can still be shown
-        recording = tensor_graph.forward_only(out)
+    recording, written = record(tensor_graph.record, tensor_graph.forward_only, out)
     moment = player(len(recording.frames) - 1, "step", "Nodes visited") if written else 0
     show_graph(recording, moment, "tensor", "gradient")
     with task_guard():

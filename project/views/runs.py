@@ -12,7 +12,6 @@ from project.lab.training import run_files, run_logs, runs_comparison, runs_expo
 from project.lab.training.run_files import RunFile, Unreadable
 from project.lab.widgets.parts import show_one
 
-TICK = 2.0  # seconds from one look at the folder to the next
 ADDRESS = "selected"  # the query parameter with the ids of the selected runs
 COLUMNS = {
     "started": st.column_config.TextColumn(help="Local time at which training started."),
@@ -43,13 +42,6 @@ def folder_contents() -> list[tuple[str, int]]:
         except OSError:  # it has just been removed
             continue
     return found + [(str(path), modified) for path, modified in run_logs.modification_times().items()]
-
-
-@st.fragment(run_every=TICK)
-def follow() -> None:
-    """Rerun the page when a run was added or has continued."""
-    if state.runs_seen != folder_contents():
-        st.rerun(scope="app")
 
 
 def has_changed(run: RunFile) -> bool:
@@ -204,7 +196,7 @@ def show_runs() -> None:
         f"newest {run_files.MOST_RUNS} are kept; older ones are removed. Logs of `SummaryWriter` in the folders "
         "`runs` and `logs` appear here, too. Select rows to compare runs, export them, or delete them."
     )
-    state.runs_seen = folder_contents()
+    seen = folder_contents()
     runs, unreadable = run_files.read_all()
     if "runs_error" in state:
         st.error(plain(state.pop("runs_error")), icon=":material/error:")
@@ -226,7 +218,7 @@ def show_runs() -> None:
                 show_run(run, label)
     else:
         show_empty()
-    follow()
+    page.follow(folder_contents, seen)
 
 
 st.title("Runs")

@@ -1,6 +1,6 @@
 """The tab on sweeps: what many runs of a training program reached over the settings that were tried. It runs no student code."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from project.lab.sweeps.store import Request, Result
 
 TICK = 2.0  # seconds from one look at the folder to the next
 ADDRESS = "sweep"  # the query parameter with the name of the chosen sweep
-state = st.session_state
 
 
 def folder_contents() -> list[tuple[str, int]]:
@@ -23,9 +22,9 @@ def folder_contents() -> list[tuple[str, int]]:
 
 
 @st.fragment(run_every=TICK)
-def follow() -> None:
-    """Rerun the page when a sweep was added or has continued."""
-    if state.sweeps_seen != folder_contents():
+def follow(look: Callable[[], object], seen: object) -> None:
+    """Rerun the page when a file was added or has changed: when `look` returns something else than it did."""
+    if look() != seen:
         st.rerun(scope="app")
 
 
@@ -142,7 +141,7 @@ def show_sweep(path: Path, request: Request) -> None:
 def show() -> None:
     """Show the sweeps."""
     st.write("A sweep runs a training program with many settings, in a terminal, and ranks them. Here is what each trial reached.")
-    state.sweeps_seen = folder_contents()
+    seen = folder_contents()
     sweeps, wrong = read()
     if wrong:
         st.warning("\n".join(f"* {plain(reason)}." for reason in wrong), icon=":material/warning:")
@@ -151,4 +150,4 @@ def show() -> None:
         show_sweep(store.folder() / name, sweeps[name])
     elif not wrong:
         show_empty()
-    follow()
+    follow(folder_contents, seen)
