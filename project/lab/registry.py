@@ -53,7 +53,7 @@ VIEWS = (
     View("m0_manual", "Manual classifier", 0, "tune", "Be the optimizer: adjust three numbers until a line separates the points."),
     View("m1_derivative", "Derivatives", 1, "show_chart", "A function, its tangent, and the error of its numerical derivative."),
     View("m1_graph", "Graph", 1, "schema", "Step backpropagation through a graph; traces.", query={"graph_part": "Scalars"}),
-    View("m1_training", "Training", 1, "model_training", "Watch a boundary move in training.", query={"training_part": "Scalars"}),
+    View("m1_training", "Training", 1, "model_training", "Watch a decision boundary move.", query={"training_part": "Scalars"}),
     View(
         "m2_strides",
         "Stride explorer",
@@ -75,7 +75,7 @@ VIEWS = (
     ),
     View("m4_convolution", "Convolution", 4, "filter_center_focus", "Slide a kernel over an image; see the products and the sum."),
     View("m4_pooling", "Pooling", 4, "zoom_in_map", "The maximum or mean of each window, and where its gradient goes."),
-    View("m4_softmax", "Softmax, dropout", 4, "thermostat", "From logits to probabilities; masks.", query={"softmax_part": "Softmax"}),
+    View("m4_softmax", "Softmax, dropout", 4, "thermostat", "Logits to probabilities; dropout.", query={"softmax_part": "Softmax"}),
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
     View("m5_compiled", "Compiled step", 5, "bolt", "A training step as a program, pass by pass, and what compiling it gains."),
