@@ -29,7 +29,7 @@ CONFIG = {
         "gridColor": INK,
         "gridOpacity": 0.12,
     },
-    "axisX": {"grid": False},
+    "axisX": {"grid": False, "labelFlush": False},
     "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12},
     "title": {"color": INK},
     "header": {"labelColor": INK, "labelFontSize": 13},

@@ -335,17 +335,17 @@ def layers(network: Sequence[Layer], caption: str) -> Row:
         network: From the input to the output. A channel is drawn as a square, units as one narrow column.
         caption: The figure in words.
     """
-    height = max((_side(layer) + MAP_OFFSET * (layer.shape[0] - 1) for layer in network if len(layer.shape) == 3), default=90.0)
+    height = max(_side(layer) + MAP_OFFSET * (layer.shape[0] - 1) * (len(layer.shape) == 3) for layer in network)
     return Row([_layer_panel(layer, height) for layer in network], caption)
 
 
-MAP_OFFSET = 5
+MAP_OFFSET = 3
 """Pixels between the corners of two channels."""
 
 
 def _side(layer: Layer) -> float:
     """Height of a feature map or of a column of units in pixels."""
-    return 14 + 2.0 * layer.shape[-1] if len(layer.shape) == 3 else min(90.0, 20 + layer.shape[0] / 4)
+    return 24 + 0.75 * layer.shape[-1] if len(layer.shape) == 3 else min(90.0, 20 + layer.shape[0] / 4)
 
 
 def _layer_panel(layer: Layer, height: float) -> Figure:
@@ -353,7 +353,7 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
     side, count = _side(layer), layer.shape[0] if maps else 1
     width = side if maps else 12
     wide = width + MAP_OFFSET * (count - 1)
-    arrow = 12 + 6.6 * max((len(line) for line in layer.operation), default=-1)
+    arrow = 12 + 5.4 * max((len(line) for line in layer.operation), default=-1)
     middle, parts = 30 + height / 2, []
     if layer.operation:
         parts.append(f'<path class="graph-edge" d="M4 {middle:g}H{arrow:g}" marker-end="url(#tip)"/>')
@@ -364,7 +364,7 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
         corner = f'x="{x + MAP_OFFSET * i:g}" y="{top + MAP_OFFSET * i:g}"'
         parts.append(f'<rect class="graph-node" {corner} width="{width:g}" height="{side:g}"/>')
     label = " × ".join(map(str, layer.shape))
-    half = max(wide / 2, 4 * len(label))
+    half = max(wide / 2, 3.4 * len(label))
     parts.append(_text(max(x + wide / 2, half), height + 52, label, strong=True))
     return Figure(f"{head(x + wide / 2 + half + 4, height + 62)}{''.join(parts)}</svg>", "")
 
