@@ -364,9 +364,10 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
         corner = f'x="{x + MAP_OFFSET * i:g}" y="{top + MAP_OFFSET * i:g}"'
         parts.append(f'<rect class="graph-node" {corner} width="{width:g}" height="{side:g}"/>')
     label = " × ".join(map(str, layer.shape))
-    half = max(wide / 2, 3.4 * len(label))
-    parts.append(_text(max(x + wide / 2, half), height + 52, label, strong=True))
-    return Figure(f"{head(x + wide / 2 + half + 4, height + 62)}{''.join(parts)}</svg>", "")
+    half = 4 * len(label)
+    right = max(x + wide + 4, 2 * half)  # a long label reaches below the arrow
+    parts.append(_text(max(half, min(x + wide / 2, right - half)), height + 52, label, strong=True))
+    return Figure(f"{head(right, height + 62)}{''.join(parts)}</svg>", "")
 
 
 def units(
