@@ -38,6 +38,7 @@ AGAINST = {
     "training steps": "train",
     "compiled steps": "compiled",
     "PyTorch's interface": "torch_face",
+    "PyTorch programs": "programs",
     "language": "language",
 }
 """Programs that measure the library against others, by what a table calls them."""

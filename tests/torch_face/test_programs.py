@@ -3,18 +3,16 @@
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 import minitorch
+from benchmarks.programs_contenders import FOLDER, PROGRAMS, load
 from course.workspace.library import for_minitorch
 from tests.errors import raises
 
-FOLDER = Path(__file__).parents[2] / "project" / "torch_programs"
-PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "seeded")
 STEPS = 20
 
 LAST_LINES_DRAWN = {"diffusion": 1, "gpt": 1, "name_generator": 1}
@@ -23,20 +21,10 @@ LAST_LINES_DRAWN = {"diffusion": 1, "gpt": 1, "name_generator": 1}
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
 
 
-def execute(name: str, ours: bool) -> ModuleType:
-    """A program of the folder as a module, with PyTorch or with our library."""
-    path = FOLDER / f"{name}.py"
-    source = path.read_text(encoding="utf-8")
-    module = ModuleType(name)
-    module.__file__ = str(path)
-    exec(compile(for_minitorch(source) if ours else source, str(path), "exec"), vars(module))
-    return module
-
-
 def losses(name: str, ours: bool, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The losses of the first steps of a program, whose `seeded` imports the same library."""
-    monkeypatch.setitem(sys.modules, "seeded", execute("seeded", ours))
-    return execute(name, ours).train(STEPS)
+    monkeypatch.setitem(sys.modules, "seeded", load("seeded", ours))
+    return load(name, ours).train(STEPS)
 
 
 def printed(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[float]]:
