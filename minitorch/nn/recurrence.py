@@ -14,7 +14,6 @@ import numpy as np
 
 from minitorch.core import recording
 from minitorch.core.creation import stack
-from minitorch.core.dtypes import as_dtype
 from minitorch.core.recording import call, copy
 from minitorch.kernels.jit import jitable
 from minitorch.kernels.loop import Loop, accepts, flat, loop
@@ -22,7 +21,7 @@ from minitorch.kernels.vector_math import sigmoid, tanh
 from minitorch.nn.linears import linear
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData
-from minitorch.tensor_functions import Function
+from minitorch.tensor_functions import Function, transpose_last_two
 
 States = tuple["Tensor", ...]
 """The states passed from step to step, each of shape (N, H): the hidden state and, for an LSTM, the cell state."""
@@ -250,11 +249,12 @@ KINDS = {
 
 
 def contiguous(array: np.ndarray, shape: tuple[int, ...]) -> TensorData:
-    """The numbers of an array in another shape, in a new storage if they are not contiguous."""
+    """The numbers of an array in another shape, in a new storage if they are not contiguous. The shape is not checked."""
+    data = TensorData.empty(shape, array.dtype)
     if array.flags.c_contiguous:
-        return TensorData(array.reshape(-1), shape)
-    data = TensorData.empty(shape, as_dtype(array.dtype))
-    call(copy, data._storage.reshape(array.shape), array)
+        data._storage = array.reshape(-1)
+    else:
+        call(copy, data._storage.reshape(array.shape), array)
     return data
 
 
@@ -273,13 +273,14 @@ class Recurrence(Function):
             shifted = np.empty((length * samples, len(row)), dtype)
             call(np.add, rows.reshape(-1, len(row)), row, shifted)
             rows, row = shifted.reshape(length, -1), None
-        weight_t, multiply = weight.t().contiguous(), input_gates.f.matrix_multiply  # copied once, not at every step
+        weight_t, multiply = transpose_last_two(weight), input_gates.f.matrix_multiply
+        weight_t = weight_t.contiguous() if length > 1 else weight_t  # copied once, not at every step
         for t in range(length):
-            hidden_gates = flat(multiply(input_gates._like(TensorData(all_states[t, 0].reshape(-1), (samples, size))), weight_t))
+            hidden_gates = flat(multiply(input_gates._like(contiguous(all_states[t, 0], (samples, size))), weight_t))
             if row is not None:
                 call(np.add, hidden_gates.reshape(samples, -1), row, hidden_gates.reshape(samples, -1))
             cell.forward.run(all_states[t : t + 2].reshape(-1), (rows[t], hidden_gates, saved[t]), (samples, size), samples)
-        out = input_gates._like(TensorData(all_states[1:].reshape(-1), all_states[1:].shape))
+        out = input_gates._like(contiguous(all_states[1:], all_states[1:].shape))
         ctx.save_for_backward(input_gates, weight, bias, kind, all_states, saved, out)  # out shares memory with all_states
         return out
 
@@ -294,15 +295,15 @@ class Recurrence(Function):
         for t in reversed(range(length)):
             call(np.add, grad_states, grad_outputs[t], grad_states)
             cell.backward.run(grads[t].reshape(-1), (all_states[t : t + 2].reshape(-1), saved[t], grad_states), (samples, size), samples)
-            grad_hidden_gates = input_gates._like(TensorData(grads[t, -1].reshape(-1), (samples, gates)))
+            grad_hidden_gates = input_gates._like(contiguous(grads[t, -1], (samples, gates)))
             call(np.add, first, flat(input_gates.f.matrix_multiply(grad_hidden_gates, weight)), first)
         grad_hidden_gates = input_gates._like(contiguous(grads[:, -1], (length * samples, gates)))
         hidden = input_gates._like(contiguous(all_states[:-1, 0], (length * samples, size)))
         grad_initial = grad_states.reshape(cell.states, samples * size)
         return (
             input_gates._like(contiguous(grads[:, 0], input_gates.shape)),
-            grad_hidden_gates.t() @ hidden,
-            None if bias is None else Tensor.sum(grad_hidden_gates, 0, keepdim=False),
+            input_gates.f.matrix_multiply(transpose_last_two(grad_hidden_gates), hidden),
+            None if bias is None else input_gates._like(contiguous(flat(input_gates.f.add_reduce(grad_hidden_gates, 0)), (gates,))),
             None,
             *[input_gates._like(contiguous(numbers, (samples, size))) for numbers in grad_initial],
         )

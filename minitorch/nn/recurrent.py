@@ -10,6 +10,7 @@ from typing import Any
 
 from minitorch.core.creation import cat, stack
 from minitorch.core.errors import ElementError
+from minitorch.core.layout_functions import Select
 from minitorch.nn.dropouts import dropout as drop
 from minitorch.nn.init import uniform_
 from minitorch.nn.linears import linear
@@ -397,10 +398,13 @@ class _Cell(RNNCellBase):
         batched = _check_input(self, input, (1, 2)) == 2
         states = self._initial(input, hx, (*input.shape[:-1], self.hidden_size))
         x, *states = (input, *states) if batched else [each.unsqueeze(0) for each in (input, *states)]
-        input_gates = linear(x, self.weight_ih, self.bias_ih).unsqueeze(0)
+        input_gates = linear(x, self.weight_ih, self.bias_ih)
+        input_gates = Tensor.view(input_gates, 1, *input_gates._tensor.shape)  # its gradient is a view, too, that of unsqueeze a copy
         stacked = recurrence(input_gates, self.weight_hh, self.bias_hh, self.kind, tuple(states))
-        shape = (*input.shape[:-1], self.hidden_size)
-        return stacked.view(*shape) if len(states) == 1 else tuple(stacked.view(len(states), *shape)[i] for i in range(len(states)))
+        if len(states) == 1:
+            return stacked.view(*input.shape[:-1], self.hidden_size)
+        rest = () if batched else (0,)
+        return Select.apply(stacked, (0, 0, *rest)), Select.apply(stacked, (0, 1, *rest))
 
 
 class RNNCell(_Cell):
