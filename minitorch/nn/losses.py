@@ -322,11 +322,46 @@ def _shaped(loss: Tensor, input: Tensor) -> Tensor:
 
 
 @saves((1, 0))
-def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
+def _composed_nll(logs: Tensor, target: Tensor) -> Tensor:
     """Return minus the log-probability of each sample's target class."""
     classes = logs.shape[1]
     class_indices = logs._like(TensorData(np.arange(classes), (1, classes)))
     return -Tensor.sum(MaskedSelect.apply(logs, class_indices == target.unsqueeze(1)), 1, keepdim=False)
+
+
+class NegativeLogLikelihood(Function):
+    """`_composed_nll` for the compiled backend: one call of NumPy per direction."""
+
+    composed = staticmethod(_composed_nll)
+
+    @staticmethod
+    def forward(ctx: Context, logs: Tensor, target: Tensor) -> Tensor:
+        losses = TensorData.empty(logs.shape[:1], logs.dtype)
+        call(negate_chosen, losses._storage, logs._tensor.array(), target._tensor.array())
+        ctx.save_for_backward(logs.shape, target)
+        return logs._like(losses)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, None]:
+        shape, target = ctx.saved_values
+        grad = grad_output.zeros(shape)
+        call(scatter_negated, grad._tensor.array(), target._tensor.array(), grad_output._tensor.array())
+        return grad, None
+
+
+def negate_chosen(losses: np.ndarray, logs: np.ndarray, chosen: np.ndarray) -> None:
+    """Write -logs[i, chosen[i]] into losses."""
+    np.negative(logs[np.arange(len(chosen)), chosen], out=losses)
+
+
+def scatter_negated(grad: np.ndarray, chosen: np.ndarray, grad_losses: np.ndarray) -> None:
+    """Its gradient, written into zeros."""
+    grad[np.arange(len(chosen)), chosen] = -grad_losses
+
+
+def _nll_per_sample(logs: Tensor, target: Tensor) -> Tensor:
+    """Return minus the log-probability of each sample's target class."""
+    return (NegativeLogLikelihood.apply if accepts(logs) else _composed_nll)(logs, target)
 
 
 @saves((1, 0), 3)
