@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core.creation import stack
 from minitorch.tensor import Tensor
 
 
@@ -32,6 +31,8 @@ def default_collate(batch: list[Any]) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
+        from minitorch.torch.shapes import stack  # when it is used: torch.utils.data imports this module
+
         return stack(batch)
     if isinstance(first, (np.ndarray, np.generic)):
         return _tensor(np.stack(batch))
@@ -68,7 +69,7 @@ def default_convert(example: Any) -> Any:
 
 def _tensor(array: Any) -> Tensor:
     """A tensor of PyTorch's interface of the same dtype."""
-    from minitorch.torch.creation import tensor  # when it is used: torch.utils.data imports this module
+    from minitorch.torch.creation import tensor  # when they are used, as above
     from minitorch.torch.tensor import as_torch
 
     return as_torch(tensor(array))

@@ -57,6 +57,11 @@ def copysign(a: float, b: float) -> float:
     return math.copysign(a, b)
 
 
+def subtract(a: float, b: float) -> float:
+    """a - b."""
+    return a - b
+
+
 def select_or_negative_zero(condition: float, x: float) -> float:
     """x if the condition is true, else -0.0, which added to any number leaves it, and the sign of a zero, as it is."""
     return x if condition else -0.0
@@ -65,6 +70,21 @@ def select_or_negative_zero(condition: float, x: float) -> float:
 def second_dtype(first: Any, second: Any) -> Any:
     """The dtype of the second argument."""
     return second
+
+
+class Sub(Function):
+    """a - b; the course adds -b, in two steps."""
+
+    @staticmethod
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+        return a.f.zip(subtract)(a, b)
+
+    @staticmethod
+    def backward(ctx: Context, grad_output: Tensor) -> tuple[Tensor, Tensor]:
+        return grad_output, -grad_output
+
+
+RULES[Sub] = lambda ctx, out, grad: (grad, -grad)
 
 
 class Choose(Function):

@@ -13,7 +13,7 @@ from minitorch.core.errors import ArgumentError, DivisionError, DtypeError
 from minitorch.core.math_functions import LE, NE, Div, Pow, Sqrt, clip
 from minitorch.core.number_formats import finfo
 from minitorch.core.recording import refuse
-from minitorch.ops.pairs import Atan2, Between, Choose, CopySign, Fmod, Hypot, Limit, LogAddExp, Maximum, Minimum, NextAfter, XLogY
+from minitorch.ops.pairs import Atan2, Between, Choose, CopySign, Fmod, Hypot, Limit, LogAddExp, Maximum, Minimum, NextAfter, Sub, XLogY
 from minitorch.ops.pointwise import FloorDivide, Remainder, TruncDivide
 from minitorch.tensor import Tensor
 from minitorch.tensor_functions import EQ, LT, Add, Function, Inv, Mul, Neg
@@ -64,7 +64,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
         if x._tensor.dtype is bool_ if isinstance(x, Tensor) else isinstance(x, bool):
             raise DtypeError("sub expected numbers, got bools; use a ^ b, or ~a for not")
     a, b = promote(input, other)
-    return Add.apply(a, Neg.apply(b if alpha == 1 else _times(b, alpha)))
+    return Sub.apply(a, b if alpha == 1 else _times(b, alpha))
 
 
 def mul(input: Any, other: Any) -> Tensor:

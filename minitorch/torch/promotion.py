@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,12 @@ def require_one_dtype(name: str, input: Tensor, *others: Tensor | None) -> None:
             raise DtypeError(f"{name} expected tensors of one dtype, got {names}; convert one of them: x.to(y.dtype)")
 
 
+@cache
+def limits_of(dtype: np.dtype) -> Any:
+    """The limits of a dtype."""
+    return finfo(dtype) if is_float(dtype) else iinfo(dtype)
+
+
 def require_number(name: str, number: Any, dtype: np.dtype) -> Any:
     """A number that a dtype can represent; infinity and NaN are numbers of every floating-point dtype.
 
@@ -112,7 +119,7 @@ def require_number(name: str, number: Any, dtype: np.dtype) -> Any:
     if not isinstance(number, NUMBER):
         raise TypeError(f"{name} expected a number, got {type(number).__name__}; pass a number such as 0.0")
     if math.isfinite(number) and dtype is not bool_:
-        limits = finfo(dtype) if is_float(dtype) else iinfo(dtype)
+        limits = limits_of(dtype)
         if not limits.min <= number <= limits.max:
             raise RangeError(f"{name} expected a number from {limits.min} to {limits.max} for {dtype.name}, got {number}")
     return number
@@ -125,8 +132,12 @@ def cast(x: Tensor, dtype: np.dtype) -> Tensor:
 
 def promote(a: Any, b: Any, dtype: np.dtype | None = None) -> tuple[Tensor, Tensor]:
     """Two tensors, or a tensor and a number, in one dtype, by default that of `result_type`. Raises TypeError for anything else."""
-    if dtype is None and isinstance(a, Tensor) and isinstance(b, Tensor) and a._tensor.dtype is b._tensor.dtype:
-        return a, b
+    if dtype is None and isinstance(a, Tensor):
+        if isinstance(b, Tensor):
+            if a._tensor.dtype is b._tensor.dtype:
+                return a, b
+        elif type(b) in (int, float) and is_float(a._tensor.dtype):
+            return a, a._ensure_tensor(b)
     for x in (a, b):
         if not isinstance(x, (Tensor, *NUMBER)):
             raise TypeError(f"expected a Tensor or a number, got {type(x).__name__}; convert it with torch.tensor(...)")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.core import creation
 from minitorch.core.dtypes import int32, int64
 from minitorch.core.errors import DimensionError, DtypeError
 from minitorch.core.layout_functions import Select
@@ -236,8 +235,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if not tensors:
         raise ValueError("cat expected at least one tensor, got none")
     dtype = result_type(*tensors)
-    kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
-    return creation.cat([cast(x, dtype) for x in kept], dim)
+    kept = [x for x in tensors if x._tensor.shape != (0,)] or list(tensors[:1])
+    return views.joined([cast(x, dtype) for x in kept], dim, False)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -249,7 +248,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                 [2, 4]])
     """
     dtype = result_type(*tensors)
-    return creation.stack([cast(x, dtype) for x in tensors], int(dim))
+    return views.joined([cast(x, dtype) for x in tensors], int(dim), True)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:

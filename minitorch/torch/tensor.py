@@ -24,7 +24,7 @@ from minitorch.core.dtypes import NUMBER, bool_, float16, float32, float64, int8
 from minitorch.core.errors import ArgumentError, DtypeError
 from minitorch.core.indexing import is_basic
 from minitorch.core.layout_functions import Select
-from minitorch.core.recording import refuse
+from minitorch.core.recording import active, refuse
 from minitorch.ops.indexing import Put
 from minitorch.tensor import Tensor as EngineTensor
 from minitorch.tensor_data import TensorData, version_counter
@@ -492,6 +492,14 @@ class Tensor(Base):
 
     def _put(self, index: Any, value: Any, name: str) -> None:
         """Write numbers to the elements at an index, without a record, and note where it was asked for."""
+        if index is ... and self._takes_all(value):
+            if value._tensor.shape:
+                self.f.id_map(value, self)
+            else:
+                self._tensor.array()[...] = value._tensor.array()
+                self._tensor.bump_version()
+            note_write(self, name)
+            return
         with no_grad():
             part = EngineTensor._like(self, self._tensor)
             if index is not ... and is_basic(index):  # of an expanded tensor one element may be written
@@ -507,6 +515,19 @@ class Tensor(Base):
                 )
             EngineTensor.__setitem__(part, index, value.detach() if isinstance(value, EngineTensor) else value)
         note_write(self, name)
+
+    def _takes_all(self, value: Any) -> bool:
+        """Whether a copy of all elements, or of one number to all, is all there is to do, at a fifth of the time of any assignment."""
+        own, given = self._tensor, getattr(value, "_tensor", None)
+        return (
+            given is not None
+            and (given.shape == own.shape if given.shape else not self.backend.cuda)
+            and given.dtype is own.dtype
+            and given._version is not own._version  # another memory
+            and value.backend is self.backend
+            and 0 not in own.strides
+            and active.recorder is None
+        )
 
     def _apply_in_place(self, fn: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Tensor:
         """Become the result of a function of this tensor and of args and kwargs; name is what messages call it."""

@@ -133,7 +133,7 @@ def one_hot(tensor: EngineTensor, num_classes: int = -1) -> EngineTensor:
     count = int(numbers.max()) + 1 if num_classes == -1 else num_classes
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < count):
         raise ValueError(f"one_hot expected class indices from 0 to {count - 1}, got {numbers.min()} to {numbers.max()}")
-    return (tensor.unsqueeze(-1) == _numbers(tensor, count)).to(int64)
+    return tensor._like(TensorData((numbers[..., None] == np.arange(count)).astype(np.int64).reshape(-1), (*numbers.shape, count)))
 
 
 def _numbers(like: EngineTensor, count: int) -> EngineTensor:
