@@ -248,9 +248,8 @@ def print_sample(run: Run, options: Options) -> int:
     Returns:
         The exit status.
     """
-    gain = f"\n{run.gain()}" if run.gain() else ""
     grammar = f"\n{_grammar(run, options.temperature)}" if run.setting.stories else ""
-    print(f"{_summary(run)}{gain}{grammar}\n\n{command_line.printable(options.beginning)}", end="", flush=True)
+    print(f"{_summary(run)}{grammar}\n\n{command_line.printable(options.beginning)}", end="", flush=True)
     for character in run.sample(options.beginning, options.length, options.temperature):
         print(command_line.printable(character), end="", flush=True)
     print()

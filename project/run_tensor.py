@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import minitorch
 from project.lab.training import command_line, program
 from project.lab.training.tensor_trainer import TensorTrainer
-from project.lab.training.trainer import TensorSetting
+from project.lab.training.trainer import Setting
 
-SETTING = TensorSetting(hidden=10, epochs=1000, program="run_tensor")
+SETTING = Setting(hidden=10, epochs=1000, program="run_tensor")
 """What is trained unless flags say otherwise."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -11,6 +13,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+from numba.core.compiler_lock import global_compiler_lock
 
 from minitorch.compiler.comparison import Unseen, compare, current
 from minitorch.compiler.fused import fuse
@@ -226,7 +230,7 @@ class Compiled:
         if self._latest is not recording:
             self._latest = recording
         if recording.replays == FUSED_AFTER and self._fuse:
-            threading.Thread(target=recording.fuse_if_possible, name=f"fuse {self.name}", daemon=True).start()
+            threading.Thread(target=_fuse, args=(recording,), name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)
 
     def _record(self, key: Any, args: Any, kwargs: Any, tensors: list[Any], why: str) -> Any:
@@ -354,6 +358,44 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"compile({self.fn!r})"
+
+
+LONGEST_FUSE = 120
+"""Seconds after which a process that fuses a program ends, whatever it does."""
+
+_fusing: set[int] = set()
+"""The processes that fuse programs."""
+
+
+def _fuse(recording: Recording) -> None:
+    """Fuse a program in a child process, and then here, from the cache on disk: numba would hold this process's interpreter for seconds.
+
+    The child has the lowest priority. It begins while no other thread compiles, so that it finds no lock taken. If it is killed, the
+    launches go on.
+    """
+    with global_compiler_lock, warnings.catch_warnings():  # type: ignore[attr-defined] - it is a lock as well
+        warnings.simplefilter("ignore")  # Python warns of threads that the child lacks
+        process = os.fork()
+        if not process:
+            try:
+                os.nice(19)
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(LONGEST_FUSE)
+                recording.fuse()
+            finally:
+                os._exit(0)
+    _fusing.add(process)
+    _, status = os.waitpid(process, 0)
+    _fusing.discard(process)
+    if not status:
+        recording.fuse_if_possible()
+
+
+@atexit.register
+def _end_fusing() -> None:
+    for process in tuple(_fusing):
+        os.kill(process, signal.SIGKILL)
 
 
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()

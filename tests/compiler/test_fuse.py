@@ -1,5 +1,6 @@
 """Fused programs: what they compute is what the function computes, up to rounding."""
 
+import threading
 import time
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import minitorch
 from minitorch import FastBackend, float64, operators
-from minitorch.compiler import fuse, fused, replayed
+from minitorch.compiler import compiled, fuse, fused, replayed
 from minitorch.compiler.trace import EXTERNAL, TEMPORARY, Buffer, Launch, Node, View
 from tests.marks import needs_compiler
 
@@ -67,6 +68,39 @@ def test_a_program_is_fused_in_the_background_after_many_replays():
             break
         time.sleep(0.05)
     assert f._latest.program is not None
+
+
+def test_a_child_process_compiles_to_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    f, _ = called_twice()
+    monkeypatch.setattr(f._latest, "fuse_if_possible", lambda: None)
+    compiled._fuse(f._latest)
+    assert f._latest._ready is None
+    assert len(list((tmp_path / "programs").glob("fused_*.txt"))) == 1
+    assert len(list(tmp_path.rglob("fused_*.nbc"))) == 1
+
+
+def test_what_a_child_process_cannot_compile_in_time_is_launched_as_before(monkeypatch):
+    f, x = called_twice()
+    monkeypatch.setattr(f._latest, "fuse", lambda: time.sleep(60))
+    monkeypatch.setattr(compiled, "LONGEST_FUSE", 1)
+    compiled._fuse(f._latest)
+    assert f(x).item() == 8.0
+    assert f._latest._ready is f._latest.program is None
+
+
+def test_the_children_end_with_the_process(monkeypatch):
+    f, _ = called_twice()
+    monkeypatch.setattr(f._latest, "fuse", lambda: time.sleep(60))
+    thread = threading.Thread(target=compiled._fuse, args=(f._latest,))
+    thread.start()
+    while not compiled._fusing:
+        time.sleep(0.01)
+    compiled._end_fusing()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert not compiled._fusing
+    assert f._latest._ready is None
 
 
 def test_a_fused_program_is_compared_up_to_rounding():

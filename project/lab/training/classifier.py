@@ -13,7 +13,7 @@ import minitorch
 from minitorch.tensor import generator
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
-from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.settings import EAGER_HELP, BaseSetting, option
 from project.lab.training.training_run import TrainingRun
 
 
@@ -28,7 +28,7 @@ class ClassifierSetting(BaseSetting):
         rate: Learning rate.
         batch: Batch size.
         seed: For the initial weights, the order of the examples and dropout.
-        compile: Whether the training step is compiled.
+        eager: Whether every step runs as it is.
     """
 
     log: ClassVar[str] = "log.txt"
@@ -38,7 +38,7 @@ class ClassifierSetting(BaseSetting):
     rate: float = option(0.05, "learning rate", above=0)
     batch: int = option(16, "how many examples make a batch", low=1, high=100_000)
     seed: int = option(0, "for the initial weights, the order of the examples and dropout", low=0, high=2**32 - 1)
-    compile: bool = option(False, COMPILE_HELP)
+    eager: bool = option(False, EAGER_HELP)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,8 @@ class ClassifierTrainer(TrainingRun):
     """
 
     about = ""
+    is_recordable: ClassVar[bool] = False
+    """Whether a step consists of `prepare`, `loss_and_output` and `tally`, so that the second one can be recorded and replayed."""
 
     def __init__(
         self,
@@ -99,8 +101,8 @@ class ClassifierTrainer(TrainingRun):
         self.steps = len(loader)
         self.compiling = 0.0
         self._random = generator.bit_generator.state
-        self._step = CompiledStep(self.learn, setting.compile)
         self._start_epoch()
+        self._make_step()
 
     # Defined by a subclass
 
@@ -110,15 +112,15 @@ class ClassifierTrainer(TrainingRun):
 
     def prepare(self, *batch: Any) -> tuple[minitorch.Tensor, ...]:
         """The arguments of `loss_and_output` for a batch."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
+        raise NotImplementedError(f"{type(self).__name__} cannot be recorded; define prepare, loss_and_output and tally in the class")
 
     def loss_and_output(self, *tensors: minitorch.Tensor) -> tuple[minitorch.Tensor, minitorch.Tensor]:
         """The mean loss of a batch and the network's output, computed by tensor operations alone."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
+        raise NotImplementedError(f"{type(self).__name__} cannot be recorded; define prepare, loss_and_output and tally in the class")
 
     def tally(self, output: minitorch.Tensor, *batch: Any) -> tuple[int, int]:
         """The number of a batch's correct examples, and its size."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be compiled; define prepare, loss_and_output and tally in the class")
+        raise NotImplementedError(f"{type(self).__name__} cannot be recorded; define prepare, loss_and_output and tally in the class")
 
     def validate(self) -> float:
         """The validation accuracy; the network is in evaluation mode, and no gradients are recorded."""
@@ -162,7 +164,7 @@ class ClassifierTrainer(TrainingRun):
             if not self.compiling:
                 self._compile(batch)
                 begun = time.perf_counter()
-            if self.setting.compile:
+            if self.is_recordable and not self.setting.eager:
                 loss, output = self._step(*self.prepare(*batch))
                 right, count = self.tally(output, *batch)
             else:
@@ -185,10 +187,6 @@ class ClassifierTrainer(TrainingRun):
         loss.backward()
         self.optimizer.step()
         return loss.detach(), output.detach()
-
-    def gain(self) -> str:
-        """A sentence on what compilation gained; "" for none."""
-        return self._step.gain()
 
     def curves(self) -> dict[str, list[Any]]:
         """See `TrainingRun.curves`."""
@@ -255,6 +253,10 @@ class ClassifierTrainer(TrainingRun):
             next(self._batches)
         self.step, self.loss, self.right, self._seconds = about["step"], about["loss"], about["right"], about["seconds"]
         self._random = about["random"]
+        self._make_step()
+
+    def _make_step(self) -> None:
+        self._step = CompiledStep(self.learn, 0 if self.setting.eager else self.total - self.finished)
 
     # Within an epoch
 

@@ -18,12 +18,11 @@ from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
 
 TICK = 0.4  # seconds between updates
-FIRST = ("dataset", "epochs", "rate", "batch", "seed", "compile")  # the fields that are always visible
+FIRST = ("dataset", "epochs", "rate", "batch", "seed")  # the fields that are always visible
 LABELS = {
     "dataset": "Data set",
     "rate": "Learning rate",
     "batch": "Batch size",
-    "compile": "Compiled",
     "limit": "Maximum training images",
     "dtype": "dtype",
     "embeddings": "Word vectors",

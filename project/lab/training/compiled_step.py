@@ -1,53 +1,89 @@
-"""A training step that is compiled, and what that gains."""
+"""A training step that is recorded after a few calls and replayed from then on, if the run is long enough for that to pay."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from statistics import median
+from contextlib import suppress
 from typing import Any
 
 import minitorch
 
-EAGER_STEPS = 5
-"""How many steps run as they are at the beginning, to compare the others with; the first of them compiles kernels and does not count."""
+TIMED = 5
+"""How many calls with arguments of a shape run as they are, and are timed, before it is decided whether to record one."""
+
+SECONDS, CALLS = 0.05, 6
+"""What recording takes and comparing the first replay: the code is read once, and the step runs some more times."""
+
+GAIN = 0.1
+"""The part of a call that a replay saves at least, in the programs of the course."""
+
+FUSED_FROM = 20.0
+"""Seconds of calls from which on a recording is also fused: loading or compiling that takes one second at most from the run."""
+
+MOST = 4
+"""How many shapes of arguments are recorded; calls with others run as they are."""
 
 
 class CompiledStep:
-    """A training step: as it is, or recorded and replayed after a few steps.
+    """A function that takes a training step, or a model, whose calls are recorded and replayed. Attributes are those of the function.
+
+    A replay launches the same kernels: it changes no number. A fused one adds in another order, so numbers agree up to rounding. Where a
+    call cannot be recorded or the package ends before `minitorch.compile`, as in a workspace of the course, all calls run as they are.
 
     Args:
-        step: Takes tensors and returns tensors without history.
-        compiled: Whether to compile it.
+        function: Takes tensors.
+        calls: How many calls the run makes; 0 to record none.
 
-    Raises:
-        RuntimeError: If the package ends before `minitorch.compile`.
+    Attributes:
+        function: The function.
+        left: How many calls are left; 0 if the others run as they are.
+        compiled: The compiled function, once there is one.
     """
 
-    def __init__(self, step: Callable[..., Any], compiled: bool) -> None:
-        self.function, self.replayed, self.eager = step, None, [0.0]
-        self.times: list[float] = []
-        if compiled:
-            compile_step = getattr(minitorch, "compile", None)  # by name: the package of a student does not have it
-            if compile_step is None:
-                raise RuntimeError("--compile needs minitorch.compile, which comes after the course; leave out --compile")
-            self.replayed = compile_step(step, fallback="eager")
-            self.eager = []
+    def __init__(self, function: Callable[..., Any], calls: int) -> None:
+        self.function, self.compiled = function, None
+        self._record: Any = getattr(minitorch, "compile", None)  # the package of a student may end before it
+        self._calls = self.left = calls if self._record else 0
+        self._times: dict[Any, list[float]] = {}  # of calls that ran as they are, by the shapes of their arguments
+        self._replays: dict[Any, int] = {}  # of calls that are recorded
 
     def __call__(self, *tensors: Any) -> Any:
-        """Take a step, and time it."""
-        if self.replayed is None:
+        """Call the function, or replay it."""
+        if self.left <= 0:
             return self.function(*tensors)
-        is_eager = len(self.eager) < EAGER_STEPS
+        self.left -= 1
+        shapes = tuple([x.shape for x in tensors])
+        if shapes in self._replays:
+            return self._replay(shapes, tensors)
+        times = self._times.setdefault(shapes, [])
+        if len(times) == TIMED:
+            return self.function(*tensors)
         begun = time.perf_counter()
-        result = (self.function if is_eager else self.replayed)(*tensors)
-        (self.eager if is_eager else self.times).append(time.perf_counter() - begun)
+        result = self.function(*tensors)
+        times.append(time.perf_counter() - begun)
+        if len(times) == TIMED and len(self._replays) < MOST:
+            self._decide(shapes, min(times), self.left * TIMED / (self._calls - self.left))
         return result
 
-    def gain(self) -> str:
-        """A sentence on what was replayed and what it gained; "" without compilation or before there are enough steps."""
-        if self.replayed is None or len(self.times) < EAGER_STEPS:
-            return ""
-        before, after = median(self.eager[1:]) * 1e6, median(self.times) * 1e6
-        replayed = f"{self.replayed.replayed} of {len(self.eager) + len(self.times)} steps were replayed"
-        return f"Compiled: {replayed}; a step takes {after:.0f} µs instead of {before:.0f} µs, {before / after:.1f} times as fast."
+    def _decide(self, shapes: Any, seconds: float, expected: float) -> None:
+        """Record the next call with these shapes if that pays for so many expected calls, each of which takes so many seconds."""
+        if seconds * (GAIN * expected - CALLS) > SECONDS:
+            self._replays[shapes] = 0
+            if self.compiled is None:
+                self.compiled = self._record(self.function, fuse=seconds * expected > FUSED_FROM)
+
+    def _replay(self, shapes: Any, tensors: tuple[Any, ...]) -> Any:
+        """Replay the function, or call it from now on if it cannot be recorded. After an error in the first two calls, which record it and
+        compare a replay with it, everything is as it was before; a later one is that of a kernel.
+        """
+        is_checked = self._replays[shapes] >= 2
+        with suppress(minitorch.compiler.NotRecordable if is_checked else Exception):
+            result = self.compiled(*tensors)
+            self._replays[shapes] += 1
+            return result
+        self.left = 0
+        return self.function(*tensors)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)

@@ -10,9 +10,10 @@ from typing import Any
 
 import minitorch
 from minitorch.kernels.cuda.device import require_cuda
-from project.lab.training.settings import option
+from project.lab.training.compiled_step import CompiledStep
+from project.lab.training.settings import EAGER_HELP, option
 from project.lab.training.tensor_trainer import TensorTrainer
-from project.lab.training.trainer import TensorSetting
+from project.lab.training.trainer import Setting
 
 BACKENDS: dict[str, Callable[[], minitorch.TensorBackend]] = {"cpu": lambda: minitorch.FastBackend, "gpu": minitorch.cuda_backend}
 """What can be asked for, and what makes it."""
@@ -22,16 +23,18 @@ BATCH = 10
 
 
 @dataclass(frozen=True)
-class FastSetting(TensorSetting):
+class FastSetting(Setting):
     """A Setting with a choice of backends.
 
     Attributes:
+        eager: Whether every step runs as it is.
         backend: A name in BACKENDS.
 
     Raises:
         ValueError: If a value is not allowed, or if there is no GPU for "gpu".
     """
 
+    eager: bool = option(False, EAGER_HELP)
     backend: str = option("cpu", "what computes: cpu or gpu", choices=tuple(BACKENDS))
 
     def __post_init__(self) -> None:
@@ -63,6 +66,7 @@ class FastTrainer(TensorTrainer):
         self.backend = BACKENDS[setting.backend]()
         super().__init__(setting, lambda hidden: make_network(hidden, self.backend))
         self._random = random.Random(setting.seed)
+        self._step = CompiledStep(self.learn, 0 if setting.eager else setting.epochs * -(-self.graph.N // BATCH))
         self._shuffle()
 
     def compile(self) -> None:

@@ -80,6 +80,8 @@ class ImageTrainer(ClassifierTrainer):
         log_probabilities: The network's output for `valid` after the latest epoch, shape (images, 10).
     """
 
+    is_recordable = True
+
     def __init__(self, setting: ImageSetting, make_network: Callable[[int, int], Any], split: Split | None = None) -> None:
         self.train, self.valid = SPLITS[setting.dataset]() if split is None else split
         if setting.limit is not None:

@@ -133,9 +133,9 @@ def read_setting(default: AnySetting) -> AnySetting:
     chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
     if "backend" in vars(default):
         chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
-    if "compile" in vars(default) and getattr(minitorch, "compile", None):  # a workspace ends before it
-        help = "Record the training step once and replay it. The results are the same."
-        chosen["compile"] = st.toggle("Compiled", key="compile", bind=bind, help=help)
+    if "eager" in vars(default) and getattr(minitorch, "compile", None):  # a workspace ends before it
+        help = "Run every step as it is. Otherwise a long run records the step once, and replays it. The results are the same."
+        chosen["eager"] = st.toggle("Eager", key="eager", bind=bind, help=help)
     try:
         return replace(default, **chosen, seed=int(seed))
     except ValueError as error:  # there is no GPU
@@ -241,7 +241,7 @@ class Progress:
             spec = charts.curves(trainer.losses, trainer.correct, trainer.graph.N)
             self.chart("curves", spec | {"description": "Loss and accuracy over the epochs."}, "content")
         compiled = f"Compilation took {trainer.compiling:.1f} s before the first epoch." if trainer.compiling else ""
-        sentences = in_words(trainer), compiled, trainer.gain(), pace_in_words()
+        sentences = in_words(trainer), compiled, pace_in_words()
         self.put(self.words, "words", "caption", " ".join(filter(None, sentences)))
 
     def chart(self, name: str, spec: dict[str, Any], height: Any) -> None:

@@ -83,8 +83,6 @@ class _Log(loop.Log):
     def end(self) -> None:
         """Print the result."""
         print(report.summary(self.trainer), flush=True)
-        if gain := self.trainer.gain():
-            print(gain, flush=True)
 
 
 def log_line(trainer: Trainer, every: int) -> str:

@@ -184,8 +184,6 @@ class _Log(loop.Log):
             self._print(summary=summary, best=self.trainer.best)
         else:
             print(summary, flush=True)
-            if gain := self.trainer.gain():
-                print(gain, flush=True)
 
     def _epoch(self, epoch: int, details: dict[str, Any] | None = None) -> None:
         entry = self.trainer.history[epoch - 1]

@@ -83,6 +83,8 @@ class SentimentTrainer(ClassifierTrainer):
         ValueError: If there are no training sentences.
     """
 
+    is_recordable = True
+
     def __init__(
         self,
         setting: SentimentSetting,

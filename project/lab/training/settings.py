@@ -14,8 +14,8 @@ import typer
 
 from project.lab.training import command_line
 
-COMPILE_HELP = "record the training step once and replay it, then print the gain"
-"""The help text of --compile."""
+EAGER_HELP = "run every step as it is; a run that is long enough otherwise records the step once, and replays it"
+"""The help text of --eager."""
 
 
 def option(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minitorch
-from project.lab.training.compiled_step import CompiledStep
-from project.lab.training.trainer import Setting, TensorSetting, Trainer
+from project.lab.training.trainer import Setting, Trainer
 
 
 class TensorTrainer(Trainer):
@@ -30,7 +29,6 @@ class TensorTrainer(Trainer):
         super().__init__(setting, make_network)
         self.points = minitorch.tensor(self.graph.X, backend=self.backend)
         self.labels = minitorch.tensor(self.graph.y, backend=self.backend, dtype=self.points.dtype)
-        self._step = CompiledStep(self.learn, isinstance(setting, TensorSetting) and setting.compile)
 
     def seed(self, seed: int) -> None:
         """See `Trainer.seed`."""
@@ -38,7 +36,7 @@ class TensorTrainer(Trainer):
 
     def train_step(self) -> bool:
         """Train one epoch: one forward pass, one backward pass and one step."""
-        loss, probability = self._step(self.points, self.labels)
+        loss, probability = self.learn(self.points, self.labels)
         self.loss = loss.item() * self.graph.N
         self.right = int((probability.to_numpy() > 0.5).sum())
         return True
@@ -51,10 +49,6 @@ class TensorTrainer(Trainer):
         loss.backward()
         self.optimizer.step()  # also clears the gradients
         return loss.detach(), probability.detach()
-
-    def gain(self) -> str:
-        """See `Trainer.gain`."""
-        return self._step.gain()
 
     def probabilities(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """See `Trainer.probabilities`."""

@@ -27,7 +27,7 @@ from project.lab.training import story_samples
 from project.lab.training.checkpoint import Checkpoint, CheckpointError
 from project.lab.training.compiled_step import CompiledStep
 from project.lab.training.resuming import differing_options
-from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.settings import EAGER_HELP, BaseSetting, option
 from project.lab.training.training_run import TrainingRun
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -57,7 +57,7 @@ class Setting(BaseSetting):
         width: Size of the embedding of a token.
         rate: Largest learning rate; it decreases to a tenth.
         seed: For the initial weights, the batches and the tokens sampled at the end.
-        compile: Whether the training step is compiled.
+        eager: Whether every step runs as it is.
         stories: Number of stories to learn instead of a text.
         tokens: Size of the vocabulary: the 256 bytes, and the tokens that byte-pair encoding learns from the text.
         rank: Rank of the adapters that are trained for a model; None if a new model is.
@@ -76,7 +76,7 @@ class Setting(BaseSetting):
     width: int = option(64, "size of the embedding of a token", low=1, high=4096)
     rate: float = option(3e-3, "learning rate after the warm-up; it falls to a tenth", low=1e-9, high=1.0)
     seed: int = option(0, "for the initial weights, the batches and the tokens sampled at the end", low=0, high=2**32 - 1)
-    compile: bool = option(False, COMPILE_HELP)
+    eager: bool = option(False, EAGER_HELP)
     stories: int | None = option(None, "learn so many synthetic stories instead of a text, and score the sentences", low=1, high=1_000_000)
     tokens: int = option(BYTES, "tokens to predict: the 256 bytes, and the rest by byte-pair encoding", low=BYTES, high=2**16)
     rank: int | None = option(None, f"rank of the adapters, with --from; {RANK} if left out", low=1, high=1024)
@@ -193,16 +193,10 @@ class Run(TrainingRun):
         schedule = Schedule(setting.steps, setting.steps // WARMUP, setting.rate, setting.rate / 10)
         decay = 0.0 if base else 0.1  # a decayed adapter goes back to the model without it
         self.training = Training(self.model, self.text.train, schedule, setting.batch, weight_decay=decay, seed=setting.seed)
-        model = self.model
+        self._make_step()
 
-        def compute_gradients(tokens: minitorch.Tensor, targets: minitorch.Tensor) -> minitorch.Tensor:
-            for _, parameter in model.named_parameters():
-                parameter.value.zero_grad_()
-            loss = cross_entropy(model(tokens), targets)
-            loss.backward()
-            return loss.detach()
-
-        self._gradients = CompiledStep(compute_gradients, setting.compile)  # the losses of batches
+    def _make_step(self) -> None:
+        self._compiled_model = CompiledStep(self.model, 0 if self.setting.eager else self.total - self.finished)
 
     @property
     def step(self) -> int:
@@ -248,9 +242,11 @@ class Run(TrainingRun):
 
     def take_step(self) -> float:
         """Train on one batch, and return its loss."""
-        if self.setting.compile:
-            return self.step_with(lambda tokens, targets: self._gradients(tokens, targets).item())
-        return self.training.step().loss
+        self.training.model = self._compiled_model
+        try:
+            return self.training.step().loss
+        finally:
+            self.training.model = self.model
 
     def step_with(self, compute_gradients: Callable[[minitorch.Tensor, minitorch.Tensor], float]) -> float:
         """Do what `Training.step` does, with another function that computes the gradients of a batch and returns its loss."""
@@ -262,10 +258,6 @@ class Run(TrainingRun):
         training.optimizer.step()
         training.finished += 1
         return loss
-
-    def gain(self) -> str:
-        """A sentence on what compilation gained; "" for none."""
-        return self._gradients.gain()
 
     def validation_loss(self) -> float:
         """Return the mean loss over a few batches, which are the same each time, and add it to the history."""
@@ -341,6 +333,7 @@ class Run(TrainingRun):
         optimizer = about["optimizer"] | {"state": memories}
         random = about["random"]
         run.training.load_state_dict({"model": model, "optimizer": optimizer, "finished": about["step"], "random": random["batches"]})
+        run._make_step()
         run.seconds, run.losses = about["seconds"], list(about["losses"])
         run.history = [tuple(row) for row in about["history"]]
         generator.bit_generator.state = random["samples"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import minitorch
-from project.lab.training.settings import COMPILE_HELP, BaseSetting, option
+from project.lab.training.settings import BaseSetting, option
 from project.lab.training.training_run import TrainingRun
 
 
@@ -33,17 +33,6 @@ class Setting(BaseSetting):
     epochs: int = option(500, "how often to go through the data", low=1, high=1_000_000)
     seed: int = option(0, "for the points and the initial weights", low=0, high=2**32 - 1)
     program: str = field(default="run_scalar", kw_only=True)  # type: ignore[misc]  # three programs share this class
-
-
-@dataclass(frozen=True)
-class TensorSetting(Setting):
-    """The settings for training with tensors.
-
-    Attributes:
-        compile: Whether the training step is compiled.
-    """
-
-    compile: bool = option(False, COMPILE_HELP)
 
 
 class Trainer(TrainingRun):

@@ -67,10 +67,6 @@ class TrainingRun:
         """The command line that repeats the run."""
         return self.setting.command()
 
-    def gain(self) -> str:
-        """A sentence on what compilation gained; "" for none."""
-        return ""
-
     def run_epoch(self) -> None:
         """Train to the end of the current epoch; do nothing if all are done."""
         target = min(self.epoch + 1, self.setting.epochs)
