@@ -9,6 +9,7 @@ import minitorch
 from minitorch import distributed
 from project import distributed_example, run_gpt, run_mnist_multiclass
 from project.lab.training import checkpoint
+from project.lab.training.image_trainer import ImageTrainer
 from tests.project.programs import refusal
 
 
@@ -24,14 +25,17 @@ def test_distributed_in_a_workspace_of_the_course_is_an_error_in_a_line(monkeypa
         run_mnist_multiclass.main(["--distributed"])
 
 
-def test_a_gpt_in_several_processes_is_refused_there_too_and_with_a_compiled_step(monkeypatch, capsys):
-    assert refusal(run_gpt, capsys, "--distributed", "--compile") == (
-        "--distributed expected a run without --compile, which records no messages; leave one of them out"
-    )
-    distributed.destroy_process_group()
+def test_a_gpt_in_several_processes_is_refused_there_too(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "project.lab.distributed_text", None)
     expected = r"--distributed expected the library after the course; leave it out \(.*distributed_text.*\)"
     assert re.fullmatch(expected, refusal(run_gpt, capsys, "--distributed"))
+
+
+def test_the_steps_of_several_processes_are_not_recorded():
+    from project.lab.distributed_training import ParallelTrainer
+
+    assert ImageTrainer.is_recordable
+    assert not ParallelTrainer.is_recordable
 
 
 # The example

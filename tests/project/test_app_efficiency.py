@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
+import minitorch
 from minitorch.kernels.cuda import device as cuda_device
 from project.lab import sources
 from project.lab.training import jobs, run_files
@@ -23,6 +24,14 @@ def test_the_training_page_trains_and_shows_the_compile_time():
     assert any("After 1 epochs" in text and "Compilation took" in text for text in texts(app.caption))
     options = "--dataset Simple --points 20 --hidden 4 --rate 0.05 --epochs 500 --seed 0 --backend cpu"
     assert app.code[0].value == f"python project/run_fast_tensor.py {options}"
+
+
+def test_a_package_without_compile_has_no_switch(monkeypatch):
+    app = open_page("m3_training", points="20", hidden="4", eager="true")
+    assert " --eager " in app.code[0].value
+    assert app.toggle(key="eager").value is True
+    monkeypatch.setattr(minitorch, "compile", None)
+    assert not open_page("m3_training", points="20", hidden="4").toggle
 
 
 def test_the_training_page_announces_compilation_before_and_while_it_happens(monkeypatch):

@@ -163,8 +163,8 @@ def test_a_network_with_an_invalid_output_is_rejected(change, got):
 
 
 def test_every_field_of_the_setting_has_a_control():
-    app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64", images_compile="true")
-    for words in (" --compile", "--rate 0.25", "--momentum 0.5", "--dtype float64"):
+    app = open_page("m4_images", images_rate="0.25", images_momentum="0.5", images_dtype="float64", images_eager="true")
+    for words in (" --eager", "--rate 0.25", "--momentum 0.5", "--dtype float64"):
         assert words in app.code[0].value
     assert "--limit" not in app.code[0].value
-    assert ImageSetting(rate=0.25, momentum=0.5, dtype="float64", compile=True).command() == app.code[0].value
+    assert ImageSetting(rate=0.25, momentum=0.5, dtype="float64", eager=True).command() == app.code[0].value

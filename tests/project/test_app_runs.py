@@ -13,16 +13,16 @@ from project.lab.training.run_files import RunFile
 from tests.project.pages import ignore_saved_files, open_page, page_text, press, specs, texts  # noqa: F401  a fixture
 
 POINTS = {"dataset": "Xor", "points": 20, "hidden": 5, "rate": 0.25, "epochs": 30, "seed": 3}
-FAST = POINTS | {"hidden": 12, "compile": True, "backend": "cpu"}
-IMAGES = {"dataset": "digits", "epochs": 2, "rate": 0.125, "batch": 24, "seed": 3, "compile": False, "momentum": 0.5, "limit": 48}
-SENTENCES = {"dataset": "sentences", "epochs": 2, "rate": 0.125, "batch": 5, "seed": 3, "compile": False, "embeddings": "drawn"}
+FAST = POINTS | {"hidden": 12, "eager": True, "backend": "cpu"}
+IMAGES = {"dataset": "digits", "epochs": 2, "rate": 0.125, "batch": 24, "seed": 3, "eager": False, "momentum": 0.5, "limit": 48}
+SENTENCES = {"dataset": "sentences", "epochs": 2, "rate": 0.125, "batch": 5, "seed": 3, "eager": False, "embeddings": "drawn"}
 UNITS = {"network": "scalars", "dataset": "Circle", "points": 12, "noise": 0.1, "test": 20, "file": "", "features": "x1,x1^2"}
 UNITS |= {"layers": "2", "activation": "relu", "optimizer": "Adam", "rate": 0.25, "batch": 5, "regularization": "L2", "penalty": 0.5}
 UNITS |= {"epochs": 9, "seed": 3}
 COMMANDS = {
     "run_scalar": (POINTS, "--dataset Xor --points 20 --hidden 5 --rate 0.25 --epochs 30 --seed 3"),
-    "run_tensor": (POINTS | {"compile": True}, "--dataset Xor --points 20 --hidden 5 --rate 0.25 --epochs 30 --seed 3 --compile"),
-    "run_fast_tensor": (FAST, "--dataset Xor --points 20 --hidden 12 --rate 0.25 --epochs 30 --seed 3 --compile --backend cpu"),
+    "run_tensor": (POINTS, "--dataset Xor --points 20 --hidden 5 --rate 0.25 --epochs 30 --seed 3"),
+    "run_fast_tensor": (FAST, "--dataset Xor --points 20 --hidden 12 --rate 0.25 --epochs 30 --seed 3 --eager --backend cpu"),
     "run_mnist_multiclass": (
         IMAGES | {"dtype": "float64"},
         "--dataset digits --epochs 2 --rate 0.125 --batch 24 --seed 3 --momentum 0.5 --limit 48 --dtype float64",
@@ -253,11 +253,11 @@ def test_the_board_shows_the_latest_three_runs():
 
 
 def test_labels_name_programs_and_settings_only_where_they_differ():
-    settings = [POINTS | {"hidden": 9, "compile": True}, POINTS | {"compile": False}]
+    settings = [POINTS | {"hidden": 9, "eager": True}, POINTS | {"eager": False}]
     runs = [a_run(1, settings=settings[0]), a_run(2, settings=settings[1]), a_run(3, "run_tensor", POINTS)]
     assert runs_comparison.labels(runs[:1]) == ["A: run_scalar"]
-    assert runs_comparison.labels(runs[:2]) == ["A: hidden 9, compile true", "B: hidden 5, compile false"]
-    both = ["A: run_scalar, hidden 9, compile true", "B: run_scalar, hidden 5, compile false"]
+    assert runs_comparison.labels(runs[:2]) == ["A: hidden 9, eager true", "B: hidden 5, eager false"]
+    both = ["A: run_scalar, hidden 9, eager true", "B: run_scalar, hidden 5, eager false"]
     assert runs_comparison.labels(runs) == [*both, "C: run_tensor"]
     assert runs_comparison.labels([runs[2]] * 2) == ["A: 2026-01-02 03:04", "B: 2026-01-02 03:04"]
     many = a_run(4, settings=dict.fromkeys(POINTS, 0))

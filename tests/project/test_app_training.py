@@ -56,14 +56,6 @@ def test_the_address_contains_the_setting_and_the_command_repeats_it(page, progr
     assert "--hidden 6" in fill(app, hidden=6).code[0].value
 
 
-def test_a_package_without_compile_has_no_switch(monkeypatch):
-    app = open_page("m2_training")
-    assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 50 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
-    assert app.toggle(key="compile").value is False
-    monkeypatch.setattr(minitorch, "compile", None)
-    assert not open_page("m2_training").toggle
-
-
 @pytest.mark.parametrize("page", ["m1_training", "m2_training"])
 def test_changing_a_setting_restarts_training_and_changing_the_rate_does_not(page):
     app = press(open_page(page, points="10"), "step")

@@ -168,5 +168,5 @@ def test_a_package_without_compile_runs_the_function(steps, monkeypatch):
 def test_the_command_of_a_setting_has_the_flag():
     assert ImageSetting(eager=True).command().endswith(" --eager --momentum 0.0 --dtype float32")
     assert "--eager" not in ImageSetting().command()
-    with pytest.raises(ValueError, match="^eager expected True or False, got 1$"):
+    with pytest.raises(ValueError, match=r"^eager expected True or False, got 1$"):
         ImageSetting(eager=1)

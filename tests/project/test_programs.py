@@ -12,7 +12,7 @@ from project.lab.training import run as training_run
 from project.lab.training.fast_trainer import FastSetting, FastTrainer
 from project.lab.training.image_trainer import ImageSetting, ImageTrainer
 from project.lab.training.tensor_trainer import TensorTrainer
-from project.lab.training.trainer import Setting, TensorSetting
+from project.lab.training.trainer import Setting
 from tests.project.programs import refusal
 
 POINTS = [run_scalar, run_tensor, run_fast_tensor]
@@ -29,7 +29,7 @@ def seen(monkeypatch):
 
 
 DEFAULTS = [
-    (run_tensor, TensorTrainer, TensorSetting("Simple", points=50, hidden=10, rate=0.5, epochs=1000, seed=0, program="run_tensor")),
+    (run_tensor, TensorTrainer, Setting("Simple", points=50, hidden=10, rate=0.5, epochs=1000, seed=0, program="run_tensor")),
     (run_fast_tensor, FastTrainer, FastSetting("Simple", 50, hidden=100, rate=0.05, epochs=500, seed=0, program="run_fast_tensor")),
     (run_mnist_multiclass, ImageTrainer, ImageSetting("digits", dtype="float32", batch=16, seed=0)),
 ]
@@ -43,7 +43,7 @@ def test_without_flags_its_own_setting_is_trained(seen, run, trainer, setting):
 
 OTHERS = [
     (run_scalar, Setting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5)),
-    (run_tensor, TensorSetting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5, program="run_tensor")),
+    (run_tensor, Setting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5, program="run_tensor")),
     (run_fast_tensor, FastSetting("Circle", points=9, hidden=3, rate=1e-05, epochs=2, seed=5, program="run_fast_tensor", backend="cpu")),
     (run_mnist_multiclass, ImageSetting("digits", epochs=2, rate=1e-05, batch=7, seed=5, momentum=0.5, limit=20, dtype="float64")),
 ]

@@ -20,7 +20,7 @@ from project.lab.training import checkpoint, run_files, text_trainer
 from project.lab.training.scalar_trainer import ScalarTrainer
 from project.lab.training.tensor_trainer import TensorTrainer
 from project.lab.training.text_trainer import Run
-from project.lab.training.trainer import Setting, TensorSetting, Trainer
+from project.lab.training.trainer import Setting, Trainer
 
 UNIQUE = {"id", "started", "seconds"}
 """What differs between two runs with the same setting."""
@@ -174,7 +174,7 @@ def test_a_digest_depends_on_the_package_the_trainers_and_the_program_alone(tmp_
 def test_a_program_and_a_trainer_in_process_give_the_same_record():
     assert run_tensor.main(["--points", "6", "--hidden", "3", "--epochs", "5", "--seed", "4"]) == 0
     by_program = only_run()
-    trainer = TensorTrainer(TensorSetting(points=6, hidden=3, epochs=5, seed=4, program="run_tensor"), run_tensor.Network)
+    trainer = TensorTrainer(Setting(points=6, hidden=3, epochs=5, seed=4, program="run_tensor"), run_tensor.Network)
     run_files.begin(trainer)
     for _ in range(5):
         trainer.run_epoch()

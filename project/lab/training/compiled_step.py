@@ -42,8 +42,11 @@ class CompiledStep:
     """
 
     def __init__(self, function: Callable[..., Any], calls: int) -> None:
-        self.function, self.compiled = function, None
-        self._record: Any = getattr(minitorch, "compile", None)  # the package of a student may end before it
+        self.function = function
+        self.compiled: Any = None
+        # The package of a student may end before it. By another name than `compile`: a recording follows the names in this class to
+        # attributes of the trainer, and would be made anew whenever one that `FastTrainer.compile` names has changed.
+        self._record: Any = getattr(minitorch, "compile", None)
         self._calls = self.left = calls if self._record else 0
         self._times: dict[Any, list[float]] = {}  # of calls that ran as they are, by the shapes of their arguments
         self._replays: dict[Any, int] = {}  # of calls that are recorded

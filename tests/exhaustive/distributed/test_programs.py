@@ -57,14 +57,6 @@ def test_a_killed_job_resumes_with_another_number_of_processes(alone, tmp_path):
 
 
 @needs_mpi
-def test_an_option_that_cannot_be_distributed_ends_the_job_in_a_line():
-    job = run_job(2, "images.py", 0, "--distributed", "--compile")
-    assert job.status == 2
-    expected = "run_mnist_multiclass.py: --distributed expected a run without --compile, which records no messages; leave one of them out"
-    assert expected in (job.errors(0), job.errors(1))
-
-
-@needs_mpi
 def test_the_example_learns_and_resumes_with_another_number_of_processes(tmp_path):
     path = tmp_path / "digits.safetensors"
     whole = run_job(2, EXAMPLE, "--epochs", 3).lines(0)
