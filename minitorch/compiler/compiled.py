@@ -52,8 +52,8 @@ def compile(
             one in which an argument or a tensor that the function refers to holds other numbers than in the recorded call.
         check_every: If above 0, every so many replays are compared as well.
         max_recordings: How many recordings are kept before a further one counts as "cannot be recorded".
-        fuse: Whether a program that has been replayed often is compiled into a few functions, in the background; `fuse()` does it at
-            once. They add in another order: results differ from the function's in the last digits.
+        fuse: Whether a program that has been replayed often is compiled into a few functions, in the background by a child process;
+            `fuse()` does it at once. They add in another order: results differ from the function's in the last digits.
 
     Raises:
         TypeError: If fn cannot be called.

@@ -70,14 +70,19 @@ def test_a_short_run_is_never_recorded(calls):
     assert step.compiled is None
 
 
-@pytest.mark.parametrize(("seconds", "expected", "pays"), [(0.001, 560, False), (0.001, 561, True), (1.0, 60, False), (1.0, 61, True)])
+@pytest.mark.parametrize(("seconds", "expected", "pays"), [(0.001, 559, False), (0.001, 561, True), (1.0, 60, False), (1.0, 61, True)])
 def test_recording_has_to_pay_for_itself(seconds, expected, pays):
-    """0.05 s and six calls are to be a tenth of the calls that are left, and hardly any are saved by a program that is not fused."""
+    """It takes at most 0.05 s and six calls: as much as a tenth of 560 calls of 1 ms, or of 60.5 calls of 1 s."""
     step = CompiledStep(lambda x: x * 2.0, 1000)
     step._decide("shapes", seconds, expected)
     assert (step.compiled is not None) == pays
-    if pays:
-        assert step.compiled._fuse == (seconds * expected > 20)
+
+
+@pytest.mark.parametrize(("seconds", "expected", "fuses"), [(0.001, 19_900, False), (0.001, 20_100, True), (0.003, 20_000, False)])
+def test_a_long_run_of_small_steps_is_fused(seconds, expected, fuses):
+    step = CompiledStep(lambda x: x * 2.0, 30_000)
+    step._decide("shapes", seconds, expected)
+    assert step.compiled._fuse == fuses
 
 
 def test_each_shape_is_recorded_once_there_are_enough_calls_of_it(steps):

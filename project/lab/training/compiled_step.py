@@ -18,8 +18,10 @@ SECONDS, CALLS = 0.05, 6
 GAIN = 0.1
 """The part of a call that a replay saves at least, in the programs of the course."""
 
-FUSED_FROM = 20.0
-"""Seconds of calls from which on a recording is also fused: loading or compiling that takes one second at most from the run."""
+FUSED_FROM, FUSED_UP_TO = 20.0, 0.002
+"""Seconds of all calls and of one call: a recording is also fused for at least so many, as loading that takes up to a second from the run,
+and for at most so many, as in a longer call the kernels take the time and not their launches.
+"""
 
 MOST = 4
 """How many shapes of arguments are recorded; calls with others run as they are."""
@@ -74,7 +76,7 @@ class CompiledStep:
         if seconds * (GAIN * expected - CALLS) > SECONDS:
             self._replays[shapes] = 0
             if self.compiled is None:
-                self.compiled = self._record(self.function, fuse=seconds * expected > FUSED_FROM)
+                self.compiled = self._record(self.function, fuse=seconds < FUSED_UP_TO and seconds * expected > FUSED_FROM)
 
     def _replay(self, shapes: Any, tensors: tuple[Any, ...]) -> Any:
         """Replay the function, or call it from now on if it cannot be recorded. After an error in the first two calls, which record it and

@@ -45,6 +45,8 @@ def option(
 class BaseSetting:
     """All inputs of a training run: the same setting gives the same run, bit for bit, on the same machine.
 
+    A run of small steps that takes more than 20 s is fused at some step, and from then on the same up to rounding, unless it is eager.
+
     A subclass declares its fields with `option`.
 
     Attributes:
