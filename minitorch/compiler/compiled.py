@@ -11,6 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -379,6 +380,8 @@ def _fuse(recording: Recording) -> None:
         if not process:
             try:
                 os.nice(19)
+                for file in range(3):  # nobody waits for the end of its output
+                    os.dup2(os.open(os.devnull, os.O_RDWR), file)
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.alarm(LONGEST_FUSE)
@@ -395,7 +398,8 @@ def _fuse(recording: Recording) -> None:
 @atexit.register
 def _end_fusing() -> None:
     for process in tuple(_fusing):
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -403,7 +407,8 @@ _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """Make new locks in the child: other threads of the parent may have held them."""
+    """Make new locks in the child: other threads of the parent may have held them. Its children are not the child's."""
+    _fusing.clear()
     for compiled in list(_all):
         compiled._lock = threading.RLock()
         for group in compiled._recordings.values():

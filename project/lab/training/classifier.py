@@ -164,7 +164,7 @@ class ClassifierTrainer(TrainingRun):
             if not self.compiling:
                 self._compile(batch)
                 begun = time.perf_counter()
-            if self.is_recordable and not self.setting.eager:
+            if self._step.left:
                 loss, output = self._step(*self.prepare(*batch))
                 right, count = self.tally(output, *batch)
             else:
@@ -256,7 +256,7 @@ class ClassifierTrainer(TrainingRun):
         self._make_step()
 
     def _make_step(self) -> None:
-        self._step = CompiledStep(self.learn, 0 if self.setting.eager else self.total - self.finished)
+        self._step = CompiledStep(self.learn, self.total - self.finished if self.is_recordable and not self.setting.eager else 0)
 
     # Within an epoch
 

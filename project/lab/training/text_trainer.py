@@ -242,7 +242,7 @@ class Run(TrainingRun):
 
     def take_step(self) -> float:
         """Train on one batch, and return its loss."""
-        self.training.model = self._compiled_model
+        self.training.model = self._compiled_model if self._compiled_model.left else self.model
         try:
             return self.training.step().loss
         finally:
