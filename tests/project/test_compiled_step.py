@@ -1,5 +1,6 @@
 """Steps that are recorded if the rest of a run is long enough, and programs that print the same with --eager."""
 
+import copy
 import re
 
 import pytest
@@ -92,6 +93,24 @@ def test_each_shape_is_recorded_once_there_are_enough_calls_of_it(steps):
             assert step(numbers(*[1.0] * size)).item() == size
         assert (((2,),) in step._replays) == (number + 1 >= TIMED)
     assert step.compiled.recorded == 2
+
+
+def test_a_shape_is_expected_as_often_as_so_far(monkeypatch):
+    found = []
+    monkeypatch.setattr(CompiledStep, "_decide", lambda step, shapes, seconds, expected: found.append((shapes, expected)))
+    step = CompiledStep(lambda x: x.sum(), 100)
+    for size in (3, 3, 3, 2) * 5:
+        step(numbers(*[1.0] * size))
+    assert found == [(((3,),), 94 * 5 / 6), (((2,),), 80 * 5 / 20)]  # after 6 calls, of which 5, and after 20, of which 5
+
+
+def test_a_model_keeps_its_attributes_and_can_be_copied():
+    model = minitorch.nn.Linear(2, 1)
+    step = copy.copy(CompiledStep(model, 100))
+    assert step.weight is model.weight
+    with pytest.raises(AttributeError, match=r"^function$"):
+        CompiledStep.__new__(CompiledStep).function  # noqa: B018
+    assert not hasattr(step, "bias_of")
 
 
 def test_further_shapes_run_as_they_are(steps):

@@ -91,4 +91,6 @@ class CompiledStep:
         return self.function(*tensors)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "function":  # not there yet in a copy
+            raise AttributeError(name)
         return getattr(self.function, name)
