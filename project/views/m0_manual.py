@@ -4,20 +4,18 @@ import math
 
 import streamlit as st
 
-from project.lab.cards import WrongResult
-from project.lab.charts import vega
-from project.lab.charts.drawing import draw
-from project.lab.charts.palette import BLACK
+from project.lab.cards import WrongResult, number
 from project.lab.guard import task_guard
+from project.lab.widgets import line
 
-CELLS = 30
+NAMES = ("weight_1", "weight_2", "bias")
+state = st.session_state
 
 st.title("Manual classifier")
 st.write("Three numbers define a linear classifier: it predicts label 1 where weight_1 · x_1 + weight_2 · x_2 + bias is positive.")
 
 with task_guard():
     from minitorch import datasets
-    from project.lab.charts import charts
 
 
 def count_correct(graph, weight_1: float, weight_2: float, bias: float) -> int:
@@ -25,21 +23,29 @@ def count_correct(graph, weight_1: float, weight_2: float, bias: float) -> int:
     return sum((weight_1 * x_1 + weight_2 * x_2 + bias > 0) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
 
 
-def probabilities(weight_1: float, weight_2: float, bias: float) -> list[list[float]]:
-    """Return the sigmoid of the score on a grid. It uses tanh, so that the page does not depend on the student's operators."""
-    middles = [(i + 0.5) / CELLS for i in range(CELLS)]
-    return [[0.5 + 0.5 * math.tanh((weight_1 * x_1 + weight_2 * x_2 + bias) / 2) for x_1 in middles] for x_2 in middles]
+def sigmoid(x: float) -> float:
+    """Return the sigmoid for a page whose operators are not written yet."""
+    return 0.5 + 0.5 * math.tanh(x / 2)
 
 
-def zero_line(weight_1: float, weight_2: float, bias: float) -> dict:
-    """Return the chart layer that shows where the score is 0."""
-    ends = []
-    if weight_2:
-        ends = [{"x": x_1, "y": -(weight_1 * x_1 + bias) / weight_2} for x_1 in (0.0, 1.0)]
-    elif weight_1:
-        ends = [{"x": -bias / weight_1, "y": x_2} for x_2 in (0.0, 1.0)]
-    axes = {name: {"field": name, "type": "quantitative"} for name in ("x", "y")}  # those of the heat map
-    return vega.layer("line", axes, ends, tooltip=False, clip=True, color=BLACK, strokeWidth=2)
+def student_tables() -> dict | None:
+    """Return the probabilities and losses of the student's operators. If they fail, show a card and return None."""
+    made_from = state.get("sources")
+    if state.get("manual_made_from", ("",)) != (made_from,):
+        state.manual_tables = None
+        with task_guard(stop=False):
+            from minitorch import operators
+
+            state.manual_tables = line.tables(
+                lambda x: number(operators.sigmoid(x), f"sigmoid({x:g})"), lambda x: number(operators.log(x), f"log({x:g})")
+            )
+            state.manual_made_from = (made_from,)
+    return state.manual_tables
+
+
+def use(numbers: list[float]) -> None:
+    """Continue with the line that was dragged."""
+    state.update(zip(NAMES, numbers, strict=True))
 
 
 def show_submitted(graph) -> None:
@@ -52,29 +58,34 @@ def show_submitted(graph) -> None:
     st.write(f"Your `separating_line()` classifies {count_correct(graph, *line)} of {graph.N} points correctly.")
 
 
-controls, chart = st.columns([2, 3], gap="large")
+chart, controls = st.columns(2, gap="large")
 bind = "query-params"
 with controls:
     with st.container(horizontal=True):
         name = st.selectbox("Data set", list(datasets), key="dataset", bind=bind, width=170)
         points = st.number_input("Points", 1, 500, 50, 10, key="points", bind=bind, width=150)
-    weight_1 = st.slider("weight_1", -10.0, 10.0, 1.0, 0.1, key="weight_1", bind=bind)
-    weight_2 = st.slider("weight_2", -10.0, 10.0, 1.0, 0.1, key="weight_2", bind=bind)
-    bias = st.slider("bias", -10.0, 10.0, 0.0, 0.1, key="bias", bind=bind)
+    with st.container(horizontal=True):
+        chosen = tuple(
+            st.number_input(label, -line.MOST, line.MOST, given, 0.1, "%g", key=label, bind=bind, width=120)
+            for label, given in zip(NAMES, (1.0, 1.0, -1.0), strict=True)
+        )
 with task_guard():
     graph = datasets[name](int(points))
-    correct = count_correct(graph, weight_1, weight_2, bias)
-st.session_state["manual_separated"] = correct == graph.N
+    state["manual_separated"] = count_correct(graph, *chosen) == graph.N
 with controls:
-    st.metric("Correct points", f"{correct} / {graph.N}")
+    st.caption(
+        "Drag the ring in the middle to move the line, the other one to turn it. Orange: the score is negative, label 0. Blue: the score "
+        "is positive, label 1. Black line: the score is 0. Red border: classified wrongly."
+    )
+    own = student_tables()
+    st.caption(
+        "The probabilities and the loss come from your `sigmoid` and `log`."
+        if own
+        else "The probabilities and the loss are computed by this page until your own `sigmoid` and `log` return numbers."
+    )
     st.write("To keep this line, write it in `project/run_manual.py`:")
-    st.code(f"return ({round(weight_1, 1)}, {round(weight_2, 1)}, {round(bias, 1)})", language="python")
+    st.code(f"return {tuple(round(value, 2) for value in chosen)}", language="python")
     with task_guard(stop=False):
         show_submitted(graph)
 with chart:
-    spec = charts.boundary(probabilities(weight_1, weight_2, bias), graph)
-    draw({**spec, "layer": [*spec["layer"], zero_line(weight_1, weight_2, bias)]}, "manual_chart")
-    st.caption(
-        f"{correct} of {graph.N} points are classified correctly. Orange: the score is negative, label 0. Blue: the score is positive, "
-        "label 1. Black line: the score is 0."
-    )
+    line.movable_line(chosen, graph, own or line.tables(sigmoid, lambda x: math.log(x + 1e-6)), "manual_line", use)

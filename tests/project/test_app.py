@@ -181,11 +181,10 @@ def test_the_module_tree_is_shown_although_train_and_eval_are_unwritten(monkeypa
 
 def test_the_manual_page_counts_errors_and_shows_the_code_of_the_line():
     app = open_page("m0_manual")
-    assert app.metric[0].value != "50 / 50"  # the first line does not separate the points
-    app.slider(key="weight_1").set_value(-10.0).run()
-    app.slider(key="weight_2").set_value(0.0).run()
-    app.slider(key="bias").set_value(5.0).run()
-    assert app.metric[0].value == "50 / 50"  # Simple has label 1 where x_1 < 1/2
+    assert not app.session_state["manual_separated"]  # the first line does not separate the points
+    for key, value in {"weight_1": -10.0, "weight_2": 0.0, "bias": 5.0}.items():
+        app.number_input(key=key).set_value(value).run()
+    assert app.session_state["manual_separated"]  # Simple has label 1 where x_1 < 1/2
     assert app.code[0].value == "return (-10.0, 0.0, 5.0)"
 
 

@@ -63,16 +63,11 @@ function picture(board, name, bytes, side) {
   return made;
 }
 
-function shades([low, middle, high]) { // red, green, blue and opacity of each byte
+function shades(colors) { // red, green, blue and opacity of each byte
   const table = new Uint8Array(1024);
-  for (let value = 0; value < 256; value++) {
-    const t = value / 255, [from, to, part] = t < 0.5 ? [low, middle, 2 * t] : [middle, high, 2 * t - 1];
-    table.set([...from.map((color, i) => Math.round(color + (to[i] - color) * part)), 255], 4 * value);
-  }
+  for (let value = 0; value < 256; value++) table.set([...shade(value / 255, colors), 255], 4 * value);
   return table;
 }
-
-const rgb = (color) => `rgb(${color.join(" ")})`;
 
 // Layout
 
@@ -281,10 +276,7 @@ const HINT = "Orange: low or negative. Blue: high or positive. Thicker: larger. 
 
 function listen(root, canvas, board, redraw) {
   const tip = root.querySelector(".tip"), edit = root.querySelector(".edit");
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [(event.clientX - box.left) * board.place.width / box.width, (event.clientY - box.top) * board.place.height / box.height];
-  };
+  const at = (event) => pointerAt(event, canvas, board.place.width, board.place.height);
   tip.textContent = HINT;
   canvas.onpointermove = (event) => {
     const [x, y] = at(event), found = board.hover = find(board, x, y);
@@ -305,9 +297,8 @@ function listen(root, canvas, board, redraw) {
   };
   canvas.onfocus = () => { board.keys = canvas.matches(":focus-visible"); redraw(); };
   canvas.onblur = () => { board.keys = false; redraw(); };
-  const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
   canvas.onkeydown = (event) => {
-    if (event.key in moves) board.pen = board.pen.map((value, axis) => Math.min(Math.max(value + moves[event.key][axis] * 0.02, 0), 1));
+    if (event.key in ARROWS) board.pen = board.pen.map((value, axis) => clamp(value + ARROWS[event.key][axis] * 0.02, 0, 1));
     else if (event.key === "Enter" || event.key === " ") place(board, board.pen, -1);
     else if (event.key === "Delete" || event.key === "Backspace") {
       const found = nearest(board.data.points, board.pen);

@@ -16,6 +16,7 @@ from streamlit.components.v2 import component
 from project.lab.charts.palette import LABEL_COLORS, SCALE, channels
 from project.lab.playground.setting import MOST_LAYERS, MOST_UNITS
 from project.lab.playground.trainer import Trainer
+from project.lab.widgets.figure import SHARED, to_index, to_number
 
 SIDES = {"scalars": 14, "tensors": 24, "fast": 32, "compiled": 32}
 """Cells along each side of a heat map; Scalars need a forward pass for each cell."""
@@ -142,35 +143,23 @@ def read(event: Any, trainer: Trainer) -> dict[str, Any] | None:
         return None
     kind, sizes = event.get("kind"), trainer.setting.sizes
     if kind == "add":
-        x_1, x_2 = _number(event.get("x"), 0, 1), _number(event.get("y"), 0, 1)
+        x_1, x_2 = to_number(event.get("x"), 0, 1), to_number(event.get("y"), 0, 1)
         return None if x_1 is None or x_2 is None else {"kind": kind, "x": (x_1, x_2)}
     if kind == "delete":
-        number = _index(event.get("number"), len(trainer.points.X))
+        number = to_index(event.get("number"), len(trainer.points.X))
         return None if number is None else {"kind": kind, "number": number}
     if kind == "layers":
         units = event.get("layers")
-        if not isinstance(units, list) or len(units) > MOST_LAYERS or not all(_index(each, MOST_UNITS + 1) for each in units):
+        if not isinstance(units, list) or len(units) > MOST_LAYERS or not all(to_index(each, MOST_UNITS + 1) for each in units):
             return None
         return {"kind": kind, "layers": [int(each) for each in units]}
     if kind not in ("weight", "bias"):
         return None
-    value, layer = _number(event.get("value"), -1e6, 1e6), _index(event.get("layer"), len(sizes) - 1)
+    value, layer = to_number(event.get("value"), -1e6, 1e6), to_index(event.get("layer"), len(sizes) - 1)
     if value is None or layer is None:
         return None
-    j, i = _index(event.get("j"), sizes[layer + 1]), 0 if kind == "bias" else _index(event.get("i"), sizes[layer])
+    j, i = to_index(event.get("j"), sizes[layer + 1]), 0 if kind == "bias" else to_index(event.get("i"), sizes[layer])
     return None if i is None or j is None else {"kind": kind, "layer": layer, "i": i, "j": j, "value": value}
-
-
-def _number(sent: Any, low: float, high: float) -> float | None:
-    """A number within bounds; None for anything else."""
-    good = isinstance(sent, int | float) and not isinstance(sent, bool) and math.isfinite(sent)
-    return min(max(float(sent), low), high) if good else None
-
-
-def _index(sent: Any, size: int) -> int | None:
-    """An index below `size`; None for anything else. JavaScript may send 2 as 2.0."""
-    good = isinstance(sent, int | float) and not isinstance(sent, bool) and math.isfinite(sent) and float(sent).is_integer()
-    return int(sent) if good and 0 <= sent < size else None
 
 
 HTML = """
@@ -208,6 +197,6 @@ button:disabled {opacity: .35; cursor: default}
 }
 """
 
-SCRIPT = Path(__file__).with_name("board.js").read_text(encoding="utf-8")
+SCRIPT = SHARED + Path(__file__).with_name("board.js").read_text(encoding="utf-8")
 
 _board: Any = component("minitorch_playground", html=HTML, css=STYLE, js=SCRIPT)

@@ -1,0 +1,115 @@
+"""The figures that are dragged, in a browser: with the mouse, a finger and the keyboard, on a laptop and on a phone."""
+
+import math
+import re
+
+import pytest
+
+from benchmarks.app_browser import Server
+from benchmarks.app_browser import browser as start_browser
+from tests.project.browser import NEEDED, complete, fits, new_page, wait_until
+
+pytestmark = NEEDED
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with start_browser() as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(server, chromium):
+    """Opens an address of the app in a new profile; at the end, no script and no page may have failed."""
+    pages, log = [], server.log.stat().st_size
+
+    def start(address, width=1366, height=768):
+        pages.append(new_page(chromium, width, height))
+        pages[-1].goto(f"{server.address}/{address}")
+        complete(pages[-1])
+        return pages[-1]
+
+    yield start
+    for page in pages:
+        assert fits(page)
+        assert page.errors == []
+        assert page.hosts == {"127.0.0.1"}
+        page.context.close()
+    assert "Traceback" not in server.log.read_text()[log:]
+
+
+def middle(element):
+    """The middle of an element on the page."""
+    element.scroll_into_view_if_needed()
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def hold(page, handle, x, y):
+    """Drag a handle to a place, and hold it there until the next frame is drawn."""
+    page.mouse.move(*middle(handle))
+    page.mouse.down()
+    page.mouse.move(x, y, steps=5)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def numbers(text):
+    """The numbers in a text, some of which have a typographic minus."""
+    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text.replace("− ", "-").replace("−", "-"))]
+
+
+# The line of the manual classifier
+
+POINTS = "points => [...points.children].map(({tagName, attributes: {d, cx, cy}}) => tagName === 'circle' ? [0, +cx.value, +cy.value] : "
+POINTS += "[1, ...d.value.match(/[\\d.]+/g).slice(0, 2).map(Number)])"
+
+
+def points_of(page):
+    """Label and coordinates of the points that are drawn."""
+    return [(label, x / 400, 1 - (y + 7 * label) / 400) for label, x, y in page.locator(".points").evaluate(POINTS)]
+
+
+def check_line(page):
+    """Compare count and loss in the figure with those of the line that it shows; return the line."""
+    w1, w2, b = numbers(re.sub(r" · x.", "", page.locator(".formula").inner_text().removesuffix("> 0")))
+    points = points_of(page)
+    scores = [w1 * x + w2 * y + b for _, x, y in points]
+    good = [(score > 0) == (label == 1) for (label, *_), score in zip(points, scores, strict=True)]
+    p = [1 / (1 + math.exp(-score)) for score in scores]
+    loss = sum(-math.log(each if label else 1 - each) for (label, *_), each in zip(points, p, strict=True)) / len(points)
+    assert page.locator("b.correct").inner_text() == f"{sum(good)} of {len(points)}"
+    assert page.locator("b.wrong").inner_text() == f"{len(points) - sum(good)}"
+    assert page.locator(".points .wrong").count() == len(points) - sum(good)
+    assert float(page.locator("b.loss").inner_text()) == pytest.approx(loss, abs=2e-3)
+    return w1, w2, b
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_counts_and_loss_follow_the_line_while_it_is_dragged(open_page, width, height):
+    page = open_page("m0_manual?weight_1=0&weight_2=4&bias=-1", width, height)
+    assert check_line(page) == (0, 4, -1)
+    position, angle = (page.get_by_label(f"{what} of the line") for what in ("Position", "Angle"))
+    plane = page.locator(".plane")
+    plane.scroll_into_view_if_needed()
+    box = plane.bounding_box()
+    hold(page, position, box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    assert check_line(page) == pytest.approx((0, 4, -2), abs=0.03)  # through (1/2, 1/2)
+    page.mouse.up()
+    hold(page, angle, box["x"] + 0.5 * box["width"], box["y"] + 0.8 * box["height"])
+    turned = check_line(page)
+    assert [abs(value) for value in turned] == pytest.approx([4, 0, 2], abs=0.03)
+    page.mouse.up()
+    page.get_by_text(f"return ({', '.join(map(str, turned))})").wait_for()
+    wait_until(page, lambda: f"weight_1={turned[0]:g}" in page.url)
+    position.focus()
+    page.keyboard.press("ArrowRight")
+    moved = check_line(page)
+    assert moved[2] == pytest.approx(-moved[0] * 0.51, abs=0.05)
+    wait_until(page, lambda: f"bias={moved[2]:g}" in page.url)
