@@ -7,6 +7,7 @@ import streamlit as st
 from project.lab.cards import WrongResult, number
 from project.lab.guard import task_guard
 from project.lab.widgets import line
+from project.lab.widgets.fields import restrict
 
 NAMES = ("weight_1", "weight_2", "bias")
 state = st.session_state
@@ -65,10 +66,10 @@ with controls:
         name = st.selectbox("Data set", list(datasets), key="dataset", bind=bind, width=170)
         points = st.number_input("Points", 1, 500, 50, 10, key="points", bind=bind, width=150)
     with st.container(horizontal=True):
-        chosen = tuple(
+        for label, given in zip(NAMES, (1.0, 1.0, -1.0), strict=True):
+            restrict(label, given, -line.MOST, line.MOST)
             st.number_input(label, -line.MOST, line.MOST, given, 0.1, "%g", key=label, bind=bind, width=120)
-            for label, given in zip(NAMES, (1.0, 1.0, -1.0), strict=True)
-        )
+        chosen = tuple(state[label] for label in NAMES)
 with task_guard():
     graph = datasets[name](int(points))
     state["manual_separated"] = count_correct(graph, *chosen) == graph.N

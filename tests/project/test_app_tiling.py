@@ -91,6 +91,13 @@ def test_the_address_contains_the_chosen_numbers(value):
     assert (app.number_input(key="n").value, app.number_input(key="tile").value) == (value, 2)
 
 
+@pytest.mark.parametrize(("n", "shown"), [("99", 16), ("-99", 2), ("2", 2), ("nan", 6), ("x", 6)])
+def test_a_number_out_of_range_in_the_address_becomes_the_nearest_one(n, shown):
+    assert open_page("m3_tiling", n=n).number_input(key="n").value == shown
+    block = open_page("m3_grid", grid_shape="20", grid_block="9").number_input(key="grid_block")  # the initial value is 0
+    assert (block.value, block.max) == (2, 2)
+
+
 def test_tile_thread_and_step_are_clamped_to_a_smaller_matrix():
     app = fill(open_page("m3_tiling", n="8", tile="8"), thread_row=7, tiling_step=3, n=4)
     assert app.number_input(key="tile").value == 4

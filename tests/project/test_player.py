@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from project.lab.widgets import player
+from tests.project.pages import ignore_saved_files, open_page  # noqa: F401  a fixture
 
 
 def page():
@@ -110,3 +111,8 @@ def test_without_play_the_play_buttons_are_absent():
 
     app = AppTest.from_function(plain).run()
     assert [button.key for button in app.button] == ["back", "forward"]
+
+
+@pytest.mark.parametrize(("step", "shown"), [("3", 3), ("99", 20), ("-99", 0), ("x", 0)])
+def test_the_address_may_name_the_first_picture(step, shown):
+    assert open_page("m3_tiling", n="4", tile="2", tiling_step=step).slider(key="tiling_step").value == shown

@@ -1,6 +1,29 @@
-"""A field for an integer whose range may change while the page is open."""
+"""Fields for numbers whose values stay in range, even if the range changes while the page is open or the URL has another number."""
+
+import math
 
 import streamlit as st
+
+
+def restrict(key: str, given: float, low: float, high: float) -> float:
+    """Bring the value of a field into its range before the field is shown, and return it.
+
+    Args:
+        key: The name of the field in the session state and in the URL, which counts until the field is shown.
+        given: The initial value.
+        low: The smallest value.
+        high: The largest value.
+    """
+    state = st.session_state
+    try:
+        value = float(state[key] if key in state else st.query_params.get(key, given))
+    except ValueError:
+        value = math.nan
+    value = given if math.isnan(value) else value  # Streamlit ignores what is no number, too
+    allowed = min(max(value, low), high)
+    if allowed != value:
+        state[key] = allowed
+    return allowed
 
 
 def whole_number(label: str, key: str, given: int, least: int, most: int) -> int:
@@ -13,7 +36,8 @@ def whole_number(label: str, key: str, given: int, least: int, most: int) -> int
         least: The smallest value.
         most: The largest value.
     """
-    kept = st.session_state.get(key, given)
+    restrict(key, given, least, most)
     # Streamlit replaces a value out of range by the default, and omits the default from the URL.
-    default = min(max(given if least <= kept <= most else kept, least), most)
-    return int(st.number_input(label, least, most, default, key=key, bind="query-params", width=135))
+    default = min(max(given, least), most)
+    value = "min" if default == least else default  # a numeric default would conflict with a page that sets the value itself
+    return int(st.number_input(label, least, most, value, key=key, bind="query-params", width=135))

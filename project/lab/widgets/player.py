@@ -6,6 +6,8 @@ import time
 
 import streamlit as st
 
+from project.lab.widgets.fields import restrict
+
 PACE = 0.9
 """Seconds between two frames while it plays."""
 
@@ -23,7 +25,7 @@ def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
     """
     playing = f"{key}_playing"
     runs = bool(state.get(playing))
-    state[key] = min(max(state.get(key, 0) + runs, 0), last)
+    state[key] = min(max(int(restrict(key, 0, -1, last)) + runs, 0), last)  # -1 before the first frame of a repetition
     state[playing] = runs = runs and state[key] < last
     with st.container(horizontal=True, vertical_alignment="bottom"):
         buttons = st.container(horizontal=True, width="content")
