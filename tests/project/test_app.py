@@ -12,7 +12,17 @@ from streamlit.util import calc_hash
 from course.manifest import ROOT, course
 from course.runner.progress import TaskState
 from project.lab import registry
-from tests.project.pages import ignore_saved_files, open_page, open_with, replace_function, specs, texts, unwritten  # noqa: F401  a fixture
+from project.lab.explorers import derivative
+from tests.project.pages import (  # noqa: F401  a fixture
+    ignore_saved_files,
+    open_page,
+    open_with,
+    page_text,
+    replace_function,
+    specs,
+    texts,
+    unwritten,
+)
 
 TASKS = [task.id for task in course().tasks]
 
@@ -191,21 +201,30 @@ def test_the_manual_page_counts_errors_and_shows_the_code_of_the_line():
 # Module 1
 
 
-def test_the_derivative_page_compares_the_analytic_and_the_numerical_derivative():
-    app = open_page("m1_derivative", fx="x ** 3")
-    app.slider(key="at").set_value(2.0).run()
-    app.select_slider(key="epsilon").set_value(0.1).run()
-    # ((2.1)³ - (1.9)³) / 0.2, the derivative, and their difference
-    assert [float(text) for text in texts(app.metric)] == pytest.approx([12.01, 12.0, 0.01])
+def test_the_derivative_page_has_the_analytic_and_the_numerical_derivative_of_every_place():
+    table = open_page("m1_derivative", fx="x ** 3").session_state["derivative_table"]
+    assert (derivative.PLACES[140], derivative.EPSILONS[1], derivative.AROUND[160]) == (2, 0.1, 2)
+    # ((2.1)³ - (1.9)³) / 0.2, the derivative, and the value
+    assert [table["numeric"][1][140], table["slopes"][140], table["heights"][160]] == pytest.approx([12.01, 12, 8])
 
 
-@pytest.mark.parametrize(("page", "query"), [("m1_derivative", {"fx": "x * 1e308 * 1e308"}), ("m2_functions", {"one": "x.sqrt()"})])
-def test_a_value_that_is_not_finite_is_a_gap_in_the_curve(page, query):
-    app = open_page(page, **query)
-    specs = [element.proto.spec for element in app.get("vega_lite_chart")]
+def test_a_place_where_a_function_or_its_derivative_is_undefined_is_a_gap():
+    app = open_page("m1_derivative", fx="sqrt(x)", at="0.5")
+    table = app.session_state["derivative_table"]
+    assert table["heights"][:121] == 120 * [None] + [0]
+    assert table["slopes"][:102] == [*101 * [None], pytest.approx(0.5 / 0.05**0.5)]  # 1 / 0 at 0 is an error of no code
+    assert table["numeric"][0][119:121] == [None, pytest.approx(2**0.5 / 2)]  # at 1, with epsilon 1: (√2 - √0) / 2
+    assert not app.error
+    assert "undefined within epsilon of x = 0.5" in page_text(app)
+    assert open_page("m1_derivative", at="77").number_input(key="at").value == 5
+
+
+def test_values_that_are_not_finite_are_gaps():
+    table = open_page("m1_derivative", fx="x * 1e308 * 1e308").session_state["derivative_table"]
+    assert [each for each in table["heights"] if each is not None] == [0]
+    specs = [element.proto.spec for element in open_page("m2_functions", one="x.sqrt()").get("vega_lite_chart")]
     assert specs
     assert not any("NaN" in spec or "Infinity" in spec for spec in specs)
-    assert not app.warning
 
 
 def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):

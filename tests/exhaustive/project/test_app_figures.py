@@ -113,3 +113,47 @@ def test_counts_and_loss_follow_the_line_while_it_is_dragged(open_page, width, h
     moved = check_line(page)
     assert moved[2] == pytest.approx(-moved[0] * 0.51, abs=0.05)
     wait_until(page, lambda: f"bias={moved[2]:g}" in page.url)
+
+
+# The point on a curve
+
+
+def read(page, *names):
+    """Numbers in the readout of the figure."""
+    return [float(page.locator(f"b.{name}").inner_text()) for name in names]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_tangent_secant_and_errors_follow_the_point_and_epsilon(open_page, width, height):
+    page = open_page("m1_derivative?fx=x ** 3", width, height)
+    point, epsilon = page.get_by_label("Point on the curve"), page.get_by_role("slider", name="epsilon")
+    assert read(page, "x", "height", "size", "numeric", "slope", "away") == [1, 1, 1, 4, 3, 1]  # (2³ - 0³) / 2, and 3x²
+    box = page.locator("svg.plane").bounding_box()
+    lines = page.locator(".secant").get_attribute("d"), page.locator(".tangent").get_attribute("d")
+    hold(page, point, box["x"] + (52 + 418 * 0.625) / 480 * box["width"], box["y"])  # 5/8 of the way from -1 to 3
+    assert read(page, "x", "height", "numeric", "slope") == pytest.approx([1.5, 3.375, 7.75, 6.75])
+    assert lines[0] != page.locator(".secant").get_attribute("d")
+    assert lines[1] != page.locator(".tangent").get_attribute("d")
+    page.mouse.up()
+    wait_until(page, lambda: "at=1.5" in page.url)
+    epsilon.scroll_into_view_if_needed()
+    box = page.locator("svg.errors").bounding_box()
+    hold(page, epsilon, box["x"] + (52 + 418 * 13 / 15) / 480 * box["width"], box["y"])  # two powers of ten below the largest
+    assert read(page, "x", "size", "numeric", "away") == pytest.approx([1.5, 0.01, 6.7501, 1e-4], rel=1e-3)
+    page.mouse.up()
+    wait_until(page, lambda: page.locator(".st-key-epsilon input").input_value() == "1e-02")
+    point.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert read(page, "x", "slope") == pytest.approx([1.65, 8.1675])
+    wait_until(page, lambda: "at=1.65" in page.url)
+
+
+def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(open_page):
+    page = open_page("m1_derivative?fx=sqrt(x)&at=1.5")
+    box = page.locator("svg.plane").bounding_box()
+    hold(page, page.get_by_label("Point on the curve"), box["x"] + 60, box["y"])
+    assert page.locator("b.height").inner_text() == "undefined"
+    assert page.locator("b.slope").inner_text() == "-"
+    page.mouse.up()
+    page.get_by_text("The function is undefined at x = -").wait_for()
