@@ -44,9 +44,8 @@ def use(place: int, epsilon: int) -> None:
     state.at, state.epsilon = derivative.PLACES[place], derivative.EPSILONS[epsilon]
 
 
-state.setdefault("fx", EXAMPLES[0])
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    typed = st.text_input("Function of x", key="fx", bind="query-params", width=320)
+    typed = st.text_input("Function of x", EXAMPLES[0], key="fx", bind="query-params", width=320)
     st.selectbox("Examples", EXAMPLES, index=None, key="example_f", on_change=take_example, placeholder="Choose one", width=200)
     restrict("at", 1.0, -5.0, 5.0)
     x = st.number_input("x", -5.0, 5.0, 1.0, 0.05, "%g", key="at", bind="query-params", width=130)

@@ -2,18 +2,19 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from project.lab import kernels, task_source
 from project.lab.cards import WrongResult, plain
-from project.lab.charts import cells
 from project.lab.explorers import pictures
-from project.lab.explorers.convolution import MOST, Convolution, Walk, arithmetic, panels, remark, rule, sentence
+from project.lab.explorers.convolution import MOST, Convolution, Walk, panels, remark, rule, sentence, window
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.arrays import parse_array
 from project.lab.typed.source import Refused
 from project.lab.widgets import image_choice
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
+from project.lab.widgets.window import moving_window
 
 DIMS = {"1D": 1, "2D": 2}
 SAME, GENERAL = "course", "general"
@@ -21,9 +22,8 @@ FIRST_KERNEL = {1: "difference", 2: "vertical edges"}
 state = st.session_state
 
 
-def select_image() -> tuple[int, np.ndarray]:
+def select_image(row: DeltaGenerator) -> tuple[int, np.ndarray]:
     """Show the controls that select an image; return its number of dimensions and its values."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = st.segmented_control("Dimensions", list(DIMS), default="2D", required=True, key="conv_dims", bind="query-params")
     dims = DIMS[chosen or "2D"]
@@ -36,11 +36,11 @@ def take_kernel(key: str, dims: int) -> None:
         state[key] = pictures.kernel_text(dims, state[f"{key}_example"])
 
 
-def read_weight(dims: int) -> np.ndarray:
+def read_weight(row: DeltaGenerator, dims: int) -> np.ndarray:
     """Return the weight in the text field, shape (out_channels, in_channels, kh, kw). Invalid input ends the page with an error."""
     key = f"conv_weight_{dims}"
     first = pictures.kernel_text(dims, FIRST_KERNEL[dims])
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row:
         st.selectbox(
             "Kernels",
             list(pictures.KERNELS[dims]),
@@ -49,9 +49,9 @@ def read_weight(dims: int) -> np.ndarray:
             on_change=take_kernel,
             args=(key, dims),
             placeholder="Choose one",
-            width=200,
+            width=150,
         )
-        text = st.text_input("Weight", first, key=key, bind="query-params", width=430)
+        text = st.text_input("Weight", first, key=key, bind="query-params", width=260)
     try:
         weight = parse_array(text, dims + 2, 5, dims)
     except Refused as refusal:
@@ -59,9 +59,9 @@ def read_weight(dims: int) -> np.ndarray:
     return weight if dims == 2 else weight[:, :, None]
 
 
-def select_walk(dims: int) -> Walk:
+def select_walk(row: DeltaGenerator) -> Walk:
     """Show the controls for stride, padding and dilation, or for the form of the course, and return their values."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row:
         form = st.segmented_control("Form", (SAME, GENERAL), default=SAME, required=True, key="conv_form", bind="query-params")
         if form == GENERAL:
             stride = whole_number("Stride", "conv_stride", 2, 1, 4)
@@ -102,12 +102,13 @@ st.write(
     "A small kernel of weights slides over an image. At each position, the weights are multiplied with the pixels under the window, and "
     "the sum of the products is one element of the result. All positions share the same weights, so an edge is detected anywhere."
 )
-dims, image = select_image()
-weight = read_weight(dims)
+row = st.container(horizontal=True, vertical_alignment="bottom")
+dims, image = select_image(row)
+weight = read_weight(row, dims)
 fitted = pictures.fit(weight, image.shape[0])
 if fitted is not weight:
     st.caption(f"The weight has one channel, which is repeated for all {image.shape[0]} channels of the image.")
-walk = select_walk(dims)
+walk = select_walk(row)
 try:
     shown = Convolution(image, fitted, walk, dims)
 except Refused as refusal:
@@ -115,14 +116,13 @@ except Refused as refusal:
 own = None if walk.padding is not None else student_result(shown)
 out = shown.expected if own is None else own
 number = player(shown.size, "conv_step", "Elements computed", plays=True)
-st.write(plain(sentence(shown, number)))
-st.code(arithmetic(shown, number), language=None, wrap_lines=True)
+st.caption(plain(sentence(shown, number)))
 wrong = ~np.isclose(out, shown.expected, rtol=1e-6, atol=1e-6)
-cells.draw(panels(shown, number, out, wrong), "conv_picture", pick_cell)
+moving_window(panels(shown, number, out, wrong), window(shown, number), "conv_picture", pick_cell)
 st.caption(
-    "Blue frame: under the window. Dashed: outside of the image, where the value is 0. Green frame: just computed. Hover over a number to "
-    "highlight its weight and its product; click an element of the result to go there. Colors show the values: blue for positive, orange "
-    "for negative, darker for larger."
+    "Move the pointer over the image or the result: the window follows. Click to go there. Blue frame: under the window. "
+    "Dashed: outside of the image, where the value is 0. Green frame: just computed. Colors show the values: blue for positive, orange for "
+    "negative, darker for larger."
 )
 st.caption(plain(rule(shown)))
 if walk.reverse:

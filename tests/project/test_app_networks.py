@@ -1,5 +1,7 @@
 """The pages on convolution, pooling, softmax and dropout: their results, and what they say about the student's code."""
 
+import json
+
 import numpy as np
 
 import minitorch
@@ -8,11 +10,14 @@ from project.lab.widgets import image_choice
 from tests.project.pages import fill, forward, ignore_saved_files, open_page, open_with, page_text, unwritten  # noqa: F401  a fixture
 
 
+def figure(app):
+    """What the page sent to the figure of a convolution."""
+    return json.loads(app.get("bidi_component")[-1].proto.json)
+
+
 def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
-    drawn = []
-    monkeypatch.setattr("project.lab.charts.cells.draw", lambda panels, key, on_pick: drawn.append("".join(panels)))
-    forward(open_with(monkeypatch, "m4_convolution", "minitorch.conv2d", "return inputs[0]"))
-    assert "out[0, 0, 0] = 0; expected 15; wrong" in drawn[-1]
+    app = forward(open_with(monkeypatch, "m4_convolution", "minitorch.conv2d", "return inputs[0]"))
+    assert "out[0, 0, 0] = 0; expected 15; wrong" in figure(app)["panels"]
 
 
 # Convolution
@@ -21,10 +26,19 @@ def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
 def test_stepping_a_convolution_shows_its_arithmetic():
     app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]")
     assert "The result will have shape (1, 2, 2)" in page_text(app)
-    assert app.code[0].value == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
-    assert forward(app).code[0].value == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
-    assert forward(app).code[0].value == "channel 0, row 0: 2·5 = 10\nout[0, 0, 1] = 10"
-    assert fill(app, conv_reverse=True).code[0].value == "channel 0, row 0: 2·5 + 1·6 = 16\nout[0, 0, 1] = 16"
+    assert figure(app)["text"] == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
+    assert figure(forward(app))["text"] == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
+    assert figure(forward(app))["text"] == "channel 0, row 0: 2·5 = 10\nout[0, 0, 1] = 10"
+    assert figure(fill(app, conv_reverse=True))["text"] == "channel 0, row 0: 2·5 + 1·6 = 16\nout[0, 0, 1] = 16"
+
+
+def test_the_browser_gets_what_it_needs_to_move_the_window():
+    app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]", conv_reverse="true")
+    sent = figure(app)
+    assert (sent["image"], sent["weight"]) == ([[[1, 2], [3, 4]]], [[[[5, 6]]]])
+    assert (sent["rows"], sent["columns"], sent["first"]) == ([[0], [1]], [[0, -1], [1, 0]], [0, -1])
+    general = figure(open_page("m4_convolution", conv_form="general"))  # stride 2 and padding 1, a kernel of 3 by 3, an image of 6 by 6
+    assert general["rows"] == general["columns"] == [[-1, 0, 1], [1, 2, 3], [3, 4, 5]]
 
 
 def test_a_kernel_with_all_channels_is_not_repeated():

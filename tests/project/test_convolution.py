@@ -133,22 +133,22 @@ def test_rows_and_columns_before_the_image_have_negative_numbers():
 
 
 def test_an_element_under_the_window_is_highlighted_with_its_weight_and_product():
-    image, middle, _ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 1)
+    image, weight, products, _ = picture(plane([[1, 2], [3, 4]], [[5, 6], [7, 8]]), 1)
     assert image.count('data-tag="t0,1,0"') == 1
-    assert middle.count('data-tag="t0,1,0"') == 2
-    assert "products, with sum 70" in middle
-    assert "3·7 = 21" in labels(middle)
+    assert weight.count('data-tag="t0,1,0"') == products.count('data-tag="t0,1,0"') == 1
+    assert "products, with sum 70" in products
+    assert "3·7 = 21" in labels(products)
 
 
 def test_only_computed_cells_of_the_result_are_filled_and_wrong_ones_show_the_expected_value():
     shown = plane([[1, 2], [3, 4]], [[1]])
     wrong = np.array([[[True, False], [False, True]]])
-    assert labels(picture(shown, 2, wrong)[2]) == [
+    assert labels(picture(shown, 2, wrong)[3]) == [
         "out[0, 0, 0] = 1; expected 1; wrong",
         "out[0, 0, 1] = 2; changes in this step",
         *(f"out[0, 1, {column}], not computed yet; not read" for column in range(2)),
     ]
-    assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, np.full(shown.shape, np.nan), wrong)[2])[0]
+    assert "out[0, 0, 0] = nan" in labels(panels(shown, 4, np.full(shown.shape, np.nan), wrong)[3])[0]
 
 
 @pytest.mark.parametrize("dims", [1, 2])

@@ -149,7 +149,7 @@ def _panel(title: str, inner: str) -> str:
 
 
 # Colors are mixed with those of the page, so that one rule serves light and dark themes; borders distinguish the looks without color.
-_STYLE = (
+STYLE = (
     f".picture {{--blue: {BLUE}; --orange: {ORANGE}; --red: {RED}; --green: {GREEN}}}"
     + """
 .picture {display: flex; flex-wrap: wrap; gap: 1.2rem 2rem; font-family: var(--st-font); color: var(--st-text-color)}
@@ -194,14 +194,14 @@ button.cell {cursor: pointer}
 """
 )
 
-_BEHAVIOUR = """
-export default function ({parentElement, data, setTriggerValue}) {
+BEHAVIOUR = """
+function cells({parentElement, data, setTriggerValue}) {
   const picture = parentElement.querySelector(".picture");
   picture.innerHTML = data;
-  const cells = [...picture.querySelectorAll("[data-tag]")];
+  const all = [...picture.querySelectorAll("[data-tag]")];
   const light = (cell) => {
     const tags = cell ? (cell.dataset.lights || "").split(" ") : [];
-    cells.forEach((other) => other.classList.toggle("near", tags.includes(other.dataset.tag)));
+    all.forEach((other) => other.classList.toggle("near", tags.includes(other.dataset.tag)));
   };
   picture.onpointerover = (event) => light(event.target.closest("[data-tag]"));
   picture.onpointerleave = () => light(null);
@@ -212,4 +212,4 @@ export default function ({parentElement, data, setTriggerValue}) {
 }
 """
 
-_picture: Any = component("minitorch_cells", html='<div class="picture"></div>', css=_STYLE, js=_BEHAVIOUR)
+_picture: Any = component("minitorch_cells", html='<div class="picture"></div>', css=STYLE, js=BEHAVIOUR + "export default cells;")

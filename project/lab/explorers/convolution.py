@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from project.lab.charts.cells import Cell, grid, stacked
+from project.lab.charts.cells import Cell, grid
 from project.lab.typed.arrays import factor, figure
 from project.lab.typed.source import Refused
 
@@ -219,9 +220,28 @@ def panels(convolution: Convolution, number: int, out: np.ndarray, wrong: np.nda
     """
     index = convolution.index(number - 1) if number else None
     terms = {(term.channel, term.row, term.column): term for term in convolution.terms(index)} if index else {}
-    middle = [_weight_panel(convolution, index)]
-    middle += [_products_panel(convolution, list(terms.values()))] if terms else []
-    return [_image_panel(convolution, terms), stacked(middle), _result_panel(convolution, number, out, wrong)]
+    products = _products_panel(convolution, list(terms.values()))
+    return [_image_panel(convolution, terms), _weight_panel(convolution, index), products, _result_panel(convolution, number, out, wrong)]
+
+
+def window(convolution: Convolution, number: int) -> dict[str, Any]:
+    """Return what the browser needs to move the window by itself.
+
+    Args:
+        convolution: The convolution.
+        number: The number of elements computed so far.
+    """
+    rows, columns = ([convolution.reach(axis, place) for place in range(convolution.shape[axis])] for axis in (1, 2))
+    return {
+        "image": convolution.image.tolist(),
+        "weight": convolution.weight.tolist(),
+        "rows": rows,
+        "columns": columns,
+        "first": [_extent(convolution, axis).start for axis in (1, 2)],
+        "dims": convolution.dims,
+        "channel": convolution.index(number - 1)[0] if number else 0,
+        "text": arithmetic(convolution, number),
+    }
 
 
 def _image_panel(convolution: Convolution, terms: dict[tuple[int, int, int], Term]) -> str:
@@ -266,17 +286,18 @@ def _weight_panel(convolution: Convolution, index: Index | None) -> str:
 
 
 def _products_panel(convolution: Convolution, terms: list[Term]) -> str:
-    """Return the products for the last computed element, arranged like the weight."""
+    """Return the products for the last computed element, arranged like the weight; empty cells if there is none."""
     scale = max((abs(term.product) for term in terms), default=0.0) or 1.0
-    cells = []
-    for term in terms:
-        tag = f"t{term.channel},{term.i},{term.j}"
+    cells = [Cell("", f"t{c},{i},{j}", (f"t{c},{i},{j}",), look="faint") for c, i, j in np.ndindex(convolution.weight.shape[1:])]
+    for number, term in enumerate(terms):
+        tag = cells[number].tag
         says = f"{short(term.pixel)}·{short(term.weight)}"
         note = f"{figure(term.pixel)}·{factor(term.weight)} = {figure(term.product)}" if term.inside else "outside of the image: 0"
         look, tone = ("", term.product / scale) if term.inside else ("faint", None)
-        cells.append(Cell(short(term.product), tag, (tag,), note, look, small=says if term.inside else "", tone=tone))
+        cells[number] = Cell(short(term.product), tag, (tag,), note, look, small=says if term.inside else "", tone=tone)
     shape = convolution.without_rows(convolution.weight.shape[1:])
-    return grid(f"products, with sum {figure(sum(term.product for term in terms))}", shape, cells, 3.2)
+    total = f", with sum {figure(sum(term.product for term in terms))}" if terms else ""
+    return grid(f"products{total}", shape, cells, 3.2)
 
 
 def _result_panel(convolution: Convolution, number: int, out: np.ndarray, wrong: np.ndarray) -> str:

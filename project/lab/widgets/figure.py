@@ -33,7 +33,7 @@ STYLE = (
 )
 
 
-def figure(name: str, html: str, style: str, script: Path) -> Any:
+def figure(name: str, html: str, style: str, script: Path, before: str = "") -> Any:
     """Return a component of Streamlit.
 
     Args:
@@ -41,8 +41,10 @@ def figure(name: str, html: str, style: str, script: Path) -> Any:
         html: Its first content.
         style: Rules in addition to STYLE.
         script: The file whose default function draws the data and sends events.
+        before: Functions in JavaScript that the file uses besides the shared ones.
     """
-    return component(f"minitorch_{name}", html=html, css=STYLE + style, js=SHARED + script.read_text(encoding="utf-8"))
+    text = script.read_text(encoding="utf-8")
+    return component(f"minitorch_{name}", html=html, css=STYLE + style, js=SHARED + before + text)
 
 
 def to_number(sent: Any, low: float, high: float) -> float | None:

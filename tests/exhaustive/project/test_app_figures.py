@@ -157,3 +157,38 @@ def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(ope
     assert page.locator("b.slope").inner_text() == "-"
     page.mouse.up()
     page.get_by_text("The function is undefined at x = -").wait_for()
+
+
+# The window of a convolution
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_the_window_follows_the_pointer_over_image_and_result_and_a_click_goes_there(open_page, width, height):
+    query = "conv_image_2=typed&conv_typed_2=[[1, 2, 3], [4, 5, 6], [7, 8, 9]]&conv_weight_2=[[1, 0, 2], [0, -1, 0], [0, 0, 0]]"
+    page = open_page(f"m4_convolution?{query}&conv_form=general", width, height)
+    terms, sections = page.locator(".terms"), page.locator(".picture section")
+    formula = terms.inner_text()
+    assert formula.startswith("out[o, y, x] = sum over")
+    image, weight, products, result = (sections.nth(n).locator(".cell") for n in range(4))
+    assert [each.count() for each in (image, weight, products, result)] == [25, 9, 9, 4]  # with a border of zeros; stride 2
+    image.nth(18).hover()  # in[2, 2]: the window in the corner has its middle nearest to it
+    lines = ["row 1: 5·1 + 6·0 = 5", "row 2: 8·0 + 9·(-1) = -9", "row 3: outside of the image, 0"]
+    assert terms.inner_text().splitlines() == [*(f"channel 0, {each}" for each in lines), "out[0, 1, 1] = 5 + (-9) + 0 = -4"]
+    assert sections.nth(2).locator("h4").inner_text() == "products, with sum -4"
+    assert products.all_inner_texts()[:2] == ["5\n5·1", "0\n6·0"]
+    assert [image.nth(n).get_attribute("class") for n in (12, 14, 0)] == ["cell tone read", "cell linked", "cell faint"]
+    result.nth(0).hover()
+    assert terms.inner_text().splitlines()[-1] == "out[0, 0, 0] = 0 + (-1) + 0 = -1"
+    page.mouse.move(0, 0)
+    assert terms.inner_text() == formula
+    image.nth(18).click()
+    page.get_by_text("out[0, 1, 1]: the window covers rows 1 to 3 and columns 1 to 3, 9 numbers").wait_for()
+    page.mouse.move(0, 0)
+    assert terms.inner_text().splitlines()[-1] == "out[0, 1, 1] = 5 + (-9) + 0 = -4"
+
+
+def test_another_channel_of_the_result_has_its_own_weight(open_page):
+    page = open_page("m4_convolution?conv_image_2=typed&conv_typed_2=[[1, 2], [3, 4]]&conv_weight_2=[[[[2]]], [[[5]]]]")
+    page.locator(".picture section").nth(3).locator(".cell").nth(6).hover()
+    assert page.locator(".terms").inner_text() == "channel 0, row 1: 3·5 = 15\nout[1, 1, 0] = 15"
+    assert page.locator(".picture section").nth(1).locator(".cell").inner_text() == "5"
