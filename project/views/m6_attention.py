@@ -7,9 +7,18 @@ from project.lab import task_source
 from project.lab.charts import grids
 from project.lab.guard import task_guard
 from project.lab.widgets.fields import whole_number
+from project.lab.widgets.heads import heads as figure
+
+state = st.session_state
 
 with task_guard():
     from project.lab.explorers import language_attention
+
+
+def choose(query: int) -> None:
+    """Keep the query whose row was clicked."""
+    state.attend_query = query
+
 
 st.title("Attention by hand")
 st.write(
@@ -25,21 +34,26 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 projected = language_attention.project(tokens, heads, 2, seed)
 if changed:
     projected[-1] = 5
-st.html(grids.grid(projected, "projection, a row for each token"))
-
-st.subheader("Heads")
-with task_guard():
-    parts = language_attention.split(projected, heads)
-st.html(grids.side_by_side([grids.grid(part, name) for name, part in zip(language_attention.PARTS, parts, strict=True)]))
-
-st.subheader("Weights and outputs")
-allowed = None
-if causal:
+left, right = st.columns([2, 3], gap="large")
+with left:
+    st.html(grids.grid(projected, "projection, a row for each token"))
     with task_guard():
-        allowed = language_attention.mask(tokens, tokens)
-with task_guard(stop=False):
-    weights, out = language_attention.attend(parts, allowed)
-    st.html(grids.side_by_side([grids.grid(weights, "weights, a row for each query"), grids.grid(out, "output")]))
-    sums = ", ".join(f"{total:g}" for total in np.unique(weights.sum(-1).round(9)))
-    st.caption(f"Each row of weights sums to {sums}. With the mask, no output but the last depends on the last token.")
+        parts = language_attention.split(projected, heads)
+    st.html(grids.side_by_side([grids.grid(part, name) for name, part in zip(language_attention.PARTS, parts, strict=True)]))
+allowed = None
+with right:
+    if causal:
+        with task_guard():
+            allowed = language_attention.mask(tokens, tokens)
+    with task_guard(stop=False):
+        weights, out = language_attention.attend(parts, allowed)
+        query = min(state.get("attend_query", tokens - 1), tokens - 1)
+        titles = [f"weights of head {head}" for head in range(heads)]
+        figure(weights, [str(token) for token in range(tokens)], titles, query, "attend_figure", choose, causal, parts[2])
+        sums = ", ".join(f"{total:g}" for total in np.unique(weights.sum(-1).round(9)))
+        st.caption(
+            f"The row under the pointer is the query; click to keep it. Each row of weights sums to {sums}. With the mask, no output but "
+            "the last depends on the last token."
+        )
+        st.html(grids.grid(out, "output of your code"))
 task_source.show_task("6.3")

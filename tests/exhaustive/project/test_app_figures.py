@@ -192,3 +192,33 @@ def test_another_channel_of_the_result_has_its_own_weight(open_page):
     page.locator(".picture section").nth(3).locator(".cell").nth(6).hover()
     assert page.locator(".terms").inner_text() == "channel 0, row 1: 3·5 = 15\nout[1, 1, 0] = 15"
     assert page.locator(".picture section").nth(1).locator(".cell").inner_text() == "5"
+
+
+# The query of attention
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_page, width, height):
+    page = open_page("m6_attention?attend_tokens=3&attend_heads=1", width, height)
+    table = page.locator("table").all_inner_texts()  # projection, queries, keys, values, output
+    queries, keys, values, out = ([numbers(row) for row in text.strip().splitlines() if numbers(row)] for text in table[1:])
+    queries, keys, values = (rows[-3:] for rows in (queries, keys, values))  # without the caption
+    words, rows = page.locator(".head p"), page.locator(".map")
+    assert words.inner_text().startswith("out[2] = ")
+    rows.scroll_into_view_if_needed()
+    box = rows.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.625 * box["height"])  # the second of three rows, below the names
+    scores = [sum(a * b for a, b in zip(queries[1], key, strict=True)) / math.sqrt(2) for key in keys[:2]]
+    share = 1 / (1 + math.exp(scores[1] - scores[0]))
+    assert words.inner_text().startswith(f"out[1] = {share:.2f}·(")
+    expected = [share * a + (1 - share) * b for a, b in zip(values[0], values[1], strict=True)]
+    assert numbers(words.inner_text())[-2:] == pytest.approx(expected, abs=0.011)
+    assert out[-2] == pytest.approx(expected, abs=1e-3)
+    page.mouse.move(0, 0)
+    assert words.inner_text().startswith("out[2] = ")
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.625 * box["height"])
+    page.mouse.move(0, 0)
+    wait_until(page, lambda: words.inner_text().startswith("out[1] = "))
+    rows.focus()
+    page.keyboard.press("ArrowUp")
+    wait_until(page, lambda: rows.get_attribute("aria-valuenow") == "0" and words.inner_text().startswith("out[0] = 1.00·"))
