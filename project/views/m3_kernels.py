@@ -30,13 +30,13 @@ st.write(
 
 with task_guard():
     from minitorch.cuda import KernelError
-    from project.lab.charts import kernel_figures, kernel_roofline
+    from project.lab.charts import cells, kernel_figures, kernel_roofline
     from project.lab.explorers import kernel_lab
 
 
 def inspect(name: str, launch: Launch, block: tuple[int, int, int]):
     """Return the report of a launch, which is kept until the source or the selection changes."""
-    made_from = name, block, state.get("sources")
+    made_from = name, launch.title, block, state.get("sources")
     if state.get("kernel_made_from") != made_from:
         with task_guard():
             try:
@@ -65,43 +65,40 @@ def select() -> tuple[str, Launch, tuple[int, int, int], int]:
         block.append(whole_number("blockIdx.y", "kernel_block_y", 0, 0, sizes[1] - 1) if sizes[1] > 1 else 0)
         threads = math.prod(launch.block)
         warp = whole_number("Warp", "kernel_warp", 0, 0, (threads - 1) // 32) if threads > 32 else 0
+        if repaired := kernel_lab.REPAIRED.get(name):
+            launch = repaired if st.toggle("Fix it", key="kernel_fixed", bind="query-params") else launch
     st.caption(f"{launch.purpose} Grid {launch.grid}, blocks of {launch.block} threads.")
     return name, launch, (block[0], block[1], 0), warp
 
 
-def show_step(steps, moment: int) -> None:
-    """Show the threads of the warp and the memory that they access."""
-    shown = steps[moment]
-    st.info(plain(kernel_lab.sentence(shown)), icon=":material/arrow_right_alt:")
-    st.html(kernel_figures.lanes(shown.active))
-    for each in shown.accesses:
-        if each.access.space != "local":
-            st.markdown(f"**{plain(each.access.memory)}**, {each.access.space} memory, shape {each.access.shape}")
-            st.html(kernel_figures.memory(each))
-            st.caption(kernel_figures.rows_note(each))
+def show_memory(shown) -> None:
+    """Show the threads of the warp and the arrays that they access."""
+    accesses = [each for each in shown.accesses if each.access.space != "local"]
+    cells.draw([kernel_figures.memory(shown.active, each) for each in accesses or [None]], "kernel_memory", lambda: None)
+    st.caption(
+        "A line leads from each thread to the element that it accesses. Blue: read. Green: written. Orange: changed atomically; pale "
+        "orange: transferred, but not used. Red border: waits for another access of the same bank."
+    )
 
 
 name, launch, block, warp = select()
 report = inspect(name, launch, block)
-kernel_report.totals(report)
+kernel_report.totals(report, kernel_lab.run(kernel_lab.LAUNCHES[name], block) if launch is kernel_lab.REPAIRED.get(name) else None)
 kernel_report.findings(report)
 steps = kernel_lab.warp_steps(report, warp, MOST_STEPS)
 if steps:
-    left, right = st.columns([3, 2], gap="large")
-    with right:
-        moment = player(len(steps) - 1, "kernel_step", "Lines executed", plays=True)
-        show_step(steps, moment)
+    moment = player(len(steps) - 1, "kernel_step", "Lines executed", plays=True)
+    left, right = st.columns([2, 3], gap="medium")
     with left:
+        st.write(plain(kernel_lab.sentence(steps[moment])))
         place = steps[moment].step.place
         st.html(kernel_figures.source(report, place.line, place.file))
         st.caption(
             "Threads: the share of a warp's threads that is active. Sectors: of 32 bytes in an access of a warp; after a slash, how many "
             "would do. Banks: threads that wait for the same bank. Blue: the current line. Red: part of a mistake."
         )
-    st.caption(
-        "A row of a memory is 128 bytes: a cache line, or one word of each of the 32 banks. Blue: read. Green: written. Orange: changed "
-        "atomically; pale orange: transferred, but not used. Red border: waits for another access of the same bank."
-    )
+    with right:
+        show_memory(steps[moment])
 else:
     st.info("No thread of this warp executes a line.")
 st.subheader("How fast could it be?")

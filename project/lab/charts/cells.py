@@ -100,6 +100,11 @@ def in_pairs(panels: Sequence[str]) -> str:
     return f'<div class="pairs">{"".join(panels)}</div>'
 
 
+def stacked(panels: Sequence[str]) -> str:
+    """Return the markup of panels, one below the other."""
+    return f'<div class="stack">{"".join(panels)}</div>'
+
+
 def draw(panels: Sequence[str], key: str, on_pick: Callable[[], None]) -> None:
     """Show panels on the page.
 
@@ -156,6 +161,7 @@ figure {margin: 0; max-width: 100%; overflow-x: auto; padding: 0 4px 4px 0}  /* 
 figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); padding-left: 1.2rem}
 .pairs {display: grid; grid-template-columns: repeat(2, minmax(0, max-content)); gap: 1.2rem 2rem; align-items: start; max-width: 100%}
 @media (max-width: 900px) {.pairs {grid-template-columns: minmax(0, 100%)}}
+.stack {display: flex; flex-direction: column; gap: 1.2rem; max-width: 100%}
 .grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), var(--width)); gap: 3px; align-items: center}
 .grid i {font-size: .7rem; font-style: normal; text-align: center; opacity: .65}
 .strip {--width: 2.75rem; display: flex; flex-wrap: wrap; gap: 3px}

@@ -12,9 +12,6 @@ import numpy as np
 from minitorch.cuda.memory import CACHE_LINE, SECTOR
 from project.lab.charts.palette import BLUE, GREEN, ORANGE
 
-MOST_ROWS = 34
-"""Rows of a memory that are drawn."""
-
 KIND_COLORS = {"read": BLUE, "write": GREEN, "atomic": ORANGE}
 
 STYLE = """
@@ -28,15 +25,14 @@ STYLE = """
 .kernel tr.wrong td {background: #c0392b33}
 .kernel tr.now.wrong td {background: #c0392b66}
 .kernel .bad {color: light-dark(#a63603, #fdae6b); font-weight: 700}
-.lanes, .memory {display: grid; gap: 1px; width: max-content; max-width: 100%}
-.lanes {grid-template-columns: repeat(32, minmax(0, 1fr)); width: 100%; margin: .2rem 0 .4rem}
-.lanes i, .memory i {display: block; box-sizing: border-box; background: #8882; border-radius: 2px}
-.lanes i {height: 1.1rem; font: 600 .5rem/1.1rem sans-serif; text-align: center; font-style: normal}
-.lanes i.on {background: #1f6fb2; color: #fff}
-@media (max-width: 640px) {.lanes i {font-size: 0}}
-.memory i {height: .62rem}
-.memory i.waste {background: #d9701e55}
-.memory i.conflict {outline: 2px solid #c0392b; outline-offset: -1px}
+.memory {display: block; width: 290px; max-width: 100%; margin: .2rem 0 .4rem}
+.memory text {font: 600 6px sans-serif; text-anchor: middle; fill: #fff}
+.memory .lane {fill: #8883}
+.memory .on {fill: #1f6fb2}
+.memory .grid {stroke: #8886; stroke-width: .5; fill: #8881}
+.memory .waste {fill: #d9701e66}
+.memory .conflict {stroke: #c0392b; stroke-width: 1.5}
+.memory .ways {fill: none; stroke-width: .6; opacity: .7}
 </style>
 """
 
@@ -90,45 +86,64 @@ def _conflict(accesses: Sequence[Any]) -> str:
     return f'<td class="bad">{degree}-way</td>' if degree > 1 else f"<td>{'none' if degree else ''}</td>"
 
 
-def lanes(active: np.ndarray) -> str:
-    """Return the threads of a warp in a row, the active ones in blue."""
-    cells = [f'<i class="{"on" if on else ""}">{number if on else ""}</i>' for number, on in enumerate(active)]
-    return f'{STYLE}<div class="lanes" role="img" aria-label="{int(active.sum())} of 32 threads are active">{"".join(cells)}</div>'
+SIDE = 320
+"""The width of a figure of memory in its own units; 32 threads of 10 units each."""
 
 
-def memory(shown: Any) -> str:
-    """Return the part of an array that a warp touches, in rows of 128 bytes.
+def memory(active: np.ndarray, shown: Any = None) -> str:
+    """Return the threads of a warp, and the whole array that they access with a line from each thread to its element.
 
-    In global memory, elements that are transferred with their sector but not used are orange. In shared memory, a column is a bank, and
-    elements in a conflict have a red border.
+    The last dimension of the array is a row; an array of one dimension is in rows of 128 bytes. In global memory, elements that are
+    transferred with their sector but not used are orange. In shared memory, elements in a bank conflict have a red border.
 
     Args:
-        shown: A WarpAccess.
+        active: Whether each thread executes the line.
+        shown: A WarpAccess; None if no memory is accessed.
     """
+    boxes = [
+        f'<rect class="{"lane on" if on else "lane"}" x="{10 * lane + 0.5}" y="0" width="9" height="10"/>'
+        + (f'<text x="{10 * lane + 5}" y="7">{lane}</text>' if on else "")
+        for lane, on in enumerate(active)
+    ]
+    label, height, title, note = f"{int(active.sum())} of 32 threads are active", 10.0, "", ""
+    if shown is not None:
+        drawn, height = _array(shown)
+        boxes.append(drawn)
+        label += f". {shown.sentence()}"
+        title = f"<h4>{html.escape(shown.access.memory)}, {shown.access.space} memory, shape {shown.access.shape}</h4>"
+        note = f"<figcaption>{rows_note(shown)}</figcaption>"
+    picture = f'<svg class="memory" role="img" aria-label="{html.escape(label)}" viewBox="0 0 {SIDE} {height:g}">{"".join(boxes)}</svg>'
+    return f"{STYLE}<section>{title}{picture}{note}</section>"
+
+
+def _array(shown: Any) -> tuple[str, float]:
+    """Return the markup of an array, and where it ends."""
     access = shown.access
     itemsize, size = access.dtype.itemsize, int(np.prod(access.shape))
-    per_row = CACHE_LINE // itemsize
+    columns = access.shape[-1] if len(access.shape) > 1 else CACHE_LINE // itemsize
+    rows, side, top = -(-size // columns), min(SIDE / columns, 10.0), 40.0
     by_cell: dict[int, list[int]] = {}
     for lane, cell in zip(shown.lanes.tolist(), shown.cells.tolist(), strict=True):
         by_cell.setdefault(cell, []).append(lane)
     waste = _wasted(by_cell, SECTOR // itemsize) if access.space == "global" else set()
-    clash = _clashing(by_cell, per_row) if access.space == "shared" and shown.conflicts > 1 else set()
-    touched = sorted({cell // per_row for cell in by_cell})
-    color = KIND_COLORS[access.kind]
-    cells = []
-    for row in touched[:MOST_ROWS]:
-        for cell in range(row * per_row, min((row + 1) * per_row, size)):
-            if cell in by_cell:
-                who = f"thread {by_cell[cell][0]}" if len(by_cell[cell]) == 1 else f"{len(by_cell[cell])} threads"
-                look = ' class="conflict"' if cell in clash else ""
-                title = f"{access.memory}[{_index(cell, access.shape)}]: {who}"
-                cells.append(f'<i{look} style="background: {color}" title="{html.escape(title)}"></i>')
-            else:
-                cells.append('<i class="waste"></i>' if cell in waste else "<i></i>")
-    width = 0.62 * itemsize / 4
-    style = f"grid-template-columns: repeat({per_row}, minmax(0, {width}rem))"
-    label = html.escape(shown.sentence(), quote=True)
-    return f'{STYLE}<div class="memory" role="img" aria-label="{label}" style="{style}">{"".join(cells)}</div>'
+    clash = _clashing(by_cell, CACHE_LINE // itemsize) if access.space == "shared" and shown.conflicts > 1 else set()
+
+    def box(cell: int, looks: str, title: str = "") -> str:
+        x, y = cell % columns * side, top + cell // columns * side
+        return f'<rect {looks} x="{x:g}" y="{y:g}" width="{side:g}" height="{side:g}">{title}</rect>'
+
+    lines = "".join(f"M0 {top + row * side:g}h{columns * side:g}" for row in range(rows + 1))
+    lines += "".join(f"M{column * side:g} {top:g}v{rows * side:g}" for column in range(columns + 1))
+    cells = [f'<path class="grid" d="{lines}"/>', *(box(cell, 'class="waste"') for cell in sorted(waste) if cell < size)]
+    ways = ""
+    for cell, who in by_cell.items():
+        name = f"{access.memory}[{_index(cell, access.shape)}]: {f'thread {who[0]}' if len(who) == 1 else f'{len(who)} threads'}"
+        look = f'class="{"conflict" if cell in clash else "touched"}" fill="{KIND_COLORS[access.kind]}"'
+        cells.append(box(cell, look, f"<title>{html.escape(name)}</title>"))
+        to = f"L{(cell % columns + 0.5) * side:g} {top + (cell // columns + 0.5) * side:g}"
+        ways += "".join(f"M{10 * lane + 5} 10{to}" for lane in who)
+    cells.append(f'<path class="ways" stroke="{KIND_COLORS[access.kind]}" d="{ways}"/>')
+    return "".join(cells), top + rows * side + 1
 
 
 def _wasted(by_cell: Mapping[int, Any], per_sector: int) -> set[int]:
@@ -151,10 +166,9 @@ def _index(cell: int, shape: Sequence[int]) -> str:
 
 
 def rows_note(shown: Any) -> str:
-    """Say which rows of a memory are drawn."""
+    """Say how much of a memory is touched."""
     access = shown.access
     per_row = CACHE_LINE // access.dtype.itemsize
     touched = len({int(cell) // per_row for cell in shown.cells})
     total = -(-int(np.prod(access.shape)) // per_row)
-    more = f"; the first {MOST_ROWS} of them are drawn" if touched > MOST_ROWS else ""
-    return f"{touched} of {total} rows of 128 bytes are touched{more}."
+    return f"{touched} of {total} rows of 128 bytes are touched."

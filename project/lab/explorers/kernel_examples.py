@@ -10,6 +10,7 @@ from minitorch.kernels.cuda.device import cuda
 
 WARP = 32
 TWO_WARPS = 2 * WARP
+PADDED = WARP + 1
 BINS = 8
 
 
@@ -38,9 +39,31 @@ def naive_transpose(out: Any, a: Any) -> None:
     out[x, y] = a[y, x]
 
 
+def tiled_transpose(out: Any, a: Any) -> None:
+    """A warp reads a row of a into shared memory, and writes a row of out; the additional column keeps the columns in different banks."""
+    tile = cuda.shared.array((WARP, PADDED), numba.float32)
+    x, y = cuda.grid(2)
+    tile[cuda.threadIdx.y, cuda.threadIdx.x] = a[y, x]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * WARP + cuda.threadIdx.x, cuda.blockIdx.x * WARP + cuda.threadIdx.y
+    out[row, column] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
 def row_sums(out: Any, a: Any) -> None:
     """Each thread sums a row of a matrix with 32 columns, whose first elements are all in one bank."""
     matrix = cuda.shared.array((WARP, WARP), numba.float32)
+    lane = cuda.threadIdx.x
+    for k in range(WARP):
+        matrix[k, lane] = a[k, lane]
+    cuda.syncthreads()
+    out[lane] = 0.0
+    for k in range(WARP):
+        out[lane] += matrix[lane, k]
+
+
+def padded_row_sums(out: Any, a: Any) -> None:
+    """With an additional column, the first elements of the rows are in different banks."""
+    matrix = cuda.shared.array((WARP, PADDED), numba.float32)
     lane = cuda.threadIdx.x
     for k in range(WARP):
         matrix[k, lane] = a[k, lane]
@@ -59,11 +82,26 @@ def signs(out: Any) -> None:
         out[at] = 1.0
 
 
+def computed_signs(out: Any) -> None:
+    """All threads of a warp compute the sign in the same way."""
+    at = cuda.grid(1)
+    out[at] = 1.0 - 2.0 * (at % 2)
+
+
 def reverse_without_barrier(out: Any, a: Any) -> None:
     """Threads read what others may not have written yet."""
     numbers = cuda.shared.array(TWO_WARPS, numba.float32)
     thread = cuda.threadIdx.x
     numbers[thread] = a[thread]
+    out[thread] = numbers[2 * WARP - 1 - thread]
+
+
+def reverse(out: Any, a: Any) -> None:
+    """All threads have written before any of them reads."""
+    numbers = cuda.shared.array(TWO_WARPS, numba.float32)
+    thread = cuda.threadIdx.x
+    numbers[thread] = a[thread]
+    cuda.syncthreads()
     out[thread] = numbers[2 * WARP - 1 - thread]
 
 
@@ -74,6 +112,17 @@ def barrier_in_a_branch(out: Any, a: Any, size: int) -> None:
     if at < size:
         numbers[lane] = a[at]
         cuda.syncthreads()
+        out[at] = numbers[lane]
+
+
+def barrier_for_all(out: Any, a: Any, size: int) -> None:
+    """All threads arrive at the barrier; only reading and writing are in a branch."""
+    numbers = cuda.shared.array(WARP, numba.float32)
+    lane, at = cuda.threadIdx.x, cuda.grid(1)
+    if at < size:
+        numbers[lane] = a[at]
+    cuda.syncthreads()
+    if at < size:
         out[at] = numbers[lane]
 
 

@@ -156,6 +156,35 @@ EXAMPLES = (
 )  # fmt: skip
 """Textbook kernels."""
 
+REPAIRED = {
+    "strided copy: uncoalesced": Launch(
+        "strided copy", "The same 64 numbers, stored one after the other.",
+        lambda: examples.strided_copy, (2,), (32,), lambda: [empty(64), counted(64), 1],
+    ),
+    "copy without a guard: out of bounds": Launch(
+        "copy", "Copies 50 numbers with 64 threads.", lambda: examples.copy, (2,), (32,), lambda: [empty(50), counted(50), 50],
+    ),
+    "transpose without a tile: uncoalesced": Launch(
+        "transpose", "Transposes a matrix (64, 64), tile by tile.", lambda: examples.tiled_transpose, (2, 2), (32, 32),
+        lambda: [empty(4096).reshape(64, 64), counted(4096).reshape(64, 64)],
+    ),
+    "sums of rows: bank conflicts": Launch(
+        "sums of rows", "Sums the rows of a matrix (32, 32), one per thread.",
+        lambda: examples.padded_row_sums, (1,), (32,), lambda: [empty(32), counted(1024).reshape(32, 32)],
+    ),
+    "signs: divergent": Launch("signs", "Writes 1 and -1 in turns.", lambda: examples.computed_signs, (2,), (32,), lambda: [empty(64)]),
+    "reversal without a barrier: races": Launch(
+        "reversal", "Reverses 64 numbers in one block of two warps.",
+        lambda: examples.reverse, (1,), (64,), lambda: [empty(64), counted(64)],
+    ),
+    "barrier in a branch": Launch(
+        "barrier for all", "Copies 50 numbers through shared memory.",
+        lambda: examples.barrier_for_all, (2,), (32,), lambda: [empty(50), counted(50), 50],
+    ),
+    "histogram: races": EXAMPLES[-1],
+}  # fmt: skip
+"""What repairs the mistake of an example."""
+
 LAUNCHES = {f"Task {each.task}: {each.title}" if each.task else each.title: each for each in (*YOURS, *EXAMPLES)}
 """All of them by their names in the menu."""
 

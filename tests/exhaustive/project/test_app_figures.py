@@ -222,3 +222,21 @@ def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_page, 
     rows.focus()
     page.keyboard.press("ArrowUp")
     wait_until(page, lambda: rows.get_attribute("aria-valuenow") == "0" and words.inner_text().startswith("out[0] = 1.00·"))
+
+
+# The memory of a kernel
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_lines_lead_from_threads_to_the_whole_array_and_fix_it_shows_fewer_sectors(open_page, width, height):
+    page = open_page("m3_kernels?kernel_name=strided copy: uncoalesced&kernel_step=1", width, height)
+    arrays = page.locator("svg.memory")
+    wait_until(page, lambda: arrays.count() == 2)
+    assert arrays.nth(0).locator(".waste").count() == 32 * 7
+    assert arrays.nth(0).locator(".ways").get_attribute("d").count("M") == 32
+    sectors = page.get_by_test_id("stMetric").filter(has_text="Sectors")
+    assert "72" in sectors.inner_text()
+    page.get_by_text("Fix it").click()
+    page.get_by_text("before: 72").wait_for()
+    assert "16" in sectors.inner_text().splitlines()
+    wait_until(page, lambda: arrays.nth(0).locator(".waste").count() == 0)
