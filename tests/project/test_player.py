@@ -115,4 +115,4 @@ def test_without_play_the_play_buttons_are_absent():
 
 @pytest.mark.parametrize(("step", "shown"), [("3", 3), ("99", 20), ("-99", 0), ("x", 0)])
 def test_the_address_may_name_the_first_picture(step, shown):
-    assert open_page("m3_tiling", n="4", tile="2", tiling_step=step).slider(key="tiling_step").value == shown
+    assert open_page("m3_tiling", n="4", tile="2", tiling_step=step).select_slider(key="tiling_step").value == shown
