@@ -92,7 +92,8 @@ def kind_of(node: Node) -> str:
     if node.kind == "matmul":
         out, (a, _) = node.out, node.inputs
         small = out is not None and 0 < math.prod(out.shape) * a.shape[-1] <= MATMUL_LIMIT and len(out.shape) == len(a.shape) == 2
-        return "matmul" if small and _is_compiled(node) else "call"
+        floats = all(view.dtype.kind == "f" and view.dtype == a.dtype for view in (out, *node.inputs) if view is not None)
+        return "matmul" if small and floats and _is_compiled(node) else "call"
     launch = node.launches[0]
     if launch.fn is fill and launch.rest is None:
         return "fill"

@@ -15,7 +15,7 @@ import numpy as np
 from minitorch.compiler.fuse import Group, loop_shape, loop_strides
 from minitorch.compiler.trace import CONSTANT, Buffer, Node, Slice, View
 from minitorch.kernels.jit import jitable
-from minitorch.kernels.tiles import ROWS, VECTORS, add_tile, lanes
+from minitorch.kernels.tiles import ROWS, VECTORS, lanes, multiply_tile
 
 SHORT = 64
 """The compiler unrolls innermost loops up to about this length before it would vectorize them, and then does not. Their length is
@@ -51,7 +51,7 @@ class Writer:
 
     def source(self, name: str) -> str:
         """The source of the function; its last argument is a tuple of the settings."""
-        body = "\n".join(["    once = min(len(settings) + 1, 1)", *self._lines])
+        body = "\n".join(["    once = min(len(settings) + 1, 1)  # 1; see SHORT", *self._lines])
         return f"def {name}({', '.join([*self.arrays, 'settings'])}):\n{body}\n"
 
     def write(self, group: Group) -> None:
@@ -180,14 +180,15 @@ class Writer:
     def _matmul(self, group: Group) -> None:
         """The product: a loop over tiles of rows for each tile of columns, whose part of the second factor stays in the cache.
 
-        If the last tile of columns were narrower than a vector, it begins earlier, and computes some columns again.
+        If the last tile of columns were narrower than a vector, it begins earlier, and computes some columns again. Sums begin with 0,
+        as in `kernels.matmul`, and so are rounded as there: Adam divides even a gradient that is 0 but for rounding by its size.
         """
         (node,) = group.nodes
         out: Any = node.out
         a, b = node.inputs
         rows, columns = out.shape
         width = lanes(columns, out.dtype.itemsize)
-        self.functions["add_tile"] = add_tile
+        self.functions["multiply_tile"] = multiply_tile
         depth = self._depth
         for column, column_count, length in blocks(columns, VECTORS * width):
             length, column = max(length, width), min(column, columns - max(length, width))
@@ -197,11 +198,11 @@ class Writer:
                 self._for("i", row_count)
                 operands = ", ".join(map(self._place, (out, a, b)))
                 first = f"i * {height} + {row}, {f'j * {length} + ' if column_count > 1 else ''}{column}"
-                self._line(f"add_tile({operands}, {a.shape[1]}, {first}, {height}, {length}, {width}, 0)")
+                self._line(f"multiply_tile({operands}, {a.shape[1]}, {first}, {height}, {length}, {width}, 0)")
                 self._depth = depth
 
     def _place(self, view: View) -> str:
-        """A matrix as arguments of `add_tile`: its array, the position of its first element, and its strides."""
+        """A matrix as arguments of `multiply_tile`: its array, the position of its first element, and its strides."""
         name, start = self._array(view.buffer, view.dtype)
         return f"{name}, {start + view.offset}, {view.strides[0]}, {view.strides[1]}"
 

@@ -67,6 +67,8 @@ def as_product(mul: Node, total: Node) -> Node | None:
     """A multiplication and the sum of its result as a matrix product; None if they do not compute one."""
     if mul.fn is not operators.mul or mul.kind != "zip" or mul.out is None or total.out is None or not is_whole(mul.out):
         return None
+    if mul.out.dtype.kind != "f":
+        return None
     if mul.out != total.inputs[0] or mul.out.dtype != total.out.dtype or any(view.dtype != mul.out.dtype for view in mul.inputs):
         return None
     shape = mul.out.shape

@@ -18,7 +18,7 @@ from numba import prange
 from minitorch.kernels import conv, conv_matmul
 from minitorch.kernels.conv import aligned_zeros
 from minitorch.kernels.jit import code_key, jitable, parallel, run_alone, serial
-from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, add_tile
+from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, multiply_tile
 
 HALF, MORE = ROWS // 2, ROWS // 2 + ROWS // 4
 """Other numbers of channels in a tile, the last one of a group: fewer are completed with zeros."""
@@ -118,11 +118,11 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
                 begin, high, inner = (group * padded + first) * len(offsets), tile_height(channels - first), len(offsets)
                 for j in range(0, n if inner else 0, span):
                     if high == ROWS:
-                        add_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, inner, 0, j, ROWS, span, width, 0)
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, inner, 0, j, ROWS, span, width, 0)
                     elif high == MORE:
-                        add_tile(line, 0, n, 1, packed, begin, 1, MORE, copy, 0, offsets, 1, inner, 0, j, MORE, span, width, 0)
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, MORE, copy, 0, offsets, 1, inner, 0, j, MORE, span, width, 0)
                     else:
-                        add_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, inner, 0, j, HALF, span, width, 0)
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, inner, 0, j, HALF, span, width, 0)
                 for channel in range(first, min(first + ROWS, channels)):
                     value = bias[group * channels + channel] if len(bias) else out.dtype.type(0)
                     for p in range(together):
@@ -198,10 +198,10 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
             begin, whole = group * len(offsets) * across, across // span * span
             for j in range(0, whole if n else 0, span):  # the part of the lines stays in the cache
                 for tap in range(0, len(offsets), ROWS):
-                    add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, span, width, 1)
+                    multiply_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, span, width, 1)
             for j in range(whole, across if n else 0, width):
                 for tap in range(0, len(offsets), ROWS):
-                    add_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
+                    multiply_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
 
     @jitable
     def write_out(out, sums, shares, size, offsets, counts, o_group, o_channel, taps):

@@ -113,9 +113,7 @@ def not_unrolled(module: Any) -> Any:
     return node
 
 
-def tile_instructions(
-    typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add
-):
+def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
     """Return the signature and the instructions of a function that writes a block of the product of a and b to out, or adds it.
 
     Element (i, j) of out lies at o + i · o_row + j · o_column, (i, k) of a at p + i · a_row + k · a_k, and (k, j) of b at
@@ -182,5 +180,5 @@ def tile_instructions(
     return signature, generate
 
 
-add_tile: Any = intrinsic(prefer_literal=True)(tile_instructions)
-"""The function of `tile_instructions`, without its first argument, for compiled functions."""
+multiply_tile: Any = intrinsic(prefer_literal=True)(write_tile)
+"""The function of `write_tile`, without its first argument, for compiled functions."""

@@ -1,12 +1,14 @@
 """Products in tiles: the tile itself, in every layout, and convolutions of compiled steps."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numba import njit
 
 import minitorch
 from minitorch import FastBackend, nn
-from minitorch.kernels.tiles import add_tile
+from minitorch.kernels.tiles import multiply_tile
 from tests.marks import needs_compiler
 
 pytestmark = needs_compiler
@@ -15,7 +17,7 @@ pytestmark = needs_compiler
 @njit
 def add_block(out, a, a_row, a_k, b, b_k, columns, inner):
     """Rows 1 to 3 and columns 2 to 7 of a product, added to out; vectors of four columns, so that two overlap."""
-    add_tile(out, 5, columns, 1, a, 3, a_row, a_k, b, 4, b_k, 1, inner, 1, 2, 3, 6, 4, 1)
+    multiply_tile(out, 5, columns, 1, a, 3, a_row, a_k, b, 4, b_k, 1, inner, 1, 2, 3, 6, 4, 1)
 
 
 @pytest.mark.parametrize(("dtype", "is_array"), [(np.float64, (False, False, False)), (np.float32, (True, True, True))], ids=str)
@@ -83,7 +85,7 @@ def test_compiled_convolutions_and_their_gradients(dtype, tolerance):
         outs = []
         for number, given in enumerate(settings):
             outs.append(nn.conv2d(*tensors[3 * number : 3 * number + 3], **given))
-        loss = sum((0.5 * out * out).sum() for out in outs)
+        loss: Any = sum((0.5 * out * out).sum() for out in outs)
         loss.backward()
         return [out.detach() for out in outs], [x.grad for x in tensors]
 
