@@ -252,6 +252,7 @@ class Compiled:
                 recording.unseen = Unseen(tensors, recording.guards.tensors)
                 result = recording.record(tensors)
                 recording.prepare()
+                before = recording.finish()
             except NotRecordable as error:
                 return self._give_up(str(error), recording, args, kwargs)
             except BaseException:
@@ -264,7 +265,7 @@ class Compiled:
             if not recording.has_gradients:
                 recording.hand_over(tensors)
                 return result
-            recording.before.restore()
+            before.restore()
             recording.unseen = Unseen(tensors, recording.guards.tensors)
             recording.lock.acquire()
         return self._run(recording, args, kwargs, tensors)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitorch.compiler.trace import TEMPORARY, Buffer
+from minitorch.compiler.trace import PHASES, TEMPORARY, Buffer, Node
+from minitorch.tensor_data import LARGE
 
 ALIGNMENT = 64
 """Bytes of a cache line; every buffer starts at one."""
@@ -65,6 +66,24 @@ class Plan:
             if array.dtype.kind in "iub":
                 array[...] = 0  # an index that was never written must not be out of bounds
         return block, arrays
+
+
+def update_early(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes in another order: an update of a large parameter follows the node that computes its gradient, whose memory is free then."""
+    ordered: list[Node] = []
+    for node in nodes:
+        position, touched = len(ordered), set(node.buffers())
+        is_large = max((buffer.array.nbytes for buffer in touched if isinstance(buffer.array, np.ndarray)), default=0) >= 4 * LARGE
+        if node.phase == PHASES[2] and is_large and not _runs_python(node):
+            while position and touched.isdisjoint(ordered[position - 1].buffers()) and not _runs_python(ordered[position - 1]):
+                position -= 1
+        ordered.insert(position, node)
+    return ordered
+
+
+def _runs_python(node: Node) -> bool:
+    """Whether a launch gets no arguments, so that it may touch anything."""
+    return not all(launch.args for launch in node.launches)
 
 
 def lifetimes(steps: Sequence[Collection[Buffer]], kept: Collection[Buffer]) -> dict[Buffer, Lifetime]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitorch.compiler.program import map_leaves
-from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
+from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View, layout_only
 from minitorch.core.recording import active, copy, fill
 from minitorch.tensor_data import MAX_DIMS, TensorData
 
@@ -29,9 +30,11 @@ class NotRecordable(RuntimeError):
 class Recorder:
     """Notes the kernels that this thread launches.
 
+    It keeps no temporary array alive, but for those that a replay needs: a recorded run takes as much memory as any other.
+
     Attributes:
         nodes: The operations so far.
-        buffers: The buffers so far, by the identity of their array.
+        buffers: The buffers so far whose arrays are alive, by the identity of the array.
         cleared: The tensors whose gradients the function cleared, with what these were the first time.
         refused: Why the program cannot be replayed, even if the function caught the error that said so; "" if it can.
         owned: Objects used by Python code that a replay runs again, such as an optimizer's state, by identity.
@@ -41,6 +44,7 @@ class Recorder:
         self.nodes: list[Node] = []
         self.buffers: dict[int, Buffer] = {}
         self.cleared: dict[Any, Any] = {}
+        self._count = 0  # of all buffers
         self._versions: dict[int, tuple[Any, int]] = {}  # of what operations wrote: the version and its number of writes
         self.refused = ""
         self.owned: dict[int, Any] = {}
@@ -115,8 +119,8 @@ class Recorder:
             return fn(*tensors, *args)
         self.owned.update((id(arg), arg) for arg in args)
         views = tuple([self.view(x._tensor, EXTERNAL) for x in tensors])
-        for view in views:
-            view.buffer.pinned = True
+        for x in tensors:
+            self._pin(x._tensor)
         target, *others = tensors
 
         def run(*_: Any) -> Any:
@@ -197,11 +201,13 @@ class Recorder:
             self._current = None
         written = result._tensor if out is None else out
         node.out = self.view(written)
+        if views and all(is_fixed(view.buffer) for view in views):
+            self.hold(written)  # see `passes.fold_constants`
         self._versions[id(written._version)] = written._version, written._version[0]
         if all(launch.fn is fill for launch in node.launches):  # the rest, in plain Python, was not launched through `call`
             node.launches = [Launch(replay or run, ())]
-            for view in (node.out, *views):
-                view.buffer.pinned = True
+            for data in (written, *inputs):
+                self._pin(data)
         self._append(node)
         return result
 
@@ -272,14 +278,27 @@ class Recorder:
         """Register a storage that outlives the call in which it was made: an optimizer's state. It is not filled with zeros again."""
         buffer = self.register(array, name, EXTERNAL)
         if buffer.role == TEMPORARY:
-            buffer.name, buffer.role, buffer.pinned = name, EXTERNAL, True
+            buffer.name, buffer.array, buffer.role, buffer.pinned = name, base_of(array), EXTERNAL, True
             self.nodes = [node for node in self.nodes if node.name != fill.__name__ or node.buffers() != [buffer]]
 
     def _new(self, base: Any, role: str) -> Buffer:
-        number = len(self.buffers)
+        number, self._count = self._count, self._count + 1
         buffer = Buffer(f"c{number}" if role == CONSTANT else f"t{number}", base, role, pinned=role in (EXTERNAL, CONSTANT, INPUT))
         self.buffers[key_of(base)] = buffer
+        if role == TEMPORARY and isinstance(base, np.ndarray):
+            buffer.array = layout_only(base)
+            weakref.finalize(base, self.buffers.pop, id(base), None)  # another array may get its identity
         return buffer
+
+    def hold(self, data: TensorData) -> View:
+        """The layout of a tensor's data over its buffer, which keeps its numbers from now on."""
+        view = self.view(data)
+        view.buffer.array = base_of(host_storage(data))
+        return view
+
+    def _pin(self, data: TensorData) -> None:
+        """Let the program use the very array of a tensor's data."""
+        self.hold(data).buffer.pinned = True
 
     def view(self, data: TensorData, role: str = TEMPORARY) -> View:
         """The layout of a tensor's data over its buffer, which gets this role if it is new."""
@@ -295,7 +314,7 @@ class Recorder:
 
     def _slice(self, arg: Any) -> Any:
         if isinstance(arg, TensorData):
-            self.view(arg).buffer.pinned = True
+            self._pin(arg)
             return arg
         if not arg.size or not arg.flags.writeable:  # a table of sizes and strides; nothing is written into it
             return arg if not arg.size or self.buffers.get(key_of(base_of(arg))) is None else self._known_slice(arg)
@@ -305,6 +324,12 @@ class Recorder:
         base = base_of(array)
         buffer = self.buffers.get(key_of(base)) or self._new(base, TEMPORARY)
         return Slice(buffer, address(array) - address(base), array.shape, array.strides, array.dtype)
+
+
+def is_fixed(buffer: Buffer) -> bool:
+    """Whether a buffer holds numbers that are the same in every replay: a constant, or what was computed from constants alone."""
+    is_kept = buffer.role == TEMPORARY and not buffer.pinned and isinstance(buffer.array, np.ndarray) and buffer.array.flags.writeable
+    return buffer.role == CONSTANT or is_kept
 
 
 def host_storage(data: TensorData) -> Any:

@@ -115,7 +115,7 @@ class Recording(ReplayedProgram):
                 self.guards.forget_gradient(x)
         graded = {x for x, _ in self._entry_grads}  # frozen ones as well: zero_grad() may have cleared theirs
         leaves = [x for x in (*self.guards.tensors, *self._static) if x.history is LEAF or x in graded]
-        self._grads = [(x, None if x.grad is None else self.recorder.view(x.grad._tensor)) for x in leaves]
+        self._grads = [(x, None if x.grad is None else self.recorder.hold(x.grad._tensor)) for x in leaves]
         outputs: list[Tensor] = [] if self._output is None else [self._output]
         self._result = map_tensors(result, lambda x: self._keep(x, outputs))
         self._is_tuple = (
@@ -123,8 +123,8 @@ class Recording(ReplayedProgram):
             and self._result == tuple(map(Place, range(len(outputs))))
             and all(type(part) is Place for part in self._result)
         )
-        self._outputs = [(self.recorder.view(x._tensor), blank(x)) for x in outputs]
-        self._gradients = [None if g is None else (self.recorder.view(g._tensor), blank(g)) for g in gradients]
+        self._outputs = [(self.recorder.hold(x._tensor), blank(x)) for x in outputs]
+        self._gradients = [None if g is None else (self.recorder.hold(g._tensor), blank(g)) for g in gradients]
         kept = [view for view, _ in self._outputs] + [pair[0] for pair in self._gradients if pair]
         kept += [view for _, view in self._grads if view] + [view for _, _, view, _ in self._attributes]
         self.trace = Trace(self.name, self.recorder.nodes, [self.recorder.view(x._tensor) for x in self._static], kept)
@@ -251,11 +251,17 @@ class Recording(ReplayedProgram):
                     raise NotRecordable(f"the function keeps a tensor with gradients as {path}; keep x.detach(), or return it")
                 if old is not None and self._is_used(old):
                     raise NotRecordable(f"the function replaces {path}, which it reads; pass it as an argument and return the new one")
-                self._attributes.append((module, name, self.recorder.view(x._tensor), blank(x)))
+                self._attributes.append((module, name, self.recorder.hold(x._tensor), blank(x)))
                 self.guards.forget(vars(module), name)
         changed = self.guards.changed_by_python()
         if changed:
             raise NotRecordable(f"the function changes {changed}, which a replay would not repeat; do it outside of the compiled function")
+
+    def finish(self) -> Snapshot:
+        """Keep nothing of the recorded run; returns what it might have changed, as it was before."""
+        before = self.before
+        del self.before, self.recorder
+        return before
 
     def hand_over(self, tensors: list[Tensor]) -> None:
         """Give the gradients of the recorded call to the caller's own tensors."""

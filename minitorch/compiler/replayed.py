@@ -16,12 +16,12 @@ from minitorch.compiler.guard_check import CheckWriter
 from minitorch.compiler.guards import DIFFERS, Guards
 from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
-from minitorch.compiler.planner import Plan, plan_memory
+from minitorch.compiler.planner import Plan, plan_memory, update_early
 from minitorch.compiler.program import Call, bind, run
 from minitorch.compiler.recorder import base_of, key_of
 from minitorch.compiler.replay import Replay
 from minitorch.compiler.snapshot import FUSED_TOLERANCE, Snapshot, difference
-from minitorch.compiler.trace import Buffer, Node, Trace, View
+from minitorch.compiler.trace import Buffer, Node, Trace, View, layout_only
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import TensorData, version_counter
 
@@ -90,7 +90,8 @@ class ReplayedProgram:
     def prepare(self) -> None:
         """Shorten the program, plan its memory and bind the launches."""
         self.kept = {view.buffer for view in self.trace.outputs}
-        (_, self.nodes, self.boundary), *_ = self.stages()[::-1]
+        _, nodes, self.boundary = self.stages()[-1]
+        self.nodes = update_early(nodes[: self.boundary]) + update_early(nodes[self.boundary :])
         self.plan = plan_memory([node.buffers() for node in self.nodes], self.kept)
         _, arrays = self.plan.allocate()
         self.use(arrays, bind(self.nodes[: self.boundary], arrays), bind(self.nodes[self.boundary :], arrays))
@@ -121,7 +122,7 @@ class ReplayedProgram:
         program, calls = self._ready
         self._ready = None
         before = Snapshot(self.guards)
-        old = {buffer: buffer.array for buffer in program.plan.positions}, self.forward_calls, self.backward_calls
+        old = {buffer: buffer.array for buffer in self.kept}, self.forward_calls, self.backward_calls
         expected, after = self._try(tensors)
         before.restore()
         self.use(*calls)
@@ -164,7 +165,7 @@ class ReplayedProgram:
     def use(self, arrays: dict[Buffer, np.ndarray], forward: list[Call], backward: list[Call]) -> None:
         """Replay with these calls, which work on these arrays; the arrays used before are released."""
         for buffer, array in arrays.items():
-            buffer.array = array
+            buffer.array = array if buffer in self.kept else layout_only(array)
         self.forward_calls, self.backward_calls = forward, backward
 
     def shares_memory(self, tensors: Sequence[Tensor]) -> bool:

@@ -19,7 +19,7 @@ class Buffer:
 
     Attributes:
         name: Its name in the trace: "x", "layer1.weights", "t12".
-        array: The flat array that the recorded run used.
+        array: The flat array that the program uses; for one that is not in use, its layout (see `layout_only`).
         role: INPUT, EXTERNAL, CONSTANT or TEMPORARY.
         pinned: Whether the program must use this very array, because something else than an argument of a launch refers to it.
     """
@@ -28,6 +28,11 @@ class Buffer:
     array: Any
     role: str
     pinned: bool = False
+
+
+def layout_only(array: np.ndarray) -> np.ndarray:
+    """An array of the same shape and dtype, whose elements are all one, so that it takes no memory."""
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
 
 
 @dataclass(frozen=True, slots=True)

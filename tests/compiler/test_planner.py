@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import nn, optim
-from minitorch.compiler.planner import ALIGNMENT, Lifetime, lifetimes, plan_memory
-from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer
+from minitorch.compiler.planner import ALIGNMENT, Lifetime, lifetimes, plan_memory, update_early
+from minitorch.compiler.trace import CONSTANT, EXTERNAL, INPUT, TEMPORARY, Buffer, Launch, Node, Slice, View
 
 from . import programs
 from .programs import linear, tensor
@@ -138,3 +138,73 @@ def test_a_replay_makes_no_array_but_its_result(step, monkeypatch):
     plan = step._latest.plan
     assert step.memory == (plan.peak, plan.unshared)
     assert 0 < plan.peak < plan.unshared
+
+
+def update(parameter, gradient, phase="optimizer", args=True):
+    views = tuple(View(each, each.array.shape, each.array.strides) for each in (parameter, gradient))
+    slices = tuple(Slice(each, 0, each.array.shape, each.array.strides, each.array.dtype) for each in (parameter, gradient))
+    return Node("kernel", "plain", inputs=views, launches=[Launch(max, slices if args else ())], phase=phase)
+
+
+def test_an_update_of_a_large_parameter_follows_its_gradient():
+    w, v, small = buffer(40_000, EXTERNAL), buffer(40_000, EXTERNAL), buffer(8, EXTERNAL)
+    grad_w, grad_v, grad_small = buffer(40_000), buffer(40_000), buffer(8)
+    x, y, z = update(grad_small, small, "backward"), *(update(grad, w, "backward") for grad in (grad_w, grad_v))
+    updates = [update(small, grad_small), update(w, grad_w), update(v, grad_v)]
+    assert update_early([x, y, z, *updates]) == [x, y, z, updates[2], updates[1], updates[0]], "z reads w"
+    y, z = (update(grad, v, "backward") for grad in (grad_w, grad_v))
+    assert update_early([y, x, z, *updates]) == [y, updates[1], x, z, updates[2], updates[0]]
+    python = update(grad_small, grad_small, "backward", args=False)
+    assert update_early([y, x, python, z, *updates]) == [y, x, python, updates[1], z, updates[2], updates[0]]
+    forward = update(w, grad_w, "forward")
+    assert update_early([y, z, forward]) == [y, z, forward]
+
+
+def array_bytes():
+    traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)]).traces
+    return sum(trace.size for trace in traces)
+
+
+@pytest.fixture
+def chain(monkeypatch):
+    """Forty operations, of which each needs only the result of the one before: 2 arrays of 80,000 bytes at once, and the input."""
+    monkeypatch.setattr(programs, "BACKEND", minitorch.FastBackend)
+
+    @minitorch.compile(fuse=False)
+    def chain(x):
+        for _ in range(20):
+            x = (x * 0.5) + 1.0
+        return x
+
+    x = tensor(np.full((100, 100), 3.0))
+    chain.fn(x)  # compiles, or loads from disk
+    return chain, x
+
+
+def test_a_recorded_run_takes_no_more_arrays_than_any_other(chain):
+    chain, x = chain
+    tracemalloc.start()
+    try:
+        result = chain(x)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(result.to_numpy(), np.full((100, 100), 2 + 0.5**20), rtol=1e-12)
+    assert peak < 10 * 80_000, "x and its copy, two arrays of the function, two of the plan, the result and its copy; Python's objects"
+
+
+def test_after_recording_only_the_plan_and_the_copies_of_arguments_are_kept(chain):
+    chain, x = chain
+    tracemalloc.start()
+    try:
+        chain(x)
+        recorded = array_bytes()
+        chain(x)
+        chain(x)
+        replayed = array_bytes()
+    finally:
+        tracemalloc.stop()
+    shared, apart = chain.memory
+    assert 2 * 80_000 <= shared <= 2 * 80_064, "a large array begins at a cache line"
+    assert apart >= 40 * 80_000
+    assert max(recorded, replayed) < shared + 80_000 + 20_000
