@@ -2,15 +2,19 @@
 
 As a program, this is the process of one library, also for the networks of `benchmarks.point_contenders` and `benchmarks.resnet_contenders`.
 For the name of a network, it prepares that network; for a number, it runs that many steps and answers "seconds loss loss …"; for "memory",
-it answers with the peak memory in bytes since before the first network, minus the memory that it used then.
+it answers with the peak memory in bytes since before the first network, minus the memory that it used then; for "arrays", with the bytes
+of its arrays between two steps plus the most that a step adds, which is known only with PYTHONTRACEMALLOC=1.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 import resource
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -171,16 +175,35 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def arrays() -> int:
+    """The bytes of all arrays of this process."""
+    found = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
+    return sum(trace.size for trace in found.traces)
+
+
+def added(call: Callable[[], Any]) -> int:
+    """The bytes that a call has allocated at once, at most."""
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    call()
+    return tracemalloc.get_traced_memory()[1] - before
+
+
 def work(library: str, prepare: Callable[[str], tuple[Callable[..., float], Iterator[tuple[Any, ...]]]]) -> None:
     """The main loop of one library's process; `prepare` makes the step of a network and its arguments."""
     __import__(library)
-    before = peak()
+    before, arrays_before = peak(), arrays() if tracemalloc.is_tracing() else 0
     step, data = None, iter(())
     print("ready", flush=True)
     for line in sys.stdin:
         asked = line.strip()
         if asked == "memory":
             print(peak() - before, flush=True)
+        elif asked == "arrays":
+            assert step is not None
+            given = [next(data)]  # and no longer those of the steps before
+            print(arrays() - arrays_before + added(functools.partial(step, *given[0])), flush=True)
         elif not asked.isdigit():
             step, data = prepare(asked)
             print("ready", flush=True)

@@ -1,5 +1,7 @@
 """The training benchmark: the same weights and images for both libraries, and a verdict on times, losses and memory."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,16 @@ def test_every_row_is_found_by_its_name():
     assert 0 < step(*next(data)) < 2
     step, data = train_contenders.prepared("minitorch", "mlp")
     assert step(*next(data)) > 0
+
+
+def test_arrays_are_those_alive_and_what_a_call_adds():
+    tracemalloc.start()
+    try:
+        before = train_contenders.arrays()
+        kept = np.zeros(1000)
+        python = list(range(100_000))
+        assert train_contenders.arrays() - before == 8000
+        assert 24_000 <= train_contenders.added(lambda: (kept + 1.0) + (kept + 2.0)) < 26_000
+    finally:
+        tracemalloc.stop()
+    assert python
