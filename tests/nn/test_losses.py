@@ -136,6 +136,15 @@ def test_nll_loss_is_the_negative_input_at_the_right_class(backend, reduction):
     assert x.grad.tolist() == [[0, 0, -1], [-1, 0, 0]]
 
 
+def test_nll_loss_can_be_differentiated_twice():
+    x = minitorch.torch.tensor(LOGITS, requires_grad=True)
+    (slope,) = minitorch.torch.autograd.grad(nll_loss(x * x, minitorch.torch.tensor(CLASSES)), x, create_graph=True)
+    chosen = np.eye(3)[CLASSES]
+    np.testing.assert_allclose(slope.detach().numpy(), -2 * LOGITS * chosen / 4)
+    slope.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), -2 * chosen / 4)
+
+
 # Binary classification
 
 

@@ -119,6 +119,25 @@ def test_pieces_join_to_the_tensor_again() -> None:
     assert [piece.shape[0] for piece in x.tensor_split(5)] == [1, 1, 1, 0, 0]
 
 
+@pytest.mark.parametrize(("join", "numpys", "dims"), [(torch.cat, np.concatenate, (-2, -1, 0, 1)), (torch.stack, np.stack, range(-3, 3))])
+def test_tensors_of_one_shape_join_along_every_dimension_and_get_their_parts_of_the_gradient(join, numpys, dims) -> None:
+    for dim in dims:
+        a, b = given(X).requires_grad_(), given(Y).requires_grad_()
+        out = join([a, b * 2], dim)
+        np.testing.assert_array_equal(out.detach().numpy(), numpys([X, 2 * Y], dim))
+        (out * out).sum().backward()
+        np.testing.assert_allclose(a.grad.numpy(), 2 * X)
+        np.testing.assert_allclose(b.grad.numpy(), 8 * Y)
+
+
+def test_a_copy_within_one_memory_reads_the_numbers_as_they_were() -> None:
+    x = given([1, 2, 3, 4])
+    x[1:].copy_(x[:-1])
+    assert x.tolist() == [1, 1, 2, 3]
+    x.copy_(x.flip(0))
+    assert x.tolist() == [3, 2, 1, 1]
+
+
 def test_gradients_flow_to_every_window_of_unfold() -> None:
     x = torch.zeros(4, requires_grad=True)
     x.unfold(0, 3, 1).sum().backward()
