@@ -10,15 +10,15 @@ from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand
 
 
 class Recorded:
-    """A library's process: a run takes 10 s and `step` s for each step, and its losses are all the same."""
+    """A library's process: a run takes `start` s and `step` s for each step, and its losses are all the same."""
 
-    def __init__(self, step, loss):
-        self.step, self.loss, self.asked, self.closed = step, loss, [], False
+    def __init__(self, step, loss, start=10):
+        self.step, self.loss, self.start, self.asked, self.closed = step, loss, start, [], False
 
     def ask(self, line):
         steps = line.split()[1]
         self.asked.append(line)
-        return " ".join(map(str, [10 + self.step * int(steps), *[self.loss] * int(steps)]))
+        return " ".join(map(str, [self.start + self.step * int(steps), *[self.loss] * int(steps)]))
 
     def close(self):
         self.closed = True
@@ -27,10 +27,12 @@ class Recorded:
 def test_a_step_is_timed_without_what_comes_before_the_first_one_or_after_the_last():
     libraries = {"minitorch": Recorded(0.25, 2.0), "torch": Recorded(0.125, 2.5)}
     assert programs.compared("gpt", libraries, 2) == ({"minitorch": [0.25, 0.25], "torch": [0.125, 0.125]}, 0.2)
-    assert libraries["torch"].asked == ["gpt 5", "gpt 5", "gpt 6", "gpt 5", "gpt 6"]
-    short = {"minitorch": Recorded(-1.99999, math.nan), "torch": Recorded(1.0, 1.0)}
+    assert libraries["torch"].asked == ["gpt 5", "gpt 5", "gpt 10", "gpt 5", "gpt 10"]
+    short = {"minitorch": Recorded(1e-5, math.nan, start=0), "torch": Recorded(1.0, 1.0)}
     assert programs.compared("gpt", short, 1)[1] == math.inf
     assert short["torch"].asked[-1] == "gpt 305"
+    programs.compared("gpt", slower := {"minitorch": Recorded(0.003, 1.0, start=0.1)}, 1)
+    assert slower["minitorch"].asked == ["gpt 5", "gpt 5", "gpt 15", "gpt 5", "gpt 32"]
 
 
 @pytest.mark.parametrize(("worst", "apart", "verdicts"), [(4.0, 1e-4, [REACHED, REACHED]), (4.1, 1.1e-4, [MISSED, MISSED])])
