@@ -1,5 +1,7 @@
 """The app: the board, and the pages of Modules 0 and 1."""
 
+import json
+import re
 import sys
 import tomllib
 from urllib.parse import parse_qs
@@ -187,6 +189,19 @@ def test_the_module_tree_is_shown_although_train_and_eval_are_unwritten(monkeypa
     app.segmented_control(key="mode").set_value("eval()").run()
     assert "Task 0\\.4 is not written yet" in app.info[0].value
     assert "named_parameters()" in texts(app.subheader)
+
+
+def test_the_module_tree_has_every_module_and_parameter_with_its_mode():
+    app = open_page("m0_modules", module="Pair: two children and a parameter")
+    app.segmented_control(key="mode").set_value("eval()").run()
+    app.selectbox(key="where").set_value("left").run()
+    drawn = json.loads(app.get("bidi_component")[0].proto.json)
+    modules = re.findall(r'class="module (\w+)( selected)?" data-pick="([^"]*)"', drawn)
+    assert modules == [("training", "", "."), ("evaluation", " selected", "left."), ("training", "", "right.")]
+    named = dict(re.findall(r'class="parameter"><b>(\w+)</b> ([^<]*)<', drawn))
+    assert named == {"scale": "3.0", "slope": "-2.0", "shift": "0.5"}  # those of right replace those of left, which have the same names
+    assert drawn.count("<li>") == 3 + 5
+    assert "3 modules, 2 in training mode, 1 in evaluation mode (dashed)." in page_text(app)
 
 
 def test_the_manual_page_counts_errors_and_shows_the_code_of_the_line():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -48,15 +49,24 @@ if find_spec("project.run_scalar"):  # missing in a workspace that ends after Mo
     EXAMPLES["Network: the network of the training page"] = lambda: import_module("project.run_scalar").Network(2)
 
 
-def tree(module: Module, name: str = "(root)", depth: int = 0) -> list[str]:
-    """Return the module and all its descendants as a Markdown list."""
-    indent = "    " * depth
-    mode = ":material/model_training: training" if module.training else ":material/task_alt: evaluation"
-    lines = [f"{indent}- **{name}** `{type(module).__name__}` · {mode}"]
-    lines += [f"{indent}    - {key} = `{parameter}`" for key, parameter in module._parameters.items()]
-    for key, child in module._modules.items():
-        lines += tree(child, key, depth + 1)
-    return lines
+def tree(module: Module, selected: str = "", path: str = "") -> str:
+    """Return the module and all its descendants as a drawn tree; a click on a module reports its path and a dot.
+
+    Args:
+        module: The root.
+        selected: The path of the module to highlight.
+        path: The path of this module.
+    """
+    mode = "training" if module.training else "evaluation"
+    name = path.rpartition(".")[2] or "(root)"
+    look = f"module {mode}{' selected' if path == selected else ''}"
+    head = f'<button type="button" class="{look}" data-pick="{path}."><b>{name}</b> {type(module).__name__}<small>{mode}</small></button>'
+    leaves = [
+        f'<li><span class="parameter"><b>{escape(key)}</b> {escape(str(parameter))}</span></li>'
+        for key, parameter in module._parameters.items()
+    ]
+    leaves += [tree(child, selected, f"{path}.{key}" if path else key) for key, child in module._modules.items()]
+    return f"<li>{head}<ul>{''.join(leaves)}</ul></li>" if leaves else f"<li>{head}</li>"
 
 
 def paths(module: Module, name: str = "") -> dict[str, Module]:
