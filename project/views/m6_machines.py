@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from project.lab import task_source
-from project.lab.charts import cells
+from project.lab.charts import cells, ring_figure
 from project.lab.guard import task_guard
 from project.lab.widgets.fields import whole_number
 from project.lab.widgets.player import player
@@ -36,9 +36,11 @@ with task_guard(stop=False):
     found = machines.moments(processes)
     st.info(machines.sentence(processes, number), icon=":material/sync_alt:")
     values = np.random.default_rng(0).integers(1, 10, (processes, processes)).tolist()
-    cells.draw([machines.panel(found[number], values)], "ring_picture", lambda: None)
+    drawn = ring_figure.circle(found[number], values, machines.sentence(processes, number))
+    cells.draw([drawn, machines.panel(found[number], values)], "ring_picture", lambda: None)
     st.caption(
-        "Large: the sum so far. Small: the processes whose numbers are in it. Blue: sent in this step. Green: received. Shaded: complete. "
+        "In the ring, an arrow is a chunk that is sent: + it is added, = it replaces. A bar is a chunk, as full as its sum. In the table, "
+        "large: the sum so far. Small: the processes whose numbers are in it. Blue: sent in this step. Green: received. Shaded: complete. "
         "Hover over a cell to highlight its chunk in all processes."
     )
     st.write(f"Each process has sent {number} of {processes} chunks so far: {number / processes:.2f} times the size of its gradients.")

@@ -1,10 +1,13 @@
 """The page of Task 6.10: every step of a ring, what it costs, a pipeline, and wrong functions."""
 
+import re
+
 import pytest
 
 from minitorch.language import machines as student
 from project.lab import time_limit
 from project.lab.cards import WrongResult
+from project.lab.charts import ring_figure
 from project.lab.explorers import language_machines as machines
 from project.lab.time_limit import TimeLimitExceeded
 
@@ -28,6 +31,18 @@ def test_three_processes_by_hand():
     held = [moment.held for moment in machines.moments(3)]
     assert held[1] == [[(0,), (0,), (0, 2)], [(0, 1), (1,), (1,)], [(2,), (1, 2), (2,)]]
     assert held[2] == [[(0,), (0, 1, 2), (0, 2)], [(0, 1), (1,), (0, 1, 2)], [(0, 1, 2), (1, 2), (2,)]]
+
+
+def test_the_ring_has_an_arrow_for_each_chunk_and_bars_as_full_as_the_sums():
+    values = [[1, 2, 3], [10, 20, 30], [100, 200, 300]]
+    drawn = [ring_figure.circle(moment, values, "") for moment in machines.moments(3)]
+    assert [each.count('class="arrow"') for each in drawn] == [0, 3, 3, 3, 3]
+    assert re.findall(r'class="chunk"[^>]*>([^<]*)<', drawn[1]) == ["+ 0", "+ 1", "+ 2"]  # process i sends chunk i
+    assert re.findall(r'class="chunk"[^>]*>([^<]*)<', drawn[3]) == ["= 1", "= 2", "= 0"]
+    assert "process 1, chunk 0: 11<" in drawn[1]
+    assert drawn[4].count(": 111<") == drawn[4].count(": 222<") == drawn[4].count(": 333<") == 3
+    heights = [re.findall(r'class="(?:|changed|done)"[^>]*height="([^"]*)"', each) for each in (drawn[0], drawn[4])]
+    assert heights == [["7.3"] * 9, ["22.0"] * 9]
 
 
 def test_the_costs_by_hand():

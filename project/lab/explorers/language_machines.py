@@ -144,7 +144,7 @@ def panel(moment: Moment, values: list[list[int]]) -> str:
             note = f"process {process}, chunk {chunk}: {total}, the sum of process {', '.join(map(str, members))}"
             tag = f"c{chunk}"
             cells.append(Cell(str(total), tag, (tag,), note, look, small=small, shade=done))
-    return grid("Rows: processes. Columns: chunks.", (processes, processes), cells, width=3.4)
+    return grid("Rows: processes. Columns: chunks.", (processes, processes), cells, width=3.4 if processes <= 6 else 2.6)
 
 
 # What it costs
