@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import sys
 import time
@@ -20,7 +21,7 @@ from urllib.parse import urlparse
 
 import psutil
 
-from benchmarks.app_browser import CHROMIUM, COUNT_FRAMES, NOTE_HEADING, browser
+from benchmarks.app_browser import CHROMIUM, COUNT_FRAMES, NOTE_HEADING, WATCH_DRAG, browser
 from benchmarks.app_server import MeasuredServer as Server
 from benchmarks.app_server import Session, program_speed
 from benchmarks.rivals import MISSED, NOT_RUN, REACHED, Demand, print_row, print_verdicts, processor_and_cores, progress
@@ -30,6 +31,19 @@ PATIENCE = 60_000
 """Milliseconds that the browser waits for something to appear."""
 
 WIDE = {"width": 1280, "height": 900}
+LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+
+FIGURES = {
+    "m0_manual": ".plane",
+    "m1_derivative": ".plots",
+    "m4_convolution": ".picture",
+    "m6_attention": ".heads",
+    "m7_allreduce": ".ring",
+}
+"""The figures that react to the pointer, by their pages; each should be seen whole without scrolling."""
+
+PLAYED = ("m3_tiling", "m3_kernels", "m4_convolution", "m4_pooling", "m7_allreduce")
+"""Pages with a Play button."""
 
 TRAINED = {
     "scalar": ("run_scalar", "m1_training", 50),
@@ -76,9 +90,9 @@ class App:
     def __init__(self, server: Server, chromium: Any, options: argparse.Namespace) -> None:
         self.server, self.chromium, self.options = server, chromium, options
 
-    def page(self) -> Any:
+    def page(self, size: dict[str, int] = WIDE) -> Any:
         """Return a page with a new profile."""
-        page = self.chromium.new_context(viewport=WIDE).new_page()
+        page = self.chromium.new_context(viewport=size).new_page()
         page.set_default_timeout(PATIENCE)
         return page
 
@@ -225,6 +239,64 @@ def stop(name: str) -> Callable[[App], list[float]]:
     return measure
 
 
+def drag(app: App) -> tuple[list[float], list[float]]:
+    """Drag the line of the manual classifier in a circle; returns frames per second, and milliseconds until the numbers follow."""
+    page, frames, latencies = app.page(LAPTOP), [], []
+    page.goto(f"{app.server.address}/m0_manual")
+    handle = page.get_by_label("Position of the line")
+    handle.wait_for()
+    page.wait_for_timeout(1000)
+    page.evaluate(WATCH_DRAG, [handle.element_handle(), page.locator(".formula").element_handle()])
+    box = page.locator(".plane").bounding_box()
+    x, y, radius = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, box["width"] / 4
+    for _ in range(app.options.repeats):
+        page.mouse.move(x, y)
+        page.mouse.down()
+        before, begun, turn = page.evaluate("frames_drawn"), time.perf_counter(), 0.0
+        while time.perf_counter() < begun + 2:
+            turn += 0.05
+            page.mouse.move(x + radius * math.cos(turn), y + radius * math.sin(turn))
+        frames.append((page.evaluate("frames_drawn") - before) / (time.perf_counter() - begun))
+        latencies.append(median(page.evaluate("latencies.splice(0)")))
+        page.mouse.move(x, y)  # back to the middle, through which the line then runs
+        page.mouse.up()
+        page.wait_for_timeout(1000)
+    page.context.close()
+    return frames, latencies
+
+
+def ends(app: App, size: dict[str, int], things: dict[str, str]) -> list[float]:
+    """How many pixels below the top of its page each of these ends; they are printed."""
+    page, found = app.page(size), {}
+    for name, thing in things.items():
+        page.goto(f"{app.server.address}/{name}")
+        page.locator(thing).first.wait_for()
+        page.wait_for_timeout(2000)
+        found[name] = page.locator(thing).first.evaluate("each => each.getBoundingClientRect().bottom")
+    page.context.close()
+    print("".join(f"    {name} {pixels:.0f}\n" for name, pixels in found.items()), end="")
+    return [max(found.values())]
+
+
+def back(app: App) -> list[float]:
+    """From the browser's Back to the heading of the page before."""
+    page, seconds = app.page(), []
+    first, second = registry.view("m0_operators"), registry.view("m1_derivative")
+    page.goto(f"{app.server.address}/{first.name}")
+    heading(page, first)
+    for _ in range(app.options.repeats):
+        page.get_by_role("link", name=second.title, exact=True).first.click()
+        heading(page, second)
+        page.wait_for_timeout(1000)
+        begun = time.perf_counter()
+        page.go_back(wait_until="commit")
+        heading(page, first)
+        seconds.append(time.perf_counter() - begun)
+        page.wait_for_timeout(500)
+    page.context.close()
+    return seconds
+
+
 def memory(app: App) -> list[float]:
     """How many MB the server grows in `--minutes` of training, after one minute."""
     page = app.training("tensor")
@@ -338,6 +410,11 @@ ROWS = {
     "share-tensor": Row(share("tensor"), 0.8, "of the program's speed", at_least=True),
     "share-tensor-500": Row(share("tensor-500"), 0.8, "of the program's speed", at_least=True),
     "share-fast": Row(share("fast"), 0.8, "of the program's speed", at_least=True),
+    "drag-frames": Row(lambda app: drag(app)[0], 30, "/s", at_least=True),
+    "drag-latency": Row(lambda app: drag(app)[1], 50, "ms"),
+    "one-screen": Row(lambda app: ends(app, LAPTOP, FIGURES), LAPTOP["height"], "px"),
+    "phone-play": Row(lambda app: ends(app, PHONE, dict.fromkeys(PLAYED, ".st-key-play button")), PHONE["height"], "px"),
+    "back": Row(back, 0.5, "s"),
     "memory": Row(memory, 20, "MB"),
     "hosts": Row(hosts, 0, "requests"),
     "console": Row(errors, 0, "errors"),

@@ -46,6 +46,22 @@ COUNT_FRAMES = """() => {
 }"""
 """Counts the different pictures of a decision boundary, 40 pixels wide, that the browser shows."""
 
+WATCH_DRAG = """([handle, text]) => {
+    Object.assign(window, {frames_drawn: 0, latencies: []});
+    let moved = 0, last = text.textContent;
+    handle.addEventListener('pointermove', event => { moved = moved || event.timeStamp; });
+    new MutationObserver(() => {
+        if (moved) window.latencies.push(performance.now() - moved);
+        moved = 0;
+    }).observe(text, {childList: true, characterData: true, subtree: true});
+    const look = () => {
+        if (text.textContent !== last) { last = text.textContent; window.frames_drawn++; }
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+"""Counts the frames in which a text changes while a handle is dragged, and notes the milliseconds from each move to the change."""
+
 NOTE_HEADING = """const look = () => {
     const found = [...document.querySelectorAll('h1')].some(each => each.innerText.trim() === title && each.checkVisibility());
     if (found) window.appeared = Date.now(); else requestAnimationFrame(look);
