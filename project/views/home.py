@@ -110,7 +110,7 @@ def show_runs() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{plain(run.program)}** :gray[· {runs_comparison.when(run)}]", width=310)
                 st.markdown(plain(runs_comparison.result(run)), width=260)
-                link = {"selected": run.id}
+                link = {**page.query, "selected": run.id}
                 st.page_link(page.path, label="Open", icon=f":material/{page.icon}:", width=180, query_params=link, help="Its curves")
 
 

@@ -246,7 +246,9 @@ def test_the_board_shows_the_latest_three_runs():
     results = [text.replace("\\", "") for text in texts(app.markdown) if text.startswith("finished")]
     assert results == [f"finished, loss {loss}, accuracy 75%" for loss in ("1.6", "1.7", "1.8")]
     links = [link.proto for link in app.get("page_link") if link.proto.page == "runs"]
-    assert [link.query_string for link in links] == [f"selected=20260102-0304{second:02}-000-run_scalar-abcdef" for second in (4, 3, 2)]
+    assert [link.query_string for link in links] == [
+        f"runs_part=Runs&selected=20260102-0304{second:02}-000-run_scalar-abcdef" for second in (4, 3, 2)
+    ]
 
 
 # Words

@@ -1,4 +1,4 @@
-"""The tab on sweeps: what many runs of a training program reached over the settings that were tried. It runs no student code."""
+"""The sweeps on the page of runs: what many runs of a program reached over the settings that were tried. It runs no student code."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
