@@ -84,6 +84,13 @@ def test_another_training_page_does_not_continue_the_run_of_this_page(first, the
     assert epoch(app) == 0
 
 
+def test_another_kind_of_network_has_its_own_defaults_and_the_settings_that_were_changed():
+    app = fill(open_page("m1_training", points="10"), training_part="Tensors")
+    assert app.code[0].value == "python project/run_tensor.py --dataset Simple --points 10 --hidden 10 --rate 0.5 --epochs 1000 --seed 0"
+    app = fill(app, hidden=7, training_part="Scalars")
+    assert app.code[0].value == "python project/run_scalar.py --dataset Simple --points 10 --hidden 7 --rate 0.5 --epochs 500 --seed 0"
+
+
 # Unwritten and wrong code
 
 
