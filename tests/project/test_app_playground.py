@@ -257,7 +257,8 @@ def test_the_points_are_shown_as_a_picture_and_a_table_with_the_source_of_their_
 
 
 def test_the_points_are_shown_before_the_network_is_written(monkeypatch):
-    replace_function(monkeypatch, "project.run_scalar.Linear.forward", unwritten("1.5"), "project/run_scalar.py")
+    replace_function(monkeypatch, "minitorch.module.Module.parameters", unwritten("0.4"), "minitorch/module.py")
     app = open_page("m0_datasets", pg_points="20")
-    assert "Task 1\\.5 is not written yet" in app.info[0].value
+    assert "Task 0\\.4 is not written yet" in app.info[0].value
+    assert not app.metric
     assert len(app.dataframe[0].value) == 20
