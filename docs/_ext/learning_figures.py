@@ -345,7 +345,7 @@ MAP_OFFSET = 3
 
 def _side(layer: Layer) -> float:
     """Height of a feature map or of a column of units in pixels."""
-    return 24 + 0.75 * layer.shape[-1] if len(layer.shape) == 3 else min(90.0, 20 + layer.shape[0] / 4)
+    return 26 + 0.5 * layer.shape[-1] if len(layer.shape) == 3 else min(90.0, 20 + layer.shape[0] / 4)
 
 
 def _layer_panel(layer: Layer, height: float) -> Figure:
@@ -353,7 +353,7 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
     side, count = _side(layer), layer.shape[0] if maps else 1
     width = side if maps else 12
     wide = width + MAP_OFFSET * (count - 1)
-    arrow = 12 + 5.4 * max((len(line) for line in layer.operation), default=-1)
+    arrow = 11 + 5.4 * max((len(line) for line in layer.operation), default=-1)
     middle, parts = 30 + height / 2, []
     if layer.operation:
         parts.append(f'<path class="graph-edge" d="M4 {middle:g}H{arrow:g}" marker-end="url(#tip)"/>')
@@ -364,8 +364,8 @@ def _layer_panel(layer: Layer, height: float) -> Figure:
         corner = f'x="{x + MAP_OFFSET * i:g}" y="{top + MAP_OFFSET * i:g}"'
         parts.append(f'<rect class="graph-node" {corner} width="{width:g}" height="{side:g}"/>')
     label = " × ".join(map(str, layer.shape))
-    half = 4 * len(label)
-    right = max(x + wide + 4, 2 * half)  # a long label reaches below the arrow
+    half = 4 * len(label) + 2
+    right = max(x + wide + 2, 2 * half)  # a long label reaches below the arrow
     parts.append(_text(max(half, min(x + wide / 2, right - half)), height + 52, label, strong=True))
     return Figure(f"{head(right, height + 62)}{''.join(parts)}</svg>", "")
 
