@@ -1,6 +1,7 @@
 """What tests of compiled functions share: tensors, comparisons with the function itself, and random training steps."""
 
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,6 +20,12 @@ def tensor(values, requires_grad=False, dtype=None):
 
 def linear(inputs, outputs):
     return nn.Linear(inputs, outputs, device=BACKEND, dtype=minitorch.float64)
+
+
+def array_bytes():
+    """The bytes of all arrays that are alive, and that tracemalloc has seen made."""
+    traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)]).traces
+    return sum(trace.size for trace in traces)
 
 
 def outcome_of_both(run):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import minitorch
 from minitorch import FastBackend, float32, float64
 from minitorch.compiler import fused
+from tests.compiler.programs import array_bytes
 from tests.compiler.test_fuse import called_twice, check_fused, check_replayed
 from tests.marks import needs_compiler
 
@@ -80,3 +82,19 @@ def test_the_source_does_not_depend_on_where_arrays_lie():
         sources.add("".join(fused.fuse(latest.nodes, latest.kept, latest.boundary).sources()))
     assert len(sources) == 1
     assert "matmul" in sources.pop()
+
+
+def test_a_fused_program_keeps_no_memory_of_the_launches():
+    f = minitorch.compile(lambda x: (((x * 0.5).exp() + 1.0).sum(0) * x).sum(0), fuse=False)
+    x = minitorch.tensor(np.ones((100, 100)), FastBackend)
+    tracemalloc.start()
+    try:
+        f(x), f(x)
+        launched, (before, _) = array_bytes(), f.memory
+        f.fuse()
+        f(x)
+        fused, (after, _) = array_bytes(), f.memory
+    finally:
+        tracemalloc.stop()
+    assert after < before
+    assert fused - launched < after - before + 4096
