@@ -102,36 +102,44 @@ def sgd(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str,
 
 
 @cache
-def adam_loop() -> Loop:
-    """The loop of Adam and AdamW."""
+def adam_loop(amsgrad: bool) -> Loop:
+    """The loop of Adam and AdamW. Its last operand is a pair: averages of the squares, and the largest of them so far."""
 
-    def adam(out, gradient, exp_avg, exp_avg_sq, factors, start, stop):
+    def adam(out, gradient, exp_avg, squares, factors, start, stop):
         beta1, beta2 = out.dtype.type(factors[0]), out.dtype.type(factors[1])
         weight1, weight2 = out.dtype.type(1 - factors[0]), out.dtype.type(1 - factors[1])
         step_size, eps = out.dtype.type(factors[2]), out.dtype.type(factors[3])
         decay, shrink = out.dtype.type(factors[4]), out.dtype.type(factors[5])
-        value, d, mean, square = out[start:stop], gradient[start:stop], exp_avg[start:stop], exp_avg_sq[start:stop]
+        value, d, mean = out[start:stop], gradient[start:stop], exp_avg[start:stop]
+        square, largest = squares[0][start:stop], squares[1][start:stop]
         for i in range(len(value)):
             x = d[i] + decay * value[i]
             mean[i] = beta1 * mean[i] + weight1 * x
             square[i] = beta2 * square[i] + weight2 * (x * x)
-            value[i] = shrink * value[i] + step_size * (mean[i] / (math.sqrt(square[i]) + eps))
+            divisor = square[i]
+            if amsgrad:
+                divisor = largest[i] = largest[i] if largest[i] > divisor else divisor
+            value[i] = shrink * value[i] + step_size * (mean[i] / (math.sqrt(divisor) + eps))
 
     return loop(adam, halvings=2)
 
 
 def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> bool:
     """`Adam.update` of a tensor, also of AdamW's. Returns whether the arguments were accepted."""
-    if group.get("amsgrad") or not accepts(value, gradient, state):
+    if not accepts(value, gradient, state):
         return False
     ensure_averages(state, value)
-    operands = tuple([storage(x) for x in (gradient, state["exp_avg"], state["exp_avg_sq"])])
+    amsgrad, square = bool(group.get("amsgrad")), storage(state["exp_avg_sq"])
+    if amsgrad and "max_exp_avg_sq" not in state:
+        state["max_exp_avg_sq"] = value.zeros()
+    largest = storage(state["max_exp_avg_sq"]) if amsgrad else square
+    operands = (storage(gradient), storage(state["exp_avg"]), (square, largest))
 
     def factors() -> tuple[float, ...]:
         step, decay, decoupled = begin_step(state, value, group), group["weight_decay"], group.get("decoupled_weight_decay")
         return (*group["betas"], *step, *((0.0, 1 - group["lr"] * decay) if decoupled else (decay, 1.0)))
 
-    run(adam_loop(), value, operands, factors)
+    run(adam_loop(amsgrad), value, operands, factors)
     return True
 
 
