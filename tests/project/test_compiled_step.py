@@ -6,6 +6,8 @@ import re
 import pytest
 
 import minitorch
+from course.manifest import ROOT
+from course.staff.handout.selection import imports
 from minitorch import FastBackend
 from project import run_fast_tensor, run_gpt, run_mnist_multiclass, run_sentiment
 from project.lab.training import compiled_step
@@ -187,6 +189,12 @@ def test_a_package_without_compile_runs_the_function(steps, monkeypatch):
     step = CompiledStep(lambda x: x * 2.0, 100)
     assert [step(numbers(1.0)).item() for _ in range(2 * TIMED)] == [2.0] * 2 * TIMED
     assert not steps
+
+
+def test_the_programs_need_no_module_of_the_compiler():
+    """Otherwise the workspaces of Modules 3 and 4, which end before it, would lack the programs."""
+    names = imports(ROOT, "project/lab/training/compiled_step.py", later=True)
+    assert {name for name in names if name.startswith("minitorch")} == {"minitorch"}
 
 
 def test_the_command_of_a_setting_has_the_flag():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import minitorch
@@ -46,9 +47,10 @@ class CompiledStep:
     def __init__(self, function: Callable[..., Any], calls: int) -> None:
         self.function = function
         self.compiled: Any = None
-        # The package of a student may end before it. By another name than `compile`: a recording follows the names in this class to
-        # attributes of the trainer, and would be made anew whenever one that `FastTrainer.compile` names has changed.
+        # By name, because the package of a student may end before it. And by another name than `compile`: a recording follows the names in
+        # this class to attributes of the trainer, and would be made anew whenever one that `FastTrainer.compile` names has changed.
         self._record: Any = getattr(minitorch, "compile", None)
+        self._refused: type[Exception] = Exception  # what it raises if it cannot
         self._calls = self.left = calls if self._record else 0
         self._times: dict[Any, list[float]] = {}  # of calls that ran as they are, by the shapes of their arguments
         self._replays: dict[Any, int] = {}  # of calls that are recorded
@@ -76,6 +78,7 @@ class CompiledStep:
         if seconds * (GAIN * expected - CALLS) > SECONDS:
             self._replays[shapes] = 0
             if self.compiled is None:
+                self._refused = import_module("minitorch.compiler").NotRecordable
                 self.compiled = self._record(self.function, fuse=seconds < FUSED_UP_TO and seconds * expected > FUSED_FROM)
 
     def _replay(self, shapes: Any, tensors: tuple[Any, ...]) -> Any:
@@ -83,7 +86,7 @@ class CompiledStep:
         compare a replay with it, everything is as it was before; a later one is that of a kernel.
         """
         is_checked = self._replays[shapes] >= 2
-        with suppress(minitorch.compiler.NotRecordable if is_checked else Exception):
+        with suppress(self._refused if is_checked else Exception):
             result = self.compiled(*tensors)
             self._replays[shapes] += 1
             return result
