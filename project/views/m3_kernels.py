@@ -36,16 +36,18 @@ with task_guard():
 
 def inspect(name: str, launch: Launch, block: tuple[int, int, int]):
     """Return the report of a launch, which is kept until the source or the selection changes."""
+    kept = state.setdefault("kernel_reports", {})
     made_from = name, launch.title, block, state.get("sources")
-    if state.get("kernel_made_from") != made_from:
+    if made_from not in kept:
+        if len(kept) == 2:  # a launch, and the one with its mistake fixed
+            kept.clear()
         with task_guard():
             try:
-                state.kernel_report = kernel_lab.run(launch, block)
+                kept[made_from] = kernel_lab.run(launch, block)
             except KernelError as error:
                 st.error(f"**This kernel cannot be run.** {plain(str(error).replace(f'{ROOT}/', ''))}", icon=":material/error:")
                 st.stop()
-        state.kernel_made_from = made_from
-    return state.kernel_report
+    return kept[made_from]
 
 
 def to_the_start() -> None:
@@ -83,7 +85,7 @@ def show_memory(shown) -> None:
 
 name, launch, block, warp = select()
 report = inspect(name, launch, block)
-kernel_report.totals(report, kernel_lab.run(kernel_lab.LAUNCHES[name], block) if launch is kernel_lab.REPAIRED.get(name) else None)
+kernel_report.totals(report, inspect(name, kernel_lab.LAUNCHES[name], block) if launch is kernel_lab.REPAIRED.get(name) else None)
 kernel_report.findings(report)
 steps = kernel_lab.warp_steps(report, warp, MOST_STEPS)
 if steps:

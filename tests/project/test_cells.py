@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from project.lab.charts.cells import Cell, grid, in_pairs, stacked, strip
+from project.lab.charts.cells import Cell, grid, in_pairs, strip
 from tests.errors import raises
 
 
@@ -80,6 +80,5 @@ def test_the_depth_of_a_color_grows_with_the_value():
     assert found == [("cell tone", "--tone: 60%"), ("cell read tone below", "--tone: 30%"), ("cell tone", "--tone: 0%"), ("cell", "")]
 
 
-@pytest.mark.parametrize(("arrange", "name"), [(in_pairs, "pairs"), (stacked, "stack")])
-def test_panels_are_arranged_in_pairs_or_stacked(arrange, name):
-    assert arrange(["<p>1</p>", "<p>2</p>"]) == f'<div class="{name}"><p>1</p><p>2</p></div>'
+def test_panels_are_arranged_in_pairs():
+    assert in_pairs(["<p>1</p>", "<p>2</p>"]) == '<div class="pairs"><p>1</p><p>2</p></div>'

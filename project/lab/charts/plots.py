@@ -32,7 +32,6 @@ def curves(
     x_title: str = "x",
     y_title: str = "",
     mark: tuple[float, float] | None = None,
-    log: bool = False,
 ) -> Spec:
     """Return curves over one axis, distinguished by color and dash pattern.
 
@@ -42,13 +41,11 @@ def curves(
         x_title: The title of the horizontal axis.
         y_title: The title of the vertical axis.
         mark: A point to highlight.
-        log: Whether both axes are logarithmic.
     """
     names = list(series)
     rows = [{"x": x, "y": finite(y), "curve": name} for name, points in series.items() for x, y in points]
-    scale, axis = ({"type": "log"}, {"format": ".0e", "tickCount": 6}) if log else ({}, {"tickCount": 6})
-    x = vega.quantitative("x", x_title, scale=scale, axis=axis)
-    y = vega.quantitative("y", y_title or None, scale=scale | {"nice": True}, axis=axis)
+    x = vega.quantitative("x", x_title, axis={"tickCount": 6})
+    y = vega.quantitative("y", y_title or None, scale={"nice": True}, axis={"tickCount": 6})
     legend = vega.LEGEND if len(names) > 1 else None
     curve = {
         "color": vega.nominal("curve", names, COLORS[: len(names)], legend),
