@@ -109,7 +109,7 @@ def test_a_file_of_another_program_or_format_is_refused_by_name(path):
     assert refusal(path) == f"{path} is a safetensors file of another program, not a checkpoint of a training run; name another file"
     save_file({}, path, {"format": "MiniTorch checkpoint 1", "about": json.dumps({}), "checksum": ""})
     remedy = "resume it with the version that wrote it"
-    assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 2', got 'MiniTorch checkpoint 1'; {remedy}"
+    assert refusal(path) == f"{path} expected format 'MiniTorch checkpoint 3', got 'MiniTorch checkpoint 1'; {remedy}"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")

@@ -13,7 +13,7 @@ import numpy as np
 
 from minitorch.io.formats import FileFormatError, read_arrays, write_arrays
 
-FORMAT = "MiniTorch checkpoint 2"
+FORMAT = "MiniTorch checkpoint 3"
 """Stands in every checkpoint; a later form gets another number."""
 
 ANEW = "to begin anew, delete it and leave out --resume"
