@@ -80,13 +80,15 @@ def show(bar: DeltaGenerator) -> None:
     with upper:
         with task_guard():
             setting = read(controls, folds)
-        try:
-            with task_guard():
-                trainer, rival = prepare(setting)
-        finally:  # also if the network is not written yet
-            if table.open:
-                with table, task_guard():
-                    show_points(setting)
+        prepared = None
+        with task_guard(stop=False):
+            prepared = prepare(setting)
+        if table.open:  # also if the network is not written yet
+            with table, task_guard():
+                show_points(setting)
+        if prepared is None:
+            st.stop()
+        trainer, rival = prepared
         show_buttons(bar, trainer)
         if state.get("pg_preset"):
             st.info(PRESETS[state.pg_preset].watch, icon=":material/visibility:")
