@@ -68,8 +68,8 @@ with tree_side:
     cells.draw([f'{STYLE}<ul class="tree">{tree(root, where)}</ul>'], "module_tree", pick)
     states = [module.training for module in modules.values()]
     st.caption(
-        f"{len(states)} modules, {sum(states)} in training mode, {len(states) - sum(states)} in evaluation mode (dashed). Click a module "
-        "to call train() or eval() on it."
+        f"{len(states)} modules, {sum(states)} in training mode, {len(states) - sum(states)} in evaluation mode. Dashed: evaluation. "
+        "Click a module to call train() or eval() on it."
     )
 with list_side:
     st.subheader("named_parameters()")

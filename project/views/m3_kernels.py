@@ -24,8 +24,8 @@ state = st.session_state
 
 st.title("Kernel laboratory")
 st.write(
-    "A GPU runs the threads of a block in warps of 32 that execute the same line at the same time. This page interprets a kernel as a GPU "
-    "would run it, records every access of memory, and reports what would be slow or wrong. It needs no GPU."
+    "A GPU runs the threads of a block in warps of 32 that execute the same line at the same time. This page does so without a GPU, and "
+    "reports what would be slow or wrong."
 )
 
 with task_guard():

@@ -98,10 +98,7 @@ def pick_cell() -> None:
 
 
 st.title("Convolution")
-st.write(
-    "A small kernel of weights slides over an image. At each position, the weights are multiplied with the pixels under the window, and "
-    "the sum of the products is one element of the result. All positions share the same weights, so an edge is detected anywhere."
-)
+st.write("A kernel of weights slides over an image. The sum of its products with the pixels below is one element of the result.")
 row = st.container(horizontal=True, vertical_alignment="bottom")
 dims, image = select_image(row)
 weight = read_weight(row, dims)

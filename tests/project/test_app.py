@@ -201,7 +201,7 @@ def test_the_module_tree_has_every_module_and_parameter_with_its_mode():
     named = dict(re.findall(r'class="parameter"><b>(\w+)</b> ([^<]*)<', drawn))
     assert named == {"scale": "3.0", "slope": "-2.0", "shift": "0.5"}  # those of right replace those of left, which have the same names
     assert drawn.count("<li>") == 3 + 5
-    assert "3 modules, 2 in training mode, 1 in evaluation mode (dashed)." in page_text(app)
+    assert "3 modules, 2 in training mode, 1 in evaluation mode." in page_text(app)
 
 
 def test_the_manual_page_counts_errors_and_shows_the_code_of_the_line():

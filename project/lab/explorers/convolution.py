@@ -330,4 +330,4 @@ def largest(values: np.ndarray) -> float:
 
 def cell_width(columns: int) -> float:
     """Return the width of a cell in rem, so that a row fits on a phone."""
-    return 2.4 if columns <= 7 else 2.0 if columns <= 9 else 1.7
+    return 2.4 if columns <= 7 else 1.9 if columns <= 9 else 1.7
