@@ -103,7 +103,7 @@ def sgd(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str,
 
 @cache
 def adam_loop(amsgrad: bool) -> Loop:
-    """The loop of Adam and AdamW. Its last operand is a pair: averages of the squares, and the largest of them so far."""
+    """The loop of Adam and AdamW. With amsgrad, the last operand is a pair: averages of the squares, and the largest so far."""
 
     def adam(out, gradient, exp_avg, squares, factors, start, stop):
         beta1, beta2 = out.dtype.type(factors[0]), out.dtype.type(factors[1])
@@ -111,7 +111,10 @@ def adam_loop(amsgrad: bool) -> Loop:
         step_size, eps = out.dtype.type(factors[2]), out.dtype.type(factors[3])
         decay, shrink = out.dtype.type(factors[4]), out.dtype.type(factors[5])
         value, d, mean = out[start:stop], gradient[start:stop], exp_avg[start:stop]
-        square, largest = squares[0][start:stop], squares[1][start:stop]
+        if amsgrad:
+            square, largest = squares[0][start:stop], squares[1][start:stop]
+        else:
+            square = squares[start:stop]
         for i in range(len(value)):
             x = d[i] + decay * value[i]
             mean[i] = beta1 * mean[i] + weight1 * x
@@ -129,11 +132,12 @@ def adam(value: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str
     if not accepts(value, gradient, state):
         return False
     ensure_averages(state, value)
-    amsgrad, square = bool(group.get("amsgrad")), storage(state["exp_avg_sq"])
-    if amsgrad and "max_exp_avg_sq" not in state:
-        state["max_exp_avg_sq"] = value.zeros()
-    largest = storage(state["max_exp_avg_sq"]) if amsgrad else square
-    operands = (storage(gradient), storage(state["exp_avg"]), (square, largest))
+    amsgrad, squares = bool(group.get("amsgrad")), storage(state["exp_avg_sq"])
+    if amsgrad:
+        if "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = value.zeros()
+        squares = squares, storage(state["max_exp_avg_sq"])
+    operands = (storage(gradient), storage(state["exp_avg"]), squares)
 
     def factors() -> tuple[float, ...]:
         step, decay, decoupled = begin_step(state, value, group), group["weight_decay"], group.get("decoupled_weight_decay")
