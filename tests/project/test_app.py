@@ -234,6 +234,12 @@ def test_a_place_where_a_function_or_its_derivative_is_undefined_is_a_gap():
     assert open_page("m1_derivative", at="77").number_input(key="at").value == 5
 
 
+def test_a_backward_pass_that_fails_everywhere_is_an_error(monkeypatch):
+    target, file = "minitorch.scalar.Mul.backward", "minitorch/scalar_functions.py"
+    app = open_with(monkeypatch, "m1_derivative", target, 'raise ValueError("broken")', file, fx="x * x")
+    assert "ValueError: broken" in page_text(app)
+
+
 def test_values_that_are_not_finite_are_gaps():
     table = open_page("m1_derivative", fx="x * 1e308 * 1e308").session_state["derivative_table"]
     assert [each for each in table["heights"] if each is not None] == [0]
