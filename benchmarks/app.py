@@ -38,11 +38,11 @@ FIGURES = {
     "m1_derivative": ".plots",
     "m4_convolution": ".picture",
     "m6_attention": ".heads",
-    "m7_allreduce": ".ring",
+    "m6_machines": ".ring",
 }
 """The figures that react to the pointer, by their pages; each should be seen whole without scrolling."""
 
-PLAYED = ("m3_tiling", "m3_kernels", "m4_convolution", "m4_pooling", "m7_allreduce")
+PLAYED = ("m3_tiling", "m3_kernels", "m4_convolution", "m4_pooling", "m6_machines")
 """Pages with a Play button."""
 
 TRAINED = {

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -372,28 +372,59 @@ _fusing: set[int] = set()
 def _fuse(recording: Recording) -> None:
     """Fuse a program in a child process, and then here, from the cache on disk: numba would hold this process's interpreter for seconds.
 
-    The child has the lowest priority. It begins while no other thread compiles, so that it finds no lock taken. If it is killed, the
-    launches go on.
+    The child begins while no other thread compiles, so that it finds no lock taken. If it is killed, the launches go on.
     """
-    with global_compiler_lock, warnings.catch_warnings():  # type: ignore[attr-defined] - it is a lock as well
-        warnings.simplefilter("ignore")  # Python warns of threads that the child lacks
-        process = os.fork()
-        if not process:
-            try:
-                os.nice(19)
-                for file in range(3):  # nobody waits for the end of its output
-                    os.dup2(os.open(os.devnull, os.O_RDWR), file)
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(LONGEST_FUSE)
-                recording.fuse()
-            finally:
-                os._exit(0)
-    _fusing.add(process)
-    _, status = os.waitpid(process, 0)
-    _fusing.discard(process)
+    childs, ours = os.pipe()  # nothing is written
+    try:
+        with global_compiler_lock:  # type: ignore[attr-defined] - it is a lock as well
+            process = os.fork()
+            if not process:
+                _fuse_as_child(recording, childs)
+    except OSError:  # there is no memory for another process
+        process = 0
+    os.close(childs)
+    status = 0
+    if process:
+        _fusing.add(process)
+        with suppress(ChildProcessError):  # the program waits for all of its children, or for none
+            status = os.waitpid(process, 0)[1]
+        _fusing.discard(process)
+    os.close(ours)
     if not status:
         recording.fuse_if_possible()
+
+
+def _fuse_as_child(recording: Recording, pipe: int) -> NoReturn:
+    """Compile to disk with the lowest priority, without the parent's files and signal handlers.
+
+    Args:
+        recording: What is fused.
+        pipe: It closes when the parent ends, and so does this process.
+    """
+    status = 1
+
+    def end_with_parent() -> None:
+        os.read(3, 1)
+        os._exit(1)
+
+    try:
+        os.nice(19)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.alarm(LONGEST_FUSE)
+        for file in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), file)
+        os.dup2(pipe, 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        threading.Thread(target=end_with_parent, daemon=True).start()
+        recording.after_fork()
+        with suppress(Exception):  # the parent fails in the same way, and goes on
+            recording.fuse()
+        status = 0
+    finally:
+        os._exit(status)
 
 
 @atexit.register

@@ -47,7 +47,9 @@ def use(place: int, epsilon: int) -> None:
 with st.container(horizontal=True, vertical_alignment="bottom"):
     typed = st.text_input("Function of x", EXAMPLES[0], key="fx", bind="query-params", width=320)
     st.selectbox("Examples", EXAMPLES, index=None, key="example_f", on_change=take_example, placeholder="Choose one", width=200)
-    restrict("at", 1.0, -5.0, 5.0)
+    given = restrict("at", 1.0, -5.0, 5.0)
+    if (nearest := derivative.PLACES[round(20 * given) + 100]) != given:
+        state.at = nearest  # the figure has no other places
     x = st.number_input("x", -5.0, 5.0, 1.0, 0.05, "%g", key="at", bind="query-params", width=130)
     epsilon = st.selectbox("epsilon", derivative.EPSILONS, 0, lambda value: f"{value:.0e}", key="epsilon", bind="query-params", width=110)
 try:

@@ -28,6 +28,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     tokens = whole_number("Tokens", "attend_tokens", 4, 1, 6)
     heads = whole_number("Heads", "attend_heads", 2, 1, 3)
     seed = whole_number("Seed", "attend_seed", 0, 0, 10_000)
+    query = whole_number("Query", "attend_query", tokens - 1, 0, tokens - 1) if tokens > 1 else 0
     causal = st.toggle("Causal mask", True, key="attend_causal", bind="query-params")
     changed = st.toggle("Change the last token", False, key="attend_changed", bind="query-params")
 
@@ -47,7 +48,6 @@ with right:
             allowed = language_attention.mask(tokens, tokens)
     with task_guard(stop=False):
         weights, out = language_attention.attend(parts, allowed)
-        query = min(state.get("attend_query", tokens - 1), tokens - 1)
         titles = [f"weights of head {head}" for head in range(heads)]
         figure(weights, [str(token) for token in range(tokens)], titles, query, "attend_figure", choose, causal, parts[2])
         sums = ", ".join(f"{total:g}" for total in np.unique(weights.sum(-1).round(9)))

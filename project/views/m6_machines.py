@@ -39,9 +39,9 @@ with task_guard(stop=False):
     drawn = ring_figure.circle(found[number], values, machines.sentence(processes, number))
     cells.draw([drawn, machines.panel(found[number], values)], "ring_picture", lambda: None)
     st.caption(
-        "In the ring, an arrow is a chunk that is sent: + it is added, = it replaces. A bar is a chunk, as full as its sum. In the table, "
-        "large: the sum so far. Small: the processes whose numbers are in it. Blue: sent in this step. Green: received. Shaded: complete. "
-        "Hover over a cell to highlight its chunk in all processes."
+        "In the ring, an arrow is a chunk that is sent: + it is added, = it replaces. A bar is a chunk, as full as its sum; green: just "
+        "received, dark blue: complete. In the table, large: the sum so far. Small: the processes whose numbers are in it. Blue: sent in "
+        "this step. Green: received. Shaded: complete. Hover over a cell to highlight its chunk in all processes."
     )
     st.write(f"Each process has sent {number} of {processes} chunks so far: {number / processes:.2f} times the size of its gradients.")
 st.subheader("What it costs")

@@ -1,7 +1,13 @@
 """Fused programs: what they compute is what the function computes, up to rounding."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,6 +109,61 @@ def test_the_children_end_with_the_process(monkeypatch):
     assert not thread.is_alive()
     assert not compiled._fusing
     assert not tried
+
+
+KILLED = """
+import os, signal, socket, threading, time
+import minitorch
+from minitorch import FastBackend
+from minitorch.compiler import compiled
+
+f = minitorch.compile(lambda x: (x * x).sum())
+x = minitorch.ones((2, 3), backend=FastBackend)
+f(x), f(x)
+f._latest.fuse = lambda: time.sleep(60)
+server = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=compiled._fuse, args=(f._latest,)).start()
+while not compiled._fusing:
+    time.sleep(0.01)
+time.sleep(0.3)
+print(*compiled._fusing, server.getsockname()[1], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_child_of_a_killed_process_ends_and_has_none_of_its_files():
+    done = subprocess.run([sys.executable, "-c", KILLED], text=True, capture_output=True, check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    child, port = done.stdout.split()
+    state = Path("/proc", child, "stat")
+    end = time.monotonic() + 10
+    while state.exists() and state.read_text().split()[2] != "Z" and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not state.exists() or state.read_text().split()[2] == "Z"  # nobody may have waited for it
+    socket.create_server(("127.0.0.1", int(port))).close()
+
+
+def test_where_no_process_can_be_started_a_program_is_fused_here(monkeypatch):
+    f, _ = called_twice()
+    monkeypatch.setattr(os, "fork", lambda: raise_error(OSError(12, "Cannot allocate memory")))
+    compiled._fuse(f._latest)
+    assert f._latest.program is not None or f._latest._ready is not None
+
+
+def test_a_program_whose_child_somebody_else_waited_for_is_fused_here(monkeypatch):
+    f, _ = called_twice()
+    tried = []
+    monkeypatch.setattr(f._latest, "fuse", lambda: None)
+    monkeypatch.setattr(f._latest, "fuse_if_possible", lambda: tried.append(True))
+    waitpid = os.waitpid
+    monkeypatch.setattr(os, "waitpid", lambda process, options: waitpid(process, options) and raise_error(ChildProcessError()))
+    compiled._fuse(f._latest)
+    assert tried == [True]
+    assert not compiled._fusing
+
+
+def raise_error(error):
+    raise error
 
 
 def test_a_fused_program_is_compared_up_to_rounding():

@@ -264,7 +264,7 @@ TIES = {"pool_direction": "backward", "pool_image_2": "a box"}
 RULE = "In 5 of 9 windows, several values are equal to the maximum: your code gives each of them the whole gradient."
 SHOWN = [  # with these parameters in the address, after these changes on the page
     ("m0_operators", {"operator": "addLists"}, {}, "addLists(a, b) = [11.0, 22.0, 33.0]"),
-    ("m0_modules", {}, TOWER, "5 modules, 2 in training mode, 3 in evaluation mode (dashed)."),
+    ("m0_modules", {}, TOWER, "5 modules, 2 in training mode, 3 in evaluation mode."),
     ("m1_derivative", {"fx": "sqrt(x)"}, {"at": 0.05, "epsilon": 0.001}, "Error of the central difference against epsilon"),
     ("m1_derivative", {"fx": "sqrt(x - 3)"}, {}, "The function is undefined at x = 1"),
     ("m1_derivative", {"fx": "sqrt(x - 3)"}, {"at": 3.0}, "undefined within epsilon of x = 3"),

@@ -115,8 +115,8 @@ def read_setting(default: AnySetting) -> AnySetting:
     """Show the controls and return the setting. The URL contains them, so that a setting can be shared between people and pages."""
     bind = "query-params"
     given, before = asdict(default), state.get("defaults", {})
-    for name in [name for name in before.keys() & given if state.get(name) == before[name] != given[name]]:
-        state[name] = given[name]  # it was left at the default of another network
+    for name in [name for name in before.keys() & given if state.get(name) == before[name] != given[name] and name not in st.query_params]:
+        state[name] = given[name]  # it was left at the default of another network, and no link names it
     state.defaults = given
     names = list(minitorch.datasets)
     dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)

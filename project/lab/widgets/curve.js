@@ -6,8 +6,12 @@ const WIDTH = 480, HEIGHT = 270, LEFT = 52, BOTTOM = 242, TOP = 12, RIGHT = 470,
 export default function ({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".figure"), curve = root.curve = root.curve || build(root);
   curve.data = data;
-  if (!root.querySelector(".held")) Object.assign(curve, {place: data.place, epsilon: data.epsilon});
-  const send = () => setTriggerValue("moved", {places: curve.place, epsilons: curve.epsilon});
+  curve.sent = unanswered(curve.sent, [data.place, data.epsilon]);
+  if (!curve.sent && !root.querySelector(".held")) Object.assign(curve, {place: data.place, epsilon: data.epsilon});
+  const send = () => {
+    curve.sent = awaiting([curve.place, curve.epsilon]);
+    setTriggerValue("moved", {places: curve.place, epsilons: curve.epsilon});
+  };
   const nearest = (values, x) => values.reduce((best, value, i) => Math.abs(value - x) < Math.abs(values[best] - x) ? i : best, 0);
   const go = (place) => { curve.place = clamp(place, 0, data.places.length - 1); redraw(curve); };
   const choose = (epsilon) => { curve.epsilon = clamp(epsilon, 0, data.epsilons.length - 1); redraw(curve); };

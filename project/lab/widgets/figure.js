@@ -46,6 +46,10 @@ function pointerAt(event, element, width, height) {
 
 const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
 
+// What was sent to the page, until its answer: answers to earlier events must not undo a later one
+const awaiting = (value) => ({value: JSON.stringify(value), until: performance.now() + 3000});
+const unanswered = (sent, value) => sent && sent.value !== JSON.stringify(value) && performance.now() < sent.until ? sent : null;
+
 // Let an element be dragged with a mouse, a finger or the arrow keys.
 // move(event): the pointer has moved, at most once a frame; step([right, up]): an arrow key; drop(): the pointer or the key was released.
 function drag(element, {move, step, drop}) {

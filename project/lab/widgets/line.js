@@ -5,8 +5,12 @@ const SIDE = 400, CELLS = 30, ARM = 0.28, MOST = 10;
 export default function ({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".figure"), line = root.line = root.line || build(root);
   line.data = data;
-  if (!root.querySelector(".held")) Object.assign(line, {weights: data.weights, at: nearest(data.weights, line.at)});
-  const send = () => setTriggerValue("moved", line.weights);
+  line.sent = unanswered(line.sent, data.weights);
+  if (!line.sent && !root.querySelector(".held")) Object.assign(line, {weights: data.weights, at: nearest(data.weights, line.at)});
+  const send = () => {
+    line.sent = awaiting(line.weights);
+    setTriggerValue("moved", line.weights);
+  };
   const at = (event) => {
     const [x, y] = pointerAt(event, line.stage, 1, 1);
     return [clamp(x, 0, 1), clamp(1 - y, 0, 1)];
@@ -85,8 +89,9 @@ function redraw(line) {
     loss += look(data.losses[label], data, s);
     line.marks[i].classList.toggle("wrong", !good);
   });
-  const along = [w2 / size, -w1 / size], end = (t) => [(at[0] + along[0] * t) * SIDE, (1 - at[1] - along[1] * t) * SIDE];
-  const [[x1, y1], [x2, y2]] = [end(-2), end(2)], hold = ([x, y]) => `translate(${x} ${y})`;
+  const along = [w2 / size, -w1 / size], from = ([x, y]) => (t) => [(x + along[0] * t) * SIDE, (1 - y - along[1] * t) * SIDE];
+  const away = score(weights, at) / (size * size), foot = [at[0] - w1 * away, at[1] - w2 * away]; // outside of the square if the line is
+  const [[x1, y1], [x2, y2]] = [-9, 9].map(from(foot)), end = from(at), hold = ([x, y]) => `translate(${x} ${y})`;
   set(line.zero, {x1, y1, x2, y2, visibility: weights[0] || weights[1] ? "visible" : "hidden"});
   const inside = (side) => end(side * ARM).every((value) => value >= 0 && value <= SIDE);
   if (!line.angle.matches(".held") && !inside(line.side)) line.side = inside(-line.side) ? -line.side : line.side;

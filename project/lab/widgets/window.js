@@ -30,7 +30,9 @@ export default function (props) {
     shown = at.join();
     show(data, parts(), at, across());
     terms.textContent = arithmetic(data, at);
-    picture.querySelectorAll("h4")[2].textContent = `products, with sum ${figure(sum(products(data, at)))}`;
+    const [, weight, added] = picture.querySelectorAll("h4");
+    weight.textContent = weight.textContent.replace(/^weight\[\d+\]/, `weight[${at[0]}]`);
+    added.textContent = `products, with sum ${figure(sum(products(data, at)))}`;
   };
   reset();
 }

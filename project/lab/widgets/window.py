@@ -22,12 +22,12 @@ def moving_window(panels: Sequence[str], window: dict[str, Any], key: str, on_pi
     _window(key=key, data=window | {"panels": "".join(panels)}, on_picked_change=on_pick)
 
 
-_HTML = '<pre class="terms" ></pre><div class="picture"></div>'
+_HTML = '<div class="picture"></div><pre class="terms"></pre>'
 
 _STYLE = """
 .terms {
   font: .82rem/1.5 var(--st-code-font); color: var(--st-text-color); background: var(--st-secondary-background-color); border-radius: 8px;
-  margin: 0 0 .8rem; padding: .5rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  margin: .8rem 0 0; padding: .5rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere;
 }
 .chosen {outline: 3px solid var(--green); outline-offset: 1px}
 section:first-child .grid {touch-action: pan-y; cursor: crosshair}
