@@ -34,7 +34,7 @@ class Join(Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, ...]:
         stacks, dim, count = ctx.saved_values
         if not stacks:
-            return tuple(grad_output.split(grad_output.shape[dim] // count, dim))
+            return tuple(grad_output.split([grad_output.shape[dim] // count] * count, dim))  # sizes may be 0
         return tuple(Select.apply(grad_output, (*(slice(None),) * dim, i)) for i in range(count))
 
 

@@ -46,7 +46,7 @@ def compile_in_background() -> subprocess.Popen[bytes] | None:
 
     It has the lowest priority, and ends with the process of the app. A page waits for nothing.
     """
-    if os.environ.get(SWITCH) == "0" or os.environ.get("NUMBA_DISABLE_JIT") == "1" or compiled() >= FEWEST:
+    if os.environ.get(SWITCH) == "0" or os.environ.get("NUMBA_DISABLE_JIT") == "1" or ready():
         return None
     return subprocess.Popen(
         [sys.executable, str(ROOT / "project" / "lab" / "training" / "compile_kernels.py")],
@@ -55,6 +55,11 @@ def compile_in_background() -> subprocess.Popen[bytes] | None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def ready() -> bool:
+    """Return whether enough kernels are on disk for a page to compute without waiting."""
+    return compiled() >= FEWEST
 
 
 def compiled() -> int:

@@ -34,6 +34,41 @@ def page():
         yield new_page(chromium)
 
 
+@pytest.fixture(scope="module")
+def server():
+    """The app, which all tests of a file share."""
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser, which all tests of a file share."""
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(server, chromium):
+    """Opens an address of the app in a new profile; at the end, no script and no page may have failed."""
+    pages, log = [], server.log.stat().st_size
+
+    def start(address, width=1280, height=800):
+        page = new_page(chromium, width, height)
+        pages.append(page)
+        page.goto(f"{server.address}/{address}")
+        complete(page)
+        return page
+
+    yield start
+    for page in pages:
+        assert page.errors == []
+        assert page.hosts == {"127.0.0.1"}
+        page.context.close()
+    assert "Traceback" not in server.log.read_text()[log:]
+
+
 def new_page(chromium, width=1280, height=800, dark=False):
     """A page in a new profile; it records every host that it contacts, and every error of its scripts."""
     page = chromium.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light").new_page()

@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import magic
 from streamlit.testing.v1 import AppTest
 
 from course.manifest import ROOT
-from project.lab import registry, sources
+from project.lab import kernels, registry, sources
 
 # For each AppTest, Streamlit searches all installed packages for components, and parses the scripts: 0.15 s, four times as long as a page.
 manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
@@ -21,9 +21,13 @@ magic.add_magic = functools.cache(magic.add_magic)
 
 @pytest.fixture(autouse=True)
 def ignore_saved_files(monkeypatch):
-    """Ignore files saved during a test; reloading them would undo the test's patches. A test file imports this fixture by name."""
+    """Ignore files saved during a test; reloading them would undo the test's patches. A test file imports this fixture by name.
+
+    The page on images computes nothing before a run, as if no kernels were on disk.
+    """
     monkeypatch.setattr(sources, "stamp", tuple)
     monkeypatch.setattr(sources, "_imported", ())
+    monkeypatch.setattr(kernels, "ready", lambda: False)
 
 
 def open_page(name, **query):

@@ -130,6 +130,12 @@ def test_tensors_of_one_shape_join_along_every_dimension_and_get_their_parts_of_
         np.testing.assert_allclose(b.grad.numpy(), 8 * Y)
 
 
+def test_tensors_without_elements_join_and_get_gradients_without_elements() -> None:
+    a, b = torch.zeros(0, 3, requires_grad=True), torch.zeros(0, 3, requires_grad=True)
+    torch.cat([a, b]).sum().backward()
+    assert (a.grad.shape, b.grad.shape) == ((0, 3), (0, 3))
+
+
 def test_a_copy_within_one_memory_reads_the_numbers_as_they_were() -> None:
     x = given([1, 2, 3, 4])
     x[1:].copy_(x[:-1])

@@ -62,6 +62,7 @@ REVIEWED = {
     ("minitorch.tensor:Tensor.__sub__", "minitorch/tensor.py", "Tensor.__rsub__"): "given as the example that the task's hint points to",
     ("minitorch.scalar_functions:Mul.backward", "minitorch/scalar_functions.py", "Pow.backward"): "returns two products, of other factors",
     ("project.run_sentiment:CNNSentimentKim.__init__", "project/lab/typed/steps.py", "_part"): "checks the parts of an index",
+    ("project.run_sentiment:CNNSentimentKim.__init__", "minitorch/kernels/tiles.py", "write_tile"): "numbers of rows and vectors",
     ("minitorch.scalar_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.tensor_functions:Sigmoid.backward", "minitorch/optim/arithmetic.py", "running_mean_square"): "a moving average",
     ("minitorch.compiler.program:map_leaves", "minitorch/data/collate.py", "default_collate"): "asks for the same types",

@@ -20,7 +20,7 @@ def movable_point(place: int, epsilon: int, table: dict[str, Sequence[Any]], key
         place: The number of the place of the point.
         epsilon: The number of its epsilon.
         table: The results of the student's functions: "places", "epsilons", "around" and "heights" (the curve, which begins before the
-            first place and ends behind the last), "numeric" (for each epsilon, the central difference at each place) and "slopes" (the
+            first place and ends past the last), "numeric" (for each epsilon, the central difference at each place) and "slopes" (the
             derivatives by autodiff; None if there are none).
         key: The component's name in the session state.
         moved: Called with both numbers when the point is let go.

@@ -5,44 +5,22 @@ import re
 
 import pytest
 
-from benchmarks.app_browser import Server
-from benchmarks.app_browser import browser as start_browser
-from tests.project.browser import NEEDED, complete, fits, new_page, wait_until
+from tests.project.browser import NEEDED, chromium, fits, open_page, server, wait_until
 
 pytestmark = NEEDED
 
 
-@pytest.fixture(scope="module")
-def server():
-    running = Server()
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with start_browser() as running:
-        yield running
-
-
 @pytest.fixture
-def open_page(server, chromium):
-    """Opens an address of the app in a new profile; at the end, no script and no page may have failed."""
-    pages, log = [], server.log.stat().st_size
+def open_figure(open_page):
+    """Opens a page on a laptop, or in another size; at the end, nothing may be wider than the page."""
+    pages = []
 
     def start(address, width=1366, height=768):
-        pages.append(new_page(chromium, width, height))
-        pages[-1].goto(f"{server.address}/{address}")
-        complete(pages[-1])
+        pages.append(open_page(address, width, height))
         return pages[-1]
 
     yield start
-    for page in pages:
-        assert fits(page)
-        assert page.errors == []
-        assert page.hosts == {"127.0.0.1"}
-        page.context.close()
-    assert "Traceback" not in server.log.read_text()[log:]
+    assert all(fits(page) for page in pages)
 
 
 def middle(element):
@@ -92,8 +70,8 @@ def check_line(page):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
-def test_counts_and_loss_follow_the_line_while_it_is_dragged(open_page, width, height):
-    page = open_page("m0_manual?weight_1=0&weight_2=4&bias=-1", width, height)
+def test_counts_and_loss_follow_the_line_while_it_is_dragged(open_figure, width, height):
+    page = open_figure("m0_manual?weight_1=0&weight_2=4&bias=-1", width, height)
     assert check_line(page) == (0, 4, -1)
     position, angle = (page.get_by_label(f"{what} of the line") for what in ("Position", "Angle"))
     plane = page.locator(".plane")
@@ -124,8 +102,8 @@ def read(page, *names):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
-def test_tangent_secant_and_errors_follow_the_point_and_epsilon(open_page, width, height):
-    page = open_page("m1_derivative?fx=x ** 3", width, height)
+def test_tangent_secant_and_errors_follow_the_point_and_epsilon(open_figure, width, height):
+    page = open_figure("m1_derivative?fx=x ** 3", width, height)
     point, epsilon = page.get_by_label("Point on the curve"), page.get_by_role("slider", name="epsilon")
     assert read(page, "x", "height", "size", "numeric", "slope", "away") == [1, 1, 1, 4, 3, 1]  # (2³ - 0³) / 2, and 3x²
     box = page.locator("svg.plane").bounding_box()
@@ -149,8 +127,8 @@ def test_tangent_secant_and_errors_follow_the_point_and_epsilon(open_page, width
     wait_until(page, lambda: "at=1.65" in page.url)
 
 
-def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(open_page):
-    page = open_page("m1_derivative?fx=sqrt(x)&at=1.5")
+def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(open_figure):
+    page = open_figure("m1_derivative?fx=sqrt(x)&at=1.5")
     box = page.locator("svg.plane").bounding_box()
     hold(page, page.get_by_label("Point on the curve"), box["x"] + 60, box["y"])
     assert page.locator("b.height").inner_text() == "undefined"
@@ -163,9 +141,9 @@ def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(ope
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
-def test_the_window_follows_the_pointer_over_image_and_result_and_a_click_goes_there(open_page, width, height):
+def test_the_window_follows_the_pointer_over_image_and_result_and_a_click_goes_there(open_figure, width, height):
     query = "conv_image_2=typed&conv_typed_2=[[1, 2, 3], [4, 5, 6], [7, 8, 9]]&conv_weight_2=[[1, 0, 2], [0, -1, 0], [0, 0, 0]]"
-    page = open_page(f"m4_convolution?{query}&conv_form=general", width, height)
+    page = open_figure(f"m4_convolution?{query}&conv_form=general", width, height)
     terms, sections = page.locator(".terms"), page.locator(".picture section")
     formula = terms.inner_text()
     assert formula.startswith("out[o, y, x] = sum over")
@@ -187,8 +165,8 @@ def test_the_window_follows_the_pointer_over_image_and_result_and_a_click_goes_t
     assert terms.inner_text().splitlines()[-1] == "out[0, 1, 1] = 5 + (-9) + 0 = -4"
 
 
-def test_another_channel_of_the_result_has_its_own_weight(open_page):
-    page = open_page("m4_convolution?conv_image_2=typed&conv_typed_2=[[1, 2], [3, 4]]&conv_weight_2=[[[[2]]], [[[5]]]]")
+def test_another_channel_of_the_result_has_its_own_weight(open_figure):
+    page = open_figure("m4_convolution?conv_image_2=typed&conv_typed_2=[[1, 2], [3, 4]]&conv_weight_2=[[[[2]]], [[[5]]]]")
     page.locator(".picture section").nth(3).locator(".cell").nth(6).hover()
     assert page.locator(".terms").inner_text() == "channel 0, row 1: 3·5 = 15\nout[1, 1, 0] = 15"
     assert page.locator(".picture section").nth(1).locator(".cell").inner_text() == "5"
@@ -198,8 +176,8 @@ def test_another_channel_of_the_result_has_its_own_weight(open_page):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
-def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_page, width, height):
-    page = open_page("m6_attention?attend_tokens=3&attend_heads=1", width, height)
+def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_figure, width, height):
+    page = open_figure("m6_attention?attend_tokens=3&attend_heads=1", width, height)
     table = page.locator("table").all_inner_texts()  # projection, queries, keys, values, output
     queries, keys, values, out = ([numbers(row) for row in text.strip().splitlines() if numbers(row)] for text in table[1:])
     queries, keys, values = (rows[-3:] for rows in (queries, keys, values))  # without the caption
@@ -228,8 +206,8 @@ def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_page, 
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
-def test_lines_lead_from_threads_to_the_whole_array_and_fix_it_shows_fewer_sectors(open_page, width, height):
-    page = open_page("m3_kernels?kernel_name=strided copy: uncoalesced&kernel_step=1", width, height)
+def test_lines_lead_from_threads_to_the_whole_array_and_fix_it_shows_fewer_sectors(open_figure, width, height):
+    page = open_figure("m3_kernels?kernel_name=strided copy: uncoalesced&kernel_step=1", width, height)
     arrays = page.locator("svg.memory")
     wait_until(page, lambda: arrays.count() == 2)
     assert arrays.nth(0).locator(".waste").count() == 32 * 7

@@ -2,8 +2,12 @@
 
 import pytest
 
+from course.manifest import ROOT
+from minitorch import FastBackend, tensor
+from project.lab import kernels
 from project.lab.cards import WrongResult
 from project.lab.explorers import learned_network
+from project.lab.training.image_trainer import SPLITS
 from project.lab.widgets import digit_pad
 from project.run_mnist_multiclass import Network
 from tests.project.classifier_pages import page_text, picture_markup, texts, until_done
@@ -53,3 +57,24 @@ def test_a_run_shows_results_from_the_start_to_the_feature_maps():
 
     with pytest.raises(WrongResult, match="the parameters of your Network differ from those of the trained one; press Start"):
         learned_network.image_network(run.checkpoint, incompatible_network, 8)
+
+
+def test_before_the_first_run_the_page_predicts_with_weights_that_come_with_it(monkeypatch):
+    monkeypatch.setattr(kernels, "ready", lambda: True)
+    app = open_page("m4_images")
+    assert "Until you press **Start**: your own network" in page_text(app)
+    strokes = [[(0.5, 0.15), (0.5, 0.85)]]
+    app.session_state["images_pad_strokes"] = strokes
+    app.run()
+    drawn = digit_pad.small(strokes)
+    path = ROOT / "project" / "lab" / "models" / "m4_digits.safetensors"
+    probabilities = learned_network.predict(learned_network.image_network(path, Network, 8)[1], drawn).probabilities
+    assert probabilities.argmax() == 1
+    assert f"After epoch 30, the network predicts 1 with probability {probabilities[1]:.0%}." in page_text(app)
+
+
+def test_the_weights_that_come_with_the_page_are_right_on_nearly_all_validation_images():
+    _, network = learned_network.image_network(ROOT / "project" / "lab" / "models" / "m4_digits.safetensors", Network, 8)
+    valid = SPLITS["digits"]()[1]
+    found = network(tensor(valid.images, FastBackend)).to_numpy().argmax(1)
+    assert (found == valid.labels).mean() > 0.98

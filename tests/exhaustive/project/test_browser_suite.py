@@ -8,10 +8,22 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from benchmarks.app_browser import Server
-from benchmarks.app_browser import browser as start_browser
 from project.lab import registry
-from tests.project.browser import NEEDED, PATIENCE, button, complete, epoch, fits, new_page, screenshot, screenshot_folder, wait_until
+from tests.project.browser import (
+    NEEDED,
+    PATIENCE,
+    button,
+    chromium,
+    complete,
+    epoch,
+    fits,
+    new_page,
+    open_page,
+    screenshot,
+    screenshot_folder,
+    server,
+    wait_until,
+)
 
 pytestmark = NEEDED
 
@@ -22,42 +34,8 @@ FAINT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def server():
-    running = Server()
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with start_browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return screenshot_folder(tmp_path_factory.mktemp("screenshots"))
-
-
-@pytest.fixture
-def open_page(server, chromium):
-    """Opens an address of the app in a new profile; at the end, no script and no page may have failed."""
-    pages, log = [], server.log.stat().st_size
-
-    def start(address, mode="light"):
-        width, height, dark = MODES[mode]
-        page = new_page(chromium, width, height, dark)
-        pages.append(page)
-        page.goto(f"{server.address}/{address}")
-        complete(page)
-        return page
-
-    yield start
-    for page in pages:
-        assert page.errors == []
-        assert page.hosts == {"127.0.0.1"}
-        page.context.close()
-    assert "Traceback" not in server.log.read_text()[log:]
 
 
 @pytest.fixture(scope="module")
