@@ -254,25 +254,25 @@ def matmul_kernels(width: int) -> MatmulKernels:
         """Compute the tile of the result at the given origins in out, a and b."""
         o, p, q = origins
         o_i, o_j, a_i, a_k, b_k, b_j = strides
-        if o_i == b_k == columns == width and o_j == b_j == 1 and not rows % ROWS and not inner % 4:  # nothing to pack
-            target = out[o : o + rows * width]
-            target[:] = 0
-            add_to_rows(target, a, p, a_i, a_k, b[q : q + inner * width], inner // 4, rows)
-            return
+        direct = o_i == b_k == columns == width and o_j == b_j == 1 and not rows % ROWS and not inner % 4  # nothing to pack
         padded = (rows + ROWS - 1) // ROWS * ROWS
-        tile, packed = aligned(padded * width, out), aligned(min(longest, (inner + 3) // 4 * 4) * width, out)
-        edge = np.empty((padded if inner % 4 else ROWS) * longest, a.dtype)
+        tile = out[o : o + rows * width] if direct else aligned(padded * width, out)
+        packed = b if direct else aligned(min(longest, (inner + 3) // 4 * 4) * width, out)
+        edge = packed if direct else np.empty((padded if inner % 4 else ROWS) * longest, a.dtype)
         tile[:] = 0
         for start in range(0, inner, longest):
             depth = min(longest, inner - start)
             first, quarters = p + start * a_k, (depth + 3) // 4
-            pack(packed, 4 * quarters, width, b, q + start * b_k, b_k, b_j, depth, columns)
+            if direct:
+                packed = b[q + start * width : q + (start + depth) * width]
+            else:
+                pack(packed, 4 * quarters, width, b, q + start * b_k, b_k, b_j, depth, columns)
             whole = 0 if depth % 4 else rows // ROWS * ROWS
             add_to_rows(tile, a, first, a_i, a_k, packed, quarters, whole)
             if whole < rows:
                 pack(edge, padded - whole, 4 * quarters, a, first + whole * a_i, a_i, a_k, rows - whole, depth)
                 add_to_rows(tile[whole * width :], edge, 0, 4 * quarters, 1, packed, quarters, padded - whole)
-        for i in range(rows):
+        for i in range(0 if direct else rows):
             row = tile[i * width : i * width + columns]
             start = o + i * o_i
             if o_j == 1:
