@@ -39,6 +39,13 @@ def page_name(page: Path) -> str:
     return page.relative_to(DOCS).with_suffix("").as_posix()
 
 
+def redirects() -> dict[str, str]:
+    """The addresses of pages that were merged into others, without their ending, and where they lead, seen from there."""
+    settings = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8")).body
+    (found,) = [node.value for node in settings if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "redirects"]
+    return ast.literal_eval(found)
+
+
 def code_cells(page: Path) -> list[str]:
     """The code cells of a page, without their options."""
     found = [body for _, kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "{code-cell}"]
@@ -93,9 +100,7 @@ def build(folder: Path, extension: str, page: str) -> tuple[int, str, str]:
 
 
 def test_the_addresses_of_merged_pages_lead_to_the_pages_that_replace_them() -> None:
-    settings = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8")).body
-    (redirects,) = [node.value for node in settings if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "redirects"]
-    pages = {old: (DOCS / old).parent / new for old, new in ast.literal_eval(redirects).items()}
+    pages = {old: (DOCS / old).parent / new for old, new in redirects().items()}
     assert [old for old in pages if (DOCS / f"{old}.md").exists()] == []
     assert [old for old, page in pages.items() if page.suffix != ".html" or not page.with_suffix(".md").exists()] == []
 

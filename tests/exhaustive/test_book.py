@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 from tests.course.test_class_page import browser, needs_chromium  # browser is a fixture
-from tests.test_docs import DOCS, PAGES, ROOT, page_name
+from tests.test_docs import DOCS, PAGES, ROOT, page_name, redirects
 
 PHONE = 390
 """The width of a phone in pixels."""
@@ -117,7 +117,15 @@ def phone(browser: Any) -> Iterator[Any]:
 
 def test_the_pages_that_are_built_are_the_pages_that_these_tests_open(book: Path) -> None:
     built = {page.relative_to(book).with_suffix("").as_posix() for page in book.rglob("*.html") if "_static" not in page.parts}
-    assert built == set(NAMES)
+    assert built == {*NAMES, *redirects()}
+
+
+@pytest.mark.parametrize(("old", "new"), redirects().items())
+def test_an_old_address_leads_to_the_same_part_of_the_page_that_replaces_it(book: Path, phone: Any, old: str, new: str) -> None:
+    phone.goto((book / f"{old}.html").as_uri() + "#check-yourself")
+    phone.wait_for_url(((book / old).parent / new).as_uri() + "#check-yourself")
+    assert phone.locator("#check-yourself").count() == 1
+    assert phone.troubles == []
 
 
 def test_the_reference_shows_an_example_as_the_docstring_has_it(book: Path) -> None:
