@@ -362,7 +362,7 @@ class Compiled:
         return f"compile({self.fn!r})"
 
 
-LONGEST_FUSE = 120
+LONGEST_FUSE = 600
 """Seconds after which a process that fuses a program ends, whatever it does."""
 
 _fusing: set[int] = set()
