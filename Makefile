@@ -25,13 +25,16 @@ SAMPLED = $(shell grep -rl --include='test_*.py' --exclude-dir=exhaustive --excl
 RECORD := .pytest_cache/processor_time.json
 MEASURED := $(PYTEST) -p tests.processor_time --processor-time $(RECORD) --hypothesis-profile course-quick
 
-.PHONY: help app test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
+.PHONY: help app workspace test test-all test-distributed test-cuda-sim check check-cuda docs prove bench format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-16s %s\n", $$1, $$2}'
 
 app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
+
+workspace: $(VENV)/.dev  ## Make a workspace without the solutions, to study alone: ../my-minitorch, or FOLDER=another
+	$(PY) -m course.staff handout --modules 0-4 $(or $(FOLDER),../my-minitorch)
 
 test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; with TESTS=tests/test_scalar.py a part
 	@rm -f $(RECORD)

@@ -28,6 +28,12 @@ LISTED = 6
 """Number of functions of a file that are listed by name."""
 
 
+def reference_note(root: Path) -> str:
+    """What tells somebody who came to solve the tasks that this folder is the reference; "" in a workspace."""
+    is_reference = (root / "course" / "staff").is_dir()
+    return "Every task is solved here, in the reference. For a workspace without the solutions, run: make workspace" if is_reference else ""
+
+
 def find_workspace() -> tuple[Path, Manifest]:
     """Return the workspace around the current folder and its manifest.
 

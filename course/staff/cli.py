@@ -342,6 +342,12 @@ def main() -> None:
     3 an unusable repository or machine, 130 interrupted by Ctrl-C."""
     try:
         app()
+    except ModuleNotFoundError as error:
+        if error.name not in ("jinja2", "libcst"):  # what only these commands need
+            raise
+        err.print(f"[red]error:[/red] this command needs {error.name}, which {sys.executable} does not have")
+        err.print("next: make .venv/.dev")
+        sys.exit(StaffError.code)
     except (StaffError, ManifestError, OSError) as error:
         err.print(f"[red]error:[/red] {escape(str(error))}")
         err.print(f"next: {getattr(error, 'next', StaffError.next)}")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from course.cli.common import current_task
+from course.cli.common import current_task, reference_note
 from course.manifest import ROOT, Task, course
 from course.runner.next_task import next_task
 from course.runner.packages import CannotRun
@@ -16,8 +16,8 @@ LATEST = 3  # runs on the board
 LABELS = {  # state: icon, color, text
     "passed": ("check_circle", "green", "passed"),
     "failing": ("cancel", "red", "failing"),
-    "todo": ("edit_note", "blue", "to write"),
-    "blocked": ("lock", "orange", "waiting"),
+    "todo": ("edit_note", "blue", "todo"),
+    "blocked": ("lock", "orange", "blocked"),
     "stale": ("history", "gray", "passed before the last change"),
     "unknown": ("help", "gray", "not tested"),
     "not run": ("block", "gray", "cannot run here"),
@@ -40,6 +40,8 @@ def show_summary(tasks: tuple[Task, ...], states: dict[str, TaskState]) -> None:
     untested = sum(states[task.id].state in ("unknown", "stale") for task in tasks)
     note = f"; {untested} of {len(tasks)} tasks not tested since the last change" if 0 < untested < len(tasks) else ""
     st.progress(min(points / total, 1.0), text=f"{points} of {total} points{note}")
+    if note := reference_note(ROOT):
+        st.info(note.replace("make workspace", "`make workspace`"), icon=":material/school:")
     if all(states[task.id].state == "unknown" for task in tasks):
         st.info("The tests have not run on these files yet. Press **Run the tests**.", icon=":material/science:")
         return
@@ -72,7 +74,7 @@ def show_task(task: Task, state: TaskState) -> None:
     """Show one task, its status and its page."""
     icon, color, word = LABELS[state.state]
     count = f", {state.passed} of {state.total} tests" if state.total and state.state != "passed" else ""
-    waits = f" for Task {', '.join(state.blocked_by)}" if state.state == "blocked" and state.blocked_by else ""
+    waits = f" by Task {', '.join(state.blocked_by)}" if state.state == "blocked" and state.blocked_by else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{task.id}** {task.title} :gray[· {task.worth}]", width=310)
         st.markdown(f":{color}[:material/{icon}: {word}{waits}{count}]", width=260)
@@ -145,4 +147,4 @@ for stage in manifest.stages:
             if task.stage == stage.number:
                 show_task(task, states[task.id])
         show_tour(stage.number)
-st.caption("A task is *waiting* if its tests need another task that is not written yet.")
+st.caption("A task is *blocked* if its tests need another task that is not written yet.")

@@ -121,7 +121,7 @@ KNOWN = [
 def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
     app = open_board(monkeypatch, *KNOWN)
     shown = "\n".join(texts(app.markdown))
-    for words in ("passed]", "failing, 2 of 3 tests]", "to write, 0 of 5 tests]", "waiting for Task 1.2, 1.3, 0 of 4 tests]"):
+    for words in ("passed]", "failing, 2 of 3 tests]", "todo, 0 of 5 tests]", "blocked by Task 1.2, 1.3, 0 of 4 tests]"):
         assert words in shown
     assert shown.count("not tested") == len(TASKS) - 4
     assert "Next: Task 0.2, Testing and debugging." in app.info[0].value
