@@ -59,18 +59,18 @@ class Network:
         return self.output(self.sums(x_1, x_2))
 
 
-def right(network: Network, graph: minitorch.Graph) -> int:
-    """The number of points that the network classifies correctly."""
-    return sum((network(x_1, x_2) > 0.5) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True))
+def right(network: Network, graph: minitorch.Graph) -> list[bool]:
+    """Whether the network classifies each point correctly."""
+    return [(network(x_1, x_2) > 0.5) == (label == 1) for (x_1, x_2), label in zip(graph.X, graph.y, strict=True)]
 
 
 def picture(network: Network, graph: minitorch.Graph) -> str:
-    """The unit square in characters: the shade is the network's answer, o and x are points with labels 0 and 1."""
+    """The unit square in characters: the shade is the answer, o and x are points with labels 0 and 1, O and X those that it gets wrong."""
     middles = [((column + 0.5) / COLUMNS, (row + 0.5) / ROWS) for row in reversed(range(ROWS)) for column in range(COLUMNS)]
     cells = ["▒" if network(x_1, x_2) > 0.5 else " " for x_1, x_2 in middles]
-    for (x_1, x_2), label in zip(graph.X, graph.y, strict=True):
+    for (x_1, x_2), label, is_right in zip(graph.X, graph.y, right(network, graph), strict=True):
         row, column = min(int(x_2 * ROWS), ROWS - 1), min(int(x_1 * COLUMNS), COLUMNS - 1)
-        cells[(ROWS - 1 - row) * COLUMNS + column] = "ox"[label]
+        cells[(ROWS - 1 - row) * COLUMNS + column] = ("ox" if is_right else "OX")[label]
     return "\n".join("".join(cells[start : start + COLUMNS]) for start in range(0, len(cells), COLUMNS))
 
 
@@ -88,10 +88,13 @@ def command(
     """Train the network and draw what it learned; returns the exit status."""
     if dataset not in minitorch.datasets:
         raise command_line.UsageError(f"--dataset expected one of {', '.join(minitorch.datasets)}, got {dataset!r}")
+    for function, inputs in {add: 2, mul: 2, relu_back: 2, neg: 1, relu: 1, sigmoid: 1}.items():
+        if function(*[1.0] * inputs) is None:
+            raise command_line.UsageError(f"{function.__name__} expected to return a number, got None; is a return missing?")
     graph, network = minitorch.datasets[dataset](50, seed), Network(hidden, seed)
     for epoch in range(epochs + 1):
         if epoch == epochs or epoch % 100 == 0:
-            print(f"epoch {epoch:>3}: {right(network, graph)} of {graph.N} points right")
+            print(f"epoch {epoch:>3}: {sum(right(network, graph))} of {graph.N} points right")
         for (x_1, x_2), label in zip(graph.X, graph.y, strict=True) if epoch < epochs else ():
             network.step(x_1, x_2, label)
     print(picture(network, graph))

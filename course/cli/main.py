@@ -371,5 +371,5 @@ def _introduce(root: Path, manifest: Manifest, task: Task, states: dict[str, Tas
     stuck = f"course hint {task.id}{'' if is_open(root, task) else ', which opens after two tries'}"
     rows = first | {"Read": f"docs/{task.page}.md", "Write": "\n".join(places_to_write(root, task))}
     rows |= {"Time": f"about {task.time}"} if task.time else {}
-    rows |= {"Note": note} if (note := reference_note(root)) else {}
-    print_rows(console, rows | {"Then run": f"course test {task.id}, or course to watch", "Stuck": stuck})
+    rows |= {"Then run": f"course test {task.id}, or course to watch", "Stuck": stuck}
+    print_rows(console, rows | ({"Note": note} if (note := reference_note(root)) else {}))

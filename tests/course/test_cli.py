@@ -249,6 +249,13 @@ def test_start_selects_a_task_and_says_what_to_read_and_write(workspace: Workspa
     assert read_record(workspace.root).current == "1.1"
 
 
+def test_in_the_reference_start_says_that_every_task_is_solved(workspace: Workspace) -> None:
+    (workspace.root / "course" / "staff").mkdir()
+    assert workspace.course("start", "0.1").stdout.splitlines()[-1] == (
+        "Note            Every task is solved here, in the reference. For a workspace without the solutions, run: make workspace"
+    )
+
+
 def test_an_unreleased_solution_cannot_be_taken(workspace: Workspace) -> None:
     done = workspace.course("start", "1", "--staff", "0")
     assert (done.returncode, done.stdout) == (2, "")

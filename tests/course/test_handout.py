@@ -639,7 +639,8 @@ def test_workspace_commands_equal_the_repository_s_except_for_staff_commands():
         {rule.partition(":")[0]: rule for rule in re.findall(r"(?m)^[a-z$][^\n]*\n(?:\t[^\n]*\n)+", text)}
         for text in ((ROOT / "Makefile").read_text(encoding="utf-8"), str(selection()["Makefile"]))
     )
-    assert ours.keys() - theirs.keys() == {"test-all", "test-distributed", "$(VENV)/.distributed", "check-cuda", "prove", "bench"}
+    staff = {"workspace", "test-all", "test-distributed", "$(VENV)/.distributed", "check-cuda", "prove", "bench"}
+    assert ours.keys() - theirs.keys() == staff
     assert theirs.keys() - ours.keys() == {"course", "$(VENV)/.course"}
     different = {name for name in theirs.keys() & ours.keys() if theirs[name] != ours[name]}
     assert different == {"test", "check", "clean", "$(VENV)/.made", "$(VENV)/.app", "$(VENV)/.dev"}

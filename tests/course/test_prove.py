@@ -3,13 +3,15 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
-from course.manifest import course, load
+from course.manifest import ROOT, course, load
 from course.staff import StaffError, cli
 from course.staff.proofs import answers, prove, runs
 from course.staff.proofs.answers import WrongAnswer, apply_patch, content_hash, executable_source, graded_files, load_answers
@@ -507,6 +509,13 @@ def test_an_inconsistent_repository_ends_with_code_3(command, monkeypatch, capsy
         cli.main()
     assert end.value.code == 3
     assert capsys.readouterr().err.splitlines()[-1] == "next: fix it, and run the command again"
+
+
+def test_a_package_that_only_teachers_need_is_named_with_what_installs_it():
+    code = "import sys; sys.modules['libcst'] = None; sys.argv[1:] = ['handout', 'folder']; from course.staff.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == f"error: this command needs libcst, which {sys.executable} does not have\nnext: make .venv/.dev\n"
 
 
 def test_handout_says_what_it_wrote_and_what_to_do_next(command, tmp_path, monkeypatch):

@@ -47,6 +47,11 @@ def test_the_picture_has_the_origin_at_the_lower_left_and_shades_label_1():
     assert lines[11] == "o" + " " * 22 + "▒"
 
 
+def test_points_that_the_network_gets_wrong_are_capital_letters():
+    lines = run_first.picture(network((-4.0, -4.0, 4.0, 1.0)), GRAPH).split("\n")  # label 1 below the diagonal
+    assert (lines[11][0], lines[0][-1]) == ("O", "X")
+
+
 def test_the_program_learns_xor_and_draws_it(capsys):
     assert run_first.main(["--epochs", "150"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -59,6 +64,14 @@ def test_the_program_learns_xor_and_draws_it(capsys):
 def test_the_sums_are_made_of_the_student_s_functions(monkeypatch, name, sums):
     monkeypatch.setattr(run_first, name, lambda x, y: {"mul": 0.0, "add": 7.0}[name])
     assert network((1.0, 1.0, 0.5, 1.0)).sums(1.0, 1.0) == sums
+
+
+def test_a_function_without_a_return_is_named(monkeypatch, capsys):
+    def neg(x: float) -> None:
+        x = -x
+
+    monkeypatch.setattr(run_first, "neg", neg)
+    assert refusal(run_first, capsys) == "neg expected to return a number, got None; is a return missing?"
 
 
 def test_an_unknown_data_set_is_refused_in_one_line(capsys):
