@@ -73,8 +73,14 @@ VIEWS = (
         "developer_board",
         "Step a warp through a CUDA kernel: its memory accesses, conflicts and races, without a GPU.",
     ),
-    View("m4_convolution", "Convolution", 4, "filter_center_focus", "Slide a kernel over an image; see the products and the sum."),
-    View("m4_pooling", "Pooling", 4, "zoom_in_map", "The maximum or mean of each window, and where its gradient goes."),
+    View(
+        "m4_convolution",
+        "Convolution, pooling",
+        4,
+        "filter_center_focus",
+        "Slide a kernel over an image; pool its windows.",
+        query={"conv_part": "Convolution"},
+    ),
     View("m4_softmax", "Softmax, dropout", 4, "thermostat", "Logits to probabilities; dropout.", query={"softmax_part": "Softmax"}),
     View("m4_images", "Images", 4, "image_search", "Train on digits; inspect mistakes, filters and feature maps; draw your own digit."),
     View("m4_sentiment", "Sentiment", 4, "reviews", "Classify sentences as positive or negative; see the weight of each word."),
@@ -128,6 +134,7 @@ PARTS = (
     View("m2_training", "Training (tensors)", 2, "model_training", within="m1_training", query={"training_part": "Tensors"}),
     View("m3_training", "Training (compiled)", 3, "model_training", within="m1_training", query={"training_part": "Compiled backend"}),
     View("m3_diagnostics", "Parallel loops", 3, "lan", within="m3_speed", query={"speed_part": "Parallel loops"}),
+    View("m4_pooling", "Pooling", 4, "zoom_in_map", within="m4_convolution", query={"conv_part": "Pooling"}),
     View("m4_dropout", "Dropout", 4, "blur_on", within="m4_softmax", query={"softmax_part": "Dropout"}),
 )
 """The parts of pages but the first, which the name of the page opens."""

@@ -58,6 +58,7 @@ MOVED = {  # the address of a former page: the page and the part of it that is o
     "m2_training?points=20": "m1_training?points=20&training_part=Tensors",
     "m3_training": "m1_training?training_part=Compiled+backend",
     "m3_diagnostics?kernel=zip": "m3_speed?kernel=zip&speed_part=Parallel+loops",
+    "m4_pooling?pool_rows=3": "m4_convolution?pool_rows=3&conv_part=Pooling",
     "m4_dropout?drop_rate=0.5": "m4_softmax?drop_rate=0.5&softmax_part=Dropout",
 }
 

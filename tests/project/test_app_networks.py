@@ -63,7 +63,7 @@ def test_a_drawing_becomes_an_image_and_is_kept(monkeypatch):
     app.session_state["conv_pad_strokes"] = [[[0.5, 0.1], [0.5, 0.9]]]
     app.run()
     assert "The result will have shape (1, 8, 8)" in page_text(app)
-    app.switch_page("views/m4_pooling.py").run()
+    app.switch_page("views/m4_softmax.py").run()
     app.switch_page("views/m4_convolution.py").run()
     assert not fill(app, conv_image_2="draw").info
 

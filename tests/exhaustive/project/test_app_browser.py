@@ -202,8 +202,8 @@ def test_a_digit_can_be_drawn_with_the_mouse_and_with_the_keyboard(start_server,
 
     page.get_by_role("link", name="Softmax, dropout").first.click()
     page.get_by_role("heading", name="Softmax, dropout", exact=True).wait_for()
-    page.get_by_role("link", name="Pooling").first.click()
-    page.get_by_role("heading", name="Pooling", exact=True).wait_for()
+    page.get_by_role("link", name="Convolution, pooling").first.click()
+    page.get_by_role("radio", name="Pooling").click()
     page.locator(".st-key-pool_image_2 input").click()
     page.get_by_role("option", name="draw").click()
     column.wait_for()  # the drawing is kept
