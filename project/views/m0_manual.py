@@ -7,7 +7,7 @@ import streamlit as st
 from project.lab.cards import WrongResult, number
 from project.lab.guard import task_guard
 from project.lab.widgets import line
-from project.lab.widgets.fields import restrict
+from project.lab.widgets.fields import restrict, whole_number
 
 NAMES = ("weight_1", "weight_2", "bias")
 state = st.session_state
@@ -64,14 +64,14 @@ bind = "query-params"
 with controls:
     with st.container(horizontal=True):
         name = st.selectbox("Data set", list(datasets), key="dataset", bind=bind, width=170)
-        points = st.number_input("Points", 1, 500, 50, 10, key="points", bind=bind, width=150)
+        points = whole_number("Points", "points", 50, 1, 500, 10, width=150)
     with st.container(horizontal=True):
         for label, given in zip(NAMES, (1.0, 1.0, -1.0), strict=True):
             restrict(label, given, -line.MOST, line.MOST)
             st.number_input(label, -line.MOST, line.MOST, given, 0.1, "%g", key=label, bind=bind, width=120)
         chosen = tuple(state[label] for label in NAMES)
 with task_guard():
-    graph = datasets[name](int(points))
+    graph = datasets[name](points)
     state["manual_separated"] = count_correct(graph, *chosen) == graph.N
 with controls:
     st.caption(

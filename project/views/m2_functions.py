@@ -14,6 +14,7 @@ from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import parse
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
+from project.lab.widgets.fields import whole_number
 
 KINDS = ("One tensor", "Two tensors", "Reduction", "Layout")
 LAYOUTS = ("x.view(3, 2)", "x.permute(1, 0)", "x.transpose(0, 1)", "x.flatten()", "x.unsqueeze(0)", "x.expand(2, 2, 3)")
@@ -162,7 +163,7 @@ def read_shape(given: str) -> tuple[int, ...]:
 def grids_page(call: str, f, shape: tuple[int, ...]) -> None:
     """Show the input and the result of a function, and the gradients of both, as grids."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = st.number_input("Seed of x", 0, 9999, 0, key="seed", bind="query-params", width=140)
+        seed = whole_number("Seed of x", "seed", 0, 0, 9999, width=140)
         kinds = ["ones", "1, 2, 3 …"]
         kind = st.segmented_control("Gradient of the result", kinds, default="ones", required=True, key="flow", bind="query-params")
     x = sandbox.random_values(shape, f"{seed} x")

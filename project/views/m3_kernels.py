@@ -110,7 +110,7 @@ with left:
     st.caption(plain(kernel_roofline.in_words(report.intensity, traffic=bool(report.global_bytes))))
 with right:
     help = "Registers of a thread. The compiler decides on their number: make check-cuda prints it."
-    registers = int(st.number_input("Registers", 1, 255, 32, key="kernel_registers", bind="query-params", width=140, help=help))
+    registers = whole_number("Registers", "kernel_registers", 32, 1, 255, width=140, help=help)
     st.table(kernel_roofline.occupancies(report.threads, registers, report.shared_bytes))
     st.caption(
         "Occupancy: the warps that a multiprocessor can hold at the same time, of those that the card allows. While one warp waits for "

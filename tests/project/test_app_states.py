@@ -249,6 +249,19 @@ def test_valid_input_without_a_result_is_explained(page, query, says):
     assert not app.error
 
 
+@pytest.mark.parametrize(("number", "rows", "seed"), [("1e400", 500, 9999), ("-inf", 1, 0), ("9999999", 500, 9999), ("nan", 50, 0)])
+def test_a_number_of_the_address_that_is_infinite_or_none_is_like_one_out_of_range(number, rows, seed):
+    app = open_page("m0_manual", points=number)
+    assert app.number_input(key="points").value == rows
+    assert app.query_params == {}
+    assert open_page("m4_dropout", drop_seed=number).number_input(key="drop_seed").value == seed
+
+
+@pytest.mark.parametrize(("page", "key", "value"), [("m4_images", "images_limit", None), ("m4_images", "images_epochs", 30)])
+def test_an_infinite_number_of_the_address_leaves_a_field_of_a_training_program_as_it_was(page, key, value):
+    assert open_page(page, **{key: "1e400"}).number_input(key=key).value == value
+
+
 TOWER = {"module": "Tower: two levels of children", "where": "base", "mode": "eval()"}
 VIEW, ROWS = {"shape": "2, 3", "steps": "x[1:].expand(2, 3)"}, {"shape": "1, 3", "steps": "x.expand(2, 3)"}
 CELL, POSITION = {"cell_0": 1, "cell_1": 2}, {"pick": "a storage position", "position": 1}

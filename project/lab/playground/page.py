@@ -38,6 +38,7 @@ from project.lab.playground.trainer import Trainer
 from project.lab.playground.trainers import make_trainer
 from project.lab.time_limit import TimeLimitExceeded
 from project.lab.training import run_files
+from project.lab.widgets.fields import whole_number
 
 TICK = 0.1  # seconds between updates of the page
 SHORTEST, LONGEST = 0.06, 0.3  # seconds of training in each
@@ -160,13 +161,13 @@ def read_data() -> dict[str, Any]:
     found: dict[str, Any] = {}
     file = from_file()
     blocked = bool(file)
-    found["points"] = int(st.number_input("Points", 4, 500, DEFAULT.points, 10, key="pg_points", bind=BIND, help=file, disabled=blocked))
+    found["points"] = whole_number("Points", "pg_points", DEFAULT.points, 4, 500, 10, help=file, disabled=blocked, width="stretch")
     help = file or "How far a point is moved at most, after it is labeled."
     found["noise"] = float(st.slider("Noise", 0.0, 0.5, DEFAULT.noise, 0.01, key="pg_noise", bind=BIND, help=help, disabled=blocked))
     help = "Test points are not trained on. A large gap between both losses is overfitting."
     found["test"] = int(st.slider("Test points (%)", 0, 90, DEFAULT.test, 10, key="pg_test", bind=BIND, help=help))
     help = "For the points, the split, the initial weights and the order of the points."
-    found["seed"] = int(st.number_input("Seed", 0, 10_000, DEFAULT.seed, key="pg_seed", bind=BIND, help=help))
+    found["seed"] = whole_number("Seed", "pg_seed", DEFAULT.seed, 0, 10_000, help=help, width="stretch")
     st.radio("A click adds a point of label", [1, 0], key="pg_label", horizontal=True)
     help = "Columns x1, x2, label (0 or 1) and, if you like, train or test. Larger coordinates are scaled."
     found["file"] = CSV if st.file_uploader("Your own points (CSV)", type="csv", key="pg_file", help=help) is not None else ""
@@ -185,11 +186,11 @@ def read_network() -> dict[str, Any]:
 def read_training() -> dict[str, Any]:
     """The controls of training that are not over the board."""
     found: dict[str, Any] = {}
-    found["batch"] = int(st.number_input("Batch size", 1, 500, DEFAULT.batch, 5, key="pg_batch", bind=BIND, help="Points of an update."))
+    found["batch"] = whole_number("Batch size", "pg_batch", DEFAULT.batch, 1, 500, 5, help="Points of an update.", width="stretch")
     help = "A penalty on large weights that is added to the loss."
     found["regularization"] = st.selectbox("Regularization", REGULARIZATIONS, key="pg_regularization", bind=BIND, help=help)
     found["penalty"] = float(st.number_input("Penalty", 0.0, 10.0, DEFAULT.penalty, 0.005, "%g", key="pg_penalty", bind=BIND))
-    found["epochs"] = int(st.number_input("Epochs", 1, 100_000, DEFAULT.epochs, 100, key="pg_epochs", bind=BIND))
+    found["epochs"] = whole_number("Epochs", "pg_epochs", DEFAULT.epochs, 1, 100_000, 100, width="stretch")
     return found
 
 
