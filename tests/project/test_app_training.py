@@ -91,6 +91,19 @@ def test_another_kind_of_network_has_its_own_defaults_and_the_settings_that_were
     assert app.code[0].value == "python project/run_scalar.py --dataset Simple --points 10 --hidden 7 --rate 0.5 --epochs 500 --seed 0"
 
 
+@pytest.mark.parametrize("link", [True, False])
+def test_a_setting_that_is_the_default_of_another_network_stays_when_the_reader_has_given_it(link):
+    app = open_page("m1_training", points="10", **({"epochs": "1000"} if link else {}))
+    app = fill(app, **({} if link else {"epochs": 1000}), training_part="Tensors")  # whose default is 1000
+    assert "--hidden 10 --rate 0.5 --epochs 1000" in app.code[0].value
+    assert "--hidden 2 --rate 0.5 --epochs 1000" in fill(app, training_part="Scalars").code[0].value
+
+
+def test_a_setting_that_was_set_back_to_the_default_stays():
+    app = fill(open_page("m1_training", points="10"), hidden=3)
+    assert "--hidden 2 " in fill(app, hidden=2, training_part="Tensors").code[0].value
+
+
 # Unwritten and wrong code
 
 

@@ -18,6 +18,7 @@ from project.lab.guard import task_guard
 from project.lab.time_limit import TimeLimitExceeded
 from project.lab.training import run_files
 from project.lab.training.trainer import Setting, Trainer
+from project.lab.widgets.fields import whole_number
 
 TICK = 0.25  # seconds from one update to the next, unless the first takes longer
 TURNS = 1.0  # seconds that an update trains and draws in turns; another part of the page that updates itself waits for so long
@@ -113,31 +114,36 @@ def advance(train: Callable[[Trainer], None]) -> None:
 
 def read_setting(default: AnySetting) -> AnySetting:
     """Show the controls and return the setting. The URL contains them, so that a setting can be shared between people and pages."""
-    bind = "query-params"
-    given, before = asdict(default), state.get("defaults", {})
-    for name in [name for name in before.keys() & given if state.get(name) == before[name] != given[name] and name not in st.query_params]:
-        state[name] = given[name]  # it was left at the default of another network, and no link names it
+    given, before, touched = asdict(default), state.get("defaults", {}), state.setdefault("touched", set())
+    touched.update(st.query_params)  # the URL has what differs from the defaults
+    for name in [name for name in before.keys() & given if state.get(name) == before[name] != given[name] and name not in touched]:
+        state[name] = given[name]  # it was left at the default of another network
     state.defaults = given
+
+    def named(name: str) -> dict[str, Any]:
+        return {"key": name, "on_change": touched.add, "args": (name,)}
+
+    def integer(label: str, name: str, least: int, most: int, step: int = 1, **options: Any) -> int:
+        return whole_number(label, given=given[name], least=least, most=most, step=step, width="stretch", **named(name), **options)
+
+    bind = "query-params"
     names = list(minitorch.datasets)
-    dataset = st.selectbox("Data set", names, names.index(default.dataset), key="dataset", bind=bind)
-    points = st.number_input("Points", 2, 500, default.points, 10, key="points", bind=bind)
-    most = max(MOST_HIDDEN, 2 * default.hidden)
-    if state.get("hidden", 1) > most:  # the value in the session is from a page that allows larger networks
-        state.hidden = most
-    hidden = st.number_input("Hidden layer size", 1, most, default.hidden, key="hidden", bind=bind)
+    chosen = {"dataset": st.selectbox("Data set", names, names.index(default.dataset), bind=bind, **named("dataset"))}
+    chosen["points"] = integer("Points", "points", 2, 500, 10)
+    chosen["hidden"] = integer("Hidden layer size", "hidden", 1, max(MOST_HIDDEN, 2 * default.hidden))
     step = max(SMALLEST_RATE, default.rate / 10)  # one click down from the default must not reach 0
     help = "You can change it during training."
-    rate = st.number_input("Learning rate", SMALLEST_RATE, 10.0, default.rate, step, key="rate", bind=bind, help=help)
-    epochs = st.number_input("Epochs", 1, 10_000, default.epochs, 50, key="epochs", bind=bind)
-    seed = st.number_input("Seed", 0, 10_000, default.seed, key="seed", bind=bind, help="For the points and the initial weights.")
-    chosen = {"dataset": dataset, "points": int(points), "hidden": int(hidden), "rate": float(rate), "epochs": int(epochs)}
+    rate = st.number_input("Learning rate", SMALLEST_RATE, 10.0, default.rate, step, bind=bind, help=help, **named("rate"))
+    chosen["rate"] = float(rate)
+    chosen["epochs"] = integer("Epochs", "epochs", 1, 10_000, 50)
+    chosen["seed"] = integer("Seed", "seed", 0, 10_000, help="For the points and the initial weights.")
     if "backend" in vars(default):
-        chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], key="backend", bind=bind, help="The backend that computes.")
+        chosen["backend"] = st.selectbox("Backend", ["cpu", "gpu"], bind=bind, help="The backend that computes.", **named("backend"))
     if "eager" in vars(default) and getattr(minitorch, "compile", None):  # a workspace ends before it
         help = "Run every step as it is. Otherwise a long run records the step once, and replays it. The results are the same."
-        chosen["eager"] = st.toggle("Eager", key="eager", bind=bind, help=help)
+        chosen["eager"] = st.toggle("Eager", bind=bind, help=help, **named("eager"))
     try:
-        return replace(default, **chosen, seed=int(seed))
+        return replace(default, **chosen)
     except ValueError as error:  # there is no GPU
         guard.refuse(str(error), "Choose the backend cpu.")
 
