@@ -23,6 +23,10 @@ STYLE = """
 .st-key-boundary_chart {flex: none; height: calc(100cqw + 102px)}
 .stPageLink a, .stPageLink a * {white-space: normal; height: auto}
 .st-key-tour button {height: auto; text-align: left}
+.stMainBlockContainer > .stVerticalBlock {position: relative}
+@media (min-width: 1000px) {
+  :has(> .stVerticalBlock > .st-key-tour) {position: absolute; top: 1.3rem; right: 0; width: auto; max-width: 55%; z-index: 1}
+}
 @media (max-width: 640px) {.stMainBlockContainer {padding-top: 4.5rem}}
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
 """

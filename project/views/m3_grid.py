@@ -64,15 +64,15 @@ def map_page() -> None:
             refuse(str(refusal), f"Enter 1 to 4 sizes, such as 4, 5, with at most {MOST_ELEMENTS} elements in total.")
         threads = whole_number("Threads per block", "grid_threads", 8, 1, 32)
         missing = leave_out(tree.MISSING[:2])
-    launched = grid_blocks.Map(shape, threads)
+        launched = grid_blocks.Map(shape, threads)
+        if launched.size:
+            block, thread = select_thread(launched.blocks, threads)
     if not launched.size:
         st.info("The tensor has no elements, so no block is launched.")
         return
     st.write(plain(launched.launch()))
     if missing != tree.NOTHING:
         learn(missing, launched.unguarded())
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        block, thread = select_thread(launched.blocks, threads)
     st.code(launched.formula(block, thread, missing == tree.NOTHING), language=None, wrap_lines=True)
     cells.draw(launched.panels(block, thread, missing == tree.NOTHING), "grid_picture", pick_thread)
     st.caption(
@@ -87,13 +87,12 @@ def reduce_page() -> None:
         size = whole_number("Elements of a", "grid_size", 20, 1, MOST_ELEMENTS)
         threads = st.selectbox("Threads per block", (4, 8, 16, 32), 1, key="tree_threads", bind="query-params", width=150)
         missing = leave_out(tree.MISSING)
-    sums = tree.Tree(size, threads, missing)
+        sums = tree.Tree(size, threads, missing)
+        block, thread = select_thread(sums.blocks, threads)
     if missing != tree.NOTHING:
         learn(missing, sums.lesson())
-    number = player(len(sums.moments) - 1, "tree_step", "Steps", plays=True)
+    number = player(len(sums.moments) - 1, "tree_step", "Steps", 1, plays=True)
     st.write(plain(sums.sentence(number)))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        block, thread = select_thread(sums.blocks, threads)
     st.code(sums.formula(number, block, thread), language=None, wrap_lines=True)
     cells.draw(sums.panels(number, (block, thread)), "grid_picture", pick_thread)
     st.caption(

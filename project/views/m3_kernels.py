@@ -51,8 +51,8 @@ def inspect(name: str, launch: Launch, block: tuple[int, int, int]):
 
 
 def to_the_start() -> None:
-    """Return to the first line."""
-    state.kernel_step = 0
+    """Go to the line with which the page opens, when the kernel has run."""
+    state.kernel_changed = True
 
 
 def select() -> tuple[str, Launch, tuple[int, int, int], int]:
@@ -73,9 +73,14 @@ def select() -> tuple[str, Launch, tuple[int, int, int], int]:
     return name, launch, (block[0], block[1], 0), warp
 
 
+def shared_accesses(shown) -> list:
+    """Return the accesses of a step to arrays that several threads can see."""
+    return [each for each in shown.accesses if each.access.space != "local"]
+
+
 def show_memory(shown) -> None:
     """Show the threads of the warp and the arrays that they access."""
-    accesses = [each for each in shown.accesses if each.access.space != "local"]
+    accesses = shared_accesses(shown)
     cells.draw([kernel_figures.memory(shown.active, each) for each in accesses or [None]], "kernel_memory", lambda: None)
     st.caption(
         "A line leads from each thread to the element that it accesses. Blue: read. Green: written. Orange: changed atomically; pale "
@@ -89,7 +94,10 @@ kernel_report.totals(report, inspect(name, kernel_lab.LAUNCHES[name], block) if 
 kernel_report.findings(report)
 steps = kernel_lab.warp_steps(report, warp, MOST_STEPS)
 if steps:
-    moment = player(len(steps) - 1, "kernel_step", "Lines executed", plays=True)
+    first = next((number for number, each in enumerate(steps) if shared_accesses(each)), 0)
+    if state.pop("kernel_changed", False):
+        state.kernel_step = first
+    moment = player(len(steps) - 1, "kernel_step", "Lines executed", first, plays=True)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.write(plain(kernel_lab.sentence(steps[moment])))

@@ -26,32 +26,24 @@ def pick_element() -> None:
         state.thread_row, state.thread_column = (i % shown.tile for i in element)
 
 
-def select_thread() -> tuple[int, int]:
-    """Show the controls that select a thread of the block, and return its row and column."""
-    if not shown.tiled:
-        return 0, 0
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        row = whole_number("Thread row", "thread_row", 0, 0, shown.tile - 1)
-        return row, whole_number("Thread column", "thread_column", 0, 0, shown.tile - 1)
-
-
 st.title("Tiling")
 st.write(
-    "In an n × n product C = A · B, every element of A and B is needed n times. Reading it from global memory each time takes longer than "
-    "the arithmetic. Instead, a block of threads loads one tile of each matrix into shared memory and reads the tiles from there. On a "
-    "CPU the cache plays this role, and it benefits from the same order."
+    "In an n × n product C = A · B, every element of A and B is needed n times. Instead of reading it from global memory each time, a "
+    "block of threads loads one tile of each matrix into shared memory and reads the tiles from there. On a CPU the cache plays this role."
 )
 with st.container(horizontal=True, vertical_alignment="bottom"):
     n = whole_number("n", "n", 6, 2, tiling.MOST)
     tile = whole_number("Tile t", "tile", 3, 2, n)
     order = st.segmented_control("Order", tiling.ORDERS, default=tiling.ORDERS[1], required=True, key="tiling_order", bind="query-params")
-shown = tiling.Tiling(n, tile, order or tiling.ORDERS[1])
-number = player(len(shown.steps), "tiling_step", "Steps", plays=True)
-st.write(plain(tiling.sentence(shown, number)))
-st.caption(tiling.progress(shown, number))
-left, right = st.columns([2, 3], vertical_alignment="bottom")
+    shown = tiling.Tiling(n, tile, order or tiling.ORDERS[1])
+    thread = 0, 0
+    if shown.tiled:
+        thread = whole_number("Thread row", "thread_row", 0, 0, tile - 1), whole_number("Thread column", "thread_column", 0, 0, tile - 1)
+number = player(len(shown.steps), "tiling_step", "Steps", 1, plays=True)
+left, right = st.columns([2, 3])
 with left:
-    thread = select_thread()
+    st.write(plain(tiling.sentence(shown, number)))
+    st.caption(tiling.progress(shown, number))
 with right:
     st.code(tiling.arithmetic(shown, number, thread), language=None, wrap_lines=True)
 cells.draw([tiling.panel(shown, number, thread)], "tiles", pick_element)

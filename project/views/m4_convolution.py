@@ -119,7 +119,7 @@ def show_convolution() -> None:
         refuse(str(refusal), "Choose another kernel, a larger image or more padding.")
     own = None if walk.padding is not None else student_result(shown)
     out = shown.expected if own is None else own
-    number = player(shown.size, "conv_step", "Elements computed", plays=True)
+    number = player(shown.size, "conv_step", "Elements computed", 1, plays=True)
     st.caption(plain(sentence(shown, number)))
     wrong = ~np.isclose(out, shown.expected, rtol=1e-6, atol=1e-6)
     moving_window(panels(shown, number, out, wrong), window(shown, number), "conv_picture", partial(pick_cell, shown))
@@ -152,14 +152,17 @@ def show_notes(shown: Convolution, own: np.ndarray | None) -> None:
         st.caption(f"The result comes from your `conv{shown.dims}d` and is checked against the arithmetic.")
 
 
-def read_pooling() -> Pooling:
-    """Show the controls for image, window and kind of pooling, and return the pooling."""
-    image = image_choice.image("pool", 2, MOST, "a slope")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+def read_pooling() -> tuple[Pooling, str | None]:
+    """Show the controls for image, window, kind and direction; return the pooling and the direction."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    image = image_choice.image("pool", 2, MOST, "a slope", row)
+    with row:
         channel = whole_number("Channel", "pool_channel", 0, 0, len(image) - 1) if len(image) > 1 else 0
         rows = whole_number("Window rows", "pool_rows", 2, 1, 8)
         columns = whole_number("Window columns", "pool_columns", 2, 1, 8)
         kind = st.segmented_control("Pooling", KINDS, default=KINDS[0], required=True, key="pool_kind", bind="query-params")
+        ways = FORWARD, BACKWARD
+        direction = st.segmented_control("Direction", ways, default=FORWARD, required=True, key="pool_direction", bind="query-params")
     height, width = (size - size % side for size, side in zip(image.shape[1:], (rows, columns), strict=True))
     if not height or not width:
         refuse(
@@ -171,7 +174,7 @@ def read_pooling() -> Pooling:
             f"A window of {rows} by {columns} does not divide an image of {image.shape[1]} by {image.shape[2]}, so `tile` must raise an "
             f"error. This page crops the image to {height} by {width}."
         )
-    return Pooling(image[channel, :height, :width], (rows, columns), kind or KINDS[0])
+    return Pooling(image[channel, :height, :width], (rows, columns), kind or KINDS[0]), direction
 
 
 def student_pooling(shown: Pooling, grad_output: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
@@ -208,19 +211,16 @@ def pick_window(shown: Pooling) -> None:
 def show_pooling() -> None:
     """Show the windows of an image, their maximum or mean, and the gradient of each window."""
     st.write(
-        "Pooling divides an image into windows and replaces each window by its maximum or its mean. This keeps what was detected but not "
-        "exactly where, and leaves less work for the next layer. A pooling layer has no weights."
+        "Pooling replaces each window of an image by its maximum or its mean. This keeps what was detected, but not exactly where. It has "
+        "no weights."
     )
     try:
-        shown = read_pooling()
+        shown, direction = read_pooling()
     except Refused as refusal:
         refuse(str(refusal), "Choose another window.")
     grad_output = np.arange(1.0, shown.size + 1).reshape(shown.shape)
-    direction = st.segmented_control(
-        "Direction", (FORWARD, BACKWARD), default=FORWARD, required=True, key="pool_direction", bind="query-params"
-    )
     tiles, out, gradient, own = student_pooling(shown, grad_output)
-    number = player(shown.size, "pool_step", "Windows computed", plays=True)
+    number = player(shown.size, "pool_step", "Windows computed", 1, plays=True)
     st.write(plain(pooling.sentence(shown, number)))
     pick = partial(pick_window, shown)
     if direction == BACKWARD:

@@ -20,7 +20,7 @@ from project.lab.widgets.fields import whole_number
 WRITTEN = ["Linear", "Conv2d", "Network"]
 LAYERS = {"mid": "After the first convolution: `mid`", "out": "After the second: `out`"}
 IMAGES = ("validation image", "your drawing")
-SHOWN = 12
+SHOWN, EXAMPLES = 12, 30
 state = st.session_state
 
 st.title("Images")
@@ -82,6 +82,16 @@ def mistakes(run: Run) -> list[Thumbnail]:
         alt = f"image {each['image']}: label {label}, predicted {predicted} with probability {probability}"
         found.append(Thumbnail(thumbnails.ink(images[each["image"]]), alt, f"{label}, not {predicted} ({probability})"))
     return found
+
+
+def show_examples() -> None:
+    """Show the first validation images with their labels."""
+    images, labels = validation(state.images_dataset, None)
+    shown = [
+        Thumbnail(thumbnails.ink(image), f"label {label}", str(label)) for image, label in zip(images[:EXAMPLES], labels, strict=False)
+    ]
+    st.html(thumbnails.markup(shown, 4))
+    st.caption(f"The first {len(shown)} of {len(images):,} validation images, with their labels.")
 
 
 def show_details(run: Run) -> None:
@@ -268,7 +278,7 @@ def datasets() -> list[str]:
 
 
 offered = datasets()
-run = classifier_page.show(ImageSetting(), "images", {"dataset": offered}, show_details)
+run = classifier_page.show(ImageSetting(), "images", {"dataset": offered}, show_examples, show_details)
 if "mnist" not in offered:
     st.caption("MNIST is not installed. To add it to the list of data sets, follow the page *Data* of the book.")
 if run is None:

@@ -13,7 +13,7 @@ from project.lab.guard import task_guard
 
 WRITTEN = ["Linear", "Conv1d", "CNNSentimentKim"]
 NAMES = ("negative", "positive")
-FEW = 60
+EXAMPLES, FEW = 8, 60
 LONGEST = 40
 HEAVIEST = 8
 state = st.session_state
@@ -44,6 +44,15 @@ def sentences(dataset: str, train: int, valid: int) -> tuple[list[str], np.ndarr
 def sentences_of(run: Run) -> tuple[list[str], np.ndarray, frozenset[str]]:
     """Return the sentences of a run; see `sentences`."""
     return sentences(run.setting.dataset, run.setting.train, run.setting.valid)
+
+
+def show_examples() -> None:
+    """Show the first validation sentences with their labels."""
+    kept, labels, known = sentences(state.sentiment_dataset, state.sentiment_train, state.sentiment_valid)
+    colors = {"positive": "blue", "negative": "orange"}
+    rows = [(NAMES[label], sentence) for sentence, label in zip(kept[:EXAMPLES], labels, strict=False)]
+    st.table([{"label": f":{colors[name]}-badge[{name}]", "sentence": plain(sentence)} for name, sentence in rows])
+    st.caption(f"The first {len(rows)} of {len(kept):,} validation sentences. The training data has {len(known):,} different words.")
 
 
 def show_details(run: Run) -> None:
@@ -144,7 +153,7 @@ def choices() -> dict[str, list[str]]:
 
 
 offered = choices()
-run = classifier_page.show(SentimentSetting(), "sentiment", offered, show_details)
+run = classifier_page.show(SentimentSetting(), "sentiment", offered, show_examples, show_details)
 if (run.setting.dataset if run else state.sentiment_dataset) == "sentences":
     st.caption(
         "The data set *sentences* is synthetic: a program generated it. It shows that a network learns, but not how well it would classify "

@@ -32,9 +32,14 @@ with st.container(horizontal=True):
     st.metric("Loops and products" if stage.is_source else "Operations", stage.operations)
     st.metric("Memory, shared", f"{shared / 1024:.1f} KiB")
     st.metric("Memory, not shared", f"{unshared / 1024:.1f} KiB")
-st.code(stage.text, language="python" if stage.is_source else "diff", height=420)
-if not stage.is_source:
-    st.caption("A line that begins with - is removed by the next pass.")
+program, figure = st.columns([3, 2], gap="large")
+with program:
+    st.code(stage.text, language="python" if stage.is_source else "diff", height=420)
+    if not stage.is_source:
+        st.caption("A line that begins with - is removed by the next pass.")
+with figure:
+    draw(compiled_step.sizes(shown, number), "compiled_sizes")
+    st.caption("How many operations are left after each pass. Fused: loops and products.")
 
 st.subheader("What it gains")
 if st.button("Time it", key="compiled_time", help="Fusing compiles for some seconds the first time."):

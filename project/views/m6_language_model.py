@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from project.lab.cards import plain
 from project.lab.charts import cells
@@ -224,10 +225,12 @@ def choose_position(names: list[str], prompt: int) -> int:
     if state.get("language_seen", names) != names:
         state.language_position = last
     state.language_seen = names
+    strip = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         position = whole_number("Position", "language_position", last, 0, last)
         st.caption("Click a token, or enter its position, to look at what the model predicts after it.", width=420)
-    cells.draw([charts.token_strip(names, prompt, position)], "language_tokens", lambda: pick("language_tokens"))
+    with strip:
+        cells.draw([charts.token_strip(names, prompt, position)], "language_tokens", lambda: pick("language_tokens"))
     return position
 
 
@@ -361,9 +364,10 @@ def weights_section(scene: Scene, sizes: list[int]) -> None:
         st.caption("The adapters have learned stories in which everything is red. Generate stories: which colors do they name?")
 
 
-def show(source: str, path: Path) -> None:
-    """Show everything about a model."""
-    kind = choose_weights(source)
+def show(source: str, path: Path, row: DeltaGenerator) -> None:
+    """Show everything about a model; its kinds of weights beside the models in the first row."""
+    with row:
+        kind = choose_weights(source)
     loaded = load(path, kind)
     about(source, loaded)
     language, model = loaded["now"], loaded["now"].model
@@ -401,7 +405,8 @@ def show(source: str, path: Path) -> None:
 
 
 with task_guard():
-    source = st.segmented_control("Model", SOURCES, default=SOURCES[0], required=True, key="language_source", bind="query-params")
+    row = st.container(horizontal=True)
+    source = row.segmented_control("Model", SOURCES, default=SOURCES[0], required=True, key="language_source", bind="query-params")
     path = {SOURCES[0]: lambda: language_model.SHIPPED, SOURCES[1]: train_section, SOURCES[2]: load_section}[source]()
     if path is not None:
-        show(source, path)
+        show(source, path, row)

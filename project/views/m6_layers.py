@@ -24,22 +24,24 @@ with task_guard():
     from project.lab.explorers import language_layers
 
 st.title("Language layers")
-st.subheader("Layer normalization")
-st.write("Each number minus the mean of its row, divided by the standard deviation. All numbers of a row share its gradient.")
-row = numbers("Row", "layers_row", "[1, 2, 3, 10]")
-grad_output = np.eye(len(row))[0]
-with task_guard(stop=False):
-    found, gradient = language_layers.normalize(row, grad_output)
-    columns = {"input": row, "result": found, "gradient of the first result": gradient}
-    st.table([{"": name} | {str(i): figure(float(value)) for i, value in enumerate(values)} for name, values in columns.items()])
-    st.caption(f"The gradient sums to {figure(round(float(gradient.sum()), 9))}: a shift of the whole row changes nothing.")
-
-st.subheader("GELU")
-with task_guard(stop=False):
-    points = np.linspace(-4, 4, 81)
-    values, slopes = language_layers.gelu(points)
-    curves = {name: list(zip(points.tolist(), ys.tolist(), strict=True)) for name, ys in (("gelu", values), ("derivative", slopes))}
-    drawing.draw(plots.curves(curves, "GELU and its derivative: nearly 0 on the left, nearly x on the right."), "layers_gelu")
+left, right = st.columns(2, gap="large")
+with left:
+    st.subheader("Layer normalization")
+    st.write("Each number minus the mean of its row, divided by the standard deviation. All numbers of a row share its gradient.")
+    row = numbers("Row", "layers_row", "[1, 2, 3, 10]")
+    grad_output = np.eye(len(row))[0]
+    with task_guard(stop=False):
+        found, gradient = language_layers.normalize(row, grad_output)
+        columns = {"input": row, "result": found, "gradient of the first result": gradient}
+        st.table([{"": name} | {str(i): figure(float(value)) for i, value in enumerate(values)} for name, values in columns.items()])
+        st.caption(f"The gradient sums to {figure(round(float(gradient.sum()), 9))}: a shift of the whole row changes nothing.")
+with right:
+    st.subheader("GELU")
+    with task_guard(stop=False):
+        points = np.linspace(-4, 4, 81)
+        values, slopes = language_layers.gelu(points)
+        curves = {name: list(zip(points.tolist(), ys.tolist(), strict=True)) for name, ys in (("gelu", values), ("derivative", slopes))}
+        drawing.draw(plots.curves(curves, "GELU and its derivative: nearly 0 on the left, nearly x on the right."), "layers_gelu")
 
 st.subheader("Embedding")
 st.write(f"A table of {ROWS} rows. The gradient of a row is the sum over all tokens that looked it up.")

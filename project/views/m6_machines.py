@@ -31,7 +31,7 @@ st.write(
     "sum. In a ring, every process sends to one neighbor only, all at the same time, and no process has to carry everything."
 )
 processes = whole_number("Processes", "ring_processes", 4, machines.FEWEST_PROCESSES, machines.MOST_PROCESSES)
-number = player(2 * (processes - 1), "ring_step", "Steps", plays=True)
+number = player(2 * (processes - 1), "ring_step", "Steps", 1, plays=True)
 with task_guard(stop=False):
     found = machines.moments(processes)
     st.info(machines.sentence(processes, number), icon=":material/sync_alt:")

@@ -31,13 +31,14 @@ with task_guard():
     model = language_model.build(vocabulary, layers, heads, width, seed)
     found = language_model.counts(model)
 
-st.subheader("Parameters")
-st.table([{"part": name, "parameters": f"{count:,}"} for name, count in {**found, "sum": sum(found.values())}.items()])
-st.caption("By the formula: V · C + T · C + L · (12 · C² + 13 · C) + 2 · C for vocabulary V, width C, L layers, and a context T of 4.")
-
-st.subheader("One batch")
-tokens, targets = language_model.batch(vocabulary, seed)
-with task_guard(stop=False):
+left, right = st.columns(2, gap="large")
+with left:
+    st.subheader("Parameters")
+    st.table([{"part": name, "parameters": f"{count:,}"} for name, count in {**found, "sum": sum(found.values())}.items()])
+    st.caption("By the formula: V · C + T · C + L · (12 · C² + 13 · C) + 2 · C for vocabulary V, width C, L layers, and a context T of 4.")
+with right, task_guard(stop=False):
+    st.subheader("One batch")
+    tokens, targets = language_model.batch(vocabulary, seed)
     losses = language_model.overfit(model, tokens, targets, STEPS)
     curves = {"loss": losses, "ln V": [(0.0, math.log(vocabulary)), (STEPS - 1.0, math.log(vocabulary))]}
     drawing.draw(plots.curves(curves, f"The loss of {STEPS} steps on the same batch.", "step"), "model_losses")

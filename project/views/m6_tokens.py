@@ -30,7 +30,7 @@ text = checked(st.text_area("Text to learn from", TEXT, key="tokens_text", bind=
 most = whole_number("Merges", "tokens_merges", 12, 1, 100)
 with task_guard():
     found = tokens.steps(text, most)
-number = player(len(found) - 1, "tokens_step", "Merges so far")
+number = player(len(found) - 1, "tokens_step", "Merges so far", 1)
 step = found[number]
 with task_guard():
     names = tokens.token_bytes(step.merges)

@@ -73,6 +73,9 @@ def show_empty() -> None:
         for row in pages:
             st.page_link(row.path, label=row.title, icon=f":material/{row.icon}:", query_params=row.query)
     st.code(f"python project/{programs[pages[0].name]}.py", language="bash")
+    if examples := run_files.examples():
+        st.write(f"**An example**: {len(examples)} runs with different learning rates.")
+        show_comparison(examples)
 
 
 def select(runs: Sequence[RunFile]) -> list[RunFile]:

@@ -33,6 +33,14 @@ def test_each_stage_keeps_the_lines_that_are_not_marked(stages):
     assert last.operations < counts[-1] < counts[0]
 
 
+def test_the_bars_are_the_operations_of_the_stages_and_that_of_the_shown_one_has_a_color(stages):
+    spec = compiled_step.sizes(stages, 1)
+    assert [(row["operations"], row["shown"]) for row in spec["data"]["values"]] == [
+        (stage.operations, at == 1) for at, stage in enumerate(stages)
+    ]
+    assert spec["description"].startswith(f"Operations of each stage: recorded {stages[0].operations}, ")
+
+
 def test_marked_lines_are_those_that_the_next_stage_lacks():
     lines = ["def f(x):", "    t1: float64[2] = neg(c0)      # a.py:1", "    t2: float64[2] = add(x, t1)", "    sgd(W, t2)"]
     after = ["def f(x):", "    t2: float64[2] = add(x, c0)", "    sgd(W, t2)"]

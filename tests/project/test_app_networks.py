@@ -7,7 +7,7 @@ import numpy as np
 import minitorch
 from minitorch.nn import functional
 from project.lab.widgets import image_choice
-from tests.project.pages import fill, forward, ignore_saved_files, open_page, open_with, page_text, unwritten  # noqa: F401  a fixture
+from tests.project.pages import fill, forward, ignore_saved_files, open_page, open_with, page_text, press, unwritten  # noqa: F401  a fixture
 
 
 def figure(app):
@@ -24,7 +24,9 @@ def test_a_wrong_number_is_marked_in_the_result(monkeypatch):
 
 
 def test_stepping_a_convolution_shows_its_arithmetic():
-    app = open_page("m4_convolution", conv_image_2="typed", conv_typed_2="[[1, 2], [3, 4]]", conv_weight_2="[[5, 6]]")
+    typed = {"conv_image_2": "typed", "conv_typed_2": "[[1, 2], [3, 4]]", "conv_weight_2": "[[5, 6]]"}
+    assert figure(open_page("m4_convolution", **typed))["text"] == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
+    app = open_page("m4_convolution", **typed, conv_step="0")
     assert "The result will have shape (1, 2, 2)" in page_text(app)
     assert figure(app)["text"] == "out[o, y, x] = sum over c, i, j of in[c, y + i, x + j] · weight[o, c, i, j]"
     assert figure(forward(app))["text"] == "channel 0, row 0: 1·5 + 2·6 = 17\nout[0, 0, 0] = 17"
@@ -59,7 +61,7 @@ def test_the_empty_pad_is_shown():
 
 
 def test_a_drawing_becomes_an_image_and_is_kept(monkeypatch):
-    app = open_page("m4_convolution", conv_image_2="draw")
+    app = open_page("m4_convolution", conv_image_2="draw", conv_step="0")
     app.session_state["conv_pad_strokes"] = [[[0.5, 0.1], [0.5, 0.9]]]
     app.run()
     assert "The result will have shape (1, 8, 8)" in page_text(app)
@@ -78,8 +80,10 @@ def test_digits_have_integer_pixels():
 
 
 def test_pooling_can_be_stepped_forward_and_back():
-    app = forward(open_page("m4_pooling"))
+    app = open_page("m4_pooling")
     assert app.code[0].value == "out[0, 0] = max(0, 1, 1, 2) = 2"
+    assert forward(app).code[0].value == "out[0, 1] = max(2, 3, 3, 4) = 4"
+    press(app, "back")
     assert fill(app, pool_kind="average").code[0].value == "out[0, 0] = (0 + 1 + 1 + 2) / 4 = 4 / 4 = 1"
     assert (
         fill(app, pool_direction="backward").code[0].value == "out.grad[0, 0] = 1\nvalues    0, 1, 1, 2\ngradients 0.25, 0.25, 0.25, 0.25"

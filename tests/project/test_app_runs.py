@@ -88,6 +88,9 @@ def test_without_runs_the_page_says_how_to_make_one():
     assert "There are no runs yet. Open a training page and press **Start**" in app.info[0].value
     assert app.code[0].value == "python project/run_scalar.py"
     assert not app.dataframe
+    example = lines(specs(app)[0])
+    assert {run for _, run, _ in example} == {"A: rate 0.1", "B: rate 0.5", "C: rate 2"}
+    assert [at for at, _ in example["loss", "A: rate 0.1", "training"]] == list(range(1, 101))
     assert "The newest 200 are kept" in page_text(app)
 
 

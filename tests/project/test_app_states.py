@@ -307,7 +307,7 @@ SHOWN = [  # with these parameters in the address, after these changes on the pa
     ("m3_grid", MATMUL, AHEAD, "a row of out apart"),
     ("m4_convolution", {"conv_image_2": "three colors"}, {}, REPEATED),
     ("m4_convolution", {}, {}, "The result comes from your `conv2d`"),
-    ("m4_convolution", GENERAL, {}, "The result will have shape (1, 2, 2)"),
+    ("m4_convolution", GENERAL, {"conv_step": 0}, "The result will have shape (1, 2, 2)"),
     ("m4_convolution", GENERAL, {}, "No window covers rows 1, 2 and columns 1, 2, 4, 5 of the image"),
     ("m4_pooling", {"pool_image_2": "a digit", "pool_digit": "6"}, {}, "label 6"),
     ("m4_pooling", {"pool_rows": "3"}, {}, CROPPED),

@@ -66,7 +66,7 @@ def test_a_syntax_error_is_named_below_the_picture(write_module):
 
 
 def test_stepping_the_product_shows_its_counts_and_its_arithmetic():
-    app = open_page("m3_tiling", n="4", tile="2")
+    app = open_page("m3_tiling", n="4", tile="2", tiling_step="0")
     assert "Nothing has been read yet" in page_text(app)
     assert "So far 0 of 64 global reads, 0 of 128 shared reads, 0 of 16 global writes." in page_text(app)
     forward(app)
@@ -109,8 +109,8 @@ def test_tile_thread_and_step_are_clamped_to_a_smaller_matrix():
 @pytest.mark.parametrize(("page", "steps"), [("m3_tiling", "tiling_step"), ("m4_convolution", "conv_step")])
 def test_play_continues_until_paused(page, steps):
     app = press(open_page(page), "play").run()
-    assert app.select_slider(key=steps).value == 2
-    assert press(app, "pause").run().select_slider(key=steps).value == 2
+    assert app.select_slider(key=steps).value == 3
+    assert press(app, "pause").run().select_slider(key=steps).value == 3
 
 
 # Grid, block and thread

@@ -61,7 +61,7 @@ def test_the_page_follows_the_merges():
     app = open_page("m6_tokens")
     assert not app.exception
     before = int(app.metric[0].value)
-    for _ in range(3):
+    for _ in range(2):
         forward(app)
     assert int(app.metric[0].value) < before
     assert app.metric[2].value == "259"

@@ -113,6 +113,6 @@ def test_without_play_the_play_buttons_are_absent():
     assert [button.key for button in app.button] == ["back", "forward"]
 
 
-@pytest.mark.parametrize(("step", "shown"), [("3", 3), ("99", 20), ("-99", 0), ("x", 0)])
+@pytest.mark.parametrize(("step", "shown"), [("3", 3), ("99", 20), ("-99", 0), ("x", 1)])
 def test_the_address_may_name_the_first_picture(step, shown):
     assert open_page("m3_tiling", n="4", tile="2", tiling_step=step).select_slider(key="tiling_step").value == shown

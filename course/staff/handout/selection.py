@@ -32,7 +32,7 @@ PATTERNS = (
     *(f"course/{folder}/*.py" for folder in ("cli", "explain", "oracles", "runner", "workspace")),
     "course/tasks.toml",
     *(f"docs/**/*.{suffix}" for suffix in ("md", "py", "toml", "css", "js", "html", "svg", "png")),
-    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "js", "svg", "png", "safetensors")),
+    *(f"project/**/*.{suffix}" for suffix in ("py", "css", "js", "svg", "png", "safetensors", "json")),
     "project/**/config.toml",
     "project/*.ipynb",
 )

@@ -32,12 +32,14 @@ class Stage(NamedTuple):
     """The program after a pass.
 
     Attributes:
+        name: The name of the pass.
         title: What the pass did.
         text: The program; a line that the next pass removes begins with "- ", all others with two spaces.
         operations: Number of operations; of loops and products, once it is fused.
         is_source: Whether the text is Python that numba compiles.
     """
 
+    name: str
     title: str
     text: str
     operations: int
@@ -90,8 +92,21 @@ def stages(compiled: Any) -> list[Stage]:
         is_source = name == "fuse"
         after = found[number + 1][1].splitlines() if number + 1 < len(found) and found[number + 1][0] != "fuse" else lines
         count = sum(line.lstrip().startswith("# ") for line in lines) if is_source else sum("(" in line for line in lines[1:])
-        made.append(Stage(TITLES[name], text if is_source else marked(lines, after), count, is_source))
+        made.append(Stage(name.replace("_", " "), TITLES[name], text if is_source else marked(lines, after), count, is_source))
     return made
+
+
+def sizes(found: list[Stage], number: int) -> dict[str, Any]:
+    """A bar for the operations of each stage; that of one stage in another color."""
+    names = [stage.name for stage in found]
+    rows = [{"stage": stage.name, "operations": stage.operations, "shown": at == number} for at, stage in enumerate(found)]
+    encoding = {
+        "y": {"field": "stage", "type": "nominal", "sort": names, "title": None},
+        "x": vega.quantitative("operations", "operations", scale={"zero": True}),
+        "color": vega.nominal("shown", [False, True], [palette.GRAY, palette.BLUE], None),
+    }
+    words = ", ".join(f"{stage.name} {stage.operations}" for stage in found)
+    return vega.chart(f"Operations of each stage: {words}.", [vega.layer("bar", encoding)], height=150, values=rows)
 
 
 def marked(lines: list[str], after: list[str]) -> str:

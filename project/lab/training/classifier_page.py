@@ -36,13 +36,20 @@ state = st.session_state
 AnySetting = TypeVar("AnySetting", bound=ClassifierSetting)
 
 
-def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence[str]], show_details: Callable[[Run], None]) -> Run | None:
+def show(
+    default: ClassifierSetting,
+    prefix: str,
+    choices: Mapping[str, Sequence[str]],
+    show_examples: Callable[[], None],
+    show_details: Callable[[Run], None],
+) -> Run | None:
     """Show the settings on the left; buttons, metrics, curves and the command on the right.
 
     Args:
         default: The program and the initial values of the settings.
         prefix: The prefix of the names of the controls, in the session state and in the URL.
         choices: The available values of fields that name a data set or word vectors.
+        show_examples: Draws examples of the data, until there is a run.
         show_details: Draws the part of the page next to the curves; called after every update.
 
     Returns:
@@ -65,7 +72,7 @@ def show(default: ClassifierSetting, prefix: str, choices: Mapping[str, Sequence
             st.caption("This run used other settings. Press **Start** to train with the current ones.")
         elif run is not None and run.made_from != sources.digest(setting.program):
             st.caption("Your code has changed since this run started. Press **Start** to train with the current code.")
-        st.fragment(update, run_every=TICK if state[f"{prefix}_running"] else None)(prefix, show_details)
+        st.fragment(update, run_every=TICK if state[f"{prefix}_running"] else None)(prefix, show_examples, show_details)
         st.write("**Command line**")
         st.code(setting.command(), language="bash", wrap_lines=True)
         if run is not None:
@@ -167,12 +174,14 @@ def buttons(run: Run | None, setting: ClassifierSetting, prefix: str) -> None:
         )
 
 
-def update(prefix: str, show_details: Callable[[Run], None]) -> None:
+def update(prefix: str, show_examples: Callable[[], None], show_details: Callable[[Run], None]) -> None:
     """Read the output of the run and draw it."""
     top, numbers, pictures, words = (st.container() for _ in range(4))  # always the same containers, even if some are empty
     run: Run | None = state.get(f"{prefix}_run")
     if run is None:
         top.info("Press **Start** to train. This page updates after every epoch.", icon=":material/model_training:")
+        with pictures, task_guard(stop=False):
+            show_examples()
         return
     was_running, epochs = state[f"{prefix}_running"], len(run.history)
     with top:

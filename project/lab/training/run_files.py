@@ -44,6 +44,9 @@ CHANGED = "Settings, points or weights were changed during this run, so the comm
 
 STATUSES = ("finished", "stopped", "failed")
 
+EXAMPLES = ROOT / "project" / "lab" / "models" / "m1_runs"
+"""The folder of the runs that come with the app."""
+
 NAMES = "[0-9]" * 8 + "-" + "[0-9]" * 6 + "-*.json"
 """Pattern of the names of the files. Only such files are ever removed."""
 
@@ -297,6 +300,11 @@ def read_all() -> tuple[list[RunFile], list[Unreadable]]:
     """Return all runs, newest first, and the files in their folder that cannot be read."""
     (runs, unreadable), (logged, damaged) = _read(sorted(folder().glob("[!.]*.json"), reverse=True)), _logged()
     return _newest_first([*runs, *logged]) if logged else runs, unreadable + damaged
+
+
+def examples() -> list[RunFile]:
+    """Return the runs that come with the app, each made by its command."""
+    return _read(sorted(EXAMPLES.glob("*.json")))[0]
 
 
 def latest(count: int) -> list[RunFile]:

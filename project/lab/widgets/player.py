@@ -14,23 +14,25 @@ PACE = 0.9
 state = st.session_state
 
 
-def player(last: int, key: str, label: str, *, plays: bool = False) -> int:
+def player(last: int, key: str, label: str, first: int = 0, *, plays: bool = False) -> int:
     """Show the controls and return the number of the current frame.
 
     Args:
-        last: The number of the last frame; the first is 0.
+        last: The number of the last frame; that of the first one is 0.
         key: The name of the number in the session state and in the URL; a page may set it before this call.
         label: The label of the slider.
+        first: The number of the frame that the page opens with.
         plays: Whether to show Play and Pause. While playing, every run of the page advances by one frame.
     """
     playing = f"{key}_playing"
     runs = bool(state.get(playing))
-    state[key] = min(max(int(restrict(key, 0, -1, last)) + runs, 0), last)  # -1 before the first frame of a repetition
+    first = min(first, last)
+    state[key] = min(max(int(restrict(key, first, -1, last)) + runs, 0), last)  # -1 before the first frame of a repetition
     state[playing] = runs = runs and state[key] < last
     with st.container(horizontal=True, vertical_alignment="bottom"):
         buttons = st.container(horizontal=True, width="content")
         if last:  # a slider needs two values; st.slider would forget its own when its range changes
-            st.select_slider(label, range(last + 1), key=key, bind="query-params", width=400)
+            st.select_slider(label, range(last + 1), first, key=key, bind="query-params", width=400)
     number = state[key]
     with buttons:
         st.button("Back", on_click=_go, args=(key, number - 1), disabled=number == 0, icon=":material/arrow_back:", key="back")

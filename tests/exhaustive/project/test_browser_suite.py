@@ -146,7 +146,7 @@ def test_a_drawn_digit_is_convolved_with_the_weight_in_the_field(open_page):
     page.locator(".st-key-conv_image_2 input").click()
     page.get_by_role("option", name="draw").click()
     draw(page, [(0.5, 0.1), (0.5, 0.9)])
-    page.get_by_text("Nothing is computed yet.").wait_for()
+    page.get_by_text("out[0, 0, 0]: the window covers").wait_for()
     assert page.locator(".st-key-conv_weight_2 input").input_value() == "[[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]"
 
 
@@ -197,13 +197,13 @@ SETTINGS = {  # for each page, settings that differ from the first ones, the pos
     "m3_kernels": {"kernel_name": "histogram with atomics", "kernel_step": "3"},
     "m3_training": {"points": "20", "hidden": "8"},
     "m4_convolution": {"conv_weight_2": "[[1, 2], [3, 4]]", "conv_form": "general", "conv_stride": "1", "conv_step": "5"},
-    "m4_pooling": {"pool_image_2": "typed", "pool_typed_2": "[[1, 2], [3, 4]]", "pool_step": "1"},
+    "m4_pooling": {"pool_image_2": "typed", "pool_typed_2": "[[1, 2], [3, 4]]", "pool_step": "0"},
     "m4_softmax": {"softmax_z0": "3.0", "softmax_temperature": "0.5"},
     "m4_dropout": {"drop_rate": "0.5", "drop_mode": "evaluation"},
     "m4_images": {"images_epochs": "3", "images_limit": "100"},
     "m4_sentiment": {"sentiment_epochs": "3", "sentiment_train": "40"},
     "m5_compiled": {"compiled_hidden": "4", "compiled_stage": "1"},
-    "m6_tokens": {"tokens_text": "abab abab", "tokens_merges": "2", "tokens_step": "1", "tokens_other": "aba"},
+    "m6_tokens": {"tokens_text": "abab abab", "tokens_merges": "2", "tokens_step": "2", "tokens_other": "aba"},
     "m6_layers": {"layers_row": "[1, 2]", "layers_tokens": "[1, 1]"},
     "m6_attention": {"attend_heads": "1", "attend_causal": "false"},
     "m6_model": {"model_layers": "2", "model_seed": "1"},
