@@ -22,6 +22,7 @@ STYLE = """
 .stColumn:has(> * > * > .st-key-boundary_chart) {container-type: inline-size}
 .st-key-boundary_chart {flex: none; height: calc(100cqw + 102px)}
 .stPageLink a, .stPageLink a * {white-space: normal; height: auto}
+.st-key-graph_moment {display: none}
 .st-key-tour button {height: auto; text-align: left}
 .stMainBlockContainer > .stVerticalBlock {position: relative}
 @media (min-width: 1000px) {

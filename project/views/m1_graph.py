@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from project.lab.cards import number, plain
+from project.lab.cards import number
 from project.lab.charts.grids import grid, side_by_side
 from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, parse
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
+from project.lab.widgets.graph import played_graph
 from project.lab.widgets.parts import show_one
-from project.lab.widgets.player import player
 
 VARIABLES = ("x", "y", "z")
 EXAMPLES = {
@@ -42,8 +42,9 @@ state = st.session_state
 st.title("Graph")
 with task_guard():
     from minitorch import Scalar, central_difference, forward_trace, reverse_trace
-    from project.lab.explorers import buffers, orders
-    from project.lab.explorers.graph import Recording, dot, forward_only
+    from project.lab.explorers import orders
+    from project.lab.explorers.graph import Recording, forward_only
+    from project.lab.explorers.graph_drawing import drawing
 
 
 # What the parts have in common
@@ -86,24 +87,12 @@ def record(backward: Callable[[Any], Any], forward: Callable[[Any], Any], out: A
     return forward(out), False
 
 
-def show_graph(recording: Recording, moment: int, thing: str, passes: str) -> None:
-    """Show the graph at a moment, and what it shows in words."""
-    frame = recording.frames[moment]
-    st.info(frame.sentence, icon=":material/arrow_left_alt:")
-    st.graphviz_chart(dot(recording, moment, dark=st.context.theme.type == "dark"), width="content", alt=frame.sentence)
+def explain_graph(more: str = "") -> None:
+    """Say what the figure shows."""
     st.caption(
-        f"{recording.in_words(moment)} "
-        f"Orange: the current {thing}, which passes its {passes} on. Solid border: visited. Dashed border: not visited yet."
+        "On an edge: the local derivative, which your `backward` returns for 1, or its rule; below it the gradient that has flowed back. "
+        "Orange: what is computed in this step. Solid border: visited. What a function has saved is freed after its last visit. " + more
     )
-    st.caption(buffers.in_words(recording, moment))
-
-
-def show_saved(recording: Recording, moment: int, words: str) -> None:
-    """Show what each function has saved, and whether it is still needed."""
-    with st.expander("What is saved for the backward pass"):
-        st.write(words)
-        if rows := buffers.table(recording, moment):
-            st.table(rows, width="content")
 
 
 # Scalars
@@ -117,29 +106,26 @@ def scalars() -> None:
     )
     expression = read_example(EXAMPLES, "example", ["f"], "moment", methods=False)
     given = {"x": 1.0, "y": 2.0, "z": -1.0}
-    with st.container(horizontal=True):
-        values = [st.number_input(name, -1e6, 1e6, given[name], 0.5, key=name, bind="query-params", width=140) for name in expression.names]
+    again = {"on_change": state.update, "args": ({"moment": 0},)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        values = [st.number_input(name, -1e6, 1e6, given[name], 0.5, key=name, bind="query-params", width=130) for name in expression.names]
+        order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=230, **again)
+        asked = st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params")
     with task_guard():
         function = expression.function(expression.names, lambda value: Scalar(value, None))
         out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
-    again = {"on_change": state.update, "args": ({"moment": 0},)}
-    order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=300, **again)
     st.caption(orders.ORDERS[order])
     recording, written = record(partial(orders.record_in, order), forward_only, out)
-    moment = player(len(recording.frames) - 1, "moment", "Nodes visited") if written else 0
-    show_graph(recording, moment, "variable", "derivative")
+    with task_guard():
+        drawn = drawing(recording)
+    moment = played_graph(drawn, "moment", playable=not asked)
+    explain_graph()
     if not written:
         return
-    if st.toggle("Quiz: predict what is passed on", key="quiz", bind="query-params"):
+    if asked:
         quiz(recording, moment)
     with task_guard():
         show_derivatives(function, expression.names, values)
-    show_saved(
-        recording,
-        moment,
-        "A function saves the numbers that its `backward` will need. Once its variable has been visited for the last time, they can be "
-        "freed: the memory that training needs shrinks during the backward pass.",
-    )
     with st.expander("Why in topological order?"), task_guard():
         st.write("In this graph, every variable is the sum of the two before it, like Fibonacci's numbers.")
         rungs = st.slider("Sums", 1, 20, 10, key="rungs", bind="query-params")
@@ -211,21 +197,17 @@ def tensors() -> None:
         leaves = [sandbox.make_tensor(value, True, name) for name, value in zip(expression.names, values, strict=True)]
         out = sandbox.apply(function, expression.text, *leaves)
     recording, written = record(tensor_graph.record, tensor_graph.forward_only, out)
-    moment = player(len(recording.frames) - 1, "step", "Nodes visited") if written else 0
-    show_graph(recording, moment, "tensor", "gradient")
     with task_guard():
-        show_tensors(recording, recording.frames[moment])
+        drawn = drawing(recording)
+        for step, frame in zip(drawn["steps"], recording.frames, strict=True):
+            step["pictures"] = pictures(recording, frame)
+    played_graph(drawn, "step")
+    explain_graph("An element that was broadcast is used several times, so its gradients are summed.")
     if out.size != 1:
         st.caption(f"The output has shape {out.shape}, so the backward pass starts with ones: the gradient of the sum of its elements.")
     if written:
         with task_guard():
             show_gradients(function, expression, values)
-        show_saved(
-            recording,
-            moment,
-            "A function saves the tensors that its `backward` will need. After its visit they can be freed. A saved tensor is not a copy: "
-            "it only stays alive for longer.",
-        )
 
 
 def read_shape(name: str) -> tuple[int, ...]:
@@ -237,24 +219,19 @@ def read_shape(name: str) -> tuple[int, ...]:
         refuse(f"Shape of {name}: {refusal}", "For example: 2, 3 for two rows of three. Leave it empty for a scalar.")
 
 
-def show_tensors(recording: Recording, frame: Any) -> None:
-    """Show the tensors of the current node: its value, its gradient, and what it passes to its inputs."""
+def pictures(recording: Recording, frame: Any) -> str:
+    """Return the tensors of the current node: its value, its gradient, and what it passes to its inputs."""
     if frame.current is None:
         shown = [grid(node.value, node.name) for node in recording.nodes if node.kind == "leaf"]
         last = recording.nodes[-1]
-        st.html(side_by_side([*shown, *([grid(last.value, f"output {last.name}")] if last.kind == "step" else [])]))
-        return
+        return side_by_side([*shown, *([grid(last.value, f"output {last.name}")] if last.kind == "step" else [])])
     node = recording.nodes[frame.current]
     shown = [grid(node.value, f"value of {node.name}")]
     if frame.current in frame.gradients:
         shown.append(grid(frame.gradients[frame.current].to_numpy(), f"gradient of {node.name}"))
-    for p, gradient, _ in frame.passed:
-        shown.append(grid(gradient.to_numpy(), f"passed to {recording.nodes[p].name}"))
-    st.html(side_by_side(shown))
-    remarks = [f"The gradient passed to {recording.nodes[p].name} was {remark}." for p, _, remark in frame.passed if "shape" in remark]
-    if remarks:
-        reason = "An element that was broadcast was used several times, so it gets the sum of its gradients."
-        st.caption(plain(" ".join([*remarks, reason])))
+    for p, gradient, remark in frame.passed:
+        shown.append(f"<div>{grid(gradient.to_numpy(), f'passed to {recording.nodes[p].name}')}<p>{remark}</p></div>")
+    return side_by_side(shown)
 
 
 def show_gradients(function, expression: Expression, values: Sequence[Any]) -> None:

@@ -56,6 +56,12 @@ def specs(app):
     return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
 
 
+def graph(app):
+    """What the figure of the graph page gets, and the step at which it is."""
+    data = json.loads(app.get("bidi_component")[0].proto.json)
+    return data, data["steps"][data["moment"]]
+
+
 def epoch(app):
     return int(app.metric[0].value.split(" / ")[0])
 

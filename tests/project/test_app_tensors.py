@@ -2,8 +2,7 @@
 
 import pytest
 
-from project.lab.cards import plain
-from tests.project.pages import fill, forward, ignore_saved_files, open_page, open_with, press, texts, unwritten  # noqa: F401  a fixture
+from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with, texts, unwritten  # noqa: F401  a fixture
 
 
 def html(app):
@@ -50,15 +49,12 @@ def test_the_gradient_of_the_result_can_be_set_to_increasing_numbers():
 
 def test_the_graph_shows_shapes_and_where_a_gradient_is_summed():
     app = open_page("m2_graph")
-    assert "The backward pass has not started" in app.info[0].value
-    forward(app)
-    assert app.info[0].value.startswith("v2 = v1 + z is the output, so its derivative is [[1, 1, 1], [1, 1, 1]].")
-    press(forward(app), "back")
-    assert "passed to z</b> <span style='opacity:.75'>shape (2, 1)" in html(app)
-    remark = "The gradient passed to z was summed from shape (2, 3) over dimension 1."
-    assert any(plain(remark) in text for text in texts(app.caption))
-    assert press(app, "back").button(key="back").disabled
-    assert app.button(key="forward").disabled is False
+    data, step = graph(app)
+    assert "The backward pass has not started" in step["sentence"]
+    assert data["steps"][1]["sentence"].startswith("v2 = v1 + z is the output, so its derivative is [[1, 1, 1], [1, 1, 1]].")
+    _, step = graph(fill(app, step=1))
+    assert "passed to z</b> <span style='opacity:.75'>shape (2, 1)" in step["pictures"]
+    assert "<p>summed from shape (2, 3) over dimension 1</p>" in step["pictures"]
 
 
 def test_selecting_an_example_sets_its_shapes():
@@ -111,8 +107,9 @@ def test_values_are_shown_while_backward_is_unwritten(monkeypatch):
     assert table(app) == [{"x": "1", "value": "1", "central difference": "2"}]
     assert len(specs(open_page("m2_functions", kind="Two tensors"))) == 1
     app = open_page("m2_graph")
-    assert any("The backward pass needs code that is not written yet" in text for text in texts(app.info))
-    assert "5 nodes" in app.caption[0].value
+    data, step = graph(app)
+    assert "The backward pass needs code that is not written yet" in step["sentence"]
+    assert len(data["nodes"]) == 5
 
 
 def test_a_wrong_backward_differs_visibly_from_the_central_difference(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 import minitorch
 from minitorch import Scalar
 from project.lab.explorers import orders
-from tests.project.pages import forward, ignore_saved_files, open_page, page_text, texts
+from tests.project.pages import fill, graph, ignore_saved_files, open_page, page_text, texts
 
 __all__ = ["ignore_saved_files"]
 
@@ -63,10 +63,8 @@ def test_a_wrong_order_of_student_code_is_shown_in_the_costs(monkeypatch):
 
 
 def test_the_page_steps_through_a_recursion_and_another_order_begins_at_the_first_step():
-    app = open_page("m1_graph", f="x + x * y * y", order=orders.RECURSION)
-    for _ in range(2):
-        forward(app)
-    assert "Visit 2, the first of x: it receives 1 and adds it up to 1." in texts(app.info)[0]
+    app = fill(open_page("m1_graph", f="x + x * y * y", order=orders.RECURSION), moment=2)
+    assert graph(app)[1]["sentence"] == "Visit 2, the first of x: it receives 1 and adds it up to 1."
     assert orders.ORDERS[orders.RECURSION].replace("`", "") in page_text(app).replace("`", "")
     app.selectbox(key="order").select(orders.FIRST_COME).run()
     assert app.session_state["moment"] == 0
@@ -80,5 +78,5 @@ def test_the_quiz_compares_a_prediction_with_what_is_passed_on():
     assert texts(app.success) == ["Right: 2."]
     app.number_input(key="answer_0").set_value(1.0).run()
     assert "Not 1. Try again" in page_text(app)
-    forward(app)
+    fill(app, moment=1)
     assert "The next variable passes nothing on." in page_text(app)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from project.lab.explorers.graph import Recording
 
-SAVED, FREED = "saved", "freed"
-
 
 def last_visits(recording: Recording) -> dict[int, int]:
     """The number of the last frame in which each node is visited, by node."""
@@ -17,19 +15,6 @@ def alive(recording: Recording, moment: int) -> dict[int, bool]:
     last = last_visits(recording)
     forever = len(recording.frames)  # a node that is never visited keeps its values until the graph itself is freed
     return {i: moment < last.get(i, forever) for i, node in enumerate(recording.nodes) if node.saved}
-
-
-def table(recording: Recording, moment: int) -> list[dict[str, str]]:
-    """One row for each node with saved values, in the order of the forward pass."""
-    states = alive(recording, moment)
-    return [
-        {
-            "variable": f"{recording.nodes[i].name} = {recording.nodes[i].formula}",
-            "saved for its backward": ", ".join(text for text, _ in recording.nodes[i].saved),
-            "now": SAVED if needed else FREED,
-        }
-        for i, needed in states.items()
-    ]
 
 
 def in_words(recording: Recording, moment: int) -> str:

@@ -11,12 +11,6 @@ from minitorch.autodiff import topological_sort
 from minitorch.autograd.trace import formula
 from project.lab.cards import WrongResult, number
 
-MOST_DRAWN = 150
-"""In a larger graph, only the nodes near the current one are drawn."""
-
-NEAR = 30
-"""The number of nodes that are then drawn."""
-
 
 @dataclass
 class Node:
@@ -30,6 +24,8 @@ class Node:
         parents: The nodes from which it is computed.
         place: Its position in the order of backpropagation, from 1; None if it is not visited.
         saved: What its function has saved for the backward pass: each value as text, and how many numbers it is.
+        function: The function that computed it; None for inputs and constants.
+        local: Its local derivatives as text, which its `backward` returns for 1, by the position of the parent.
     """
 
     name: str
@@ -39,6 +35,8 @@ class Node:
     parents: list[int]
     place: int | None = None
     saved: list[tuple[str, int]] = field(default_factory=list)
+    function: Any = None
+    local: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,12 +48,14 @@ class Frame:
         gradients: The derivative that has been accumulated at each node so far.
         sentence: A description of the step.
         passed: What the current node passes on: the receiving node, the derivative, and a remark.
+        arrived: The derivative to which it has applied the chain rule.
     """
 
     current: int | None
     gradients: dict[int, Any]
     sentence: str
     passed: list[tuple[int, Any, str]] = field(default_factory=list)
+    arrived: Any = None
 
 
 class Scalars:
@@ -82,9 +82,17 @@ class Scalars:
         """Return a value as a short text."""
         return f"{value:.5g}" if math.isfinite(value) else str(value)
 
-    def label(self, value: Any, gradient: Any) -> list[str]:
-        """Return the lines of a node that show its value and its gradient (None if there is none yet)."""
-        return [f"value {self.short(value)}", f"gradient {'-' if gradient is None else self.short(gradient)}"]
+    def brief(self, value: Any) -> str:
+        """Return a gradient as a text that fits on an edge."""
+        return self.short(value)
+
+    def about(self, value: Any) -> list[str]:
+        """Return the lines of a node that describe its value."""
+        return [f"value {self.short(value)}"]
+
+    def local(self, variable: Any, call: str) -> list[tuple[Any, str]]:
+        """Return the local derivatives of a variable, which are what its chain rule passes on if 1 arrives, with their parents."""
+        return [(parent, self.short(derivative)) for parent, derivative, _ in self.passed(variable, 1.0, call)]
 
 
 @dataclass
@@ -149,11 +157,39 @@ def record(out: Any, kind: Scalars = SCALARS, order: Any = None) -> Recording:
         visited.add(i)
         passed = []
         if nodes[i].kind != "leaf" and i in gradients:
-            received = kind.passed(variable, gradients[i], f"backward of {nodes[i].formula}")
-            passed = [(index[id(parent)], derivative, remark) for parent, derivative, remark in received]
+            passed = pass_on(kind, nodes[i], variable, gradients[i], index)
         frames.append(_visit(recording, i, gradients, passed, visited))
         gradients = frames[-1].gradients
     return recording
+
+
+def pass_on(kind: Scalars, node: Node, variable: Any, arrived: Any, index: dict[int, int]) -> list[tuple[int, Any, str]]:
+    """Apply the chain rule to what has arrived at a variable, and note its local derivatives.
+
+    Args:
+        kind: How the variable is treated.
+        node: Its node.
+        variable: The variable, which is no leaf.
+        arrived: Its derivative, or a part of it.
+        index: The number of each node, by the id of its variable.
+
+    Returns:
+        The receiving nodes, the derivatives, and remarks.
+    """
+    call = f"backward of {node.formula}"
+    local = [(index[id(parent)], text) for parent, text in kind.local(variable, call)]
+    node.local = {k: text for k, (_, text) in by_operand(node, local).items()}
+    return [(index[id(parent)], derivative, remark) for parent, derivative, remark in kind.passed(variable, arrived, call)]
+
+
+def by_operand(node: Node, received: list[Any]) -> dict[int, Any]:
+    """Return what the parents of a node receive, by their position; each item begins with a node, and one that is used twice gets two."""
+    found: dict[int, Any] = {}
+    for item in received:
+        place = next((k for k, p in enumerate(node.parents) if p == item[0] and k not in found), None)
+        if place is not None:
+            found[place] = item
+    return found
 
 
 def forward_only(out: Any, kind: Scalars = SCALARS) -> Recording:
@@ -191,7 +227,7 @@ def _visit(recording: Recording, i: int, before: dict[int, Any], passed: list[tu
         parts.append(f"{short(derivative)} to {nodes[p].name}{remark and f' ({remark})'}{total}{late}")
     start = f"is the output, so its derivative is {arrived}" if node.place == 1 else f"has the derivative {arrived}"
     sentence = f"{node.name} = {node.formula} {start}. The chain rule passes {' and '.join(parts) or 'nothing on'}."
-    return Frame(i, gradients, sentence, passed)
+    return Frame(i, gradients, sentence, passed, before[i])
 
 
 def reachable(out: Any) -> list[Any]:
@@ -217,73 +253,8 @@ def _named(variables: list[Any], index: dict[int, int], kind: Scalars) -> list[N
             nodes.append(Node(variable.name, "", value, "leaf", parents))
         else:
             steps += 1
-            nodes.append(Node(f"v{steps}", "", value, "step", parents, saved=kind.saved(variable)))
-    for variable, node in zip(variables, nodes, strict=True):  # after all names are set, because a wrong order may list inputs later
+            nodes.append(Node(f"v{steps}", "", value, "step", parents, saved=kind.saved(variable), function=variable.history.last_fn))
+    for node in nodes:  # after all names are set, because a wrong order may list inputs later
         if node.kind == "step":
-            node.formula = formula(variable.history.last_fn.__name__, [nodes[p].name for p in node.parents])
+            node.formula = formula(node.function.__name__, [nodes[p].name for p in node.parents])
     return nodes
-
-
-def dot(recording: Recording, moment: int, dark: bool = False) -> str:
-    """Return one frame as a Graphviz graph.
-
-    Args:
-        recording: The graph.
-        moment: The number of the frame.
-        dark: Whether the page has a dark theme.
-    """
-    frame = recording.frames[moment]
-    nodes = recording.nodes
-    shown = set(range(len(nodes))) if len(nodes) <= MOST_DRAWN else _near(nodes, frame.current)
-    ink, paper, current, leaf, faint = (
-        ("#e8e8e8", "#26323d", "#a4550d", "#1d4d2b", "#8a939c") if dark else ("#1a1a1a", "#eef3f8", "#fdc68a", "#dff0df", "#7a828a")
-    )
-    lines = [
-        "digraph {",
-        'rankdir=LR bgcolor="transparent" nodesep=0.25 ranksep=0.4',
-        'node [shape=box style="rounded,filled" fontname="sans-serif" fontsize=12 margin="0.12,0.06"]',
-        f'node [color="{faint}" fontcolor="{ink}" fillcolor="{paper}"]',
-        f'edge [color="{faint}" arrowsize=0.7]',
-    ]
-    for i in sorted(shown):
-        node = nodes[i]
-        if node.kind == "constant":
-            lines.append(f'n{i} [label="{node.name}" shape=plaintext style="" fontcolor="{faint}"]')
-            continue
-        fill = current if i == frame.current else leaf if node.kind == "leaf" else paper
-        done = node.place is not None and node.place <= moment
-        pen = "penwidth=3" if i == frame.current else "penwidth=2" if done else 'style="rounded,filled,dashed"'
-        label = _label(recording.kind, node, frame.gradients.get(i))
-        lines.append(f'n{i} [label="{label}" fillcolor="{fill}" color="{ink if done else faint}" {pen}]')
-    hidden, remarks = 0, {p: remark.replace(" over ", "\\nover ") for p, _, remark in frame.passed}
-    for i, node in enumerate(nodes):
-        for p in node.parents:
-            if i in shown and p in shown:
-                said = f' label="{remarks[p]}" fontname="sans-serif" fontsize=11 fontcolor="{ink}"' if remarks.get(p) else ""
-                style = f' [color="{ink}" penwidth=2{said}]' if i == frame.current and nodes[p].kind != "constant" else ""
-                lines.append(f"n{p} -> n{i}{style}")
-            elif i in shown or p in shown:
-                hidden += 1
-                lines.append(f'h{hidden} [label="…" shape=plaintext style="" fontcolor="{faint}"]')
-                lines.append(f"h{hidden} -> n{i}" if i in shown else f"n{p} -> h{hidden}")
-    return "\n".join([*lines, "}"])
-
-
-def _near(nodes: list[Node], current: int | None) -> set[int]:
-    """Return the nodes closest to the current one."""
-    neighbors: list[set[int]] = [set(node.parents) for node in nodes]
-    for i, node in enumerate(nodes):
-        for p in node.parents:
-            neighbors[p].add(i)
-    near, wave = set(), {len(nodes) - 1 if current is None else current}
-    while wave and len(near) + len(wave) <= NEAR:
-        near |= wave
-        wave = set().union(*(neighbors[i] for i in wave)) - near
-    return near or {len(nodes) - 1 if current is None else current}
-
-
-def _label(kind: Scalars, node: Node, gradient: Any) -> str:
-    """Return the label of a node."""
-    title = f"{node.name} = {node.formula}" if node.formula else node.name
-    place = f"visit {node.place}" if node.place else "never visited"
-    return "\\n".join([title, *kind.label(node.value, gradient), place]).replace('"', "'")

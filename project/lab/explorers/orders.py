@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from minitorch import Scalar
-from project.lab.explorers.graph import SCALARS, Frame, Recording, forward_only, reachable, record
+from project.lab.explorers.graph import SCALARS, Frame, Recording, forward_only, pass_on, reachable, record
 
 TOPOLOGICAL, RECURSION, FIRST_COME = "topological order", "recursion, path by path", "first come, first served"
 
@@ -43,7 +43,8 @@ def record_recursion(out: Any) -> Recording:
     """Record a backward pass in which each variable passes every derivative on as soon as it arrives, depth first."""
     recording = forward_only(out)
     nodes, short = recording.nodes, recording.kind.short
-    index = {id(variable): i for i, variable in enumerate(reachable(out)[::-1])}  # in the order of its nodes
+    variables = reachable(out)[::-1]  # in the order of its nodes
+    index = {id(variable): i for i, variable in enumerate(variables)}
     recording.frames[0].sentence = recording.frames[0].sentence.split(".")[0] + ". The backward pass has not started."
     pending: list[tuple[Any, Any]] = [] if out.is_constant() else [(out, 1.0)]
     gradients: dict[int, Any] = {}
@@ -55,12 +56,12 @@ def record_recursion(out: Any) -> Recording:
         node = nodes[i]
         node.place = node.place or len(recording.frames)
         gradients = gradients | {i: gradients.get(i, 0.0) + arrived}
-        passed = [] if node.kind == "leaf" else SCALARS.passed(variable, arrived, f"backward of {node.formula}")
-        pending += [(parent, derivative) for parent, derivative, _ in reversed(passed)]
-        parts = [f"{short(derivative)} to {nodes[index[id(parent)]].name}" for parent, derivative, _ in passed]
+        passed = [] if node.kind == "leaf" else pass_on(SCALARS, node, variable, arrived, index)
+        pending += [(variables[p], derivative) for p, derivative, _ in reversed(passed)]
+        parts = [f"{short(derivative)} to {nodes[p].name}" for p, derivative, _ in passed]
         does = f"passes {' and '.join(parts)} on at once" if parts else f"adds it up to {short(gradients[i])}"
         sentence = f"Visit {len(recording.frames)}, the {ordinal(visits[i])} of {node.name}: it receives {short(arrived)} and {does}."
-        recording.frames.append(Frame(i, gradients, sentence, [(index[id(parent)], d, "") for parent, d, _ in passed]))
+        recording.frames.append(Frame(i, gradients, sentence, passed, arrived))
     if pending:
         recording.frames[-1].sentence += f" There are more visits; {MOST_FRAMES} are shown."
     return recording

@@ -50,14 +50,17 @@ class Tensors(graph.Scalars):
             return f"{_nested(value.tolist(), 2)} of shape {value.shape}"
         return _nested(value.tolist())
 
-    def label(self, value: Any, gradient: Any) -> list[str]:
-        """Return the lines of a node: the shape, and the value and the gradient if they are small."""
-        lines = [f"shape {value.shape}"]
-        if value.size <= IN_A_BOX:
-            lines.append(f"value {self.short(value)}")
-        if gradient is None:
-            return [*lines, "gradient -"]
-        return [*lines, f"gradient {self.short(gradient) if gradient.size <= IN_A_BOX else gradient.shape}"]
+    def brief(self, value: Any) -> str:
+        """Return the elements of a small gradient, and the shape of another one."""
+        return self.short(value) if value.size <= IN_A_BOX else str(value.shape)
+
+    def about(self, value: Any) -> list[str]:
+        """Return the lines of a node: the shape, and a small value."""
+        return [f"shape {value.shape}", *([f"value {self.short(value)}"] if value.size <= IN_A_BOX else [])]
+
+    def local(self, variable: Any, call: str) -> list[tuple[Any, str]]:
+        """Return nothing: the derivative of a tensor with respect to another one has a number for each pair of their elements."""
+        return []
 
 
 TENSORS = Tensors()

@@ -202,6 +202,79 @@ def test_the_row_under_the_pointer_is_the_query_and_a_click_keeps_it(open_figure
     wait_until(page, lambda: rows.get_attribute("aria-valuenow") == "0" and words.inner_text().startswith("out[0] = 1.00·"))
 
 
+# The graph of a backward pass
+
+
+WATCH_STEPS = """sentence => {
+    window.steps = [];
+    const note = () => window.steps.push([sentence.textContent, location.search.includes('moment=')]);
+    new MutationObserver(note).observe(sentence, {childList: true});
+}"""
+"""Notes the sentence of each step, and whether the page has been told of a step by then."""
+
+
+def lit(page):
+    """The nodes, edges, rules and lines of code that are lit."""
+    return [page.locator(f".figure {part}.lit").all_text_contents() for part in (".node", ".edge", "li", "pre span")]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_play_reaches_the_last_step_in_the_browser_and_the_arrow_keys_step(open_figure, width, height):
+    page = open_figure("m1_graph?f=x * y * x&x=2&y=5", width, height)
+    slider = page.locator(".figure input")
+    page.locator(".sentence").evaluate(WATCH_STEPS)
+    page.get_by_role("button", name="Play").click()
+    wait_until(page, lambda: "moment=4" in page.url)
+    sentences, told = zip(*page.evaluate("steps"), strict=True)
+    assert list(dict.fromkeys(sentences)) == [
+        "v2 = v1 · x is the output, so its derivative is 1. The chain rule passes 2 to v1 and 10 to x.",
+        "v1 = x · y has the derivative 2. The chain rule passes 10 to x (added to 10, the sum is 20) and 4 to y.",
+        "y is a leaf. It stores the derivative 4, the sum of all derivatives it received.",
+        "x is a leaf. It stores the derivative 20, the sum of all derivatives it received.",
+    ]
+    assert not any(told[:4])  # the page is told when it is over
+    assert slider.input_value() == "4"
+    assert page.locator(".edge .passed").all_text_contents() == ["← 10", "← 4", "← 2", "← 10"]
+    page.locator(".scroll").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowLeft")
+    assert page.locator(".edge.now .passed").all_text_contents() == ["← 10", "← 4"]
+    wait_until(page, lambda: "moment=2" in page.url)
+    for _ in range(2):
+        page.get_by_role("button", name="Back").click()
+    page.keyboard.press("ArrowRight")  # although Back, which had the focus, is disabled now
+    assert slider.input_value() == "1"
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").click()
+    stopped = slider.input_value()
+    wait_until(page, lambda: f"moment={stopped}" in page.url)
+    page.wait_for_timeout(1200)  # longer than a step
+    assert slider.input_value() == stopped
+
+
+def test_a_node_or_an_edge_that_is_pointed_at_lights_up_with_its_rule_and_its_code(open_figure):
+    page = open_figure("m1_graph?f=x * y * x&x=2&y=5&moment=2")
+    page.mouse.move(0, 0)
+    node, code = ["v1 = x · y", "value 10", "gradient 2", "visit 2"], ["    return d_output * b, d_output * a"]
+    rules = [
+        "∂(x · y)/∂x = y; your backward returned 5 for 1 and 10 for 2",
+        "∂(x · y)/∂y = x; your backward returned 2 for 1 and 4 for 2",
+    ]
+    page.locator(".node").filter(has_text="v2 = ").hover()
+    nodes, edges, found, lines = lit(page)
+    assert "v2 = v1 · x" in nodes[0]
+    assert (edges, len(found), lines) == ([], 2, code)
+    page.mouse.move(0, 0)  # away: the node of this step is lit
+    nodes, edges, found, lines = lit(page)
+    assert all(text in nodes[0] for text in node)
+    assert (len(nodes), edges, found, lines) == (1, [], rules, code)
+    page.locator(".edge").nth(1).locator("text").first.hover()
+    nodes, edges, found, lines = lit(page)
+    assert "v1 = x · y" in nodes[0]
+    assert (len(edges), found, lines) == (1, rules[1:], code)
+    assert page.locator(".where").inner_text().startswith("minitorch/scalar_functions.py, line ")
+
+
 # The memory of a kernel
 
 

@@ -1,0 +1,191 @@
+"""The graph in the browser: its numbers against those by hand, wrong ones as they are, the code of its functions, and its layout."""
+
+import inspect
+import re
+from itertools import combinations
+
+import pytest
+
+from minitorch import Scalar
+from minitorch.scalar_functions import Mul
+from project.lab.explorers import orders
+from project.lab.explorers.graph import forward_only, record
+from project.lab.explorers.graph_drawing import backward_source, drawing
+from project.lab.typed.expressions import parse
+from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with  # noqa: F401  a fixture
+
+
+def product():
+    """v2 = v1 · x and v1 = x · y at (2, 5): its derivatives are 2xy = 20 and x² = 4."""
+    x, y = Scalar(2.0, name="x"), Scalar(5.0, name="y")
+    return (x * y) * x
+
+
+def edges(data, what):
+    """What each edge has, by the names of its ends."""
+    names = [node["name"] for node in data["nodes"]]
+    return {f"{names[p]} {names[i]}": edge[what] for edge in data["edges"] for p, i in [edge["ends"]]}
+
+
+def passed(data, step):
+    """What is passed along each edge in one step."""
+    ids = {id: ends for ends, id in edges(data, "id").items()}
+    return {ids[id]: gradient for id, gradient in data["steps"][step]["passed"].items()}
+
+
+def test_an_edge_has_its_local_derivative_and_the_gradient_that_flows_along_it():
+    data = drawing(record(product()))
+    assert edges(data, "local") == {"x v1": "5", "y v1": "2", "v1 v2": "2", "x v2": "10"}
+    assert edges(data, "label") == edges(data, "local")
+    assert [passed(data, step) for step in range(3)] == [{}, {"v1 v2": "2", "x v2": "10"}, {"x v1": "10", "y v1": "4"}]  # 2·5, 2·2
+    assert [step["arrived"] for step in data["steps"]] == ["", "1", "2", "", ""]
+    names = [node["name"] for node in data["nodes"]]
+    assert [{names[i]: text for i, text in step["gradients"].items()} for step in data["steps"]] == [
+        {},
+        {"v2": "1", "v1": "2", "x": "10"},
+        {"x": "20", "y": "4"},
+        {},
+        {},
+    ]
+
+
+def test_an_edge_has_the_rule_of_its_function():
+    x, y = Scalar(2.0, name="x"), Scalar(0.5, name="y")
+    data = drawing(record(-((x**y).sigmoid().log() * 3.0 + x.relu())))
+    assert edges(data, "rule") == {
+        "x v1": "∂(x ^ y)/∂x = y · x^(y - 1)",
+        "y v1": "∂(x ^ y)/∂y = v1 · log(x)",
+        "v1 v2": "∂sigmoid(v1)/∂v1 = v2 · (1 - v2)",
+        "v2 v3": "∂log(v2)/∂v2 = 1 / (v2 + ε)",
+        "v3 v4": "∂(v3 · 3)/∂v3 = 3",
+        "3 v4": "∂(v3 · 3)/∂3 = v3",
+        "x v5": "∂relu(x)/∂x = 1 if x > 0, else 0",
+        "v4 v6": "∂(v4 + v5)/∂v4 = 1",
+        "v5 v6": "∂(v4 + v5)/∂v5 = 1",
+        "v6 v7": "∂(-v6)/∂v6 = -1",
+    }
+    assert edges(data, "label")["3 v4"] == ""  # nothing flows into a constant
+
+
+@pytest.mark.parametrize(
+    ("body", "local", "flows"),
+    [
+        ("return d_output * ctx.saved_values[0], d_output * ctx.saved_values[1]", ["2", "5"], ["-2", "-5"]),  # the factors are swapped
+        ("return ctx.saved_values[1], ctx.saved_values[0]", ["5", "2"], ["5", "2"]),  # d_output, which is -1, is forgotten
+    ],
+)
+def test_a_wrong_derivative_is_shown_as_it_is_beside_the_right_rule(monkeypatch, body, local, flows):
+    query = {"f": "-(x * y)", "x": "2.0", "y": "5.0", "moment": "2"}
+    app = open_with(monkeypatch, "m1_graph", "minitorch.scalar_functions.Mul.backward", body, parameters="ctx, d_output", **query)
+    data, step = graph(app)
+    assert list(edges(data, "local").values()) == [*local, "-1"]
+    assert list(edges(data, "rule").values())[:2] == ["∂(x · y)/∂x = y", "∂(x · y)/∂y = x"]
+    assert (step["arrived"], list(step["passed"].values())) == ("-1", flows)
+    rows = app.table[0].value.to_dict("records")
+    assert [(row["backward()"], row["central difference"]) for row in rows] == [(flows[0], "-5"), (flows[1], "-2")]
+
+
+def test_a_factor_that_is_used_twice_has_two_edges():
+    x = Scalar(3.0, name="x")
+    data = drawing(record(x * x))
+    assert [(edge["id"], edge["label"]) for edge in data["edges"]] == [("1.0", "3"), ("1.1", "3")]
+    assert data["steps"][1]["passed"] == {"1.0": "3", "1.1": "3"}
+
+
+def test_in_a_recursion_an_edge_carries_what_is_passed_in_each_visit():
+    x, y = Scalar(2.0, name="x"), Scalar(3.0, name="y")
+    shared = x * y
+    data = drawing(orders.record_in(orders.RECURSION, shared + shared * y))  # visits: v3, v1, x, y, v2, v1, x, y, y
+    visits = [list(passed(data, step).values()) for step in (2, 6)]
+    assert visits == [["3", "2"], ["9", "6"]]
+    assert [data["steps"][step]["arrived"] for step in (2, 6)] == ["1", "3"]
+
+
+def test_without_a_backward_pass_an_edge_has_its_rule_only():
+    data = drawing(forward_only(product()))
+    assert edges(data, "label")["x v1"] == "y"
+    assert set(edges(data, "local").values()) == {""}
+
+
+def test_the_source_of_backward_is_shown_with_the_lines_that_return():
+    found = backward_source(Mul)
+    lines, first = inspect.getsourcelines(Mul)
+    assert found["lines"][0] == "@staticmethod"
+    assert [found["lines"][number] for number in found["returned"]] == ["    return d_output * b, d_output * a"]
+    path, line = re.fullmatch(r"(.+), line (\d+)", found["where"]).groups()
+    assert path == "minitorch/scalar_functions.py"
+    assert first < int(line) < first + len(lines)
+
+
+class Both:
+    """A function with two returns, one of them over two lines."""
+
+    @staticmethod
+    def backward(ctx, d_output):
+        if d_output:
+            return 0.0
+        return (
+            d_output)  # fmt: skip
+
+
+def test_every_line_of_every_return_is_marked():
+    assert backward_source(Both)["returned"] == [3, 4, 5]
+    assert backward_source(type("Typed", (), {"backward": eval("lambda ctx, d_output: d_output")})) is None
+
+
+# Layout
+
+
+def boxes(data):
+    """Left, right, top and bottom of all that has a size."""
+    return [(x - w / 2, x + w / 2, y - h / 2, y + h / 2) for x, y, w, h in (each["box"] for each in data["nodes"] + data["edges"]) if w]
+
+
+def overlaps(data):
+    """The pairs of nodes and labels that overlap, and the edges that cross a node; at the edge of a node, one pixel is allowed."""
+    found = [
+        (a, b) for a, b in combinations(boxes(data), 2) if min(a[1], b[1]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[2], b[2]) > 1
+    ]
+    for edge in data["edges"]:
+        points = [float(number) for number in re.findall(r"[\d.]+", edge["path"].replace("H", " H"))]
+        assert min(points) >= 0
+        for start, y, end in re.findall(r"([\d.]+) ([\d.]+)H([\d.]+)", edge["path"]):
+            for left, right, top, bottom in boxes({"nodes": data["nodes"], "edges": []}):
+                if min(float(end), right) - max(float(start), left) > 1 and top + 1 < float(y) < bottom - 1:
+                    found.append((edge["id"], left))
+    return found
+
+
+EXPRESSIONS = [
+    "x * x + y * sigmoid(x * z)",
+    "relu(x * 0.5 + y * -1.5 + 2)",
+    "-log(sigmoid(x * z + y))",
+    "(x < y) * z",
+    "x",
+    "-" * 99 + "x",
+    "x * (y + x * (y + x * (y + x * (z + x))))",
+    " * ".join(["(x + y + z)"] * 12),
+]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_nothing_overlaps_and_edges_lead_from_left_to_right(text):
+    expression = parse(text, ("x", "y", "z"))
+    values = [Scalar(each, name=name) for name, each in zip(expression.names, (1.25, -0.3, 700.0), strict=False)]
+    data = drawing(record(expression.function(expression.names, lambda value: Scalar(value, None))(*values)))
+    assert overlaps(data) == []
+    width, height = data["size"]
+    assert all(left >= -1 and right <= width + 1 and top >= -1 and bottom <= height + 1 for left, right, top, bottom in boxes(data))
+    columns = [
+        (data["nodes"][p]["box"][0], edge["box"][0], data["nodes"][i]["box"][0]) for edge in data["edges"] for p, i in [edge["ends"]]
+    ]
+    assert all(left < label < right for left, label, right in columns)
+
+
+def test_the_examples_fit_a_laptop():
+    for page, key in (("m1_graph", "example"), ("m2_graph", "tensor_example")):
+        app = open_page(page)
+        for name in app.selectbox(key=key).options:
+            data, _ = graph(fill(app, **{key: name}))
+            assert overlaps(data) == [], name
+            assert 0.72 * (data["size"][0] + 4) <= 1068, name  # graph.py has the same smallest scale
