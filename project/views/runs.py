@@ -208,7 +208,8 @@ def show_runs() -> None:
         selected = select(runs)
         compared = selected[: runs_comparison.MOST]
         if not selected:
-            st.caption("No run is selected. Select rows with the boxes on the left of the table.")
+            st.caption("No run is selected, so the newest is shown. Select rows with the boxes on the left of the table.")
+            show_comparison(runs[:1])
         else:
             if len(selected) > len(compared):
                 st.caption(

@@ -59,6 +59,6 @@ def test_two_runs_are_selected_overlaid_exported_and_opened_in_a_browser(start_s
     page.get_by_role("button", name="Delete 2 runs").click()
     page.get_by_text("There are no runs yet.").wait_for()
     assert run_scalar.main(["--points", "4", "--epochs", "3"]) == 0
-    page.get_by_text("No run is selected.").wait_for()  # the page found the new run by itself
+    page.get_by_text("No run is selected").wait_for()  # the page found the new run by itself
     assert page.hosts == {"127.0.0.1"}
     assert "Traceback" not in log.read_text()
