@@ -125,7 +125,7 @@ def test_every_chapter_has_an_example_a_figure_common_mistakes_and_a_box(page) -
     assert re.search(FIGURE, "".join(code_cells(page)), re.MULTILINE), "no figure"
     assert "\n## Common mistakes\n" in text
     assert ("```{task} " in text) == (page_name(page) not in WITHOUT_TASK)
-    chapter = SECTION.sub("", text).partition("### Edge cases that are marked")[0].partition("\n## Common mistakes\n\n:::")[0]
+    chapter = SECTION.sub("", text).partition("### Edge cases that are graded")[0].partition("\n## Common mistakes\n\n:::")[0]
     assert 600 <= len(chapter.split()) <= 1600
     shown = [body for _, kind, body in FENCE.findall(text) if kind == "{code-cell}" and not body.startswith(HIDDEN)]
     assert [line for body in shown for line in body.splitlines() if len(line) > 78] == [], "code that does not fit the page"
