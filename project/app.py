@@ -28,11 +28,16 @@ STYLE = """
 @media (min-width: 1000px) {
   :has(> .stVerticalBlock > .st-key-tour) {position: absolute; top: 1.3rem; right: 0; width: auto; max-width: 55%; z-index: 1}
 }
-@media (max-width: 640px) {.stMainBlockContainer {padding-top: 4.5rem}}
+@media (max-width: 640px) {
+  .stMainBlockContainer {padding-top: 4.5rem}
+  .stColumn:has(:is(.st-key-start, .st-key-images_start, .st-key-sentiment_start, .st-key-picture, .stVegaLiteChart)) {order: -1}
+  :has(> [class*="_settings"]) {order: 1}
+  .stMain .stButtonGroup > * {flex-wrap: wrap}
+}
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
 """
 """Smaller titles, and charts that grow with the page. The decision boundary of a training page is as high as its column is wide; its axes
-and legend take 102 pixels more in height than in width."""
+and legend take 102 pixels more in height than in width. On a phone, a figure is above the column, or the row, of its settings."""
 
 
 sys.setswitchinterval(0.001)  # a thread that trains gives way after 1 ms, not 5: a page waits for its turn many times while it is built

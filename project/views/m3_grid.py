@@ -56,7 +56,7 @@ def select_thread(blocks: int, threads: int) -> tuple[int, int]:
 
 def map_page() -> None:
     """Show a map over a tensor."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="map_settings"):
         try:
             typed = st.text_input("Shape of out", "4, 5", key="grid_shape", bind="query-params", width=150)
             shape = parse_shape(typed, 4, MOST_ELEMENTS)
@@ -83,7 +83,7 @@ def map_page() -> None:
 
 def reduce_page() -> None:
     """Show a reduction in shared memory, one sum per block."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="reduce_settings"):
         size = whole_number("Elements of a", "grid_size", 20, 1, MOST_ELEMENTS)
         threads = st.selectbox("Threads per block", (4, 8, 16, 32), 1, key="tree_threads", bind="query-params", width=150)
         missing = leave_out(tree.MISSING)
@@ -104,7 +104,7 @@ def reduce_page() -> None:
 
 def product_page() -> None:
     """Show the blocks of a matrix product."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="product_settings"):
         rows = whole_number("Rows of out", "grid_rows", 7, 1, 12)
         columns = whole_number("Columns of out", "grid_columns", 6, 1, 12)
         side = whole_number("BLOCK_DIM", "grid_side", 4, 2, 6)
@@ -117,7 +117,7 @@ def product_page() -> None:
     if missing != tree.NOTHING:
         learn(missing, launched.unguarded())
     down, across = launched.blocks
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="thread_settings"):
         block = whole_number("blockIdx.x", "block_x", 0, 0, down - 1), whole_number("blockIdx.y", "block_y", 0, 0, across - 1)
         thread = whole_number("threadIdx.x", "thread_x", 0, 0, side - 1), whole_number("threadIdx.y", "thread_y", 0, 0, side - 1)
     st.code(launched.formula(block, thread, missing == tree.NOTHING), language=None, wrap_lines=True)

@@ -31,7 +31,7 @@ st.write(
     "In an n × n product C = A · B, every element of A and B is needed n times. Instead of reading it from global memory each time, a "
     "block of threads loads one tile of each matrix into shared memory and reads the tiles from there. On a CPU the cache plays this role."
 )
-with st.container(horizontal=True, vertical_alignment="bottom"):
+with st.container(horizontal=True, vertical_alignment="bottom", key="tiling_settings"):
     n = whole_number("n", "n", 6, 2, tiling.MOST)
     tile = whole_number("Tile t", "tile", 3, 2, n)
     order = st.segmented_control("Order", tiling.ORDERS, default=tiling.ORDERS[1], required=True, key="tiling_order", bind="query-params")

@@ -106,7 +106,7 @@ def pick_cell(shown: Convolution) -> None:
 def show_convolution() -> None:
     """Show the window of a convolution, the products under it and the result so far."""
     st.write("A kernel of weights slides over an image. The sum of its products with the pixels below is one element of the result.")
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="conv_settings")
     dims, image = select_image(row)
     weight = read_weight(row, dims)
     fitted = pictures.fit(weight, image.shape[0])
@@ -154,7 +154,7 @@ def show_notes(shown: Convolution, own: np.ndarray | None) -> None:
 
 def read_pooling() -> tuple[Pooling, str | None]:
     """Show the controls for image, window, kind and direction; return the pooling and the direction."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="pool_settings")
     image = image_choice.image("pool", 2, MOST, "a slope", row)
     with row:
         channel = whole_number("Channel", "pool_channel", 0, 0, len(image) - 1) if len(image) > 1 else 0

@@ -364,9 +364,9 @@ def weights_section(scene: Scene, sizes: list[int]) -> None:
         st.caption("The adapters have learned stories in which everything is red. Generate stories: which colors do they name?")
 
 
-def show(source: str, path: Path, row: DeltaGenerator) -> None:
-    """Show everything about a model; its kinds of weights beside the models in the first row."""
-    with row:
+def show(source: str, path: Path, side: DeltaGenerator) -> None:
+    """Show everything about a model; its kinds of weights beside the models."""
+    with side:
         kind = choose_weights(source)
     loaded = load(path, kind)
     about(source, loaded)
@@ -405,8 +405,8 @@ def show(source: str, path: Path, row: DeltaGenerator) -> None:
 
 
 with task_guard():
-    row = st.container(horizontal=True)
-    source = row.segmented_control("Model", SOURCES, default=SOURCES[0], required=True, key="language_source", bind="query-params")
+    left, right = st.columns([2, 3])
+    source = left.segmented_control("Model", SOURCES, default=SOURCES[0], required=True, key="language_source", bind="query-params")
     path = {SOURCES[0]: lambda: language_model.SHIPPED, SOURCES[1]: train_section, SOURCES[2]: load_section}[source]()
     if path is not None:
-        show(source, path, row)
+        show(source, path, right)

@@ -35,7 +35,7 @@ def test_each_stage_keeps_the_lines_that_are_not_marked(stages):
 
 def test_the_bars_are_the_operations_of_the_stages_and_that_of_the_shown_one_has_a_color(stages):
     spec = compiled_step.sizes(stages, 1)
-    assert [(row["operations"], row["shown"]) for row in spec["data"]["values"]] == [
+    assert [(row["operations"], row["now"] == "shown") for row in spec["data"]["values"]] == [
         (stage.operations, at == 1) for at, stage in enumerate(stages)
     ]
     assert spec["description"].startswith(f"Operations of each stage: recorded {stages[0].operations}, ")

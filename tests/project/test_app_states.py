@@ -253,13 +253,13 @@ def test_valid_input_without_a_result_is_explained(page, query, says):
 def test_a_number_of_the_address_that_is_infinite_or_none_is_like_one_out_of_range(number, rows, seed):
     app = open_page("m0_manual", points=number)
     assert app.number_input(key="points").value == rows
-    assert app.query_params == {}
+    assert app.query_params.get("points") == (str(rows) if rows != 50 else None)
     assert open_page("m4_dropout", drop_seed=number).number_input(key="drop_seed").value == seed
 
 
-@pytest.mark.parametrize(("page", "key", "value"), [("m4_images", "images_limit", None), ("m4_images", "images_epochs", 30)])
-def test_an_infinite_number_of_the_address_leaves_a_field_of_a_training_program_as_it_was(page, key, value):
-    assert open_page(page, **{key: "1e400"}).number_input(key=key).value == value
+@pytest.mark.parametrize(("number", "value"), [("1e400", 1_000_000), ("nan", None)])
+def test_a_field_that_may_be_empty_treats_such_a_number_alike(number, value):
+    assert open_page("m4_images", images_limit=number).number_input(key="images_limit").value == value
 
 
 TOWER = {"module": "Tower: two levels of children", "where": "base", "mode": "eval()"}

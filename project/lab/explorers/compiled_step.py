@@ -99,11 +99,14 @@ def stages(compiled: Any) -> list[Stage]:
 def sizes(found: list[Stage], number: int) -> dict[str, Any]:
     """A bar for the operations of each stage; that of one stage in another color."""
     names = [stage.name for stage in found]
-    rows = [{"stage": stage.name, "operations": stage.operations, "shown": at == number} for at, stage in enumerate(found)]
+    rows = [
+        {"stage": stage.name, "operations": stage.operations, "now": "shown" if at == number else "another"}
+        for at, stage in enumerate(found)
+    ]
     encoding = {
         "y": {"field": "stage", "type": "nominal", "sort": names, "title": None},
         "x": vega.quantitative("operations", "operations", scale={"zero": True}),
-        "color": vega.nominal("shown", [False, True], [palette.GRAY, palette.BLUE], None),
+        "color": vega.nominal("now", ["shown", "another"], [palette.BLUE, palette.GRAY], None),
     }
     words = ", ".join(f"{stage.name} {stage.operations}" for stage in found)
     return vega.chart(f"Operations of each stage: {words}.", [vega.layer("bar", encoding)], height=150, values=rows)

@@ -16,7 +16,7 @@ from project.lab.training import run_report
 from project.lab.training.classifier import ClassifierSetting
 from project.lab.training.job import Run
 from project.lab.training.jobs import Failed
-from project.lab.widgets.fields import remove_infinite
+from project.lab.widgets.fields import restrict
 
 TICK = 0.4  # seconds between updates
 FIRST = ("dataset", "epochs", "rate", "batch", "seed")  # the fields that are always visible
@@ -142,8 +142,9 @@ def control(field: dataclasses.Field, default: Any, prefix: str, names: Sequence
         most = limits["high"] if limits["high"] is not None else 10.0
         return float(st.number_input(label, float(least), float(most), given, max(given / 10, LEAST_RATE), format="%g", **facts))
     most = min(limits["high"] or 1_000_000, 1_000_000)
-    remove_infinite(facts["key"])
-    found = st.number_input(label, int(limits["low"] or 0), int(most), given, placeholder="all", **facts)
+    least = int(limits["low"] or 0)
+    restrict(facts["key"], given, least, most)
+    found = st.number_input(label, least, int(most), given, placeholder="all", **facts)
     return None if found is None else int(found)
 
 

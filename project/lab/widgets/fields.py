@@ -1,42 +1,38 @@
 """Fields for numbers whose values stay in range, even if the range changes while the page is open or the URL has another number."""
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
+Initial = TypeVar("Initial", bound=float | None)
 
-def restrict(key: str, given: float, low: float, high: float) -> float:
+
+def restrict(key: str, given: Initial, low: float, high: float) -> Initial | float:
     """Bring the value of a field into its range before the field is shown, and return it.
+
+    A number in the URL is replaced there, and the page runs again: a field for integers would fail with an infinite one, such as 1e400.
 
     Args:
         key: The name of the field in the session state and in the URL, which counts until the field is shown.
-        given: The initial value.
+        given: The initial value; None for an empty field.
         low: The smallest value.
         high: The largest value.
     """
-    state = st.session_state
+    state, address = st.session_state, st.query_params
+    from_address = key not in state and key in address
     try:
-        value = float(state[key] if key in state else st.query_params.get(key, given))
-    except ValueError:
+        value = float(address[key] if from_address else state.get(key, given))
+    except (TypeError, ValueError):
         value = math.nan
     value = given if math.isnan(value) else value  # Streamlit ignores what is no number, too
-    allowed = min(max(value, low), high)
-    if allowed != value:
-        state[key] = allowed
-    remove_infinite(key)
-    return allowed
-
-
-def remove_infinite(key: str) -> None:
-    """Remove a number that is infinite, such as 1e400, from the URL and run the page again: a field for integers would fail with it."""
-    try:
-        infinite = math.isinf(float(st.query_params.get(key, 0)))
-    except ValueError:
-        return
-    if infinite:
-        del st.query_params[key]
+    if value is None or low <= value <= high:
+        return value
+    state[key] = allowed = min(max(value, low), high)
+    if from_address:
+        address[key] = str(allowed)
         st.rerun()
+    return allowed
 
 
 def whole_number(label: str, key: str, given: int, least: int, most: int, step: int = 1, **options: Any) -> int:

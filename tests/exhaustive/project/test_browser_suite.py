@@ -312,6 +312,56 @@ def test_another_kind_of_network_has_its_own_defaults_and_the_settings_that_were
     assert dict(parse_qsl(urlsplit(page.url).query)) == {"points": "20", "hidden": "7"}
 
 
+def test_epochs_that_are_the_default_of_another_network_stay(open_page):
+    page = open_page("m1_training?points=20")
+    page.locator(".st-key-epochs input").fill("1000")  # the default of Tensors
+    page.locator(".st-key-epochs input").press("Enter")
+    page.get_by_text("--epochs 1000").wait_for()
+    page.get_by_role("radio", name="Tensors").click()
+    page.get_by_text("run_tensor.py --dataset Simple --points 20 --hidden 10 --rate 0.5 --epochs 1000").wait_for()
+    page.get_by_role("radio", name="Scalars").click()
+    page.get_by_text("run_scalar.py --dataset Simple --points 20 --hidden 2 --rate 0.5 --epochs 1000").wait_for()
+    complete(page)
+    assert page.locator(".st-key-epochs input").input_value() == "1000"
+
+
+def test_an_infinite_number_in_the_address_is_replaced(open_page):
+    page = open_page("m3_tiling?n=1e400&tile=2")
+    assert page.get_by_test_id("stException").count() == 0
+    assert page.locator(".st-key-n input").input_value() == "16"
+    assert dict(parse_qsl(urlsplit(page.url).query)) == {"n": "16", "tile": "2"}
+
+
+# The first screen
+
+
+def top(page, thing):
+    return page.locator(thing).first.evaluate("each => each.getBoundingClientRect().top")
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "settings"),
+    [
+        ("m1_training", ".st-key-boundary_chart", ".st-key-points"),
+        ("m3_tiling", ".picture", ".st-key-tiling_settings"),
+        ("m4_convolution", ".picture", ".st-key-conv_settings"),
+        ("m4_pooling", ".picture", ".st-key-pool_settings"),
+        ("m4_images", "figure", ".st-key-images_epochs"),
+        ("m4_softmax", "[data-testid=stVegaLiteChart]", ".st-key-softmax_z0"),
+    ],
+)
+def test_a_phone_shows_the_figure_of_a_page_before_its_settings(open_page, name, figure, settings):
+    page = open_page(name, 390, 844)
+    assert 0 < top(page, figure) < min(844, top(page, settings))
+
+
+@pytest.mark.parametrize("name", ["m4_convolution", "m4_pooling", "m6_machines"])
+def test_a_laptop_shows_the_tour_beside_the_title_and_the_whole_figure(open_page, name):
+    page = open_page(name, 1366, 768)
+    assert top(page, "h1") < top(page, ".st-key-tour button") < top(page, ".stMain [data-testid=stMarkdown]")
+    assert page.locator(".picture").first.evaluate("each => each.getBoundingClientRect().bottom") <= 768
+
+
 # Keyboard
 
 BUTTONS = {
