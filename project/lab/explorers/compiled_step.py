@@ -109,7 +109,7 @@ def sizes(found: list[Stage], number: int) -> dict[str, Any]:
         "color": vega.nominal("now", ["shown", "another"], [palette.BLUE, palette.GRAY], None),
     }
     words = ", ".join(f"{stage.name} {stage.operations}" for stage in found)
-    return vega.chart(f"Operations of each stage: {words}.", [vega.layer("bar", encoding)], height=150, values=rows)
+    return vega.chart(f"Operations of each stage: {words}.", [vega.layer("bar", encoding)], width=220, height=150, values=rows)
 
 
 def marked(lines: list[str], after: list[str]) -> str:

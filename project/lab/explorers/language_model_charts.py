@@ -73,7 +73,7 @@ def heat_map(weights: np.ndarray, names: Sequence[str], query: int, title: str) 
     x = vega.quantitative("x", "key", scale=scale, axis={"labels": False, "ticks": False, "grid": False, "domain": False})
     y = vega.quantitative("y", "query", scale=scale | {"reverse": True}, axis=x["axis"])
     name = {"x": x, "y": y, "text": {"field": "name"}}
-    look = {"tooltip": False, "color": GRAY, "fontSize": 11, "baseline": "middle"}
+    look = {"tooltip": False, "color": "currentColor", "fontSize": 11, "baseline": "middle"}
     box = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
     color = vega.shades("weight", [0, 1], [WHITE, BLUE]) | {"legend": None}  # four of them would be half of the figure
     tooltip = [{"field": name} for name in ("query", "key", "weight")]
@@ -166,7 +166,7 @@ def bars(shares: np.ndarray, others: np.ndarray, other: str, names: Sequence[str
     layers = [
         vega.layer("bar", {"y": y, "x": x, "color": color}),
         vega.layer("tick", {"y": y, "x": x | {"field": other}}, color=GRAY, thickness=2),
-        vega.layer("text", {"y": y, "x": x, "text": {"field": "label"}}, tooltip=False, align="left", dx=6, color=GRAY),
+        vega.layer("text", {"y": y, "x": x, "text": {"field": "label"}}, tooltip=False, align="left", dx=6, color="currentColor"),
     ]
     return vega.chart(next_in_words(shares, names), layers, width=SIDE, height=ROW * len(rows), values=rows)
 
@@ -243,7 +243,7 @@ def lens(logits: np.ndarray, names: Sequence[str], target: int) -> Spec:
     ]
     y, scale = _rows(blocks), {"domain": [low, end + 0.6 * (high - low)]}
     x = vega.quantitative("logit", f"logit of {names[target]}", scale=scale, axis={"tickCount": 4, "grid": False})
-    look = {"tooltip": False, "align": "left", "color": GRAY}
+    look = {"tooltip": False, "align": "left", "color": "currentColor"}
     layers = [
         vega.layer("bar", {"y": y, "x": x, "x2": {"datum": 0}, "color": {"value": ORANGE}}),
         vega.layer("text", {"y": y, "x": x | {"field": "at"}, "text": {"field": "label"}}, dx=4, **look),

@@ -142,7 +142,7 @@ def number_line(x: Fraction, dtype: str) -> Spec:
     layers = [
         vega.layer("rule", axes | {"x2": {"datum": 1}}, [{"at": 0}], tooltip=False, color=GRAY),
         vega.layer("tick", axes | {"tooltip": tooltip}, marks, color=BLUE, thickness=3, height=26, opacity=1),
-        vega.layer("text", axes | {"text": {"field": "label"}}, marks, tooltip=False, dy=26, fontSize=12, color=GRAY),
+        vega.layer("text", axes | {"text": {"field": "label"}}, marks, tooltip=False, dy=26, fontSize=12, color="currentColor"),
         vega.layer("rule", axes | {"x2": {"field": "to"}}, given, tooltip=False, color=ORANGE, strokeWidth=4),
         vega.layer("point", axes | {"tooltip": tooltip}, given, filled=True, opacity=1, size=130, color=ORANGE, shape="diamond"),
         vega.layer("text", axes | {"text": {"field": "label"}}, given, tooltip=False, dy=-20, fontSize=13, fontWeight="bold", color=ORANGE),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from project.lab.charts import vega
-from project.lab.charts.palette import BLUE, GRAY
+from project.lab.charts.palette import BLUE
 from project.lab.charts.vega import Spec
 from project.lab.typed.arrays import factor, figure
 
@@ -103,6 +103,6 @@ def chart(probabilities: Sequence[float], description: str) -> Spec:
     }
     layers = [
         vega.layer("bar", axes, color=BLUE),
-        vega.layer("text", axes | {"text": {"field": "label"}}, tooltip=False, dy=-8, fontSize=12, color=GRAY),
+        vega.layer("text", axes | {"text": {"field": "label"}}, tooltip=False, dy=-8, fontSize=12, color="currentColor"),
     ]
     return vega.chart(description, layers, height=220, values=values)

@@ -29,7 +29,7 @@
     const style = getComputedStyle(element);
     const svg = element.closest("svg");
     if (svg) continue; // charts and graphs lie on rectangles of their own
-    const below = background(element);
+    const below = background(element.closest("[data-testid=stSliderThumbValue]") ? element.closest(".stSlider") : element);
     let opacity = 1;
     for (let each = element; each; each = each.parentElement) opacity *= Number(getComputedStyle(each).opacity);
     const color = channels(style.color);
