@@ -126,7 +126,7 @@ def packages(wheel: Path) -> dict[str, bytes]:
 
 def own_parts() -> dict[str, bytes]:
     """The worker that starts Python, and what it runs there."""
-    return {name: (ROOT / "docs" / "_static" / name).read_bytes() for name in ("worker.js", "run_task.py")}
+    return {name: (ROOT / "docs" / "_static" / name).read_bytes() for name in ("worker.js", "free_graphs.py", "run_task.py")}
 
 
 def script(pyodide: Path) -> str:

@@ -1,5 +1,7 @@
 // Runs in a worker, below pyodide.js and pyodide.asm.mjs: starts Python, then runs the tests of one task.
 
+const STACK = 128 * 1024 // bytes of Python's stack: the browser's own, which Python does not see, is full when Python uses about 170 kB
+
 let run
 
 const start = async parts => {
@@ -11,12 +13,14 @@ const start = async parts => {
     lockFileContents: text("pyodide-lock.json"),
     createPyodideModule: _createPyodideModule,
   })
+  const {_PyThreadState_Get, _PyUnstable_ThreadState_SetStackProtection, _emscripten_stack_get_base} = python._module
+  _PyUnstable_ThreadState_SetStackProtection(_PyThreadState_Get(), _emscripten_stack_get_base() - STACK, STACK)
   const packages = python.runPython("import site; site.getsitepackages()[0]")
   python.unpackArchive(new Uint8Array(parts["packages.zip"]), "zip", {extractDir: packages})
   python.FS.mkdir("/workspace")
   python.unpackArchive(new Uint8Array(parts["workspace.zip"]), "zip", {extractDir: "/workspace"})
   python.FS.chdir("/workspace")
-  python.runPython(text("run_task.py"))
+  for (const name of ["free_graphs.py", "run_task.py"]) python.runPython(text(name))
   run = (task, files) => python.globals.get("run")(task, python.toPy(files), test => self.postMessage({test}))
 }
 

@@ -70,6 +70,15 @@ def run(page: Any) -> str:
     return page.locator(".editor-result").inner_text()
 
 
+def save_reference(page: Any, task: str) -> None:
+    """Write the reference's code of a task, and of those that it needs, as if the reader had."""
+    for path in {path for needed in (task, *course().task(task).requires) for path in course().task(needed).files}:
+        page.evaluate(
+            "([path, text]) => localStorage.setItem('minitorch:' + path, text)", [path, (ROOT / path).read_text(encoding="utf-8")]
+        )
+    page.reload()
+
+
 # What is served
 
 
@@ -85,10 +94,10 @@ def test_the_book_serves_the_files_that_students_receive(browser_editor: ModuleT
 def test_a_workspace_can_build_the_editors_and_serves_the_stubs_when_they_are_written(tmp_path: Path) -> None:
     write_files(tmp_path, handout_files(ROOT, course(), 0, search=False))
     (tmp_path / "minitorch" / "operators.py").write_text("written = True\n", encoding="utf-8")
-    code = "import browser_editor as b; print(b.workspace()['minitorch/operators.py'].count(b'Task 0.1'), list(b.own_parts()))"
+    code = "import browser_editor as b; print(b.workspace()['minitorch/operators.py'].count(b'Task 0.1'), *b.own_parts())"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([".", "docs/_ext"])}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (ran.stdout, ran.stderr) == ("16 ['worker.js', 'run_task.py']\n", "")
+    assert (ran.stdout, ran.stderr) == ("16 worker.js free_graphs.py run_task.py\n", "")
 
 
 def test_the_script_is_small_and_holds_no_file_of_the_staff(script: str) -> None:
@@ -97,7 +106,7 @@ def test_the_script_is_small_and_holds_no_file_of_the_staff(script: str) -> None
     assert sorted(parts) == sorted(
         [
             "pyodide.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json",
-            "worker.js", "run_task.py", "packages.zip", "workspace.zip",
+            "worker.js", "free_graphs.py", "run_task.py", "packages.zip", "workspace.zip",
         ]
     )  # fmt: skip
     with zipfile.ZipFile(io.BytesIO(gzip.decompress(base64.b64decode(parts["workspace.zip"])))) as workspace:
@@ -159,13 +168,49 @@ def test_a_loop_without_end_can_be_stopped_and_another_run_follows(open_editor: 
 
 
 @needs_chromium
-@pytest.mark.parametrize(("task", "tests"), [("0.1", 80), ("0.2", 27), ("0.3", 23), ("0.4", 17), ("1.1", 17), ("1.2", 91), ("1.3", 19)])
+@pytest.mark.parametrize(
+    ("task", "tests"), [("0.1", 80), ("0.2", 27), ("0.3", 23), ("0.4", 17), ("1.1", 17), ("1.2", 91), ("1.3", 19), ("1.4", 95)]
+)
 def test_the_reference_passes_in_the_page(open_editor: Any, task: str, tests: int) -> None:
     page = open_editor(task)
-    for path in {path for needed in (task, *course().task(task).requires) for path in course().task(needed).files}:
-        page.evaluate(
-            "([path, text]) => localStorage.setItem('minitorch:' + path, text)", [path, (ROOT / path).read_text(encoding="utf-8")]
-        )
-    page.reload()
+    save_reference(page, task)
     title = course().task(task).title
     assert run(page) == f"✓ Task {task} {title}: passed. Of {tests} tests, {tests} pass."
+
+
+RECURSIVE = """
+def topological_sort(variable):
+    found, seen = [], set()
+
+    def visit(node):
+        if node.history is None or node in seen:
+            return
+        seen.add(node)
+        for parent in node.history.inputs:
+            visit(parent)
+        found.append(node)
+
+    visit(variable)
+    return found[::-1]
+"""
+
+
+@needs_chromium
+def test_a_recursive_search_of_a_deep_graph_fails_with_an_error_of_python(open_editor: Any) -> None:
+    page = open_editor("1.4")
+    save_reference(page, "1.4")
+    area = page.get_by_label("minitorch/autodiff.py")
+    area.fill(area.input_value() + RECURSIVE)
+    shown = run(page)
+    assert shown.startswith("✗ Task 1.4 Backpropagation: failing. Of 95 tests, 94 pass, 1 fails.\n\n")
+    assert "A graph may be far deeper than Python's call stack" in shown
+    assert "RecursionError" in shown
+
+
+@needs_chromium
+def test_a_method_that_calls_itself_fails_with_an_error_of_python(open_editor: Any) -> None:
+    page = open_editor("1.2")
+    save_reference(page, "1.2")
+    area = page.get_by_label("minitorch/scalar.py")
+    area.fill(area.input_value().replace("return Mul.apply(self, b)", "return self * b", 1))
+    assert "RecursionError" in run(page)
