@@ -1,8 +1,8 @@
-"""The directive `{editor} 0.1`: the files of a task, which the reader writes and tests in the page, with no installation.
+"""Python in the reader's browser, with no installation: the directive `{editor} 0.1`, and the cells of pages, see `page_cells`.
 
-Python runs in the reader's browser through Pyodide. Where the build can get Pyodide from npm, it packs Pyodide, the test runner and a
-student's workspace into one script of the book, which a page loads on a click, from a server or from the disk. Where it cannot, the page
-says so.
+The directive shows the files of a task, which the reader writes and tests in the page. Python runs in the browser through Pyodide. Where
+the build can get Pyodide from npm, it packs Pyodide, the test runner, a student's workspace and the reference into one script of the book,
+which a page loads on a click, from a server or from the disk. Where it cannot, the page says so.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -35,8 +36,8 @@ PYODIDE = "314.0.7"
 PARTS = ("pyodide.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """The files of Pyodide that a browser loads."""
 
-PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "sortedcontainers", "rich")
-"""What the tests need besides Hypothesis, which has compiled code: Python files, taken from this environment."""
+PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "sortedcontainers", "rich", "typer", "annotated-doc", "shellingham")
+"""What tests and programs need besides Hypothesis, which has compiled code: Python files, taken from this environment."""
 
 LAST = 1
 """The last stage that needs no NumPy."""
@@ -113,6 +114,17 @@ def workspace() -> dict[str, bytes]:
     return {path: data if isinstance(data, bytes) else data.encode("utf-8") for path, data in kept.items()}
 
 
+@cache
+def reference() -> dict[str, bytes]:
+    """The package and its programs with the solutions, up to the last stage that needs no NumPy; empty in a student's workspace."""
+    if (ROOT / pristine.PATH).is_file():
+        return {}
+    from course.staff.handout.selection import select
+
+    files = select(ROOT, course(), LAST)
+    return {path: str(files[path]).encode() for path in files if path.startswith(("minitorch/", "project/")) and path.endswith(".py")}
+
+
 def packages(wheel: Path) -> dict[str, bytes]:
     """The files of all packages that the tests need."""
     with zipfile.ZipFile(wheel) as archive:
@@ -126,7 +138,7 @@ def packages(wheel: Path) -> dict[str, bytes]:
 
 def own_parts() -> dict[str, bytes]:
     """The worker that starts Python, and what it runs there."""
-    return {name: (ROOT / "docs" / "_static" / name).read_bytes() for name in ("worker.js", "free_graphs.py", "run_task.py")}
+    return {name: (ROOT / "docs" / "_static" / name).read_bytes() for name in ("worker.js", "free_graphs.py", "run_task.py", "run_cell.py")}
 
 
 def script(pyodide: Path) -> str:
@@ -135,7 +147,8 @@ def script(pyodide: Path) -> str:
     module = parts["pyodide.asm.mjs"].replace(b"import.meta.url", b"self.location.href")  # a page on the disk may not start a module
     parts["pyodide.asm.mjs"] = module.replace(b"export default _createPyodideModule;", b"")
     found = packages(next(pyodide.glob("*.whl")))
-    parts |= own_parts() | {"packages.zip": pristine.make_zip(found), "workspace.zip": pristine.make_zip(workspace())}
+    zips = {"packages.zip": found, "workspace.zip": workspace(), "reference.zip": reference()}
+    parts |= own_parts() | {name: pristine.make_zip(files) for name, files in zips.items()}
     packed = {name: base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii") for name, data in parts.items()}
     return f"globalThis.pythonParts = {json.dumps(packed)}\n"
 
@@ -159,6 +172,11 @@ def editor(task: Task, files: Mapping[str, bytes], base: str, runs: bool) -> str
     )
 
 
+def static_files(page: str) -> str:
+    """The path from a page to the book's static files."""
+    return "../" * page.count("/") + "_static/"
+
+
 class Editor(SphinxDirective):
     """Show the editor of the task whose id is the argument."""
 
@@ -169,8 +187,7 @@ class Editor(SphinxDirective):
         task = course().task(self.arguments[0])
         for path in task.files:
             self.env.note_dependency(str(ROOT / path))
-        base = "../" * self.env.docname.count("/") + "_static/"
-        html = editor(task, workspace(), base, self.config.editors_run)
+        html = editor(task, workspace(), static_files(self.env.docname), self.config.editors_run)
         return [nodes.raw("", html, format="html", classes=["editor"])]
 
 

@@ -1,9 +1,11 @@
-// The editors of tasks. What the reader writes is kept in the browser; a worker, which can be stopped, runs its tests in Python.
+// The editors of tasks, and the cells of a page. A worker, which can be stopped, runs Python.
 "use strict"
 
 {
   const PREFIX = "minitorch:"
   const SLOW = 20 // seconds after which a loop without end is likely
+  const TESTS = ["run_task.py", "workspace.zip"]
+  const CELLS = ["run_cell.py", "workspace.zip", "reference.zip"]
   let parts // of Python, inflated; loaded on the first click
 
   const saved = path => { try { return localStorage.getItem(PREFIX + path) } catch { return null } }
@@ -28,7 +30,8 @@
     script.onerror = () => reject(new Error("the file python.js did not load; check the connection and try again"))
   })
   const inflate = async text => {
-    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0))
+    const letters = atob(text), bytes = new Uint8Array(letters.length)
+    for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i) // Uint8Array.from takes seconds for it
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()
   }
   const getParts = async url => {
@@ -39,8 +42,8 @@
     return Object.fromEntries(names.map((name, i) => [name, buffers[i]]))
   }
 
-  // A worker that has started Python. Each runs the tests once, so that no run sees modules of an earlier one.
-  const startWorker = parts => {
+  // A worker that has started Python.
+  const startWorker = (parts, program, ...files) => {
     const rule = "self.importScripts = undefined\n" // Pyodide refuses a worker that is not a module, which a page on the disk may not start
     const code = [rule, ...["pyodide.js", "pyodide.asm.mjs", "worker.js"].flatMap(name => [parts[name], "\n"])]
     const url = URL.createObjectURL(new Blob(code, {type: "text/javascript"}))
@@ -50,10 +53,19 @@
       worker.onerror = event => reject(new Error(event.message))
     })
     worker.ready.catch(() => {})
-    worker.postMessage({parts})
+    worker.postMessage({parts, program, files})
     return worker
   }
 
+  // Enter keeps the indentation, and indents more after a colon.
+  const lineBreak = before => {
+    const line = before.split("\n").at(-1)
+    return "\n" + line.match(/^ */)[0] + (line.trimEnd().endsWith(":") ? "    " : "")
+  }
+  const isEnter = event => event.key === "Enter" && !event.isComposing && !event.altKey && !event.shiftKey
+  const waits = seconds => seconds < SLOW ? "" : "\nIf a loop never ends, press Stop."
+
+  // The files of a task. What the reader writes is kept in the browser.
   const addFile = (box, path, {text, names}) => {
     const bar = make(box, "div", {className: "editor-bar"})
     make(bar, "code", {textContent: path})
@@ -78,11 +90,9 @@
     const refresh = () => { area.value = saved(path) ?? text } // another page may have the same file
     for (const event of ["storage", "pageshow", "focus"]) addEventListener(event, refresh)
     area.addEventListener("keydown", event => {
-      if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
+      if (!isEnter(event) || event.ctrlKey || event.metaKey) return
       event.preventDefault()
-      const before = area.value.slice(0, area.selectionStart).split("\n").at(-1)
-      const indent = before.match(/^ */)[0] + (before.trimEnd().endsWith(":") ? "    " : "")
-      area.setRangeText("\n" + indent, area.selectionStart, area.selectionEnd, "end")
+      area.setRangeText(lineBreak(area.value.slice(0, area.selectionStart)), area.selectionStart, area.selectionEnd, "end")
       save(path, area.value)
     })
     copy.addEventListener("click", () => { area.select(); document.execCommand("copy") }) // works in a page from the disk, too
@@ -110,7 +120,7 @@
       clearInterval(timer)
       worker?.terminate()
       current = undefined
-      worker = parts && startWorker(parts) // ready for the next run
+      worker = parts && startWorker(parts, ...TESTS) // ready for the next run, which may not see modules of this one
       run.disabled = false
       stop.disabled = true
       say(state, text)
@@ -123,16 +133,16 @@
         say("running", "Loading Python, once ...")
         parts ??= await getParts(given.python)
         if (mine !== current) return
-        worker ??= startWorker(parts)
+        worker ??= startWorker(parts, ...TESTS)
         await worker.ready
         if (mine !== current) return
         const began = Date.now()
         worker.onerror = event => mine === current && end("failing", `Python ended: ${event.message}`)
-        worker.onmessage = ({data}) => data.result ? end(data.result.state, data.result.text) : (mine.test = data.test)
-        worker.postMessage({task: given.task, files: {...allSaved(), ...Object.fromEntries(areas.map(([path, area]) => [path, area.value]))}})
+        worker.onmessage = ({data}) => data.result ? end(data.result.state, data.result.text) : (mine.test = data.said)
+        worker.postMessage({given: [given.task, {...allSaved(), ...Object.fromEntries(areas.map(([path, area]) => [path, area.value]))}]})
         const tick = () => {
           const seconds = Math.round((Date.now() - began) / 1000)
-          say("running", `Running for ${seconds} s. ${mine.test}` + (seconds < SLOW ? "" : "\nIf a loop never ends, press Stop."))
+          say("running", `Running for ${seconds} s. ${mine.test}` + waits(seconds))
         }
         tick()
         timer = setInterval(tick, 500)
@@ -147,8 +157,128 @@
     })
   }
 
+  // The code of a cell, which the reader may change, with its buttons and its output.
+  const addCell = (box, number) => {
+    const code = box.querySelector(".cell_input pre"), built = box.querySelector(".cell_output"), original = code.innerHTML
+    const bar = document.createElement("div")
+    box.querySelector(".cell_input").after(bar)
+    bar.className = "editor-bar cell-bar"
+    bar.setAttribute("role", "group")
+    bar.setAttribute("aria-label", `Cell ${number}`)
+    make(bar, "span", {textContent: `Cell ${number}`})
+    const run = make(bar, "button", {type: "button", textContent: "Run"})
+    const reset = make(bar, "button", {type: "button", textContent: "Reset"})
+    const status = make(bar, "span")
+    status.setAttribute("role", "status")
+    const output = document.createElement("pre")
+    output.className = "editor-result"
+    output.setAttribute("aria-live", "polite")
+    bar.after(output)
+    code.setAttribute("contenteditable", "plaintext-only")
+    if (!code.isContentEditable) code.setAttribute("contenteditable", "true")
+    for (const [name, value] of [["role", "textbox"], ["aria-multiline", "true"], ["aria-label", `Code of cell ${number}`]]) code.setAttribute(name, value)
+    code.spellcheck = false
+    const show = (state, text) => {
+      output.dataset.state = state
+      output.textContent = text
+      if (built) built.hidden = true
+    }
+    const restore = () => {
+      code.innerHTML = original
+      output.textContent = status.textContent = ""
+      if (built) built.hidden = false
+    }
+    return {number, code, run, reset, status, output, show, restore, ran: false}
+  }
+
+  // One Python runs all cells of a page. A cell runs after those above it that have not run, or were changed since.
+  const setUpCells = (boxes, url) => {
+    const cells = boxes.map((box, i) => addCell(box, i + 1))
+    let worker, current, timer
+    const change = cell => { for (const each of cells.slice(cell.number - 1)) each.ran = false }
+    const end = text => {
+      clearInterval(timer)
+      current.cell.status.textContent = text
+      current.cell.run.textContent = "Run"
+      for (const {run} of cells) run.disabled = false
+      current = undefined
+    }
+    const lose = () => {
+      worker?.terminate()
+      worker = undefined
+      change(cells[0])
+    }
+    const runCell = cell => new Promise(resolve => {
+      let text = ""
+      cell.show("running", "")
+      worker.onerror = event => resolve({state: "failing", text: `Python ended: ${event.message}`, ended: true})
+      worker.onmessage = ({data}) => {
+        if (data.said) cell.show("running", text += data.said)
+        else resolve({...data.result, text: text + data.result.text})
+      }
+      worker.postMessage({given: [cell.number, cell.code.innerText]})
+    })
+    const begin = async cell => {
+      const mine = current = {cell}
+      for (const {run} of cells) run.disabled = run !== cell.run
+      cell.run.textContent = "Stop"
+      cell.status.textContent = worker ? "Running ..." : "Loading Python, once ..."
+      try {
+        parts ??= await getParts(url)
+        if (mine !== current) return
+        worker ??= startWorker(parts, ...CELLS)
+        await worker.ready
+        if (mine !== current) return
+        const began = Date.now()
+        timer = setInterval(() => {
+          const seconds = Math.round((Date.now() - began) / 1000)
+          cell.status.textContent = `Running for ${seconds} s.` + waits(seconds)
+        }, 500)
+        for (const each of cells.slice(0, cell.number).filter(each => each === cell || !each.ran)) {
+          each.ran = true // until it is changed
+          const result = await runCell(each)
+          if (mine !== current) return
+          each.show(result.state, result.text)
+          if (result.state === "passed") continue
+          each.ran = false
+          if (result.ended) lose()
+          return end(each === cell ? "" : `Cell ${each.number}, above, failed.`)
+        }
+        end(cell.output.textContent ? "Done." : "Done; it prints nothing.")
+      } catch (error) {
+        if (mine !== current) return
+        lose()
+        end(`Python could not be started: ${error.message}`)
+      }
+    }
+    for (const cell of cells) {
+      cell.run.addEventListener("click", () => {
+        if (!current) return begin(cell)
+        lose()
+        end("Stopped.")
+      })
+      cell.reset.addEventListener("click", () => { change(cell); cell.restore() })
+      cell.code.addEventListener("input", () => change(cell))
+      cell.code.addEventListener("keydown", event => {
+        if (!isEnter(event)) return
+        event.preventDefault()
+        if (event.ctrlKey || event.metaKey) return current || begin(cell)
+        const range = getSelection().getRangeAt(0).cloneRange()
+        range.setStart(cell.code, 0)
+        const before = range.cloneContents()
+        for (const end of before.querySelectorAll("br")) end.replaceWith("\n") // as browsers end a line that is typed
+        document.execCommand("insertText", false, lineBreak(before.textContent))
+      })
+    }
+  }
+
   for (const box of document.querySelectorAll("[data-editor]:not([data-ready])")) {
     box.dataset.ready = ""
     setUp(box)
+  }
+  const cells = document.querySelector("[data-cells]:not([data-ready])")
+  if (cells) {
+    cells.dataset.ready = ""
+    setUpCells([...document.querySelectorAll(".cell.runs")], cells.dataset.cells)
   }
 }

@@ -1,4 +1,4 @@
-"""The editors of the book's tasks: what they serve, and tasks of Modules 0 and 1 written in Chromium, in a page on the disk."""
+"""Python in the book's pages, in Chromium and from the disk: tasks of Modules 0 and 1 written in their editors, and cells that run."""
 
 import base64
 import gzip
@@ -6,26 +6,38 @@ import importlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 from course.manifest import ROOT, course
 from course.staff.handout.generate import handout_files, write_files
 from tests.course.test_class_page import browser, needs_chromium  # browser is a fixture
 from tests.errors import raises
+from tests.exhaustive.test_book import book  # a fixture
 
 STUB = 'raise NotImplementedError("Need to implement for Task 0.1")'
 DONE = ".editor-result[data-state]:not([data-state=running])"
 SECONDS = 120
 """How long a run may take on a busy machine."""
+
+PAGES = [
+    "first_hour", "module0/functional", "module0/modules", "module0/operators", "module0/property_testing", "module0/visualization",
+    "module1/backpropagation", "module1/chain_rule", "module1/derivatives", "module1/forward_mode", "module1/scalars",
+    "module1/topological_order", "module1/training", "primer/hidden_layers", "primer/python", "primer/training_loop",
+]  # fmt: skip
+"""The pages with cells that run."""
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +106,10 @@ def test_the_book_serves_the_files_that_students_receive(browser_editor: ModuleT
 def test_a_workspace_can_build_the_editors_and_serves_the_stubs_when_they_are_written(tmp_path: Path) -> None:
     write_files(tmp_path, handout_files(ROOT, course(), 0, search=False))
     (tmp_path / "minitorch" / "operators.py").write_text("written = True\n", encoding="utf-8")
-    code = "import browser_editor as b; print(b.workspace()['minitorch/operators.py'].count(b'Task 0.1'), *b.own_parts())"
+    code = "import browser_editor as b; print(b.workspace()['minitorch/operators.py'].count(b'Task 0.1'), *b.own_parts(), b.reference())"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([".", "docs/_ext"])}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (ran.stdout, ran.stderr) == ("16 worker.js free_graphs.py run_task.py\n", "")
+    assert (ran.stdout, ran.stderr) == ("16 worker.js free_graphs.py run_task.py run_cell.py {}\n", "")
 
 
 def test_the_script_is_small_and_holds_no_file_of_the_staff(script: str) -> None:
@@ -106,7 +118,7 @@ def test_the_script_is_small_and_holds_no_file_of_the_staff(script: str) -> None
     assert sorted(parts) == sorted(
         [
             "pyodide.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json",
-            "worker.js", "free_graphs.py", "run_task.py", "packages.zip", "workspace.zip",
+            "worker.js", "free_graphs.py", "run_task.py", "run_cell.py", "packages.zip", "workspace.zip", "reference.zip",
         ]
     )  # fmt: skip
     with zipfile.ZipFile(io.BytesIO(gzip.decompress(base64.b64decode(parts["workspace.zip"])))) as workspace:
@@ -133,6 +145,49 @@ def test_a_download_that_fails_says_why(browser_editor: ModuleType, tmp_path: Pa
     with raises(browser_editor.NotAvailable, "npm failed: npm error network is unreachable"):
         browser_editor.get_pyodide(tmp_path / "pyodide")
     assert list((tmp_path / "pyodide").iterdir()) == []
+
+
+# Which cells run
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["import math", "math.pi", "import subprocess", "math = 1"], [True, True, False, True]),
+        (["import numpy as np", "x = np.pi", "y = 1", "print(x, y)"], [False, False, True, False]),
+        (["from hypothesis import given", "import figures", "from project.run_scalar import Network"], [True, False, True]),
+        (["import minitorch", "minitorch.Scalar(1.0)", "minitorch.tensor([1.0])", "import minitorch.tensor"], [True, True, False, False]),
+        (["from minitorch import Dual", "from minitorch import Tensor", "from minitorch.operators import mul"], [True, False, True]),
+        (["print(unknown)", "def f(x, *, y=0):\n    return x + y", "[f(i) for i in range(3)]"], [False, True, True]),
+        (["try:\n    pass\nexcept ValueError as error:\n    print(error)", "class A: pass", "A()"], [True, True, True]),
+    ],
+)
+def test_a_cell_runs_if_its_modules_are_packed_and_its_names_come_from_cells_that_run(
+    browser_editor: ModuleType, cells: list[str], expected: list[bool]
+) -> None:
+    page_cells = importlib.import_module("page_cells")
+    assert page_cells.runnable(cells, browser_editor.reference()) == expected
+
+
+@pytest.mark.parametrize(("python", "second", "offered"), [(True, "y = x", True), (True, "import numba", False), (False, "y = x", False)])
+def test_cells_are_marked_in_a_book_with_python_if_most_of_a_page_run(
+    browser_editor: ModuleType, python: bool, second: str, offered: bool
+) -> None:
+    page = new_document("page")
+    for code, tag in (("x = 1", "tag_wrap"), ("x = 2", "tag_hide-input"), (second, "cell")):
+        page += nodes.container("", nodes.literal_block(code, code), nb_element="cell_code", classes=["cell", tag])
+    app = SimpleNamespace(config=SimpleNamespace(editors_run=python), env=SimpleNamespace(docname="module0/page"))
+    importlib.import_module("page_cells").mark_cells(app, page)
+    assert ["runs" in cell["classes"] for cell in page.children[:3]] == [offered, False, offered]
+    script = '<div data-cells="../_static/python.js"></div><script src="../_static/editor.js" defer></script>'
+    assert [added.astext() for added in page.children[3:]] == [script] * offered
+
+
+def test_cells_run_on_the_solutions_of_the_first_two_modules(browser_editor: ModuleType) -> None:
+    files = browser_editor.reference()
+    assert files["minitorch/operators.py"] == (ROOT / "minitorch" / "operators.py").read_bytes()
+    assert "minitorch/tensor.py" not in files
+    assert not [path for path in files if path.startswith(("course/", "tests/"))]
 
 
 # In Chromium
@@ -214,3 +269,134 @@ def test_a_method_that_calls_itself_fails_with_an_error_of_python(open_editor: A
     area = page.get_by_label("minitorch/scalar.py")
     area.fill(area.input_value().replace("return Mul.apply(self, b)", "return self * b", 1))
     assert "RecursionError" in run(page)
+
+
+def page_of(*cells: str) -> str:
+    """A page with these cells, as the book has them; each was built with the output "built"."""
+    boxes = [
+        f'<div class="cell runs"><div class="cell_input"><pre>{escape(code)}\n</pre></div><div class="cell_output">built</div></div>'
+        for code in cells
+    ]
+    return f'<!doctype html><meta charset="utf-8">{"".join(boxes)}<div data-cells="python.js"></div><script src="editor.js" defer></script>'
+
+
+@pytest.fixture
+def open_cells(script: str, browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Opens a page with cells."""
+    (tmp_path / "python.js").write_text(script, encoding="ascii")
+    shutil.copy(ROOT / "docs" / "_static" / "editor.js", tmp_path)
+    page = browser.new_page()
+
+    def open_page(*cells: str) -> Any:
+        (tmp_path / "page.html").write_text(page_of(*cells), encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_page
+    page.close()
+
+
+def wait(page: Any, number: int) -> str:
+    """What a cell shows when it has run: its output, and its status in parentheses."""
+    cell = page.locator(".cell.runs").nth(number - 1)
+    cell.get_by_role("button", name="Run").and_(page.locator(":enabled")).wait_for(timeout=1000 * SECONDS)
+    return f"{cell.locator('.editor-result').text_content()}({cell.get_by_role('status').text_content()})"
+
+
+def press(page: Any, number: int, button: str = "Run") -> None:
+    """Press a button of a cell."""
+    page.locator(".cell.runs").nth(number - 1).get_by_role("button", name=button).click()
+
+
+@needs_chromium
+def test_cells_share_names_can_be_changed_and_are_reset(open_cells: Any) -> None:
+    page = open_cells("def f(x):\n    return 1 / x", "y = 2.0", "print(f(y))\ny", "import minitorch\nminitorch.operators.mul(2.0, 3.0)")
+    code = page.get_by_label("Code of cell 2")
+    press(page, 3)
+    assert wait(page, 3) == "0.5\n2.0\n(Done.)"
+    assert page.get_by_text("built", exact=True).filter(visible=True).count() == 1  # of cell 4, which has not run
+    code.fill("y = 0.0")
+    code.press("Control+Enter")
+    assert wait(page, 2) == "(Done; it prints nothing.)"
+    press(page, 3)
+    error = "Line 2 of cell 1, called from line 1 of cell 3, failed:\n    return 1 / x\nZeroDivisionError: division by zero"
+    assert wait(page, 3) == f"{error}()"
+    press(page, 4)
+    assert wait(page, 4) == "(Cell 3, above, failed.)"
+    press(page, 2, "Reset")
+    assert code.text_content() == "y = 2.0\n"
+    press(page, 4)
+    assert wait(page, 4) == "6.0\n(Done.)"
+    assert wait(page, 3) == "0.5\n2.0\n(Done.)".replace("(Done.)", "()")
+
+
+@needs_chromium
+def test_enter_indents_and_a_syntax_error_is_shown(open_cells: Any) -> None:
+    page = open_cells("if True:\n    x = 1")
+    code = page.get_by_label("Code of cell 1")
+    code.focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("print(7)")
+    page.keyboard.press("Enter")
+    page.keyboard.type("print(8")
+    assert code.inner_text() == "if True:\n    print(7)\n    print(8\n    x = 1\n"
+    page.keyboard.press("Control+Enter")
+    assert wait(page, 1).startswith('  File "cell 1", line 3\n    print(8\n')
+    assert "SyntaxError: '(' was never closed" in wait(page, 1)
+    page.keyboard.type(")")
+    page.keyboard.press("Control+Enter")
+    assert wait(page, 1) == "7\n8\n(Done.)"
+
+
+@needs_chromium
+def test_a_cell_without_end_can_be_stopped_and_python_starts_again(open_cells: Any) -> None:
+    page = open_cells("x = 5", "print(x)\nwhile True: pass", "x + 1", "for i in range(10**6): print(i)")
+    press(page, 2)
+    page.wait_for_function("document.querySelectorAll('.editor-result')[1].textContent === '5\\n'", timeout=1000 * SECONDS)
+    press(page, 2, "Stop")
+    assert wait(page, 2) == "5\n(Stopped.)"
+    page.get_by_label("Code of cell 2").fill("pass")
+    press(page, 3)
+    assert wait(page, 3) == "6\n(Done.)"
+    press(page, 4)
+    assert wait(page, 4).endswith("... (the rest is not shown)\n(Done.)")
+
+
+@needs_chromium
+def test_a_cell_may_make_and_free_a_deep_graph(open_cells: Any) -> None:
+    page = open_cells(
+        "import minitorch\nx = y = minitorch.Scalar(1.0)\nfor _ in range(20_000): y = y + 1\ny.backward()\ndel y\nx.derivative"
+    )
+    press(page, 1)
+    assert wait(page, 1) == "1.0\n(Done.)"
+
+
+@needs_chromium
+def test_pages_have_cells_that_run(script: str, book: Path) -> None:
+    pages = [page for page in book.rglob("*.html") if "data-cells" in page.read_text(encoding="utf-8")]
+    assert sorted(page.relative_to(book).with_suffix("").as_posix() for page in pages) == PAGES
+
+
+@needs_chromium
+@pytest.mark.parametrize("name", PAGES)
+def test_cells_print_in_the_page_what_they_printed_in_the_build(script: str, book: Path, browser: Any, name: str) -> None:
+    page = browser.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url.partition(":")[0]))
+    page.goto((book / f"{name}.html").as_uri())
+    cells = page.locator(".cell.runs")
+    built = [cell.locator(".cell_output").all_text_contents() for cell in cells.all()]
+    last = cells.count()
+    press(page, last)
+    assert wait(page, last).endswith(("(Done.)", "(Done; it prints nothing.)"))
+    shown = [cell.locator(".editor-result").text_content() for cell in cells.all()]
+    assert list(map(plain, shown)) == [plain("".join(outputs)) for outputs in built]
+    assert set(requests) <= {"file", "data", "blob"}
+    page.close()
+
+
+def plain(output: str) -> str:
+    """An output without the addresses of objects, which differ between runs."""
+    return re.sub(r"0x[0-9a-f]+", "0x...", output).strip()
