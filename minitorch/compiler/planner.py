@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitorch.compiler.trace import PHASES, TEMPORARY, Buffer, Node
+from minitorch.compiler.trace import TEMPORARY, Buffer, Node
 from minitorch.tensor_data import LARGE
 
 ALIGNMENT = 64
@@ -74,7 +74,7 @@ def update_early(nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         position, touched = len(ordered), set(node.buffers())
         is_large = max((buffer.array.nbytes for buffer in touched if isinstance(buffer.array, np.ndarray)), default=0) >= 4 * LARGE
-        if node.phase == PHASES[2] and is_large and not _runs_python(node):
+        if node.phase == "optimizer" and is_large and not _runs_python(node):
             while position and touched.isdisjoint(ordered[position - 1].buffers()) and not _runs_python(ordered[position - 1]):
                 position -= 1
         ordered.insert(position, node)

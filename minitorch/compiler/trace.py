@@ -162,9 +162,6 @@ def describe(dtype: np.dtype, shape: tuple[int, ...]) -> str:
     return f"{dtype.name}[{', '.join(map(str, shape))}]"
 
 
-PHASES = ("forward", "backward", "optimizer")
-
-
 @dataclass(eq=False, slots=True)
 class Trace:
     """A recorded program.

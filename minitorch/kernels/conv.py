@@ -247,11 +247,12 @@ def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
 
 
 @jitable
-def pack_weights(weight, offsets, groups, pairs, channels, w_group, w_row):
+def pack_weights(weight, offsets, counts):
     """Return the weights in the order of access: eight numbers for two channels and four taps, then two for each remaining tap.
 
     With an odd number of channels, the last pair is completed with zeros.
     """
+    groups, _, channels, _, pairs, w_group, w_row = counts
     fours = len(offsets) // 4 * 4
     packed = np.zeros(groups * pairs * 2 * len(offsets), weight.dtype)
     for group in range(groups):
@@ -321,19 +322,22 @@ def correlation_kernels() -> tuple[Any, Any]:
                     for p in range(begin // apart, min(together, (begin + n - 1) // apart + 1)):
                         copy_out(out, o + p * o_batch, o_row, o_column, part, begin - p * apart, min(band, rows - b), columns, row_length)
 
+    return kernels_of(pack_weights, correlate, key)
+
+
+def kernels_of(pack_weights: Any, correlate: Any, key: int) -> tuple[Any, Any]:
+    """Make the kernels of `correlation_kernels` from the function that packs the weights and the one that computes tasks."""
+
     @serial
     def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
-        groups, _, channels, _, pairs, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
+        packed = pack_weights(weight, taps[1], counts)
         correlate(0, tasks, out, source, packed, bias, taps[0], counts, image, planes, steps)
 
     @parallel
     def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
         _ = key
-        groups, _, channels, _, pairs, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, pairs, channels, w_group, w_row)
-        offsets = taps[0]
+        packed, offsets = pack_weights(weight, taps[1], counts), taps[0]
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             start, stop = share * tasks // shares, (share + 1) * tasks // shares

@@ -105,8 +105,14 @@ def accumulate_weight_gradient_kernels() -> tuple[Any, Any]:
                 line[i] = gradient[start + i * step] if inside else 0
 
     @jitable
-    def add_tasks(start, stop, sums, gradient, source, offsets, counts, image, planes, steps):
+    def sums_for(taps, shares, counts, like):
+        """Return a row of zeros for each share: eight for two channels and four taps, then two for each remaining tap."""
+        return np.zeros((shares, counts[0] * counts[4] * 2 * taps.shape[1]), like.dtype)
+
+    @jitable
+    def add_tasks(start, stop, sums, gradient, source, taps, counts, image, planes, steps):
         """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
+        offsets = taps[0]
         groups, bands, channels, sources, pairs = counts
         batch, rows, columns, height, width, top, left = image
         g_batch, g_channel, g_row, g_column, s_batch, s_channel, s_row, s_column = steps
@@ -162,25 +168,38 @@ def accumulate_weight_gradient_kernels() -> tuple[Any, Any]:
                         total += sums[share, k]
                     out[group * o_group + channel * o_channel + offsets[tap]] = total
 
+    return kernels_of(sums_for, add_tasks, write_out, key, IN_ANY_ORDER)
+
+
+def kernels_of(sums_for: Any, add_tasks: Any, write_out: Any, key: int, flags: dict[str, Any]) -> tuple[Any, Any]:
+    """Make the kernels of `accumulate_weight_gradient_kernels` from three functions.
+
+    Args:
+        sums_for: Returns an array with a row of zeros for the partial sums of each share.
+        add_tasks: Adds tasks to such a row.
+        write_out: Writes the total of all rows to out.
+        key: Changes with their source; see `code_key`.
+        flags: What the compiler may do.
+    """
+
     def serial_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
         _ = key
-        sums = np.zeros((shares, counts[0] * counts[4] * 2 * taps.shape[1]), out.dtype)
+        sums = sums_for(taps, shares, counts, out)
         for share in range(shares):
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share], gradient, source, taps[0], counts, image, planes, steps)
+            add_tasks(start, stop, sums[share], gradient, source, taps, counts, image, planes, steps)
         write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1])
 
     def parallel_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
         _ = key
-        sums = np.zeros((shares, counts[0] * counts[4] * 2 * taps.shape[1]), out.dtype)
-        offsets = taps[0]
+        sums = sums_for(taps, shares, counts, out)
         for share in prange(shares):
             share = np.int64(share)  # else its arithmetic becomes float64
             start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share], gradient, source, offsets, counts, image, planes, steps)
+            add_tasks(start, stop, sums[share], gradient, source, taps, counts, image, planes, steps)
         write_out(out, sums, taps[1], counts, out_steps[0], out_steps[1])
 
-    return serial(serial_kernel, IN_ANY_ORDER), parallel(parallel_kernel, IN_ANY_ORDER)
+    return serial(serial_kernel, flags), parallel(parallel_kernel, flags)
 
 
 @lru_cache(maxsize=4096)

@@ -13,11 +13,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from minitorch.kernels import conv, conv_matmul
 from minitorch.kernels.conv import aligned_zeros
-from minitorch.kernels.jit import code_key, jitable, parallel, run_alone, serial
+from minitorch.kernels.jit import FLAGS, code_key, jitable, run_alone
 from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, multiply_tile
 
 HALF, MORE = ROWS // 2, ROWS // 2 + ROWS // 4
@@ -70,8 +69,10 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
     span = VECTORS * width
 
     @jitable
-    def pack_weights(weight, offsets, groups, channels, padded, w_group, w_row):
+    def pack_weights(weight, offsets, counts):
         """Return the weights in the order of access: for each tile of channels and each tap the numbers of its channels."""
+        groups, _, channels, _, _, w_group, w_row = counts
+        padded = padded_channels(channels)
         packed = aligned_zeros(groups * padded * len(offsets), weight)
         for group in range(groups):
             for channel in range(channels):
@@ -130,25 +131,7 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
                         place = (channel - first) * n + p * apart
                         copy_out(out, o, line, place, value, min(band, rows - b), columns, o_row, o_column, row_length)
 
-    @serial
-    def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
-        _ = key
-        groups, _, channels, _, _, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, channels, padded_channels(channels), w_group, w_row)
-        correlate(0, tasks, out, source, packed, bias, taps[0], counts, image, planes, steps)
-
-    @parallel
-    def parallel_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
-        _ = key
-        groups, _, channels, _, _, w_group, w_row = counts
-        packed = pack_weights(weight, taps[1], groups, channels, padded_channels(channels), w_group, w_row)
-        offsets = taps[0]
-        for share in prange(shares):
-            share = np.int64(share)  # else its arithmetic becomes float64
-            start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps)
-
-    return serial_kernel, parallel_kernel
+    return conv.kernels_of(pack_weights, correlate, key)
 
 
 @cache
@@ -167,8 +150,15 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
         return padded
 
     @jitable
-    def add_tasks(start, stop, sums, gradient, source, offsets, counts, image, planes, steps):
+    def sums_for(taps, shares, counts, like):
+        """Return a row of zeros for each share: for every tap, completed to whole tiles, the sums of all channels."""
+        across, high = (counts[2] + width - 1) // width * width, (taps.shape[1] + ROWS - 1) // ROWS * ROWS
+        return aligned_zeros(shares * counts[0] * high * across, like).reshape((shares, counts[0] * high * across))
+
+    @jitable
+    def add_tasks(start, stop, sums, gradient, source, taps, counts, image, planes, steps):
         """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
+        offsets = padded_offsets(taps[0])
         groups, bands, channels, sources, _ = counts
         batch, rows, columns, height, width_, top, left = image
         g_batch, g_channel, g_row, g_column, s_batch, s_channel, s_row, s_column = steps
@@ -204,43 +194,21 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
                     multiply_tile(sums, begin, across, 1, copy, 0, offsets, places, lines, 0, across, 1, n, tap, j, ROWS, width, width, 1)
 
     @jitable
-    def write_out(out, sums, shares, size, offsets, counts, o_group, o_channel, taps):
+    def write_out(out, sums, offsets, counts, o_group, o_channel):
         """Write the total of the partial sums to out."""
         groups, channels = counts[0], counts[2]
         across = (channels + width - 1) // width * width
+        taps = sums.shape[1] // (groups * across)
         for group in range(groups):
             for channel in range(channels):
                 for tap in range(len(offsets)):
                     k = (group * taps + tap) * across + channel
-                    total = sums[k]
-                    for share in range(1, shares):
-                        total += sums[share * size + k]
+                    total = sums[0, k]
+                    for share in range(1, len(sums)):
+                        total += sums[share, k]
                     out[group * o_group + channel * o_channel + offsets[tap]] = total
 
-    @serial
-    def serial_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
-        _ = key
-        offsets = padded_offsets(taps[0])
-        size = counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)
-        sums = aligned_zeros(shares * size, out)
-        for share in range(shares):
-            start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share * size :], gradient, source, offsets, counts, image, planes, steps)
-        write_out(out, sums, shares, size, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
-
-    @parallel
-    def parallel_kernel(out, gradient, source, taps, tasks, shares, counts, out_steps, image, planes, steps):
-        _ = key
-        offsets = padded_offsets(taps[0])
-        size = counts[0] * len(offsets) * ((counts[2] + width - 1) // width * width)
-        sums = aligned_zeros(shares * size, out)
-        for share in prange(shares):
-            share = np.int64(share)  # else its arithmetic becomes float64
-            start, stop = share * tasks // shares, (share + 1) * tasks // shares
-            add_tasks(start, stop, sums[share * size :], gradient, source, offsets, counts, image, planes, steps)
-        write_out(out, sums, shares, size, taps[1], counts, out_steps[0], out_steps[1], len(offsets))
-
-    return serial_kernel, parallel_kernel
+    return conv_matmul.kernels_of(sums_for, add_tasks, write_out, key, FLAGS)
 
 
 def with_tiles(launch: Any) -> Any:
