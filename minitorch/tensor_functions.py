@@ -34,10 +34,10 @@ class Function:
             RuntimeError: If the tensors have different backends.
             IndexingError: If their shapes are incompatible.
         """
-        backend, tensors, recorded, mixed = None, 0, False, False
+        backend, inputs, recorded, mixed = None, [], False, False
         for arg in args:
             if isinstance(arg, TensorBase):
-                tensors += 1
+                inputs.append(arg)
                 if arg.history is not None:
                     recorded = True
                 if backend is None:
@@ -76,7 +76,6 @@ class Function:
                 if arg is out:  # a new tensor: changing its name, for example, must not change the argument's
                     return out.detach()
             return out if out.history is None else out.detach()
-        inputs = args if tensors == len(args) else [arg for arg in args if isinstance(arg, TensorBase)]
         return out._like(out._tensor, History(cls, ctx, inputs))
 
     @staticmethod

@@ -122,6 +122,7 @@ def set_default_dtype(dtype: Any) -> None:
 # The dtype of a result, from the dtypes of the operands
 
 
+@cache
 def promote_types(*dtypes: np.dtype) -> np.dtype:
     """The dtype that NumPy promotes several dtypes to; with float16 or bfloat16 among them, that of PyTorch."""
     return dtypes[0] if dtypes.count(dtypes[0]) == len(dtypes) else _promote(*dtypes)
@@ -141,12 +142,14 @@ def promote_to_float(*dtypes: np.dtype) -> np.dtype:
     return found if is_float(found) else _default
 
 
+@cache
 def promote_to_number(*dtypes: np.dtype) -> np.dtype:
     """As `promote_types`, but bool to int64: a bool has no negative."""
     found = promote_types(*dtypes)
     return int64 if found.kind == "b" else found
 
 
+@cache
 def accumulator_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of sums and products: int64 for integers and bool, a float itself."""
     return dtype if is_float(dtype) else int64

@@ -58,11 +58,11 @@ class Expand(Function):
 
     @staticmethod
     def forward(ctx: Context, a: Tensor, shape: tuple[int, ...]) -> Tensor:
-        if len(shape) < a.dims or cached_broadcast(a.shape, shape) != shape:
+        data = a._tensor
+        if len(shape) < len(data.shape) or cached_broadcast(data.shape, shape) != shape:
             raise IndexingError(
                 f"a tensor of shape {a.shape} cannot be expanded to {shape}: only sizes of 1 can be expanded, and dimensions added in front"
             )
-        data = a._tensor
         return a._like(data.as_view(shape, broadcast_strides(data.shape, data.strides, shape), data.offset))
 
     @staticmethod

@@ -94,7 +94,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return floor_divide(input, other)
     if rounding_mode not in (None, "trunc"):
         raise ArgumentError(f'div expected rounding_mode None, "trunc" or "floor", got {rounding_mode!r}')
-    operands = promote(input, other, float_result_type(input, other))
+    is_of_floats = isinstance(input, Tensor) and is_float(input._tensor.dtype)  # then the quotient is, too
+    operands = promote(input, other, None if is_of_floats else float_result_type(input, other))
     if rounding_mode is None:
         return Div.apply(*operands)
     return cast(TruncDivide.apply(*operands), require_numbers("div", promote(input, other)[0]).dtype)
