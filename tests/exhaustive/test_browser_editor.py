@@ -374,6 +374,13 @@ def test_a_cell_may_make_and_free_a_deep_graph(open_cells: Any) -> None:
 
 
 @needs_chromium
+def test_a_cell_does_not_print_the_code_of_a_task(open_cells: Any) -> None:
+    page = open_cells("import inspect, minitorch", "print(inspect.getsource(minitorch.operators.mul))")
+    press(page, 2)
+    assert wait(page, 2).endswith("OSError: could not get source code()")
+
+
+@needs_chromium
 def test_pages_have_cells_that_run(script: str, book: Path) -> None:
     pages = [page for page in book.rglob("*.html") if "data-cells" in page.read_text(encoding="utf-8")]
     assert sorted(page.relative_to(book).with_suffix("").as_posix() for page in pages) == PAGES
