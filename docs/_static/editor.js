@@ -178,6 +178,16 @@
     if (!code.isContentEditable) code.setAttribute("contenteditable", "true")
     for (const [name, value] of [["role", "textbox"], ["aria-multiline", "true"], ["aria-label", `Code of cell ${number}`]]) code.setAttribute(name, value)
     code.spellcheck = false
+    code.addEventListener("keydown", event => {
+      event.stopPropagation() // the book has shortcuts, such as / for the search
+      if (!isEnter(event) || event.ctrlKey || event.metaKey) return
+      event.preventDefault()
+      const range = getSelection().getRangeAt(0).cloneRange()
+      range.setStart(code, 0)
+      const before = range.cloneContents()
+      for (const end of before.querySelectorAll("br")) end.replaceWith("\n") // as browsers end a line that is typed
+      document.execCommand("insertText", false, lineBreak(before.textContent))
+    })
     const show = (state, text) => {
       output.dataset.state = state
       output.textContent = text
@@ -190,6 +200,17 @@
     }
     return {number, code, run, reset, status, output, show, restore, ran: false}
   }
+
+  const runCell = (worker, cell) => new Promise(resolve => {
+    let text = ""
+    cell.show("running", "")
+    worker.onerror = event => resolve({state: "failing", text: `Python ended: ${event.message}`, ended: true})
+    worker.onmessage = ({data}) => {
+      if (data.said) cell.show("running", text += data.said)
+      else resolve({...data.result, text: text + data.result.text})
+    }
+    worker.postMessage({given: [cell.number, cell.code.innerText]})
+  })
 
   // One Python runs all cells of a page. A cell runs after those above it that have not run, or were changed since.
   const setUpCells = (boxes, url) => {
@@ -208,16 +229,6 @@
       worker = undefined
       change(cells[0])
     }
-    const runCell = cell => new Promise(resolve => {
-      let text = ""
-      cell.show("running", "")
-      worker.onerror = event => resolve({state: "failing", text: `Python ended: ${event.message}`, ended: true})
-      worker.onmessage = ({data}) => {
-        if (data.said) cell.show("running", text += data.said)
-        else resolve({...data.result, text: text + data.result.text})
-      }
-      worker.postMessage({given: [cell.number, cell.code.innerText]})
-    })
     const begin = async cell => {
       const mine = current = {cell}
       for (const {run} of cells) run.disabled = run !== cell.run
@@ -236,7 +247,7 @@
         }, 500)
         for (const each of cells.slice(0, cell.number).filter(each => each === cell || !each.ran)) {
           each.ran = true // until it is changed
-          const result = await runCell(each)
+          const result = await runCell(worker, each)
           if (mine !== current) return
           each.show(result.state, result.text)
           if (result.state === "passed") continue
@@ -260,14 +271,9 @@
       cell.reset.addEventListener("click", () => { change(cell); cell.restore() })
       cell.code.addEventListener("input", () => change(cell))
       cell.code.addEventListener("keydown", event => {
-        if (!isEnter(event)) return
+        if (!isEnter(event) || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()
-        if (event.ctrlKey || event.metaKey) return current || begin(cell)
-        const range = getSelection().getRangeAt(0).cloneRange()
-        range.setStart(cell.code, 0)
-        const before = range.cloneContents()
-        for (const end of before.querySelectorAll("br")) end.replaceWith("\n") // as browsers end a line that is typed
-        document.execCommand("insertText", false, lineBreak(before.textContent))
+        if (!current) begin(cell)
       })
     }
   }

@@ -387,6 +387,17 @@ def test_pages_have_cells_that_run(script: str, book: Path) -> None:
 
 
 @needs_chromium
+def test_a_slash_that_is_typed_in_a_cell_does_not_open_the_search(script: str, book: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((book / "module0" / "functional.html").as_uri())
+    code = page.get_by_label("Code of cell 2")
+    code.focus()
+    page.keyboard.type("1 / 2 ")
+    assert code.inner_text().startswith("1 / 2 def multiplier")
+    page.close()
+
+
+@needs_chromium
 @pytest.mark.parametrize("name", PAGES)
 def test_cells_print_in_the_page_what_they_printed_in_the_build(script: str, book: Path, browser: Any, name: str) -> None:
     page = browser.new_page()
