@@ -89,8 +89,10 @@ def command(
     if dataset not in minitorch.datasets:
         raise command_line.UsageError(f"--dataset expected one of {', '.join(minitorch.datasets)}, got {dataset!r}")
     for function, inputs in {add: 2, mul: 2, relu_back: 2, neg: 1, relu: 1, sigmoid: 1}.items():
-        if function(*[1.0] * inputs) is None:
-            raise command_line.UsageError(f"{function.__name__} expected to return a number, got None; is a return missing?")
+        for x in (1.0, -1.0):
+            if not isinstance(got := function(*[x] * inputs), (int, float)):
+                call = f"{function.__name__}({', '.join([str(x)] * inputs)})"
+                raise command_line.UsageError(f"{call} expected a number, got {got!r}; is a return missing?")
     graph, network = minitorch.datasets[dataset](50, seed), Network(hidden, seed)
     for epoch in range(epochs + 1):
         if epoch == epochs or epoch % 100 == 0:

@@ -254,25 +254,20 @@ def matmul_kernels(width: int) -> MatmulKernels:
         """Compute the tile of the result at the given origins in out, a and b."""
         o, p, q = origins
         o_i, o_j, a_i, a_k, b_k, b_j = strides
-        direct = o_i == b_k == columns == width and o_j == b_j == 1 and not rows % ROWS and not inner % 4  # nothing to pack
         padded = (rows + ROWS - 1) // ROWS * ROWS
-        tile = out[o : o + rows * width] if direct else aligned(padded * width, out)
-        packed = b if direct else aligned(min(longest, (inner + 3) // 4 * 4) * width, out)
-        edge = packed if direct else np.empty((padded if inner % 4 else ROWS) * longest, a.dtype)
+        tile, packed = aligned(padded * width, out), aligned(min(longest, (inner + 3) // 4 * 4) * width, out)
+        edge = np.empty((padded if inner % 4 else ROWS) * longest, a.dtype)
         tile[:] = 0
         for start in range(0, inner, longest):
             depth = min(longest, inner - start)
             first, quarters = p + start * a_k, (depth + 3) // 4
-            if direct:
-                packed = b[q + start * width : q + (start + depth) * width]
-            else:
-                pack(packed, 4 * quarters, width, b, q + start * b_k, b_k, b_j, depth, columns)
+            pack(packed, 4 * quarters, width, b, q + start * b_k, b_k, b_j, depth, columns)
             whole = 0 if depth % 4 else rows // ROWS * ROWS
             add_to_rows(tile, a, first, a_i, a_k, packed, quarters, whole)
             if whole < rows:
                 pack(edge, padded - whole, 4 * quarters, a, first + whole * a_i, a_i, a_k, rows - whole, depth)
                 add_to_rows(tile[whole * width :], edge, 0, 4 * quarters, 1, packed, quarters, padded - whole)
-        for i in range(0 if direct else rows):
+        for i in range(rows):
             row = tile[i * width : i * width + columns]
             start = o + i * o_i
             if o_j == 1:
@@ -307,6 +302,32 @@ def matmul_kernels(width: int) -> MatmulKernels:
             multiply_nth_tile(np.int64(t), out, a, b, layout, height, depth, rows, columns, inner, strides)
 
     return MatmulKernels(multiply_serial, multiply_parallel)
+
+
+@cache
+def unpacked_kernel(width: int) -> Any:
+    """Make the product, for one thread, of matrices that need no packing: the columns of b and out fill a tile and are contiguous.
+
+    The arguments are those of `matmul_kernels`. The numbers of rows and of inner elements are multiples of ROWS and 4.
+    """
+    key, add_to_rows = code_key(), row_adder(width)
+
+    @serial
+    def multiply_unpacked(out, a, b, layout, tiles, height, depth, rows, columns, inner, strides):
+        _ = key
+        _, _, a_i, a_k, _, _ = strides
+        down = (rows + height - 1) // height
+        for t in range(tiles):
+            o, p, q = batch_origins(t // down, layout)
+            i = t % down * height
+            part = min(height, rows - i)
+            tile = out[o + i * width : o + (i + part) * width]
+            tile[:] = 0
+            for k in range(0, inner, depth):
+                block = b[q + k * width : q + min(k + depth, inner) * width]
+                add_to_rows(tile, a, p + i * a_i + k * a_k, a_i, a_k, block, len(block) // (4 * width), part)
+
+    return multiply_unpacked
 
 
 @cache
@@ -381,8 +402,9 @@ def plan(
             break
     height = max(1, -(-rows // (down * ROWS))) * ROWS  # equal heights; this may need one tile fewer
     tiles = batches * -(-rows // height) * -(-columns // width)
-    kernels = matmul_kernels(width)
-    return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, depth, rows, columns, inner, strides)
+    as_they_are = out_strides[-2:] == b_strides[-2:] == (width, 1) and columns == width and not rows % ROWS and not inner % 4
+    kernel = unpacked_kernel(width) if as_they_are and workers == 1 else matmul_kernels(width)[workers > 1]
+    return kernel, (layout, tiles, height, depth, rows, columns, inner, strides)
 
 
 class MatrixMultiply:

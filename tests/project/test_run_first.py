@@ -67,11 +67,13 @@ def test_the_sums_are_made_of_the_student_s_functions(monkeypatch, name, sums):
 
 
 def test_a_function_without_a_return_is_named(monkeypatch, capsys):
-    def neg(x: float) -> None:
-        x = -x
+    def relu(x: float) -> float | None:
+        if x > 0:
+            return x
+        return None
 
-    monkeypatch.setattr(run_first, "neg", neg)
-    assert refusal(run_first, capsys) == "neg expected to return a number, got None; is a return missing?"
+    monkeypatch.setattr(run_first, "relu", relu)
+    assert refusal(run_first, capsys) == "relu(-1.0) expected a number, got None; is a return missing?"
 
 
 def test_an_unknown_data_set_is_refused_in_one_line(capsys):

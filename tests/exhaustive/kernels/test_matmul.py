@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from minitorch import FastBackend, tensor
+from minitorch import FastBackend, from_numpy, tensor
 from minitorch.kernels import matmul
 from minitorch.kernels.matmul import PARALLEL_THRESHOLD, ROW_WIDTH, plan, row_kernels
 from tests.marks import needs_compiler
@@ -52,6 +52,14 @@ def test_a_row_in_several_tiles_on_one_thread_and_on_several(layout, dtype):
         out = tensor(integers(1, inner, dtype=dtype), FastBackend) @ b
         assert out.dtype == dtype
         check(tensor(integers(1, inner, dtype=dtype), FastBackend), b)
+
+
+@pytest.mark.parametrize("columns", [16, 17])
+def test_operands_that_may_not_be_written_and_operands_of_two_dtypes(columns):
+    a, b = integers(8, 12, dtype=np.float32), integers(12, columns, dtype=np.float32)
+    b.flags.writeable = False
+    check(from_numpy(a, backend=FastBackend), from_numpy(b, backend=FastBackend))
+    check(tensor(a, FastBackend), tensor(b, FastBackend, dtype=np.float64))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
