@@ -194,7 +194,7 @@ SETTINGS = {  # for each page, settings that differ from the first ones, the pos
     "m3_speed": {"op": "map", "up_to_map": "1,000", "dtype": "float64"},
     "m3_tiling": {"n": "4", "tile": "2", "tiling_step": "3", "thread_row": "1"},
     "m3_grid": {"grid_kernel": "reduce", "grid_size": "9", "tree_step": "2", "grid_thread": "3"},
-    "m3_kernels": {"kernel_name": "strided copy: uncoalesced", "kernel_step": "2"},
+    "m3_kernels": {"kernel_name": "strided copy: uncoalesced", "kernel_step": "0"},
     "m3_training": {"points": "20", "hidden": "8"},
     "m4_convolution": {"conv_weight_2": "[[1, 2], [3, 4]]", "conv_form": "general", "conv_stride": "1", "conv_step": "5"},
     "m4_pooling": {"pool_image_2": "typed", "pool_typed_2": "[[1, 2], [3, 4]]", "pool_step": "0"},
