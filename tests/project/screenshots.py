@@ -33,7 +33,7 @@ def convolution(page):
 PICTURES = {  # the file: the address, what is done there, and the height of the picture
     "app_graph.png": ("m1_graph", graph, 1000),
     "app_strides.png": ("m2_strides", strides, 920),
-    "app_convolution.png": ("m4_convolution", convolution, 1020),
+    "app_convolution.png": ("m4_convolution", convolution, 1098),
 }
 
 
