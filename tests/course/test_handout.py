@@ -94,13 +94,14 @@ def test_a_stage_holds_its_own_files_and_those_before_it(repository):
     assert set(select(*repository, 1)) == first | second | machine
 
 
-def test_weights_of_a_model_come_with_the_stage_in_their_name(repository):
+@pytest.mark.parametrize(("path", "content"), [("m1_line.safetensors", b"\xff"), ("m1_runs/a.json", "{}")])
+def test_what_comes_with_the_app_has_its_stage_in_its_name(repository, path, content):
     root, manifest = repository
-    path = "project/lab/models/m1_line.safetensors"
-    (root / path).parent.mkdir()
-    (root / path).write_bytes(b"\xff")
+    path = f"project/lab/models/{path}"
+    (root / path).parent.mkdir(parents=True)
+    (root / path).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert path not in select(root, manifest, 0)
-    assert select(root, manifest, 1)[path] == b"\xff"
+    assert select(root, manifest, 1)[path] == content
 
 
 def test_links_caches_and_hidden_folders_are_left_out(repository):
