@@ -28,6 +28,10 @@ STYLE = """
 @media (min-width: 1000px) {
   :has(> .stVerticalBlock > .st-key-tour) {position: absolute; top: 1.3rem; right: 0; width: auto; max-width: 55%; z-index: 1}
 }
+@media (max-width: 1000px) {
+  .stColumn:has(.stVegaLiteChart, .kernel) {min-width: min(22.5rem, 100%)}
+  .stColumn:has(+ .stColumn .stVegaLiteChart) {flex-basis: 9rem}
+}
 @media (max-width: 640px) {
   .stMainBlockContainer {padding-top: 4.5rem}
   .stColumn:has(:is(.st-key-start, .st-key-images_start, .st-key-sentiment_start, .st-key-picture, .stVegaLiteChart)) {order: -1}

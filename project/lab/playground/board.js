@@ -72,7 +72,7 @@ function shades(colors) { // red, green, blue and opacity of each byte
 // Layout
 
 function arrange(root, board) {
-  const {data} = board, width = Math.max(root.clientWidth, 300), wide = width >= 700;
+  const {data} = board, width = Math.max(root.clientWidth, 300), wide = width >= 390 + 60 * data.columns.length;
   const page = root.closest(".stMain") || document.scrollingElement;
   const top = root.querySelector(".stage").getBoundingClientRect().top + page.scrollTop, space = window.innerHeight - top - BELOW;
   const side = wide ? Math.min(420, width * 0.36, Math.max(200, space - TOP - 30 - CURVES - 22)) : Math.min(width - 20, 340);

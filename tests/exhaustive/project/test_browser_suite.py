@@ -362,6 +362,35 @@ def test_a_laptop_shows_the_tour_beside_the_title_and_the_whole_figure(open_page
     assert page.locator(".picture").first.evaluate("each => each.getBoundingClientRect().bottom") <= 768
 
 
+# Projector: 1280 x 720 with a zoom of 150 %
+
+
+@pytest.mark.parametrize("name", ["m0_operators", "m2_functions", "m3_kernels", "m4_softmax"])
+def test_a_chart_is_not_wider_than_its_column_on_a_projector(open_page, name):
+    page = open_page(name, 853, 480)
+    assert fits(page)
+    beyond = "charts => charts.map(each => each.getBoundingClientRect().right - each.closest('.stColumn').getBoundingClientRect().right)"
+    charts = page.locator(".stColumn .stVegaLiteChart :is(canvas, svg)")
+    charts.first.wait_for()
+    assert max(charts.evaluate_all(beyond)) <= 2
+
+
+def test_a_projector_shows_play_and_the_whole_board_of_the_playground(open_page):
+    page = open_page("playground", 853, 480)
+    page.locator("canvas").first.evaluate("canvas => canvas.scrollIntoView({block: 'end'})")
+    bar, canvas = (page.locator(each).first.bounding_box() for each in (".st-key-pg_bar", "canvas"))
+    assert bar["y"] >= 0
+    assert bar["y"] + bar["height"] <= canvas["y"]
+    assert canvas["y"] + canvas["height"] <= 481
+
+
+def test_a_projector_shows_the_product_of_matrices_with_a_to_the_left_of_c(open_page):
+    page = open_page("m3_tiling", 853, 480)
+    a, b, c = (page.get_by_role("region", name=f"{name}, in global memory").bounding_box() for name in "ABC")
+    assert a["y"] == c["y"]
+    assert b["x"] == c["x"]
+
+
 # Keyboard
 
 BUTTONS = {
