@@ -20,12 +20,17 @@ def choose(query: int) -> None:
     state.attend_query = query
 
 
+def select_last() -> None:
+    """Select the last token, which is the default and not in the URL, when the number of tokens has changed."""
+    state.attend_query = state.attend_tokens - 1
+
+
 st.title("Attention by hand")
 st.write(
     "Random numbers in the place of a projection. Its columns are split into queries, keys and values of each head; nothing is copied."
 )
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    tokens = whole_number("Tokens", "attend_tokens", 4, 1, 6)
+    tokens = whole_number("Tokens", "attend_tokens", 4, 1, 6, on_change=select_last)
     heads = whole_number("Heads", "attend_heads", 2, 1, 3)
     seed = whole_number("Seed", "attend_seed", 0, 0, 10_000)
     query = whole_number("Query", "attend_query", tokens - 1, 0, tokens - 1) if tokens > 1 else 0

@@ -25,6 +25,12 @@ def test_without_a_mask_and_with_another_last_token():
     assert not app.error
 
 
+def test_another_number_of_tokens_selects_the_last_one_with_which_the_address_opens():
+    app = open_page("m6_attention", attend_query="1")
+    app.number_input(key="attend_tokens").set_value(6).run()
+    assert app.number_input(key="attend_query").value == 5
+
+
 def test_results_are_those_of_the_task():
     projected = language_attention.project(3, 2, 2, 0)
     parts = language_attention.split(projected, 2)
