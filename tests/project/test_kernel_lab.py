@@ -230,7 +230,7 @@ def test_the_page_steps_a_warp_and_shows_its_memory_its_mistakes_and_the_student
     assert "32 threads read matrix in shared memory: a 32-way bank conflict" in page_text(app)
     assert "<h4>matrix, shared memory, shape (32, 32)</h4>" in json.loads(app.get("bidi_component")[0].proto.json)
     app.selectbox(key="kernel_name").set_value("transpose without a tile: uncoalesced").run()
-    assert app.select_slider(key="kernel_step").value == 0  # another kernel begins at its first line
+    assert app.select_slider(key="kernel_step").value == 1  # another kernel begins at its first access
     app.number_input(key="kernel_warp").set_value(31).run()
     assert not app.exception
     app.selectbox(key="kernel_name").set_value("copy without a guard: out of bounds").run()
