@@ -160,7 +160,7 @@ h4 {margin: 0 0 .3rem; font-size: .9rem; font-weight: 600}
 figure {margin: 0; max-width: 100%; overflow-x: auto; padding: 0 4px 4px 0}  /* room for the outline */
 figcaption {font-size: .75rem; opacity: .75; font-family: var(--st-code-font); padding-left: 1.2rem}
 .pairs {display: grid; grid-template-columns: repeat(2, minmax(0, max-content)); gap: 1.2rem 2rem; align-items: start; max-width: 100%}
-@media (max-width: 900px) {.pairs {grid-template-columns: minmax(0, 100%)}}
+@media (max-width: 640px) {.pairs {grid-template-columns: minmax(0, 100%)}}
 .stack {display: flex; flex-direction: column; gap: 1.2rem; max-width: 100%}
 .grid {display: grid; grid-template-columns: 1.1rem repeat(var(--columns), var(--width)); gap: 3px; align-items: center}
 .grid i {font-size: .7rem; font-style: normal; text-align: center; opacity: .65}

@@ -25,7 +25,7 @@ STYLE = """
 .kernel tr.wrong td {background: #c0392b33}
 .kernel tr.now.wrong td {background: #c0392b66}
 .kernel .bad {color: light-dark(#a63603, #fdae6b); font-weight: 700}
-.memory {display: block; width: 290px; max-width: 100%; margin: .2rem 0 .4rem}
+.memory {display: block; width: 36rem; max-width: 100%; max-height: 70vh; margin: .2rem 0 .4rem}
 .memory text {font: 600 6px sans-serif; text-anchor: middle; fill: #fff}
 .memory .lane {fill: #8883}
 .memory .on {fill: #1f6fb2}
@@ -112,7 +112,8 @@ def memory(active: np.ndarray, shown: Any = None) -> str:
         label += f". {shown.sentence()}"
         title = f"<h4>{html.escape(shown.access.memory)}, {shown.access.space} memory, shape {shown.access.shape}</h4>"
         note = f"<figcaption>{rows_note(shown)}</figcaption>"
-    picture = f'<svg class="memory" role="img" aria-label="{html.escape(label)}" viewBox="0 0 {SIDE} {height:g}">{"".join(boxes)}</svg>'
+    box = f'viewBox="0 0 {SIDE} {height:g}" preserveAspectRatio="xMinYMin"'
+    picture = f'<svg class="memory" role="img" aria-label="{html.escape(label)}" {box}>{"".join(boxes)}</svg>'
     return f"{STYLE}<section>{title}{picture}{note}</section>"
 
 
