@@ -58,7 +58,7 @@ STYLE = """
 .st-key-pg_metrics [data-testid="stMetricValue"] {font-size: 1.05rem; padding: 0}
 @media (max-width: 1000px) {:has(> * > * > .st-key-pg_table) > .stColumn {min-width: 100%}}
 @media (min-width: 641px) and (max-height: 600px) {
-  :has(> .st-key-pg_bar) {position: sticky; top: 0; z-index: 1; background: light-dark(#fff, #0e1117)}
+  :has(> .st-key-pg_bar) {position: sticky; top: 0; z-index: 1; background: light-dark(#fff, #171614)}
 }
 @media (max-width: 640px) {
   .stMainBlockContainer:has(.st-key-pg_bar) {padding-top: 3.8rem}
