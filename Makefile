@@ -34,7 +34,7 @@ app: $(VENV)/.app  ## Serve the app and open it in the browser
 	$(PY) -m streamlit run project/app.py
 
 workspace: $(VENV)/.dev  ## Make a workspace without the solutions, to study alone: ../my-minitorch, or FOLDER=another
-	$(PY) -m course.staff handout --modules 0-4 $(or $(FOLDER),../my-minitorch)
+	$(PY) -m course.staff handout --modules 0-4 "$(or $(FOLDER),../my-minitorch)"
 
 test: $(VENV)/.dev  ## Test every module and every command, in a few minutes; with TESTS=tests/test_scalar.py a part
 	@rm -f $(RECORD)

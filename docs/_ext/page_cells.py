@@ -33,7 +33,7 @@ def available(name: str, files: Mapping[str, bytes]) -> bool:
         return True
     module = parent.replace(".", "/")
     text = files.get(f"{module}.py", b"") + files.get(f"{module}/__init__.py", b"")
-    return re.search(rf"\b{last}\b", text.decode("utf-8")) is not None
+    return re.search(rf"\b{re.escape(last)}\b", text.decode("utf-8")) is not None
 
 
 def runnable(cells: Iterable[str], files: Mapping[str, bytes]) -> list[bool]:
@@ -46,7 +46,12 @@ def runnable(cells: Iterable[str], files: Mapping[str, bytes]) -> list[bool]:
     known, found = set(dir(builtins)), []
     for source in cells:
         imported, used, bound = set(), set(), set()
-        for node in ast.walk(ast.parse(source)):
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:  # a command of the notebook, such as %timeit
+            found.append(False)
+            continue
+        for node in ast.walk(tree):
             match node:
                 case ast.Import(names):
                     imported |= {name.name for name in names}
@@ -58,7 +63,9 @@ def runnable(cells: Iterable[str], files: Mapping[str, bytes]) -> list[bool]:
                     imported.add(f"minitorch.{name}")
                 case ast.Name(name, ast.Load()):
                     used.add(name)
-                case ast.Name(name) | ast.FunctionDef(name) | ast.ClassDef(name) | ast.arg(name) | ast.ExceptHandler(name=name):
+                case ast.FunctionDef(name) | ast.ClassDef(name):
+                    bound.add(name)
+                case ast.Name(name) | ast.arg(name) | ast.ExceptHandler(name=name) | ast.MatchAs(name=name):
                     bound.add(name)
         runs = used - bound <= known and all(available(name, files) for name in imported)
         known |= bound if runs else set()

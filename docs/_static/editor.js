@@ -206,7 +206,7 @@
     cell.show("running", "")
     worker.onerror = event => resolve({state: "failing", text: `Python ended: ${event.message}`, ended: true})
     worker.onmessage = ({data}) => {
-      if (data.said) cell.show("running", text += data.said)
+      if ("said" in data) cell.show("running", text += data.said)
       else resolve({...data.result, text: text + data.result.text})
     }
     worker.postMessage({given: [cell.number, cell.code.innerText]})

@@ -12,12 +12,14 @@ def free_in_turn(history: type) -> None:
 
     def free(self: object) -> None:
         nonlocal freeing
-        waiting.append(self.inputs)
+        waiting.append(getattr(self, "inputs", ()))
         self.inputs = ()
         if not freeing:
             freeing = True
-            while waiting:
-                waiting.pop()  # frees them: the histories that only they referred to add their inputs to the list
-            freeing = False
+            try:
+                while waiting:
+                    waiting.pop()  # frees them: the histories that only they referred to add their inputs to the list
+            finally:
+                freeing = False
 
     history.__del__ = free

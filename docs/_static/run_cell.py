@@ -17,10 +17,10 @@ import minitorch  # found through the line above
 
 free_in_turn(minitorch.History)  # noqa: F821  # in free_graphs.py, which the worker runs first
 for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == "minitorch"]:
-    os.unlink(module.__file__)  # else a cell above a task could print its solution with inspect.getsource
+    os.unlink(module.__file__)  # so that inspect.getsource, tried in a cell above a task, does not print its solution
 
-LONGEST = 20_000
-"""How many characters a cell may print; the page would stand still with millions."""
+LONGEST, REST = 20_000, "\n... (the rest is not shown)\n"
+"""How many characters of a cell's output and of an error are shown, since the page would stand still with millions; what follows them."""
 
 names: dict[str, Any] = {"__name__": "__main__"}
 """What the cells have defined."""
@@ -35,11 +35,11 @@ class Page(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Send it, until there is too much."""
-        if self.left > 0:
+        if text and self.left >= 0:
             self.report(text[: self.left])
             self.left -= len(text)
-            if self.left <= 0:
-                self.report("\n... (the rest is not shown)\n")
+            if self.left < 0:
+                self.report(REST)
         return len(text)
 
 
@@ -68,4 +68,5 @@ def describe(error: BaseException) -> str:
         first, last = frames[0], frames[-1]
         called = f", called from line {first.lineno} of {first.filename}," if first != last else ""
         lines = [f"Line {last.lineno} of {last.filename}{called} failed:", f"    {last.line}"]
-    return "\n".join(lines) + "\n" * bool(lines) + "".join(traceback.format_exception_only(error)).rstrip()
+    message = "".join(traceback.format_exception_only(error)).rstrip()
+    return "\n".join([*lines, message if len(message) <= LONGEST else message[:LONGEST] + REST])

@@ -159,6 +159,7 @@ def test_a_download_that_fails_says_why(browser_editor: ModuleType, tmp_path: Pa
         (["import minitorch", "minitorch.Scalar(1.0)", "minitorch.tensor([1.0])", "import minitorch.tensor"], [True, True, False, False]),
         (["from minitorch import Dual", "from minitorch import Tensor", "from minitorch.operators import mul"], [True, False, True]),
         (["print(unknown)", "def f(x, *, y=0):\n    return x + y", "[f(i) for i in range(3)]"], [False, True, True]),
+        (["%timeit 1", "from minitorch import *", "match 1:\n    case found:\n        print(found)"], [False, False, True]),
         (["try:\n    pass\nexcept ValueError as error:\n    print(error)", "class A: pass", "A()"], [True, True, True]),
     ],
 )
@@ -362,6 +363,17 @@ def test_a_cell_without_end_can_be_stopped_and_python_starts_again(open_cells: A
     assert wait(page, 3) == "6\n(Done.)"
     press(page, 4)
     assert wait(page, 4).endswith("... (the rest is not shown)\n(Done.)")
+
+
+@needs_chromium
+def test_an_empty_line_is_output_and_a_long_error_is_cut(open_cells: Any) -> None:
+    page = open_cells("print('')\nprint(end='')\nprint(1)", "print('x' * 19_999)", "raise ValueError('x' * 10**6)")
+    press(page, 1)
+    assert wait(page, 1) == "\n1\n(Done.)"
+    press(page, 2)
+    assert wait(page, 2) == "x" * 19_999 + "\n(Done.)"
+    press(page, 3)
+    assert wait(page, 3).endswith("x\n... (the rest is not shown)\n()")
 
 
 @needs_chromium
