@@ -100,7 +100,7 @@ def lines(
     return chart(spec, caption)
 
 
-COLUMN, ROW, WIDTH, HEIGHT = 150, 78, 104, 46
+COLUMN, ROW, WIDTH, HEIGHT = 156, 78, 112, 46
 
 
 def graph(
