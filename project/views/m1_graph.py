@@ -36,6 +36,7 @@ TENSOR_EXAMPLES = {  # and the shapes of x, y and z
 }
 SHAPES: dict[str, str] = dict(zip(VARIABLES, TENSOR_EXAMPLES["A row added to every row"][1:], strict=True))
 TRACED = {"x1": 2.0, "x2": 5.0, "x3": 1.0}
+MOST_DRAWN = 150  # nodes; the drawing of a larger graph takes long, and nobody can follow it
 MOST_CHECKED = 48  # elements of all inputs; each needs two evaluations
 state = st.session_state
 
@@ -87,6 +88,14 @@ def record(backward: Callable[[Any], Any], forward: Callable[[Any], Any], out: A
     return forward(out), False
 
 
+def draw(recording: Recording) -> dict[str, Any]:
+    """Return the drawing of a graph. A graph that is too large ends the page with a message."""
+    if len(recording.nodes) > MOST_DRAWN:
+        refuse(f"expected a graph of at most {MOST_DRAWN} nodes, got {len(recording.nodes)}", "Enter a shorter expression.")
+    with task_guard():
+        return drawing(recording)
+
+
 def explain_graph(more: str = "") -> None:
     """Say what the figure shows."""
     st.caption(
@@ -116,9 +125,7 @@ def scalars() -> None:
         out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
     st.caption(orders.ORDERS[order])
     recording, written = record(partial(orders.record_in, order), forward_only, out)
-    with task_guard():
-        drawn = drawing(recording)
-    moment = played_graph(drawn, "moment", playable=not asked)
+    moment = played_graph(draw(recording), "moment", playable=not asked)
     explain_graph()
     if not written:
         return
@@ -197,8 +204,8 @@ def tensors() -> None:
         leaves = [sandbox.make_tensor(value, True, name) for name, value in zip(expression.names, values, strict=True)]
         out = sandbox.apply(function, expression.text, *leaves)
     recording, written = record(tensor_graph.record, tensor_graph.forward_only, out)
+    drawn = draw(recording)
     with task_guard():
-        drawn = drawing(recording)
         for step, frame in zip(drawn["steps"], recording.frames, strict=True):
             step["pictures"] = pictures(recording, frame)
     played_graph(drawn, "step")

@@ -12,7 +12,7 @@ from project.lab.explorers import orders
 from project.lab.explorers.graph import forward_only, record
 from project.lab.explorers.graph_drawing import backward_source, drawing
 from project.lab.typed.expressions import parse
-from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with  # noqa: F401  a fixture
+from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with, page_text  # noqa: F401  a fixture
 
 
 def product():
@@ -189,3 +189,12 @@ def test_the_examples_fit_a_laptop():
             data, _ = graph(fill(app, **{key: name}))
             assert overlaps(data) == [], name
             assert 0.72 * (data["size"][0] + 4) <= 1068, name  # graph.py has the same smallest scale
+
+
+def test_a_graph_that_is_too_large_is_not_drawn():
+    largest = "+".join(["x*x"] * 75)  # 75 products, 74 sums and x
+    app = open_page("m1_graph", f=largest)
+    assert len(graph(app)[0]["nodes"]) == 150
+    lines = page_text(fill(app, f=f"{largest}+x")).splitlines()
+    assert lines[-2:] == ["Enter a shorter expression.", "expected a graph of at most 150 nodes, got 151"]
+    assert not app.get("bidi_component")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from statistics import fmean
 from textwrap import dedent
@@ -68,12 +69,13 @@ def drawing(recording: Recording) -> dict[str, Any]:
         _size([*edge["remark"], edge["label"], "← " + longest("passed", edge["id"]), *edge["remark"]]) if edge["label"] else (0, 0)
         for edge in edges
     ]  # the edge itself is in the middle, and there is room for remarks below it
-    boxes, paths, size = layout([_size(lines) for lines in texts], [edge["ends"] for edge in edges], labels)
+    boxes, paths, size = layout(tuple(map(_size, texts)), tuple(edge["ends"] for edge in edges), tuple(labels))
     for each, box in zip([*nodes, *edges], boxes, strict=True):
         each["box"] = box
     for edge, path in zip(edges, paths, strict=True):
         edge["path"] = path
-    functions = {node.function.__name__: backward_source(node.function) for node in recording.nodes if node.function}
+    used = {node.function.__name__: node.function for node in recording.nodes if node.function}
+    functions = {name: backward_source(function) for name, function in used.items()}
     return {"size": size, "nodes": nodes, "edges": edges, "functions": functions, "steps": steps}
 
 
@@ -103,7 +105,7 @@ def _edge(recording: Recording, i: int, k: int) -> dict[str, Any]:
     quotient = f"∂{node.formula if node.formula.endswith(')') else f'({node.formula})'}/∂{nodes[node.parents[k]].name}"
     return {
         "id": f"{i}.{k}",
-        "ends": [node.parents[k], i],
+        "ends": (node.parents[k], i),
         "rule": quotient + (rule and f" = {rule}"),
         "local": node.local.get(k, ""),
         "label": "" if is_constant else node.local.get(k) or rule or "∂",
@@ -148,8 +150,9 @@ def _size(lines: list[str]) -> tuple[float, float]:
     return max(map(len, lines)) * CHARACTER + 14, len(lines) * LINE + 8
 
 
+@lru_cache(8)  # the page draws the same graph again at each step at which it rests
 def layout(
-    sizes: list[tuple[float, float]], edges: list[list[int]], labels: list[tuple[float, float]]
+    sizes: tuple[tuple[float, float], ...], edges: tuple[tuple[int, int], ...], labels: tuple[tuple[float, float], ...]
 ) -> tuple[list[list[int]], list[str], list[float]]:
     """Place a graph in columns, inputs on the left, such that nothing overlaps.
 
@@ -185,7 +188,7 @@ def layout(
     return placed[: len(sizes) + len(labels)], [_path(chain, placed, spans, chains) for chain in chains], whole
 
 
-def _ranks(count: int, edges: list[list[int]]) -> list[int]:
+def _ranks(count: int, edges: tuple[tuple[int, int], ...]) -> list[int]:
     """Return the column of each node, an even number; an input is as near as possible to the first node that uses it."""
     ranks = [0] * count
     for _ in range(count):
