@@ -125,6 +125,9 @@ def scalars() -> None:
         out = function(*[Scalar(value, name=name) for name, value in zip(expression.names, values, strict=True)])
     st.caption(orders.ORDERS[order])
     recording, written = record(partial(orders.record_in, order), forward_only, out)
+    if asked:
+        for node in recording.nodes:
+            node.local = {}  # at the output, where 1 arrives, it is the answer
     moment = played_graph(draw(recording), "moment", playable=not asked)
     explain_graph()
     if not written:

@@ -85,6 +85,29 @@ def test_a_wrong_derivative_is_shown_as_it_is_beside_the_right_rule(monkeypatch,
     assert [(row["backward()"], row["central difference"]) for row in rows] == [(flows[0], "-5"), (flows[1], "-2")]
 
 
+def test_a_backward_that_fails_for_1_only_is_shown_with_its_rule(monkeypatch):
+    monkeypatch.setattr(Mul, "backward", staticmethod(lambda ctx, d_output: (1 / (d_output - 1), 0.0)))
+    x, y = Scalar(2.0, name="x"), Scalar(5.0, name="y")
+    data = drawing(record(-(x * y)))
+    assert edges(data, "label") == {"x v1": "y", "y v1": "x", "v1 v2": "-1"}
+    assert passed(data, 2) == {"x v1": "-0.5", "y v1": "0"}
+
+
+def test_the_local_derivatives_of_a_node_are_computed_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(Mul, "backward", staticmethod(lambda ctx, d_output: calls.append(d_output) or (d_output, d_output)))
+    x, y = Scalar(2.0, name="x"), Scalar(3.0, name="y")
+    shared = x * y
+    orders.record_in(orders.RECURSION, shared + shared + shared)
+    assert calls == [1.0] * 4  # three visits of one node
+
+
+def test_the_quiz_does_not_show_the_derivatives_that_it_asks_for():
+    data, _ = graph(open_page("m1_graph", f="x * y", x="2.0", y="5.0", quiz="true"))
+    assert edges(data, "label") == {"x v1": "y", "y v1": "x"}
+    assert set(edges(data, "local").values()) == {""}
+
+
 def test_a_factor_that_is_used_twice_has_two_edges():
     x = Scalar(3.0, name="x")
     data = drawing(record(x * x))
@@ -103,6 +126,7 @@ def test_in_a_recursion_an_edge_carries_what_is_passed_in_each_visit():
 
 def test_without_a_backward_pass_an_edge_has_its_rule_only():
     data = drawing(forward_only(product()))
+    assert {node["place"] for node in data["nodes"]} == {""}
     assert edges(data, "label")["x v1"] == "y"
     assert set(edges(data, "local").values()) == {""}
 

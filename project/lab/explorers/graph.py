@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,9 +178,12 @@ def pass_on(kind: Scalars, node: Node, variable: Any, arrived: Any, index: dict[
         The receiving nodes, the derivatives, and remarks.
     """
     call = f"backward of {node.formula}"
-    local = [(index[id(parent)], text) for parent, text in kind.local(variable, call)]
-    node.local = {k: text for k, (_, text) in by_operand(node, local).items()}
-    return [(index[id(parent)], derivative, remark) for parent, derivative, remark in kind.passed(variable, arrived, call)]
+    passed = [(index[id(parent)], derivative, remark) for parent, derivative, remark in kind.passed(variable, arrived, call)]
+    if not node.local:
+        with suppress(Exception):  # a wrong `backward` may fail for 1 only; the rule alone is shown then
+            local = [(index[id(parent)], text) for parent, text in kind.local(variable, call)]
+            node.local = {k: text for k, (_, text) in by_operand(node, local).items()}
+    return passed
 
 
 def by_operand(node: Node, received: list[Any]) -> dict[int, Any]:

@@ -88,7 +88,7 @@ def _node(recording: Recording, i: int) -> dict[str, Any]:
         "kind": node.kind,
         "name": node.name,
         "lines": [title, *([] if is_constant else recording.kind.about(node.value))],
-        "place": "" if is_constant else f"visit {node.place}" if node.place else "never visited",
+        "place": "" if is_constant or len(recording.frames) == 1 else f"visit {node.place}" if node.place else "never visited",
         "visited": node.place or len(recording.frames),
         "saved": ", ".join(text for text, _ in node.saved),
         "freed": buffers.last_visits(recording).get(i, len(recording.frames)),
