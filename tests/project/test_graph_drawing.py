@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import tokenize
 from itertools import combinations
 
 import pytest
@@ -142,19 +143,34 @@ def test_the_source_of_backward_is_shown_with_the_lines_that_return():
 
 
 class Both:
-    """A function with two returns, one of them over two lines."""
+    """A function with two returns, one of them over two lines, and a function with a third one."""
 
     @staticmethod
     def backward(ctx, d_output):
-        if d_output:
+        def inner():
+            return 1.0
+
+        if d_output > inner():
             return 0.0
         return (
             d_output)  # fmt: skip
 
 
+def test_an_inherited_backward_is_in_the_file_of_its_class():
+    assert backward_source(type("Product", (Mul,), {"__module__": "project.lab"})) == backward_source(Mul)
+
+
 def test_every_line_of_every_return_is_marked():
-    assert backward_source(Both)["returned"] == [3, 4, 5]
+    assert backward_source(Both)["returned"] == [6, 7, 8]
     assert backward_source(type("Typed", (), {"backward": eval("lambda ctx, d_output: d_output")})) is None
+
+
+def test_a_file_that_is_half_saved_has_no_source(monkeypatch):
+    def fail(function):
+        raise tokenize.TokenError("EOF in multi-line statement", (2, 0))
+
+    monkeypatch.setattr(inspect, "getsourcelines", fail)
+    assert backward_source(Mul) is None
 
 
 # Layout

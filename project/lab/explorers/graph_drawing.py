@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import tokenize
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from pathlib import Path
 from statistics import fmean
 from textwrap import dedent
 from typing import Any
 
+from course.manifest import ROOT
 from project.lab.explorers import buffers
 from project.lab.explorers.graph import Recording, by_operand
 
@@ -133,13 +137,23 @@ def backward_source(function: Any) -> dict[str, Any] | None:
     """Return the source code of the `backward` of a function, and which of its lines return the derivatives; None if there is none."""
     try:
         lines, first = inspect.getsourcelines(function.backward)
+        path = Path(inspect.getsourcefile(inspect.unwrap(function.backward)) or "").resolve()
         text = dedent("".join(lines)).rstrip()
-        returns = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Return)]
-    except (OSError, TypeError, SyntaxError):
+        returns = list(_returns(ast.parse(text).body[0]))
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return None
     returned = {line - 1 for node in returns for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    where = f"{function.__module__.replace('.', '/')}.py, line {first}"
+    where = f"{path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path}, line {first}"
     return {"where": where, "lines": text.splitlines(), "returned": sorted(returned)}
+
+
+def _returns(parent: ast.AST) -> Iterator[ast.Return]:
+    """The return statements of a function, without those of functions that are defined in it."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.Return):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _returns(node)
 
 
 # Layout
