@@ -13,6 +13,7 @@ from project.lab.guard import refuse, task_guard
 from project.lab.typed.expressions import FUNCTIONS, METHODS, Expression, parse
 from project.lab.typed.source import Refused
 from project.lab.typed.steps import parse_shape
+from project.lab.widgets.fields import whole_number
 from project.lab.widgets.graph import played_graph
 from project.lab.widgets.parts import show_one
 
@@ -200,7 +201,7 @@ def tensors() -> None:
     expression = read_example(TENSOR_EXAMPLES, "tensor_example", ["tf", "shape_x", "shape_y", "shape_z"], "step", methods=True)
     with st.container(horizontal=True):
         shapes = [read_shape(name) for name in expression.names]
-        seed = st.number_input("Seed of the values", 0, 9999, 0, key="graph_seed", bind="query-params", width=160)
+        seed = whole_number("Seed of the values", "graph_seed", 0, 0, 9999, width=160)
     values = [sandbox.random_values(shape, f"{seed} {name}") for name, shape in zip(expression.names, shapes, strict=True)]
     function = expression.function(expression.names, tensor)
     with task_guard(), sandbox.shapes_guard():

@@ -1,17 +1,20 @@
 """The graph in the browser: its numbers against those by hand, wrong ones as they are, the code of its functions, and its layout."""
 
 import inspect
+import math
 import re
 import tokenize
 from itertools import combinations
 
+import numpy as np
 import pytest
 
-from minitorch import Scalar
+from minitorch import Scalar, scalar_functions
+from minitorch.core.context import Context
 from minitorch.scalar_functions import Mul
 from project.lab.explorers import orders
 from project.lab.explorers.graph import forward_only, record
-from project.lab.explorers.graph_drawing import backward_source, drawing
+from project.lab.explorers.graph_drawing import RULES, _path, _ranks, _spread, backward_source, drawing
 from project.lab.typed.expressions import parse
 from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with, page_text  # noqa: F401  a fixture
 
@@ -66,6 +69,26 @@ def test_an_edge_has_the_rule_of_its_function():
         "v6 v7": "∂(-v6)/∂v6 = -1",
     }
     assert edges(data, "label")["3 v4"] == ""  # nothing flows into a constant
+
+
+def numeric(function, values, k):
+    """The central difference of the forward pass of a function with respect to its k-th operand."""
+    above, below = ([value + step * (i == k) for i, value in enumerate(values)] for step in (1e-6, -1e-6))
+    return (function.forward(Context(), *above) - function.forward(Context(), *below)) / 2e-6
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if hasattr(scalar_functions, name)])
+def test_each_rule_is_the_derivative_of_its_function(name):
+    function, rules = getattr(scalar_functions, name), RULES[name]
+    python = {"·": "*", "²": "**2", "^": "**", ", else": " else", "ε": "0"}
+    for a in (0.7,) if name in ("Pow", "Log", "Sqrt") else (0.7, -0.7):
+        values = (a, 1.3)[: len(rules)]
+        names = vars(math) | {"a": a, "b": 1.3, "y": function.forward(Context(), *values), "sign": np.sign}
+        for k, rule in enumerate(rules):
+            text = rule.format("a", "b", y="y")
+            for sign, code in python.items():
+                text = text.replace(sign, code)
+            assert eval(text, names) == pytest.approx(numeric(function, values, k), abs=1e-5), (text, a)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +219,24 @@ def overlaps(data):
     return found
 
 
+def test_what_would_overlap_is_moved_apart_and_the_rest_stays():
+    assert _spread([0, 0], [10, 30]) == [-15, 15]  # (10 + 30) / 2 and a gap of 10
+    assert _spread([100, 200], [10, 10]) == [100, 200]
+
+
+def test_an_input_is_before_the_first_node_that_uses_it():
+    assert _ranks(5, ((0, 3), (3, 4), (1, 4), (2, 3), (2, 4))) == [0, 2, 0, 2, 4]
+
+
+@pytest.mark.parametrize("x", [10, 1_234_560])
+def test_the_edges_of_a_node_end_side_by_side(x):
+    placed = [[x, 20, 10, 10], [x, 60, 10, 10], [x + 45, 40, 11, 10]]
+    spans = [(x - 5, x + 5), (x - 5, x + 5), (x + 40, x + 50)]
+    chains = [[0, 2], [1, 2]]
+    ends = [re.search(r" ([\d.]+)H([\d.]+)$", _path(chain, placed, spans, chains)).groups() for chain in chains]
+    assert [(float(y), float(end)) for y, end in ends] == [(34, x + 39.5), (46, x + 39.5)]  # 12 apart
+
+
 EXPRESSIONS = [
     "x * x + y * sigmoid(x * z)",
     "relu(x * 0.5 + y * -1.5 + 2)",
@@ -238,3 +279,7 @@ def test_a_graph_that_is_too_large_is_not_drawn():
     lines = page_text(fill(app, f=f"{largest}+x")).splitlines()
     assert lines[-2:] == ["Enter a shorter expression.", "expected a graph of at most 150 nodes, got 151"]
     assert not app.get("bidi_component")
+
+
+def test_an_infinite_seed_in_the_address_is_like_one_out_of_range():
+    assert open_page("m2_graph", graph_seed="1e400").number_input(key="graph_seed").value == 9999

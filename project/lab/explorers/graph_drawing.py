@@ -253,13 +253,13 @@ def _path(chain: list[int], placed: list[list[int]], spans: list[tuple[float, fl
     *between, to = chain[1:]
     start = chain[0]
     x, y = placed[start][0] + placed[start][2] / 2, placed[start][1]
-    path = f"M{x:g} {y:g}H{spans[start][1]:g}"
+    path = f"M{x:.1f} {y:.1f}H{spans[start][1]:.1f}"
     x = spans[start][1]
     entries = sorted({placed[other[-2]][1] for other in chains if other[-1] == to})
     end = placed[to][1] + 12 * (entries.index(placed[chain[-2]][1]) - (len(entries) - 1) / 2)
     for box in [*between, to]:
         left, right, at = *spans[box], end if box == to else placed[box][1]
         middle = (x + left) / 2
-        path += f"C{middle:g} {y:g} {middle:g} {at:g} {left:g} {at:g}" + ("" if box == to else f"H{right:g}")
+        path += f"C{middle:.1f} {y:.1f} {middle:.1f} {at:.1f} {left:.1f} {at:.1f}" + ("" if box == to else f"H{right:.1f}")
         x, y = right, at
-    return f"{path}H{placed[to][0] - placed[to][2] / 2:g}"
+    return f"{path}H{placed[to][0] - placed[to][2] / 2:.1f}"
