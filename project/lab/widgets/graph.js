@@ -3,15 +3,17 @@
 const PACE = 900, SETTLED = 400, LINE = 15; // milliseconds between two steps, and until a step is told to the page; pixels
 
 export default function ({parentElement, data, setTriggerValue}) {
-  const root = parentElement.querySelector(".figure"), {moment, ...rest} = data, made = JSON.stringify(rest);
-  if (root.graph?.made !== made) {
-    root.graph?.pause();
-    root.graph = {...build(root, data), data, made, root, pointed: null, playing: 0};
+  const root = parentElement.querySelector(".figure"), {moment, ...rest} = data, made = JSON.stringify(rest), old = root.graph;
+  if (old?.made !== made) {
+    old?.pause();
+    const at = old?.data.steps.length === data.steps.length ? {moment: old.moment, sent: old.sent} : {};
+    root.graph = {...build(root, data), ...at, data, made, root, pointed: null, playing: 0};
   }
   const graph = root.graph, last = data.steps.length - 1;
   graph.sent = unanswered(graph.sent, moment);
   if (!graph.sent && !graph.playing) graph.moment = moment;
   const tell = () => root.isConnected && setTriggerValue("moment", graph.moment);
+  if (graph !== old && graph.sent) tell(); // the data changed during Play, or before the page was told of the last step
   const go = (step) => {
     graph.moment = clamp(step, 0, last);
     graph.sent = awaiting(graph.moment);

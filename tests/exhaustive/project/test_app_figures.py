@@ -252,6 +252,21 @@ def test_play_reaches_the_last_step_in_the_browser_and_the_arrow_keys_step(open_
     assert slider.input_value() == stopped
 
 
+@pytest.mark.parametrize("start", ["Play", "Forward"])
+def test_a_change_during_play_or_just_after_a_step_keeps_the_step(open_figure, start):
+    page = open_figure("m1_graph?f=-(x * x * x * x * x)&x=2")
+    page.evaluate("window.setTimeout = ((later) => (f, ms) => later(f, ms === 400 ? 5000 : ms))(setTimeout)")  # as if the page were faster
+    page.get_by_role("button", name=start).click()
+    page.get_by_label("x", exact=True).fill("3")
+    page.keyboard.press("Enter")
+    wait_until(page, lambda: "value 3" in page.locator(".node.leaf").first.text_content())
+    step = page.locator(".figure input").input_value()
+    assert step != "0"
+    wait_until(page, lambda: f"moment={step}" in page.url)
+    page.wait_for_timeout(1200)  # longer than a step
+    assert page.locator(".figure input").input_value() == step
+
+
 def test_a_node_or_an_edge_that_is_pointed_at_lights_up_with_its_rule_and_its_code(open_figure):
     page = open_figure("m1_graph?f=x * y * x&x=2&y=5&moment=2")
     page.mouse.move(0, 0)
