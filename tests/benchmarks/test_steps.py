@@ -111,7 +111,7 @@ def test_the_chapter_on_performance_claims_what_was_measured():
         "two hundred to a thousand times": all(
             200 < gain < 1100 for gain in [*(first[work][0] / last[work][0] for work in first), slowest / library]
         ),
-        "By itself this is slower": tiles > row_by_row,
+        "By itself, this is slower": tiles > row_by_row,
         "gain several times as much": slowest / fused > 3 * 16,
         "A second core gives a factor of two at best": fused / all_cores < 2,
     }

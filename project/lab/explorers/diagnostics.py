@@ -190,7 +190,7 @@ def _compiled(found: Any) -> Compiled:
                 len(moved),
             )
         )
-    name = found.func_ir.func_id.func_name
+    name = found.func_ir.func_id.func.__name__
     return Compiled(name, _relative(file), found.func_ir.loc.line, tuple(sorted(loops, key=lambda loop: loop.line)))
 
 

@@ -72,7 +72,7 @@ def drawing(recording: Recording) -> dict[str, Any]:
     labels = [
         _size([*edge["remark"], edge["label"], "← " + longest("passed", edge["id"]), *edge["remark"]]) if edge["label"] else (0, 0)
         for edge in edges
-    ]  # the edge itself is in the middle, and there is room for remarks below it
+    ]  # remarks count on both sides, so that the edge is in the middle
     boxes, paths, size = layout(tuple(map(_size, texts)), tuple(edge["ends"] for edge in edges), tuple(labels))
     for each, box in zip([*nodes, *edges], boxes, strict=True):
         each["box"] = box

@@ -1,6 +1,6 @@
 // A computational graph: Play steps through the backward pass. What is pointed at lights up together with its rule and its code.
 
-const PACE = 900, SETTLED = 400, LINE = 15; // milliseconds between two steps, and until a step is told to the page; pixels
+const PACE = 900, SETTLED = 400, LINE = 15; // milliseconds between two steps, and until a step reaches the address; pixels
 
 export default function ({parentElement, data, setTriggerValue}) {
   const root = parentElement.querySelector(".figure"), {moment, ...rest} = data, made = JSON.stringify(rest), old = root.graph;
@@ -13,7 +13,7 @@ export default function ({parentElement, data, setTriggerValue}) {
   graph.sent = unanswered(graph.sent, moment);
   if (!graph.sent && !graph.playing) graph.moment = moment;
   const tell = () => root.isConnected && setTriggerValue("moment", graph.moment);
-  if (graph !== old && graph.sent) tell(); // the data changed during Play, or before the page was told of the last step
+  if (graph !== old && graph.sent) tell(); // the data changed during Play, or before the last step reached the address
   const go = (step) => {
     graph.moment = clamp(step, 0, last);
     graph.sent = awaiting(graph.moment);

@@ -232,7 +232,7 @@ def test_play_reaches_the_last_step_in_the_browser_and_the_arrow_keys_step(open_
         "y is a leaf. It stores the derivative 4, the sum of all derivatives it received.",
         "x is a leaf. It stores the derivative 20, the sum of all derivatives it received.",
     ]
-    assert not any(told[:4])  # the page is told when it is over
+    assert not any(told[:4])  # the address changes when Play is over
     assert slider.input_value() == "4"
     assert page.locator(".edge .passed").all_text_contents() == ["← 10", "← 4", "← 2", "← 10"]
     page.locator(".scroll").focus()
