@@ -143,7 +143,8 @@ def mean_values(query: Any, key: Any, values: Any, allowed: Any = None) -> Any:
     if allowed is not None:
         logs = np.where(allowed, logs, -np.inf)
     total = np.logaddexp.reduce(logs, axis=-1, keepdims=True)
-    return np.einsum("...ls,...sd->...ld", np.nan_to_num(np.exp(logs - total)), values)
+    weights = np.where(np.isneginf(total), 0, np.exp(logs - total))
+    return np.einsum("...ls,...sd->...ld", weights, values)
 
 
 # The model
