@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.app_browser import CHROMIUM, ROOT, Server, browser
 
-PATIENCE = 60_000  # milliseconds; generous for a busy machine
+PATIENCE = 120_000  # milliseconds; generous for a busy machine
 NEEDED = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path; apt install chromium")
 """The mark of tests in a browser."""
 
