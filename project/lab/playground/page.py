@@ -56,6 +56,7 @@ STYLE = """
 .st-key-pg_metrics {gap: 0 1.6rem}
 .st-key-pg_metrics [data-testid="stMetric"] {display: flex; flex-wrap: wrap; gap: 0 .4rem; align-items: baseline}
 .st-key-pg_metrics [data-testid="stMetricValue"] {font-size: 1.05rem; padding: 0}
+@media (min-width: 1300px) {.st-key-pg_words {margin: -1.4rem 7rem 0 0} .st-key-pg_table {margin-top: -1.4rem}}
 @media (max-width: 1000px) {:has(> * > * > .st-key-pg_table) > .stColumn {min-width: 100%}}
 @media (min-width: 641px) and (max-height: 600px) {
   :has(> .st-key-pg_bar) {position: sticky; top: 0; z-index: 1; background: light-dark(#fff, #171614)}
@@ -81,7 +82,7 @@ def show(bar: DeltaGenerator) -> None:
     controls = st.container(horizontal=True, key="pg_controls")
     board_side, side = st.columns([5, 1], gap="medium")
     folds = {title: side.expander(title) for title in ("Data", "Network", "Training", "Race", "Set a weight")}
-    upper, table = board_side.container(), board_side.expander("Points and source", key="pg_table", bind=BIND)
+    upper, table = board_side.container(), board_side.expander("Points and source", key="pg_table", type="compact", bind=BIND)
     with upper:
         with task_guard():
             setting = read(controls, folds)
@@ -455,7 +456,7 @@ def update() -> None:
     with task_guard():
         show_metrics(trainer, rival)
         board(trainer, rival, "pg_board", act, state.pg_running)
-        st.caption(in_words(trainer))
+        st.container(key="pg_words").caption(in_words(trainer))  # on a wide screen beside the board's button
 
 
 def show_metrics(trainer: Trainer, rival: Trainer | None) -> None:
