@@ -9,7 +9,7 @@ from project.lab import kernels, task_source
 from project.lab.cards import plain
 from project.lab.charts import word_colors as word_colours
 from project.lab.explorers.word_weights import word_weights
-from project.lab.guard import task_guard
+from project.lab.guard import refuse, task_guard
 
 WRITTEN = ["Linear", "Conv1d", "CNNSentimentKim"]
 NAMES = ("negative", "positive")
@@ -48,7 +48,10 @@ def sentences_of(run: Run) -> tuple[list[str], np.ndarray, frozenset[str]]:
 
 def show_examples() -> None:
     """Show the first validation sentences with their labels."""
-    kept, labels, known = sentences(state.sentiment_dataset, state.sentiment_train, state.sentiment_valid)
+    try:
+        kept, labels, known = sentences(state.sentiment_dataset, state.sentiment_train, state.sentiment_valid)
+    except ValueError as error:  # there are fewer sentences, or a file is damaged
+        refuse(str(error), "Enter smaller numbers of sentences, or choose another data set.")
     colors = {"positive": "blue", "negative": "orange"}
     rows = [(NAMES[label], sentence) for sentence, label in zip(kept[:EXAMPLES], labels, strict=False)]
     st.table([{"label": f":{colors[name]}-badge[{name}]", "sentence": plain(sentence)} for name, sentence in rows])

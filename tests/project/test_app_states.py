@@ -215,6 +215,8 @@ REFUSED = [
     ("m4_convolution", DOT | {"conv_weight_2": "[[1], [2]"}, "expected numbers in brackets"),
     ("m4_convolution", GENERAL | DILATED, "expected a window smaller than the padded image"),
     ("m4_pooling", {"pool_rows": "5"}, "expected a window of at most 4 by 6, got 5 by 2"),
+    ("m4_sentiment", {"sentiment_train": "1e5"}, "train expected at most 800 sentences, as many as there are, got 100000"),
+    ("m4_sentiment", {"sentiment_train": "800", "sentiment_valid": "300"}, "valid expected at most 0 sentences"),
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[1, 2], [3]]"}, "Enter numbers such as"),
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[1]] * 99"}, "Enter numbers such as"),
     ("m4_dropout", {"drop_image_2": "typed", "drop_typed_2": "[[[1]], [[1]], [[1]], [[1]]]"}, "Enter numbers such as"),
