@@ -330,7 +330,8 @@ def test_a_page_tells_what_it_shows(page, query, changes, says):
 @pytest.mark.parametrize(
     ("page", "query", "example", "fields"),
     [
-        ("m1_graph", {}, {"example": "A shared subexpression"}, {"f": "(x + y) * (x + y)"}),
+        ("m1_graph", {"moment": "2"}, {"example": "A shared subexpression"}, {"f": "(x + y) * (x + y)", "moment": 0}),
+        ("m2_graph", {"step": "2"}, {"tensor_example": "A transpose"}, {"shape_y": "3, 2", "shape_z": "", "step": 0}),
         ("m2_functions", {"kind": "Layout"}, {"layout_example": "x.flatten()"}, {"layout": "x.flatten()"}),
         ("m2_strides", {}, {"example_view": "A row, repeated three times"}, {"shape": "1, 4", "steps": "x.expand(3, 4)"}),
         ("m4_convolution", DOT, {"conv_weight_2_example": "difference"}, {"conv_weight_2": "[[-1, 1]]"}),
@@ -338,7 +339,7 @@ def test_a_page_tells_what_it_shows(page, query, changes, says):
 )
 def test_an_example_fills_the_fields(page, query, example, fields):
     app = fill(open_page(page, **query), **example)
-    assert {key: app.text_input(key=key).value for key in fields} == fields
+    assert {key: app.session_state[key] for key in fields} == fields
 
 
 # Each function of each task raises, or returns something wrong

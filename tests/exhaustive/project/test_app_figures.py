@@ -267,6 +267,19 @@ def test_a_change_during_play_or_just_after_a_step_keeps_the_step(open_figure, s
     assert page.locator(".figure input").input_value() == step
 
 
+def test_an_example_that_is_chosen_during_play_begins_at_the_first_step(open_figure):
+    page = open_figure("m1_graph?f=(x %2B y) * (x %2B y)&moment=1")
+    page.get_by_role("button", name="Play").click()
+    page.locator(".st-key-example input").click()
+    page.get_by_role("option", name="A product").click()  # its graph has as many steps
+    wait_until(page, lambda: "v2 = v1 · z" in page.locator(".figure svg").text_content())
+    slider = page.locator(".figure input")
+    assert (slider.input_value(), slider.get_attribute("max")) == ("0", "5")
+    page.wait_for_timeout(1200)  # longer than a step
+    assert slider.input_value() == "0"
+    assert "moment=" not in page.url
+
+
 def test_a_node_or_an_edge_that_is_pointed_at_lights_up_with_its_rule_and_its_code(open_figure):
     page = open_figure("m1_graph?f=x * y * x&x=2&y=5&moment=2")
     page.mouse.move(0, 0)
