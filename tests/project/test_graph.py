@@ -1,5 +1,6 @@
 """The expression graph: every step of backpropagation, and what each node and each frame holds."""
 
+import math
 import re
 
 import pytest
@@ -77,6 +78,10 @@ def test_an_invalid_order_is_reported_as_the_student_s_result(monkeypatch, order
     monkeypatch.setattr(graph, "topological_sort", lambda variable: order and [variable, *order])
     with pytest.raises(WrongResult, match=re.escape(message)):
         record(diamond())
+
+
+def test_numbers_are_short_and_an_infinite_one_is_named():
+    assert [graph.SCALARS.short(value) for value in (1 / 3, -2.0, math.inf, -math.inf, math.nan)] == ["0.33333", "-2", "inf", "-inf", "nan"]
 
 
 def test_the_nodes_are_counted_in_words():

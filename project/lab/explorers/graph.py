@@ -81,7 +81,7 @@ class Scalars:
 
     def short(self, value: Any) -> str:
         """Return a value as a short text."""
-        return f"{value:.5g}" if math.isfinite(value) else str(value)
+        return f"{value:.5g}"
 
     def brief(self, value: Any) -> str:
         """Return a gradient as a text that fits on an edge."""
