@@ -1,5 +1,6 @@
 """The graph in the browser: its numbers against those by hand, wrong ones as they are, the code of its functions, and its layout."""
 
+import functools
 import inspect
 import math
 import re
@@ -11,10 +12,10 @@ import pytest
 
 from minitorch import Scalar, scalar_functions
 from minitorch.core.context import Context
-from minitorch.scalar_functions import Mul
+from minitorch.scalar_functions import Mul, ScalarFunction
 from project.lab.explorers import orders
 from project.lab.explorers.graph import forward_only, record
-from project.lab.explorers.graph_drawing import RULES, _path, _ranks, _spread, backward_source, drawing
+from project.lab.explorers.graph_drawing import RULES, _path, _ranks, _spread, backward_source, drawing, layout
 from project.lab.typed.expressions import parse
 from tests.project.pages import fill, graph, ignore_saved_files, open_page, open_with, page_text  # noqa: F401  a fixture
 
@@ -69,6 +70,26 @@ def test_an_edge_has_the_rule_of_its_function():
         "v6 v7": "∂(-v6)/∂v6 = -1",
     }
     assert edges(data, "label")["3 v4"] == ""  # nothing flows into a constant
+
+
+class Log(ScalarFunction):
+    """The logarithm of one number to the base of another one."""
+
+    @staticmethod
+    def forward(ctx, a, base):
+        return math.log(a, base)
+
+    @staticmethod
+    def backward(ctx, d_output):
+        return 2 * d_output, 3 * d_output
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_function_with_another_number_of_operands_than_its_namesake_has_no_rule(monkeypatch, count):
+    monkeypatch.setitem(RULES, "Log", ("1",) * count)
+    data = drawing(record(Log.apply(Scalar(8.0, name="x"), Scalar(2.0, name="y"))))
+    assert edges(data, "rule") == {"x v1": "∂log(x, y)/∂x", "y v1": "∂log(x, y)/∂y"}
+    assert edges(data, "label") == {"x v1": "2", "y v1": "3"}
 
 
 def numeric(function, values, k):
@@ -148,6 +169,14 @@ def test_in_a_recursion_an_edge_carries_what_is_passed_in_each_visit():
     assert [data["steps"][step]["arrived"] for step in (2, 6)] == ["1", "3"]
 
 
+def test_a_node_that_is_never_visited_keeps_what_it_has_saved():
+    out = product()
+    data = drawing(record(out, order=[out]))  # steps 0 and 1
+    found = {node["name"]: (node["place"], node["visited"], node["freed"]) for node in data["nodes"]}
+    never = ("never visited", 2, 2)
+    assert found == {"x": never, "y": never, "v1": never, "v2": ("visit 1", 1, 1)}
+
+
 def test_without_a_backward_pass_an_edge_has_its_rule_only():
     data = drawing(forward_only(product()))
     assert {node["place"] for node in data["nodes"]} == {""}
@@ -179,8 +208,15 @@ class Both:
             d_output)  # fmt: skip
 
 
-def test_an_inherited_backward_is_in_the_file_of_its_class():
-    assert backward_source(type("Product", (Mul,), {"__module__": "project.lab"})) == backward_source(Mul)
+@pytest.mark.parametrize(
+    "product",
+    [
+        type("Inherited", (Mul,), {"__module__": "project.lab"}),
+        type("Decorated", (), {"backward": staticmethod(functools.wraps(Mul.backward)(lambda ctx, d_output: None))}),
+    ],
+)
+def test_a_backward_that_is_inherited_or_decorated_is_shown_as_it_was_written(product):
+    assert backward_source(product) == backward_source(Mul)
 
 
 def test_every_line_of_every_return_is_marked():
@@ -222,6 +258,25 @@ def overlaps(data):
 def test_what_would_overlap_is_moved_apart_and_the_rest_stays():
     assert _spread([0, 0], [10, 30]) == [-15, 15]  # (10 + 30) / 2 and a gap of 10
     assert _spread([100, 200], [10, 10]) == [100, 200]
+
+
+def test_a_node_and_an_edge_are_wide_enough_for_their_gradients():
+    data = drawing(record(Scalar(2.0, name="x") * 1.23456e-5))
+    widths = {node["name"]: node["box"][2] for node in data["nodes"]} | {ends: box[2] for ends, box in edges(data, "box").items()}
+    assert (widths["x"], widths["x v1"]) == (6 * len("gradient 1.2346e-05") + 14, 6 * len("← 1.2346e-05") + 14)
+
+
+def test_branches_are_straight_and_their_sum_is_halfway_between_them():
+    x, y = Scalar(2.0, name="x"), Scalar(3.0, name="y")
+    data = drawing(record(x.sigmoid().log() + y.sigmoid().log()))
+    heights = [y for _, y, _, _ in sorted(node["box"] for node in data["nodes"])]  # from left to right
+    assert heights == [*heights[:2] * 3, sum(heights[:2]) / 2]
+
+
+def test_the_same_graph_is_placed_once():
+    layout.cache_clear()
+    assert drawing(record(product())) == drawing(record(product()))
+    assert (layout.cache_info().misses, layout.cache_info().hits) == (1, 1)
 
 
 def test_an_input_is_before_the_first_node_that_uses_it():

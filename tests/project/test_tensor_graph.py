@@ -6,6 +6,7 @@ import pytest
 import minitorch
 from minitorch import Function, tensor
 from minitorch.core.context import grad_mode
+from minitorch.tensor_functions import Mul
 from project.lab.explorers.graph_drawing import drawing
 from project.lab.explorers.tensor_graph import TENSORS, forward_only, record, remark
 from project.lab.typed.expressions import parse
@@ -24,6 +25,14 @@ def row_times_matrix():
 
 def final_gradients(recording):
     return {recording.nodes[i].name: gradient.tolist() for i, gradient in recording.frames[-1].gradients.items()}
+
+
+def test_no_local_derivatives_are_computed_for_a_tensor(monkeypatch):
+    arrived, backward = [], Mul.backward
+    monkeypatch.setattr(Mul, "backward", staticmethod(lambda ctx, grad_output: arrived.append(grad_output) or backward(ctx, grad_output)))
+    recording = record(row_times_matrix())
+    assert [node.local for node in recording.nodes] == [{}, {}, {}]
+    assert [gradient.tolist() for gradient in arrived] == [[[1, 1, 1], [1, 1, 1]]] * 2  # for the chain rule and for the remark
 
 
 def test_nodes_contain_the_elements_and_their_formula():
@@ -51,6 +60,7 @@ def test_the_text_and_the_drawing_say_over_which_dimension_a_broadcast_gradient_
     drawn = drawing(recording)
     assert [step["remarks"] for step in drawn["steps"][:2]] == [{}, {"2.1": "summed from shape (2, 3) over dimension 0"}]
     assert [edge["remark"] for edge in drawn["edges"]] == [[], ["summed from shape (2, 3)", "over dimension 0"]]
+    assert drawn["edges"][1]["box"][2:] == [6 * len("summed from shape (2, 3)") + 14, 6 * 15 + 8]  # the remark counts on both sides
 
 
 class Forgot(Function):
