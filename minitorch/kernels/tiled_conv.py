@@ -17,7 +17,7 @@ import numpy as np
 from minitorch.kernels import conv, conv_matmul
 from minitorch.kernels.conv import aligned_zeros
 from minitorch.kernels.jit import FLAGS, code_key, jitable, run_alone
-from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, multiply_tile
+from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, copy_row, multiply_tile
 
 HALF, MORE = ROWS // 2, ROWS // 2 + ROWS // 4
 """Other numbers of channels in a tile, the last one of a group: fewer are completed with zeros."""
@@ -36,29 +36,27 @@ def padded_channels(channels):
 
 
 @jitable
+def steps_to(end, start, step):
+    """Return how many of start, start + step, … are less than end."""
+    return max(0, (end - start + step - 1) // step)
+
+
+@jitable
 def copy_images(copy, source, t, together, position, s_batch, steps, sizes, planes, top, left):
     """Copy the parts of some images that begin at row `top` and column `left` into the planes; see `conv.copy_band`."""
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
-    images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
-    plane = images * plane_height * plane_width
-    begin, end = max(0, -left), min(columns, width - left)
-    for number in range(together * channels):
-        p, channel = number // channels, number % channels
-        for row in range(rows):
-            start = position + (t + p) * s_batch + channel * s_channel + (top + row) * s_row + left * s_column
-            phase = (channel * row_step + row % row_step) * column_step
-            target = phase * plane + (p * plane_height + row // row_step) * plane_width
-            inside = 0 <= top + row < height
-            if column_step == 1 and s_column == 1 and inside:
-                for i in range(begin, end):
-                    copy[target + i] = source[start + i]
-            elif column_step == 1 and inside:
-                for i in range(begin, end):
-                    copy[target + i] = source[start + i * s_column]
-            else:
-                for i in range(begin, end):
-                    copy[target + i % column_step * plane + i // column_step] = source[start + i * s_column] if inside else 0
+    images, _, rows, columns, row_step, column_step, plane_height, plane_width, size = planes
+    copy[:size] = 0
+    for number in range(together * channels * row_step * column_step):
+        phase, c = number // column_step, number % column_step
+        p, channel, r = phase // row_step // channels, phase // row_step % channels, phase % row_step
+        target = ((phase % (channels * row_step) * column_step + c) * images + p) * plane_height * plane_width
+        start = position + (t + p) * s_batch + channel * s_channel + (top + r) * s_row + (left + c) * s_column
+        begin, end = steps_to(-left, c, column_step), steps_to(min(columns, width - left), c, column_step)
+        for row in range(steps_to(-top, r, row_step), steps_to(min(rows, height - top), r, row_step)):
+            line = start + row * row_step * s_row + begin * column_step * s_column
+            copy_row(copy, target + row * plane_width + begin, source, line, column_step * s_column, copy.dtype.type(0), end - begin)
 
 
 @cache
@@ -89,8 +87,7 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
         for row in range(rows):
             start, position = o + row * o_row, begin + row * row_length
             if o_column == 1:
-                for x in range(columns):
-                    out[start + x] = line[position + x] + value
+                copy_row(out, start, line, position, 1, value, columns)
             else:
                 for x in range(columns):
                     out[start + x * o_column] = line[position + x] + value
@@ -158,7 +155,7 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
     @jitable
     def add_tasks(start, stop, sums, gradient, source, taps, counts, image, planes, steps):
         """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
-        offsets = padded_offsets(taps[0])
+        offsets, zero = padded_offsets(taps[0]), gradient.dtype.type(0)
         groups, bands, channels, sources, _ = counts
         batch, rows, columns, height, width_, top, left = image
         g_batch, g_channel, g_row, g_column, s_batch, s_channel, s_row, s_column = steps
@@ -181,9 +178,7 @@ def weight_gradient_kernels(itemsize: int) -> tuple[Any, Any]:
                     place = (p * planes[6] + row) * row_length
                     for column in range(columns):
                         places[n + column] = place + column
-                    for channel in range(channels):
-                        for column in range(columns):
-                            lines[(n + column) * across + channel] = gradient[at + channel * g_channel + column * g_column]
+                        copy_row(lines, (n + column) * across, gradient, at + column * g_column, g_channel, zero, channels)
                     n += columns
             begin, whole = group * len(offsets) * across, across // span * span
             for j in range(0, whole if n else 0, span):  # the part of the lines stays in the cache

@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import get_or_insert_function
+from numba.core.cgutils import for_range_slice, get_or_insert_function
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
@@ -182,3 +182,55 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
 
 multiply_tile: Any = intrinsic(prefer_literal=True)(write_tile)
 """The function of `write_tile`, without its first argument, for compiled functions."""
+
+
+def write_row(typing, out, o, source, position, step, value, count):
+    """Return the signature and the instructions of a function that writes numbers of source, plus a value, to out from o on.
+
+    Vectors are copied, the last two of which overlap if they do not fit; of a row shorter than a vector, vectors half as long, and so on.
+    LLVM makes of a loop vectors that are copied several at once, and copies what is left one by one: all numbers of a short row.
+
+    Args:
+        typing: Numba's context.
+        out: Array of the results; source is an array of the same dtype.
+        o: Position of the first result; the others follow it.
+        position: Position of the first number in source.
+        step: Distance of the numbers in source.
+        value: What is added.
+        count: How many numbers.
+    """
+    dtype, n = out.dtype, types.intp
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out_, o, source_, position, step, value, count = args
+        results, numbers = (context.make_array(kind)(context, builder, each).data for kind, each in ((out, out_), (source, source_)))
+
+        def copy(width: int, step: Any) -> None:
+            tile = Tile(builder, context.get_value_type(dtype), width, dtype.bitwidth)
+
+            def copy_vector(j: Any) -> None:
+                vector = tile.load(numbers, tile.at((position, index(1)), (j, step or index(1))), step)
+                tile.store(builder.fadd(vector, tile.splat(value)), results, builder.add(o, j), None)
+
+            with builder.if_else(builder.icmp_signed(">=", count, index(width))) as (is_long, is_short):
+                with is_long:
+                    last = builder.sub(count, index(width))
+                    with for_range_slice(builder, index(0), last, index(width)) as (j, _):
+                        copy_vector(j)
+                    copy_vector(last)
+                with is_short:
+                    if width > 1:
+                        copy(width // 2, step)
+
+        with builder.if_else(builder.icmp_signed("==", step, index(1))) as (near, far):
+            with near:
+                copy(VECTOR * 8 // dtype.bitwidth, None)
+            with far:
+                copy(VECTOR * 8 // dtype.bitwidth, step)
+        return context.get_dummy_value()
+
+    return types.void(out, n, source, n, n, dtype, n), generate
+
+
+copy_row: Any = intrinsic(write_row)
+"""The function of `write_row`, without its first argument, for compiled functions."""

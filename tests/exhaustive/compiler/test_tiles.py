@@ -8,7 +8,7 @@ from numba import njit
 
 import minitorch
 from minitorch import FastBackend, nn
-from minitorch.kernels.tiles import multiply_tile
+from minitorch.kernels.tiles import copy_row, multiply_tile
 from tests.marks import needs_compiler
 
 pytestmark = needs_compiler
@@ -32,6 +32,24 @@ def test_a_block_is_added_at_steps_or_positions(dtype, is_array):
     want = out.astype(float)
     want[1:4, 2:8] += (a.astype(float) @ b)[1:4, 2:8]
     np.testing.assert_allclose(flat[2][5:].reshape(rows, columns), want, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
+@njit
+def add_to_row(out, o, source, position, step, value, count):
+    """Some numbers of source plus a value, written to out."""
+    copy_row(out, o, source, position, step, value, count)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_a_row_of_any_length_is_copied(dtype):
+    source = np.random.default_rng(0).standard_normal(200).astype(dtype)
+    for count in (*range(20), 40):
+        for step in (1, 3, 0):
+            out = np.full(50, np.nan, dtype)
+            add_to_row(out, 2, source, 5, step, dtype(0.5), count)
+            want = np.full(50, np.nan, dtype)
+            want[2 : count + 2] = source[5 + step * np.arange(count)] + dtype(0.5)
+            np.testing.assert_array_equal(out, want, err_msg=f"{count} numbers {step} apart")
 
 
 GEOMETRIES = {
