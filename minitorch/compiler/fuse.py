@@ -27,7 +27,7 @@ from minitorch.compiler.trace import Buffer, Node, Slice, View
 from minitorch.core.recording import copy, fill
 from minitorch.tensor_data import broadcast_strides, strides_from_shape
 
-MATMUL_LIMIT = 1 << 19
+MATMUL_LIMIT = 1 << 21
 """The largest number of multiplications of a product that is compiled into the program; the blocked kernel is faster for larger ones."""
 
 SIZE_LIMIT = 1 << 14

@@ -109,12 +109,12 @@ def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
             t, b = task // bands, task % bands * band
             t, group = t // groups * images, t % groups
             together = min(images, batch - t)
-            position = group * sources * s_channel
+            position, used = group * sources * s_channel, length - (images - together) * apart
             sizes = (sources, height, width_)
             copy_images(copy, source, t, together, position, s_batch, (s_channel, s_row, s_column), sizes, planes, top + b * row_step, left)
             for first in range(0, channels, ROWS):
                 begin, high, inner = (group * padded + first) * len(offsets), tile_height(channels - first), len(offsets)
-                for j in range(0, n if inner else 0, span):
+                for j in range(0, used if inner else 0, span):
                     if high == ROWS:
                         multiply_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, inner, 0, j, ROWS, span, width, 0)
                     elif high == MORE:
