@@ -137,7 +137,7 @@ def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndar
     function = load(part.text, part.writer.functions)
     if hasattr(function, "compile"):
         function.compile(tuple([numba.typeof(arg) for arg in args]))
-    return [(call_with_settings, (function, args, settings, rest, [])) if names else (function, tuple(args))]
+    return [(call_with_settings, (function, args, settings, rest, [])) if part.writer.rests else (function, tuple(args))]
 
 
 def call_with_settings(
