@@ -1,14 +1,17 @@
 """The board: the status of every task, and which one is next."""
 
+from html import escape
+
 import streamlit as st
 
 from course.cli.common import current_task, reference_note
-from course.manifest import ROOT, Task, course
+from course.manifest import ROOT, Manifest, Task, course
 from course.runner.next_task import next_task
 from course.runner.packages import CannotRun
 from course.runner.progress import TaskState, cached_states, run_tasks
 from project.lab import registry, tours
 from project.lab.cards import plain
+from project.lab.charts.palette import BLUE, GRAY, GREEN, ORANGE, RED, rgba
 from project.lab.training import run_files, runs_comparison
 
 LATEST = 3  # runs on the board
@@ -22,6 +25,47 @@ LABELS = {  # state: icon, color, text
     "unknown": ("help", "gray", "not tested"),
     "not run": ("block", "gray", "cannot run here"),
 }
+
+FILLS = {
+    "passed": rgba(GREEN, 0.65),
+    "stale": rgba(GREEN, 0.25),
+    "failing": rgba(RED, 0.5),
+    "todo": rgba(BLUE, 0.3),
+    "blocked": rgba(ORANGE, 0.3),
+    "unknown": rgba(GRAY, 0.12),
+    "not run": rgba(GRAY, 0.4),
+}
+
+MAP = """
+<style>
+.map {display: grid; grid-template-columns: max-content 1fr; gap: 3px .8rem; font-size: .8rem}
+.map b, .map small {font: inherit}
+.map > div {display: flex}
+.map > div span {box-sizing: border-box; border: 1px solid #8888; border-radius: 4px; margin-right: 2px}
+.map > div span {text-align: center; overflow: hidden}
+.map p {font-size: inherit; grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: 0 1rem; margin: .2rem 0 0}
+.map i {display: inline-block; width: .8rem; height: .8rem; border: 1px solid #8888; border-radius: 3px; margin-right: .4rem}
+@media (max-width: 640px) {.map small {display: none} .map {font-size: .7rem}}
+</style>
+"""
+
+
+def show_map(manifest: Manifest, states: dict[str, TaskState]) -> None:
+    """Show the tasks of every module as cells: the color is the status, the width the points."""
+    rows, most = [], max(sum(task.points for task in manifest.tasks if task.stage == stage.number) for stage in manifest.stages)
+    for stage in manifest.stages:
+        cells = []
+        for task in manifest.tasks:
+            if task.stage == stage.number:
+                state = states[task.id].state
+                about = escape(f"{task.id} {task.title}, {task.worth}: {LABELS[state][2]}")
+                style = f"width:{100 * task.points / most:.2f}%;background:{FILLS[state]}"
+                cells.append(f"<span title='{about}' style='{style}'>{task.id}</span>")
+        rows.append(f"<b>{stage.number}<small> · {escape(stage.title)}</small></b><div>{''.join(cells)}</div>" if cells else "")
+    used = [state for state in FILLS if any(each.state == state for each in states.values())]
+    legend = "".join(f"<span><i style='background:{FILLS[state]}'></i>{LABELS[state][2]}</span>" for state in used)
+    label = "The tasks of every module by points; the list below has them as text"
+    st.html(f"{MAP}<div class='map' role='img' aria-label='{label}'>{''.join(rows)}<p>{legend}</p></div>")
 
 
 def run_tests(tasks: tuple[Task, ...]) -> None:
@@ -137,6 +181,7 @@ manifest = course()
 if st.button("Run the tests", icon=":material/science:", type="primary", help="Runs the tests of all tasks, like `course status`."):
     run_tests(manifest.tasks)
 states = cached_states()
+show_map(manifest, states)
 celebrate(manifest.tasks, states)
 show_summary(manifest.tasks, states)
 show_runs()

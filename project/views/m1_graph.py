@@ -73,7 +73,7 @@ def read_example(examples: dict[str, tuple[str, ...]], example: str, keys: Seque
     def take_example() -> None:
         if state[example]:
             state.update(zip(keys, examples[state[example]], strict=True))
-            state[moment] = 0
+            state[moment] = 1
 
     left, right = st.columns([3, 2])
     with right:
@@ -116,7 +116,7 @@ def scalars() -> None:
     )
     expression = read_example(EXAMPLES, "example", ["f"], "moment", methods=False)
     given = {"x": 1.0, "y": 2.0, "z": -1.0}
-    again = {"on_change": state.update, "args": ({"moment": 0},)}
+    again = {"on_change": state.update, "args": ({"moment": 1},)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         values = [st.number_input(name, -1e6, 1e6, given[name], 0.5, key=name, bind="query-params", width=130) for name in expression.names]
         order = st.selectbox("Order of the visits", list(orders.ORDERS), key="order", bind="query-params", width=230, **again)

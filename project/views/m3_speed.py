@@ -1,10 +1,11 @@
 """Module 3: the speed of the backends, measured live, and how numba compiled the loops of a kernel."""
 
+import json
 from typing import Any
 
 import streamlit as st
 
-from course.manifest import course
+from course.manifest import ROOT, course
 from project.lab import kernels, sources, task_source
 from project.lab.cards import plain
 from project.lab.charts.drawing import draw
@@ -16,6 +17,7 @@ TICK = 0.3  # seconds between updates
 WRITTEN = {"map": "tensor_map", "zip": "tensor_zip", "reduce": "tensor_reduce", "matmul": "_tensor_matrix_multiply"}
 TIMEOUT = 240.0  # seconds; several kernels are compiled
 BYTES = {"float32": 4, "float64": 8}
+RECORD = ROOT / "benchmarks" / "results" / "goals.json"  # its program, date and machine are in it
 ROOFLINE = (
     "The roofline: an operation that does little arithmetic a byte waits for memory (the slope), one that does much is limited by the "
     "processor (the flat part). The bytes are those that must be moved at least, each input and each output once."
@@ -39,10 +41,7 @@ with task_guard():
 
 def show_speed() -> None:
     """Show the controls, and a measurement that runs."""
-    st.write(
-        "This page times the same operation on every backend, for inputs of increasing size. The backends take turns, and the median of "
-        "five calls is reported. Other programs on this machine affect the results."
-    )
+    st.write("The time of an operation on every backend, in turns: the median of five calls. Other programs on this machine affect it.")
     flags = command()
     job = state.get("speed_job")
     state.speed_running = job is not None and job.running
@@ -60,14 +59,14 @@ def show_speed() -> None:
 
 def command() -> list[str]:
     """Show the controls and return the corresponding flags of timing.py."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True):
         op = st.segmented_control("Operation", list(speed.SIZES), default="matmul", key="op", bind="query-params", required=True)
         sizes = list(speed.SIZES[op])
         if state.get(f"up_to_{op}", sizes[-1]) not in sizes:
             del state[f"up_to_{op}"]
-        up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", bind="query-params", width=140)
+        up_to = st.selectbox("Up to", sizes, len(sizes) - 1, format_func="{:,}".format, key=f"up_to_{op}", bind="query-params", width=100)
         dtype = st.segmented_control("dtype", ["float32", "float64"], default="float32", key="dtype", bind="query-params", required=True)
-    chosen = st.pills("Backends", speed.BACKENDS, selection_mode="multi", default=speed.BACKENDS, key="backends", bind="query-params")
+        chosen = st.pills("Backends", speed.BACKENDS, selection_mode="multi", default=speed.BACKENDS, key="backends", bind="query-params")
     return ["--op", op, "--up-to", str(up_to), "--dtype", dtype, "--backends", ",".join(chosen or speed.BACKENDS)]
 
 
@@ -89,7 +88,13 @@ def update() -> None:
     top, chart, words, numbers = (st.container() for _ in range(4))  # always the same containers, even if some are empty
     job: Job | None = state.get("speed_job")
     if job is None:
-        top.info("Press **Start** to measure. The largest sizes take about half a minute.", icon=":material/speed:")
+        example = ""
+        if RECORD.is_file():
+            record = json.loads(RECORD.read_text(encoding="utf-8"))
+            example = f" An example, one thread: `{record['command']}`, {record['date']}, {record['machine']}."
+            with chart:
+                draw(speed_chart.recorded(record["rows"]), "recorded_chart")
+        top.info(f"Press **Start** to measure.{example}", icon=":material/speed:")
         return
     was_running = state.speed_running
     with top:
@@ -169,16 +174,19 @@ def table(found: list) -> list[dict]:
 def show_parallel_loops() -> None:
     """Show how numba compiled the loops of a kernel."""
     st.write(
-        "This page compiles a kernel of the fast backend and reports what numba did with its loops. A `prange` runs in parallel only if it "
-        "is not nested in another parallel loop."
+        "What numba did with the loops of a kernel of the fast backend. A `prange` runs in parallel only outside of other parallel loops."
     )
     with task_guard():
-        import minitorch.fast_ops  # noqa: F401  an import error is shown here, before a process is started
+        from project.lab.charts import loop_nest  # an import error of the kernels is shown here, before a process is started
     function = st.segmented_control("Kernel", list(WRITTEN), default="map", key="kernel", bind="query-params", required=True)
     name = f"minitorch.fast_ops:{WRITTEN[function]}"
+    loops = st.empty()
     try:
         with task_guard(stop=False):
-            show_report(run_check(function, st.session_state.get("sources") or sources.stamp()))
+            loops.html(loop_nest.nest(task_source.source(name), WRITTEN[function], 1, []))  # until numba has compiled them
+            report = run_check(function, st.session_state.get("sources") or sources.stamp())
+            loops.empty()
+            show_report(report)
     except Failed as error:
         task = next(task for task in course().tasks if name in task.write)
         st.error(plain(f"{WRITTEN[function]} of Task {task.id} could not be compiled and run."), icon=":material/error:")
@@ -196,29 +204,11 @@ def run_check(function: str, files: Any) -> dict[str, Any]:
     return job.lines[-1]
 
 
-def loop_rows(loops: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return the rows of the table of loops."""
-    rows = []
-    for loop in loops:
-        places = ", ".join(map(str, dict.fromkeys(loop["allocations"])))
-        rows.append(
-            {
-                "line": str(loop["line"]),
-                "loop": f"`{loop['source']}`",
-                "runs": {
-                    "parallel": "in parallel",
-                    "serial": f"serially, inside the loop at line {loop['into']}",
-                    "fused": f"fused with the loop at line {loop['into']}",
-                }[loop["fate"]],
-                "arrays allocated per iteration": f"{len(loop['allocations'])} (line {places})" if places else "none",
-                "hoisted out of the loop": f"{loop['hoisted']} instructions" if loop["hoisted"] else "none",
-            }
-        )
-    return rows
-
-
 def show_report(report: dict[str, Any]) -> None:
     """Show the verdict, the loops, and numba's own report."""
+    from project.lab.charts import loop_nest
+    from project.lab.explorers.diagnostics import Loop
+
     verdict = report["words"][0].partition(": ")[2]
     if report["parallel"]:
         st.success(plain(f"{report['function']}: {verdict}"), icon=":material/check_circle:")
@@ -227,9 +217,12 @@ def show_report(report: dict[str, Any]) -> None:
     for each in report["compiled"]:
         st.markdown(f"**`{each['name']}`** in `{each['file']}`, line {each['line']}")
         if each["loops"]:
-            st.table(loop_rows(each["loops"]))
+            loops = [Loop(**loop) for loop in each["loops"]]
+            st.html(loop_nest.nest((ROOT / each["file"]).read_text(encoding="utf-8"), each["name"], each["line"], loops))
         else:
             st.write("No parallel loop. Write the loop over the output as `for … in prange(…)`.")
+    if report["compiled"]:
+        st.caption("Blue: in parallel. Orange: inside a parallel loop, or fused with one. Gray: an ordinary loop, which one thread runs.")
     if any(loop["allocations"] for each in report["compiled"] for loop in each["loops"]):
         st.caption(
             "An index buffer allocated inside the loop is private to each iteration. Allocated before the loop, it would be shared, and "

@@ -130,6 +130,14 @@ def test_the_board_shows_each_state_as_a_word_and_the_next_task(monkeypatch):
     assert "Next: Task 0.2, Testing and debugging." in app.info[-1].value
 
 
+def test_the_board_draws_each_task_as_wide_as_its_points_with_its_state(monkeypatch):
+    (drawn,) = [each.proto.body for each in open_board(monkeypatch, *KNOWN).get("html") if "class='map'" in each.proto.body]
+    cells = re.findall(r"<span title='([^']*)' style='width:([\d.]+)%", drawn)
+    assert [about.split(" ")[0] for about, _ in cells] == list(TASKS)
+    assert cells[1] == ("0.2 Testing and debugging, 10 points: failing", "5.71")  # of the 175 points of Module 6
+    assert re.findall(r"</i>([\w ]+)", drawn) == ["passed", "failing", "todo", "blocked", "not tested"]
+
+
 def test_the_board_distinguishes_untested_tasks_from_open_ones(monkeypatch):
     notes = open_board(monkeypatch).info
     assert "The tests have not run on these files yet" in notes[-1].value

@@ -1,5 +1,6 @@
 """The pages of Module 3 on training, speed-up and parallel loops, with finished and with unwritten code."""
 
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -9,11 +10,13 @@ import pytest
 import minitorch
 from minitorch.kernels.cuda import device as cuda_device
 from project.lab import sources
+from project.lab.charts import loop_nest, speed_chart
+from project.lab.explorers.diagnostics import Loop
 from project.lab.training import jobs, run_files
 from project.lab.training.jobs import Failed, Job
 from tests.errors import raises
 from tests.project.classifier_pages import texts
-from tests.project.pages import epoch, fill, ignore_saved_files, import_modules, open_page, press  # noqa: F401  a fixture
+from tests.project.pages import epoch, fill, ignore_saved_files, import_modules, open_page, press, specs  # noqa: F401  a fixture
 
 # Training
 
@@ -187,6 +190,29 @@ def test_a_job_that_does_not_end_is_stopped(program):
 # Speed-up
 
 
+def test_the_page_opens_on_the_recorded_speeds_until_something_is_measured():
+    app = open_page("m3_speed")
+    (chart,) = specs(app)
+    assert chart["description"].startswith("Matrix products, float32, relative to textbook. ")
+    assert app.info[0].value.startswith("Press **Start** to measure. An example, one thread: `python -m benchmarks.all")
+
+
+def test_the_recorded_speeds_are_those_of_the_square_products_with_both_rivals():
+    rows = [
+        ["ops", "matmul float32 512", "0.90 of NumPy's", "0.80 (0.70 to 0.90)", "MISSED"],
+        ["ops", "matmul float32 512", "100 times the textbook's", "120", "reached"],
+        ["ops", "matmul float32 256", "0.90 of NumPy's", "1.25", "reached"],
+        ["ops", "matmul float32 256", "100 times the textbook's", "50", "MISSED"],
+        ["ops", "matmul float32 32x64", "0.80 of NumPy's", "0.5", "MISSED"],
+        ["ops", "matmul float64 64", "0.80 of NumPy's", "0.5", "MISSED"],
+        ["ops", "matmul float32 64", "0.80 of NumPy's", "0.5", "MISSED"],
+    ]
+    chart = speed_chart.recorded(rows)
+    assert chart["description"].endswith(". 256: fast 50×; 512: fast 120×; 256: numpy 40×; 512: numpy 150×.")
+    textbook = [row for row in chart["layer"][0]["data"]["values"] if row["curve"] == "textbook"]
+    assert [(row["x"], row["y"]) for row in textbook] == [(256, 1.0), (512, 1.0)]
+
+
 def test_stop_ends_the_measurement_and_keeps_the_results():
     app = press(open_page("m3_speed"), "start")
     job = app.session_state["speed_job"]
@@ -200,12 +226,47 @@ def test_stop_ends_the_measurement_and_keeps_the_results():
 # Parallel loops
 
 
-def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(monkeypatch):
-    loops = [
-        {"line": 8, "source": "for i in prange(n):", "fate": "parallel", "into": None, "allocations": [9, 9], "hoisted": 2},
-        {"line": 10, "source": "for j in prange(n):", "fate": "serial", "into": 8, "allocations": [], "hoisted": 0},
+NESTED = """
+def other(): pass
+def _mm(out, n):
+    for i in prange(n):
+        a, b = np.empty(1), np.empty(1)
+        for j in prange(n):
+            for k in range(3):
+                out[i] += a[0]
+    if n > 2:
+        out[:] = (out +
+                  1)
+"""
+
+
+def lines(figure):
+    """The boxes of the figure, each with its look, the loop, and what is said of it."""
+    boxes = re.findall(r'<div class="loop (\w*)"><p class="source">(.*?)</p>(?:<p>(.*?)</p>)?', figure)
+    return [f"{look}: {source} {words}".strip() for look, source, words in boxes]
+
+
+def test_loops_are_boxes_in_boxes_and_array_expressions_and_loops_from_elsewhere_have_one():
+    at = [(11, "parallel", None), (4, "fused", 11), (90, "parallel", None)]
+    figure = loop_nest.nest(NESTED, "_mm", 3, [Loop(line, "b < 1", fate, into) for line, fate, into in at])
+    assert lines(figure) == [
+        "fused: for i in prange(n): fused with the loop at line 11",
+        ": for j in prange(n):",
+        ": for k in range(3):",
+        "parallel: out[:] = (out + parallel",
+        "parallel: b &lt; 1 parallel",
     ]
-    compiled = [{"name": "_mm", "file": "minitorch/fast_ops.py", "line": 7, "loops": loops}]
+    assert figure.split("</style>")[1].count("</div></div></div>") == 1  # i, j and k end together
+
+
+def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(monkeypatch, tmp_path):
+    file = tmp_path / "kernel.py"
+    file.write_text(NESTED)
+    loops = [
+        {"line": 4, "source": "for i in prange(n):", "fate": "parallel", "into": None, "allocations": [5, 5], "hoisted": 2},
+        {"line": 6, "source": "for j in prange(n):", "fate": "serial", "into": 4, "allocations": [], "hoisted": 0},
+    ]
+    compiled = [{"name": "_mm", "file": str(file), "line": 3, "loops": loops}]
     report = {"function": "matmul", "parallel": True, "words": ["MATMUL: parallel, 1 loop"], "compiled": compiled, "raw": "numba's words"}
 
     class Done:
@@ -220,9 +281,12 @@ def test_the_page_on_parallel_loops_shows_the_verdict_the_loops_and_the_source(m
     monkeypatch.setattr(jobs, "Job", Done)
     app = open_page("m3_diagnostics", kernel="matmul")
     assert texts(app.success) == ["matmul: parallel, 1 loop"]
-    rows = app.table[0].value
-    assert list(rows["runs"]) == ["in parallel", "serially, inside the loop at line 8"]
-    assert list(rows["arrays allocated per iteration"]) == ["2 (line 9)", "none"]
+    (figure,) = [each.proto.body for each in app.get("html") if 'class="loop' in each.proto.body]
+    assert lines(figure) == [
+        "parallel: for i in prange(n): parallel; 2 instructions hoisted out of the loop; every iteration allocates 2 arrays, at line 5",
+        "serial: for j in prange(n): serial: nested in the parallel loop at line 4",
+        ": for k in range(3):",
+    ]
     assert "numba's words" in texts(app.code)
     assert any("def _tensor_matrix_multiply" in text for text in texts(app.code))
     assert any("iterations would overwrite each other's" in text for text in texts(app.caption))

@@ -3,7 +3,7 @@
 import pytest
 
 from project.lab.charts import sweep_chart
-from project.lab.sweeps import store, trials
+from project.lab.sweeps import page, store, trials
 from project.lab.sweeps.store import Outcome, Result
 from tests.project.pages import ignore_saved_files, open_page, page_text, specs, texts  # noqa: F401  a fixture
 from tests.project.test_sweep_search import a_request
@@ -36,11 +36,19 @@ def reached(accuracy, loss=1.0):
 FAILED = Outcome("ValueError: broken", {}, 0.5, "")
 
 
-def test_without_sweeps_the_page_shows_a_command():
+def test_without_sweeps_the_page_shows_a_command_and_what_it_has_found():
     app = open_page("sweeps")
     assert app.info[0].value.startswith("There are no sweeps yet. Run this command in a terminal")
-    assert texts(app.code) == ["python project/sweep.py run_tensor --vary rate=0.1,0.5,1 --vary hidden=2,10 --set dataset=Xor"]
-    assert not app.dataframe
+    command = "python project/sweep.py run_tensor --vary rate=0.03,0.1,0.3,1 --vary hidden=2,4,10 --set dataset=Xor"
+    assert app.code[0].value == command
+    assert store.read_request(page.EXAMPLE).command(page.EXAMPLE) == f"{command} --out project/lab/models/m2_sweep"
+    assert "12 of 12 trials have finished." in page_text(app)
+    assert [spec["description"].split(":")[0] for spec in specs(app)] == ["Accuracy over rate", "Accuracy over hidden"]
+
+
+def test_without_the_example_the_page_shows_the_command_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(page, "EXAMPLE", tmp_path / "none")
+    assert not open_page("sweeps").dataframe
 
 
 def test_the_command_is_for_a_program_of_the_workspace(monkeypatch, tmp_path):

@@ -118,7 +118,7 @@ def test_a_step_is_done_by_what_it_asks_for_only(folder, step, page, query):
     ("before", "then", "step"),
     [
         ({"moment": 2}, {"moment": 3}, "backward"),  # when the player has reached it
-        ({"quiz": True}, {"answer_0": 2.0}, "predict"),
+        ({"quiz": True, "moment": 0}, {"answer_0": 2.0}, "predict"),
     ],
 )
 def test_steps_of_the_graph_are_done_by_what_is_chosen_on_the_page(folder, before, then, step):

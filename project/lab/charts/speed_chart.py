@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from project.lab.charts import vega
+from project.lab.charts import plots, vega
 from project.lab.charts.palette import BLUE, GRAY, GREEN, ORANGE, PURPLE
 from project.lab.charts.vega import Spec
 from project.lab.explorers.speed import BACKENDS, Measurement
@@ -63,6 +64,28 @@ def speedup(found: Sequence[Measurement], description: str = "") -> Spec:
         height=260,
         values=rows,
     )
+
+
+def recorded(rows: Sequence[Sequence[str]]) -> Spec:
+    """Return the chart of the matrix products in a record of the goals, of the sizes that it compares with NumPy and the textbook kernel.
+
+    Args:
+        rows: The rows of benchmarks/results/goals.json: program, row, goal, measured, verdict.
+    """
+    ratio: dict[str, dict[int, float]] = {"NumPy's": {}, "textbook's": {}}
+    for _, row, goal, measured, _ in rows:
+        rival = goal.rpartition(" ")[2]
+        if (product := re.fullmatch(r"matmul float32 (\d+)", row)) and rival in ratio:
+            ratio[rival][int(product[1])] = float(measured.split()[0])
+    sizes = sorted(ratio["NumPy's"].keys() & ratio["textbook's"].keys())
+    fast = [(size, ratio["textbook's"][size]) for size in sizes]
+    series = {
+        "fast": fast,
+        "numpy": [(size, speed / ratio["NumPy's"][size]) for size, speed in fast],
+        "textbook": [(size, 1.0) for size in sizes],
+    }
+    shown = "; ".join(f"{size}: {name} {sense(speed)}×" for name in ("fast", "numpy") for size, speed in series[name])
+    return plots.curves(series, f"Matrix products, float32, relative to textbook. {shown}.", TITLES["matmul"], "speed relative to textbook")
 
 
 def in_words(found: Sequence[Measurement]) -> str:

@@ -85,7 +85,7 @@ def _axis_of_values(request: Request, name: str) -> Spec:
     if len(numbers) < len(values):
         return {"field": name, "type": "ordinal", "title": name, "sort": values, "axis": {"labelAngle": 0, "labelOverlap": True}}
     scale = {"type": "log"} if _is_wide(numbers) else {}
-    axis = {"format": "~g", "tickCount": 5, "labelOverlap": True}
+    axis = {"format": "~r", "tickCount": 5, "labelOverlap": True}
     return vega.quantitative(name, name, scale=scale | {"domain": [min(numbers), max(numbers)]}, axis=axis)
 
 

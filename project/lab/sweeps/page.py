@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from course.manifest import ROOT
 from project.lab.cards import plain
 from project.lab.charts import sweep_chart
 from project.lab.charts.drawing import draw
@@ -13,6 +14,7 @@ from project.lab.sweeps import store, trials
 from project.lab.sweeps.store import Request, Result
 
 TICK = 2.0  # seconds from one look at the folder to the next
+EXAMPLE = ROOT / "project" / "lab" / "models" / "m2_sweep"  # made by the command of `show_empty`, with --out
 ADDRESS = "sweep"  # the query parameter with the name of the chosen sweep
 
 
@@ -49,8 +51,11 @@ def show_empty() -> None:
         "There are no sweeps yet. Run this command in a terminal; its trials appear here as they finish.", icon=":material/query_stats:"
     )
     program = "run_tensor" if "run_tensor" in present else present[0]
-    options = "--vary rate=0.1,0.5,1 --vary hidden=2,10 --set dataset=Xor"
+    options = "--vary rate=0.03,0.1,0.3,1 --vary hidden=2,4,10 --set dataset=Xor"
     st.code(f"python project/sweep.py {program} {options}", language="bash", wrap_lines=True)
+    if EXAMPLE.is_dir():
+        st.write("**An example**, which this command made:")
+        show_sweep(EXAMPLE, store.read_request(EXAMPLE))
 
 
 def choose(sweeps: dict[str, Request]) -> str:
@@ -129,11 +134,10 @@ def show_sweep(path: Path, request: Request) -> None:
     ranked = store.rank(ordered, request.metric)
     show_progress(path, request, results)
     if ranked:
-        st.subheader("Best settings")
+        show_charts(request, ordered)
         settings = store.label(ranked[0].trial.values)
         st.write(plain(f"Trial {ranked[0].trial.number} ({settings}) reached {sweep_chart.reached(request, ordered)}. To repeat it:"))
         st.code(ranked[0].outcome.command, language="bash", wrap_lines=True)
-        show_charts(request, ordered)
     if ordered:
         show_table(request, ordered)
 

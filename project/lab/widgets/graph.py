@@ -14,7 +14,7 @@ state = st.session_state
 
 
 def played_graph(drawing: dict[str, Any], key: str, playable: bool = True) -> int:
-    """Show the figure and return the step at which it was last at rest, which is also in the URL.
+    """Show the figure, at first after the first visit, and return the step at which it was last at rest, which is also in the URL.
 
     Args:
         drawing: What `graph_drawing.drawing` returned; each step may have "pictures", which are HTML.
@@ -23,7 +23,7 @@ def played_graph(drawing: dict[str, Any], key: str, playable: bool = True) -> in
     """
     last = len(drawing["steps"]) - 1
     with st.container(key="graph_moment"):  # hidden: the figure has a slider of its own
-        moment = whole_number("Nodes visited", key, 0, 0, last) if last else 0
+        moment = whole_number("Nodes visited", key, 1, 0, last) if last else 0
 
     def rested() -> None:
         step = to_index(state[f"{key}_figure"].moment, last + 1)

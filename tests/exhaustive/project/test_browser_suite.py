@@ -263,14 +263,14 @@ def test_back_skips_the_settings_that_were_changed_on_a_page(open_page):
     page.get_by_role("option", name="A product").click()
     wait_until(page, lambda: "f=x" in page.url)
     page.get_by_role("button", name="Forward").click()
-    wait_until(page, lambda: "moment=1" in page.url)
+    wait_until(page, lambda: "moment=2" in page.url)
     page.go_back()
     page.locator(".st-key-points input").wait_for()
     assert page.locator(".st-key-points input").input_value() == "30"
     page.go_forward()
     page.get_by_role("heading", name="Graph").wait_for()
     assert page.locator(".st-key-f input").input_value() == "x * y * z"
-    assert page.locator(".figure input").input_value() == "1"
+    assert page.locator(".figure input").input_value() == "2"
 
 
 def test_the_address_of_a_former_page_is_replaced_so_that_back_leads_to_the_page_before(open_page, server):
