@@ -296,9 +296,14 @@ def traces() -> None:
 
 
 def show_trace(trace, column: str) -> None:
-    """Show one pass as a table."""
+    """Show one pass as a table: positive derivatives on blue, negative ones on orange, zeros on gray."""
     rows = [
-        {"step": f"{line.name} = {line.expression}", "value": f"{line.value:.4f}", column: f"{line.derivative:.4f}"} for line in trace.lines
+        {
+            "step": f"{line.name} = {line.expression}",
+            "value": f"{line.value:.4f}",
+            column: f":{'blue' if line.derivative > 0 else 'orange' if line.derivative < 0 else 'gray'}-background[{line.derivative:.4f}]",
+        }
+        for line in trace.lines
     ]
     st.table(rows, width="content")
 

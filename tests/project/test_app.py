@@ -270,6 +270,12 @@ def test_the_graph_is_drawn_before_backpropagation_is_written(monkeypatch):
     assert len(data["steps"]) == 1
 
 
+def test_a_trace_shows_the_sign_of_each_derivative_as_a_color():
+    forward, reverse = (table.value.iloc[:, 2] for table in open_page("m1_trace", trace_f="x1 - x2").table)
+    assert list(forward) == [":blue-background[1.0000]", ":gray-background[0.0000]", ":gray-background[0.0000]", ":blue-background[1.0000]"]
+    assert list(reverse)[::-1][:2] == [":blue-background[1.0000]", ":orange-background[-1.0000]"]
+
+
 @pytest.mark.parametrize(("page", "steps", "field", "last"), [("m1_graph", "moment", "f", 8), ("m2_graph", "step", "tf", 5)])
 def test_the_step_is_clamped_to_the_graph_of_a_shorter_expression(page, steps, field, last):
     app = fill(open_page(page), **{steps: last})
