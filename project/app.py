@@ -25,9 +25,18 @@ STYLE = """
 .st-key-graph_moment {display: none}
 .st-key-tour button {height: auto; text-align: left}
 .stMainBlockContainer > .stVerticalBlock {position: relative}
-@media (min-width: 1000px) {
+@media (min-width: 641px) and (max-height: 600px) {
+  .stMainBlockContainer {padding-top: 1rem; padding-bottom: 1rem}
+  .stApp:has([data-testid="stExpandSidebarButton"]) .stMainBlockContainer {padding-left: 3.5rem}
+  .stAppHeader {background: none; pointer-events: none}
+  .stAppHeader button {pointer-events: auto}
+  .stMainBlockContainer > .stVerticalBlock {gap: .5rem}
+  .stMain h1 {font-size: 1.4rem; padding: 0 0 .8rem}
+}
+@media (min-width: 1000px), (min-width: 641px) and (max-height: 600px) {
   :has(> .stVerticalBlock > .st-key-tour) {position: absolute; top: 1.3rem; right: 0; width: auto; max-width: 55%; z-index: 1}
 }
+@media (max-height: 600px) {:has(> .stVerticalBlock > .st-key-tour) {top: 0}}
 @media (max-width: 1000px) {
   .stColumn:has(.stVegaLiteChart, .kernel) {min-width: min(22.5rem, 100%)}
   .stColumn:has(+ .stColumn .stVegaLiteChart) {flex-basis: 9rem}
@@ -41,7 +50,8 @@ STYLE = """
 [class*="_curves_side"] {flex: 1 1 300px; min-width: min(300px, 100%)}
 """
 """Smaller titles, and charts that grow with the page. The decision boundary of a training page is as high as its column is wide; its axes
-and legend take 102 pixels more in height than in width. On a phone, a figure is above the column, or the row, of its settings."""
+and legend take 102 pixels more in height than in width. On a phone, a figure is above the column, or the row, of its settings; on the
+low screen of a projector, everything moves up."""
 
 
 sys.setswitchinterval(0.001)  # a thread that trains gives way after 1 ms, not 5: a page waits for its turn many times while it is built

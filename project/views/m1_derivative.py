@@ -45,7 +45,7 @@ def use(place: int, epsilon: int) -> None:
 
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    typed = st.text_input("Function of x", EXAMPLES[0], key="fx", bind="query-params", width=320)
+    typed = st.text_input("Function of x", EXAMPLES[0], key="fx", bind="query-params", width=240)
     st.selectbox("Examples", EXAMPLES, index=None, key="example_f", on_change=take_example, placeholder="Choose one", width=200)
     given = restrict("at", 1.0, -5.0, 5.0)
     if (nearest := derivative.PLACES[round(20 * given) + 100]) != given:

@@ -60,6 +60,8 @@ STYLE = """
 @media (max-width: 1000px) {:has(> * > * > .st-key-pg_table) > .stColumn {min-width: 100%}}
 @media (min-width: 641px) and (max-height: 600px) {
   :has(> .st-key-pg_bar) {position: sticky; top: 0; z-index: 1; background: light-dark(#fff, #171614)}
+  .st-key-pg_bar {gap: .3rem}
+  .st-key-pg_bar h1 {padding: .2rem 0}
 }
 @media (max-width: 640px) {
   .stMainBlockContainer:has(.st-key-pg_bar) {padding-top: 3.8rem}

@@ -32,7 +32,7 @@ def player(last: int, key: str, label: str, first: int = 0, *, plays: bool = Fal
     with st.container(horizontal=True, vertical_alignment="bottom"):
         buttons = st.container(horizontal=True, width="content")
         if last:  # a slider needs two values; st.slider would forget its own when its range changes
-            st.select_slider(label, range(last + 1), first, key=key, bind="query-params", width=400)
+            st.select_slider(label, range(last + 1), first, key=key, bind="query-params", width=360)
     number = state[key]
     with buttons:
         st.button("Back", on_click=_go, args=(key, number - 1), disabled=number == 0, icon=":material/arrow_back:", key="back")

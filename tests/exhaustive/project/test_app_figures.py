@@ -127,6 +127,18 @@ def test_tangent_secant_and_errors_follow_the_point_and_epsilon(open_figure, wid
     wait_until(page, lambda: "at=1.65" in page.url)
 
 
+def test_both_curves_fit_the_low_screen_of_a_projector_and_the_closed_menu_hides_no_title(open_figure):
+    page = open_figure("m1_derivative", 853, 480)
+    page.locator(".stSidebar").hover()
+    page.locator("[data-testid=stSidebarCollapseButton] button").click()
+    opener = page.locator("[data-testid=stExpandSidebarButton]")
+    opener.wait_for()
+    plots = page.locator(".plots")
+    wait_until(page, lambda: (box := plots.bounding_box())["y"] + box["height"] <= 480)
+    title, button = page.get_by_role("heading", name="Derivatives").bounding_box(), opener.bounding_box()
+    assert title["x"] >= button["x"] + button["width"]
+
+
 def test_a_point_where_the_function_is_undefined_is_told_while_it_is_dragged(open_figure):
     page = open_figure("m1_derivative?fx=sqrt(x)&at=1.5")
     box = page.locator("svg.plane").bounding_box()
