@@ -188,7 +188,7 @@ SETTINGS = {  # for each page, settings that differ from the first ones, the pos
     "m2_strides": {"shape": "2, 5", "steps": "x.permute(1, 0)", "cell_0": "4", "cell_1": "1"},
     "m2_broadcasting": {"a": "4, 1", "b": "2", "direction": "backward", "of": "a", "at_0": "3"},
     "m2_functions": {"kind": "Layout", "layout": "x.view(-1)", "shape": "2, 4"},
-    "m2_graph": {"tf": "x * y", "shape_x": "1, 3", "graph_seed": "5", "step": "1"},
+    "m2_graph": {"tf": "x * y", "shape_x": "1, 3", "graph_seed": "5", "step": "2"},
     "m2_training": {"points": "20", "hidden": "6"},
     "m3_diagnostics": {"kernel": "zip"},
     "m3_speed": {"op": "map", "up_to_map": "1,000", "dtype": "float64"},
