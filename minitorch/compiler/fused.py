@@ -130,18 +130,20 @@ def _bind(part: Segment | Group, block: np.ndarray, arrays: dict[Buffer, np.ndar
                 kernel.compile(tuple([numba.typeof(arg) for arg in args]))
         return calls
     args = [block.view(given) if isinstance(given, np.dtype) else part.writer.flat(given) for given in part.writer.arrays.values()]
-    names = {f"a{number}": rest for number, rest in enumerate(part.writer.rests)}
-    rest = eval(f"lambda: [{', '.join(f'*{name}()[0]' for name in names)}]", names)  # in half the time of a loop
     settings = np.zeros(sum(len(numbers) for numbers in part.writer.examples))
     args.append(settings)
     function = load(part.text, part.writer.functions)
     if hasattr(function, "compile"):
         function.compile(tuple([numba.typeof(arg) for arg in args]))
-    return [(call_with_settings, (function, args, settings, rest, [])) if part.writer.rests else (function, tuple(args))]
+    if not part.writer.rests:
+        return [(function, tuple(args))]
+    names = {f"a{number}": rest for number, rest in enumerate(part.writer.rests)}
+    rest = eval(f"lambda: [{', '.join(f'*{name}()[0]' for name in names)}]", names)  # in half the time of a loop
+    return [(call_with_settings, (function, tuple(args), settings, rest, []))]
 
 
 def call_with_settings(
-    function: Any, args: list[np.ndarray], settings: np.ndarray, rest: Callable[[], list[float]], last: list[float]
+    function: Any, args: tuple[np.ndarray, ...], settings: np.ndarray, rest: Callable[[], list[float]], last: list[float]
 ) -> None:
     """Call a fused function after computing the settings of this step, one of its arguments; `last` are those of the step before."""
     numbers = rest()
