@@ -29,21 +29,19 @@ class Unseen:
     """
 
     def __init__(self, arguments: Sequence[Any], others: Iterable[Any]) -> None:
-        self._arguments = {number: _digest(x) for number, x in enumerate(arguments)}
-        self._known = {number: (x, x._tensor._version[1]) for number, x in enumerate(arguments)}
+        self._arguments = {number: (_digest(x), x, x._tensor._version[1]) for number, x in enumerate(arguments)}
         self._others = {x: x._tensor._version[1] for x in others}
 
     def changed(self, arguments: Sequence[Any]) -> list[Any]:
         """The numbers of arguments, and the tensors, that have changed since."""
-        found: list[Any] = [x for x, version in self._others.items() if x._tensor._version[1] != version]
-        for number, before in self._arguments.items():
+        found: list[Any] = [x for x, version in self._others.items() if x._tensor._version[1] != version] if self._others else []
+        for number, (digest, known, known_version) in self._arguments.items():
             x = arguments[number]
             version = x._tensor._version[1]
-            known, known_version = self._known[number]
             if x is known and version == known_version:
                 continue
-            if _digest(x) == before:
-                self._known[number] = x, version
+            if _digest(x) == digest:
+                self._arguments[number] = digest, x, version
             else:
                 found.append(number)
         return found
@@ -51,11 +49,7 @@ class Unseen:
     def remove(self, changed: Iterable[Any]) -> None:
         """Stop tracking values that have been compared."""
         for each in changed:
-            if isinstance(each, int):
-                self._arguments.pop(each, None)
-                self._known.pop(each, None)
-            else:
-                self._others.pop(each, None)
+            (self._arguments if isinstance(each, int) else self._others).pop(each, None)
 
 
 def _digest(x: Any) -> bytes:

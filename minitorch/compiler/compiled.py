@@ -182,6 +182,8 @@ class Compiled:
         recording, why = self._find(key, tensors)
         if recording is None:
             return self.fn(*args, **kwargs) if why == RECURSIVE else self._record(key, args, kwargs, tensors, why)
+        if self._latest is not recording:
+            self._latest = recording
         return self._run(recording, args, kwargs, tensors)
 
     def _run(self, recording: Recording, args: Any, kwargs: Any, tensors: Sequence[Any]) -> Any:
@@ -228,8 +230,6 @@ class Compiled:
 
     def _replay(self, recording: Recording, tensors: Sequence[Any]) -> Any:
         self.__dict__["replayed"] += 1  # without __setattr__, which takes longer
-        if self._latest is not recording:
-            self._latest = recording
         if recording.replays == FUSED_AFTER and self._fuse:
             threading.Thread(target=_fuse, args=(recording,), name=f"fuse {self.name}", daemon=True).start()
         return recording.replay(tensors)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch.compiler.guard_check import CheckWriter, compiled_term
+from minitorch.compiler.guard_check import FunctionWriter, compiled_term
 from minitorch.compiler.nesting import layout_of
 from minitorch.compiler.scan import KEPT, MISSING, PLAIN, Scan, sample
 from minitorch.core.context import grad_mode
@@ -34,7 +34,7 @@ class Guard:
 
     Args:
         text: What differs where it does not hold, in words, or a function that returns it.
-        term: Its term of the check, as for `CheckWriter.add`: a form, and the objects in it, first the one that it is about.
+        term: Its term of the check, as for `FunctionWriter.add`: a form, and the objects in it, first the one that it is about.
         same: Whether it holds apart from objects that were replaced by equal ones.
         restore: Takes back what the recorded function changed.
     """
@@ -208,15 +208,15 @@ class Guards:
     def hold(self) -> bool:
         """Whether nothing differs, as far as identity tells; if not, `failed` says what, or that values are equal after all."""
         if self._check is None:
-            writer = CheckWriter()
+            writer = FunctionWriter()
             self.write_check(writer)
-            self._check = writer.function()
+            self._check = writer.check()
         try:
             return self._check()
         except DIFFERS:
             return False
 
-    def write_check(self, writer: CheckWriter) -> None:
+    def write_check(self, writer: FunctionWriter) -> None:
         """Write all guards as terms of an expression, which may raise DIFFERS instead of being false."""
         for guard in self._guards + self._gradients:
             writer.add(*guard.term)

@@ -23,13 +23,11 @@ class Replay(Function):
     @staticmethod
     def forward(ctx: Any, recording: Any, tensors: Sequence[Tensor], *leaves: Tensor) -> Tensor:
         """Run the first part of the program; the leaves are what it depends on."""
-        recording._copy_in(tensors)
-        run(recording.forward_calls)
-        recording._finish(tensors)
+        output, *recording._others = recording._step(*tensors)
         token = Token()
         recording._token = weakref.ref(token)
         ctx.save_for_backward(recording, token)
-        return recording._copy_out(*recording._outputs[0])
+        return output
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Any:
@@ -46,4 +44,4 @@ class Replay(Function):
         recording._token = None
         copy_numbers(recording._seed, grad_output)
         run(recording.backward_calls)
-        return (None, None, *[None if pair is None else recording._copy_out(*pair) for pair in recording._gradients])
+        return (None, None, *recording._new_gradients())

@@ -12,7 +12,7 @@ import numpy as np
 from minitorch.autodiff import LEAF
 from minitorch.compiler.comparison import Unseen
 from minitorch.compiler.fused import FusedProgram, fuse
-from minitorch.compiler.guard_check import CheckWriter
+from minitorch.compiler.guard_check import FunctionWriter
 from minitorch.compiler.guards import DIFFERS, Guards
 from minitorch.compiler.nesting import COMPUTED, copy_numbers, fill_places, storage_of
 from minitorch.compiler.passes import PASSES
@@ -23,7 +23,7 @@ from minitorch.compiler.replay import Replay
 from minitorch.compiler.snapshot import FUSED_TOLERANCE, Snapshot, difference
 from minitorch.compiler.trace import Buffer, Node, Trace, View, layout_only
 from minitorch.tensor import Tensor
-from minitorch.tensor_data import TensorData, version_counter
+from minitorch.tensor_data import LARGE, TensorData, version_counter
 
 
 def memory_of(x: Tensor) -> int:
@@ -62,6 +62,7 @@ class ReplayedProgram:
     forward_calls: list[Call]
     backward_calls: list[Call]
     _static: list[Tensor]  # the arguments of the program
+    _all_layouts: list[tuple[Any, ...]]  # of the arguments
     _layouts: list[tuple[Any, ...]] | None  # of positional arguments that are all tensors
     _takes: Callable[..., bool] | None  # whether such arguments fit; written at the first call
     _known: dict[int, Buffer]  # the buffers of what the function refers to itself, by the identity of the array
@@ -80,6 +81,10 @@ class ReplayedProgram:
     _output: Any
     _seed: Any
     _token: Any
+    _others: list[Tensor]  # new tensors of a call that `Replay` is computing, without the first
+    _step: Any  # what `_write_step` writes
+    _copy_in: Any
+    _new_gradients: Any
     _ready: Any
     _recorded_boundary: int
 
@@ -138,7 +143,8 @@ class ReplayedProgram:
 
     def _try(self, tensors: Sequence[Tensor]) -> tuple[list[np.ndarray], Snapshot]:
         """Run the program; returns its results, with those of a backward pass from ones, and what it changed."""
-        self._copy_in(tensors)
+        self._write_step()
+        self._copy_in(*tensors)
         run(self.forward_calls)
         results = [self._data(view).array().copy() for view, _ in self._outputs]
         if self.has_gradients:
@@ -166,7 +172,7 @@ class ReplayedProgram:
         """Replay with these calls, which work on these arrays; the arrays used before are released."""
         for buffer, array in arrays.items():
             buffer.array = array if buffer in self.kept else layout_only(array)
-        self.forward_calls, self.backward_calls = forward, backward
+        self.forward_calls, self.backward_calls, self._step = forward, backward, None
 
     def shares_memory(self, tensors: Sequence[Tensor]) -> bool:
         """Whether an argument shares memory with a tensor that the function refers to itself."""
@@ -182,18 +188,19 @@ class ReplayedProgram:
 
     def take(self, args: tuple[Any, ...]) -> bool:
         """Take the lock if this recording fits positional arguments that are all tensors, and is free; else leave it to a search."""
-        if self._layouts is None or len(args) != len(self._layouts) or self._is_needed():
+        if self._layouts is None or (self._token is not None and self._is_needed()):
             return False
         if self._takes is None:
             self._takes = self._write_check(self._layouts)
         try:
-            return self._takes(*args) and self.lock.acquire(blocking=False)
+            return self._takes(*args) and self.lock.acquire(False)
         except DIFFERS:
             return False
 
     def _write_check(self, layouts: list[tuple[Any, ...]]) -> Callable[..., bool]:
         """Whether arguments have these layouts and share no memory with what the function refers to, and all guards, as one expression."""
-        writer = CheckWriter()
+        writer = FunctionWriter()
+        writer.add("not more")
         names = [f"x{number}" for number in range(len(layouts))]
         for x, (shape, strides, dtype, kind, backend, is_ungraded) in zip(names, layouts, strict=True):
             writer.add(f"type({x}) is {{}} and {x}.backend is {{}} and not {x}._hooks", Tensor, backend)
@@ -204,14 +211,14 @@ class ReplayedProgram:
             if backend.cuda:
                 writer.add(f"not {{}}(({x},))", self.shares_memory)
             else:
-                writer.add(
-                    f"(id({x}._tensor._storage) if {x}._tensor._storage.base is None else {{}}({x})) not in {{}}", memory_of, self._known
-                )
+                array, base = f"{x}._tensor._storage", f"{x}._tensor._storage.base"
+                view = f"id({base}) if type({base}) is {{}} and {base}.base is None else {{}}({x})"  # most often of an array itself
+                writer.add(f"(id({array}) if {base} is None else {view}) not in {{}}", np.ndarray, memory_of, self._known)
         for number, x in enumerate(names):
             for other in names[:number]:
                 writer.add(f"{x} is not {other}")
         self.guards.write_check(writer)
-        return writer.function(", ".join(names))
+        return writer.check(", ".join([f"{x}=None" for x in names] + ["*more"]))  # a missing or further argument does not fit
 
     def _is_needed(self) -> bool:
         """Whether a result of the last replay still waits for its backward pass, so that the buffers are needed."""
@@ -233,48 +240,65 @@ class ReplayedProgram:
         """
         if self._ready is not None:
             self._switch(tensors)
-        if self._output is not None:
-            return self._replay_with_gradients(tensors)
-        self._copy_in(tensors)
-        run(self.forward_calls)
-        self._finish(tensors)
-        return self._results(None, tensors)
-
-    def _copy_in(self, tensors: Sequence[Tensor]) -> None:
-        """Copy the arguments, and gradients that were there before the call."""
-        for static, x in zip(self._static, tensors, strict=True):
-            copy_numbers(static, x)
-        for x, static in self._entry_grads:
-            copy_numbers(static, x.grad)
-        for number, static in self._argument_grads:
-            copy_numbers(static, tensors[number].grad)
-
-    def _finish(self, tensors: Sequence[Tensor]) -> None:
-        """Leave the gradients, versions and attributes as the function would."""
+        if not self._step:
+            self._write_step()
+        made = self._step(*tensors) if self._output is None else self._replay_with_gradients(tensors)
         self.replays += 1
-        for x in self._cleared:
-            x.grad = None
-        for number in self._cleared_arguments:
-            tensors[number].grad = None
-        for x, number, view in self._graded:
-            leaf: Any = x if number is None else tensors[number]
-            leaf.grad = self._copy_out(view, x)
-        if self._versions:
-            tick = next(version_counter)
-            for version in self._versions:
-                version[0] += 1
-                version[1] = tick
-        for module, name, view, kind in self._attributes:
-            setattr(module, name, self._copy_out(view, kind))
+        return made if self._is_tuple else fill_places(self._result, made, tensors)
 
-    def _copy_out(self, view: View, kind: Tensor) -> Tensor:
-        """A new tensor with the numbers of a buffer; see `blank`."""
-        array = view.buffer.array
-        if type(array) is np.ndarray and view.buffer in self._whole:  # without the path through the backend, which takes longer
-            data = TensorData.empty(view.shape, array.dtype)
-            data._storage[:] = array if data.size == array.size else array[view.offset : view.offset + data.size]
-            return kind._like(data)
-        return kind._like(self._data(view)).clone()
+    def _write_step(self) -> None:
+        """Write what a replay does as functions.
+
+        `_step` takes the arguments and returns the new tensors, `_copy_in` is its part before the calls, and `_new_gradients` returns the
+        gradients of the backward pass.
+        """
+        writer, names = FunctionWriter(), [f"x{number}" for number in range(len(self._static))]
+        arguments = ", ".join(names)
+        self._write_copies_in(writer, names)
+        self._copy_in = writer.function(arguments)
+        writer.add("for fn, args in {}: fn(*args)", self.forward_calls)
+        self._write_effects(writer, names)
+        writer.add(f"return ({''.join(f'{self._copy_out(writer, *pair)}, ' for pair in self._outputs)})")
+        self._step = writer.function(arguments)
+        writer = FunctionWriter()
+        writer.add(f"return ({''.join(f'{pair and self._copy_out(writer, *pair)}, ' for pair in self._gradients)})")
+        self._new_gradients = writer.function()
+
+    def _write_copies_in(self, writer: FunctionWriter, names: list[str]) -> None:
+        """Copy the arguments, and gradients that were there before the call."""
+        for x, static, (_, strides, *_) in zip(names, self._static, self._all_layouts, strict=True):
+            data = static._tensor
+            if not static.backend.cuda and data.strides == strides and len(data._storage) == data.size:
+                writer.add(f"if len({x}._tensor._storage) == {data.size}: {{}}[:] = {x}._tensor._storage", data._storage)
+                writer.add(f"else: {{}}({{}}, {x})", copy_numbers, static)
+            else:
+                writer.add(f"{{}}({{}}, {x})", copy_numbers, static)
+        for x, static in self._entry_grads:
+            writer.add("{}({}, {}.grad)", copy_numbers, static, x)
+        for number, static in self._argument_grads:
+            writer.add(f"{{}}({{}}, {names[number]}.grad)", copy_numbers, static)
+
+    def _write_effects(self, writer: FunctionWriter, names: list[str]) -> None:
+        """Leave the gradients, versions and attributes as the function would."""
+        for x in [*map(writer.name, self._cleared), *(names[number] for number in self._cleared_arguments)]:
+            writer.add(f"{x}.grad = None")
+        for x, number, view in self._graded:
+            leaf = writer.name(x) if number is None else names[number]
+            writer.add(f"{leaf}.grad = {self._copy_out(writer, view, x)}")
+        if self._versions:
+            writer.add("tick = {}()", version_counter.__next__)
+        for version in map(writer.name, self._versions):
+            writer.add(f"{version}[0] += 1; {version}[1] = tick")
+        for module, name, view, kind in self._attributes:
+            writer.add(f"{{}}({{}}, {{}}, {self._copy_out(writer, view, kind)})", setattr, module, name)
+
+    def _copy_out(self, writer: FunctionWriter, view: View, kind: Tensor) -> str:
+        """An expression for a new tensor with the numbers of a buffer; for its kind see `blank`."""
+        data = self._data(view)
+        if type(data) is TensorData and view.buffer in self._whole:  # without the path through the backend, which takes longer
+            whole = TensorData(data._storage[view.offset : view.offset + data.size], view.shape)
+            return f"{writer.name(copy_whole)}({writer.name(whole)}, {writer.name(kind)})"
+        return f"{writer.name(kind._like)}({writer.name(data)}).clone()"
 
     def _data(self, view: View) -> TensorData:
         array = view.buffer.array
@@ -282,14 +306,21 @@ class ReplayedProgram:
             return array.as_view(view.shape, view.strides, view.offset)
         return TensorData(array.reshape(-1), view.shape, view.strides, view.offset)
 
-    def _results(self, output: Tensor | None, tensors: Sequence[Tensor]) -> Any:
-        """The function's result; `output` in the place of the first one, which has gradients."""
-        made = [] if output is None else [output]
-        made += [self._copy_out(view, kind) for view, kind in self._outputs[len(made) :]]
-        return tuple(made) if self._is_tuple else fill_places(self._result, made, tensors)
-
-    def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> Any:
+    def _replay_with_gradients(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The new tensors; autograd knows how the first was computed."""
         own = dict(zip(map(id, self._static), tensors, strict=True))
         leaves = [own.get(id(x), x) for x in self.wanted]
         output = Replay.apply(self, tensors, *leaves)
-        return self._results(output, tensors)
+        others, self._others = self._others, []
+        return output, *others
+
+
+def copy_whole(data: TensorData, kind: Tensor) -> Tensor:
+    """A new tensor with the numbers of contiguous data, which are all of its storage."""
+    if data.size < LARGE:
+        made = data.as_view(data.shape, data.strides, 0)
+        made._storage, made._version = data._storage.copy(), [0, 0]
+    else:
+        made = TensorData.empty(data.shape, data.dtype)
+        made._storage[:] = data._storage
+    return kind._like(made)

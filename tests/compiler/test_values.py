@@ -52,6 +52,20 @@ def test_an_argument_of_any_layout(make):
     alike(lambda x: (x * x).sum(), make)
 
 
+# Results
+
+
+def test_results_share_neither_memory_nor_versions():
+    compiled = minitorch.compile(lambda x: (x * 2.0, x + 1.0))
+    kept = [compiled(tensor([float(n), 2.0])) for n in range(4)]
+    kept[2][0][0] = 100.0
+    assert compiled(tensor([4.0, 2.0]))[0].tolist() == [8.0, 4.0]
+    doubles, sums = ([pair[number].tolist() for pair in kept] for number in range(2))
+    assert doubles == [[0.0, 4.0], [2.0, 4.0], [100.0, 4.0], [6.0, 4.0]]
+    assert sums == [[1.0, 3.0], [2.0, 3.0], [3.0, 3.0], [4.0, 3.0]]
+    assert [x._tensor.version for pair in kept for x in pair] == [0, 0, 0, 0, 1, 0, 0, 0]
+
+
 # Assignments
 
 

@@ -40,6 +40,10 @@ def test_half_precision(dtype):
     alike(lambda x: (x * x + 1.0).sum(1), lambda n: numbers(n).to(dtype))
 
 
+def test_a_large_result():
+    alike(lambda x: x * 2.0, lambda n: minitorch.tensor(np.arange(5000.0) + n, FastBackend))
+
+
 def test_truth_values():
     alike(lambda x: (x == 0) * 2, lambda n: numbers(n) > 1.0)
 
