@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from course.cli.common import changed_signatures, places_to_write, unwritten_before
+from course.cli.common import changed_signatures, places_to_write, reference_note, unwritten_before
 from course.cli.hints import Hint, is_open
 from course.manifest import Manifest, Task
 from course.runner.failure_report import LABEL_WIDTH, Card, render
@@ -53,7 +53,7 @@ def print_json(tasks: Iterable[Task], states: Mapping[str, TaskState]) -> None:
     print(json.dumps(rows, indent=1))
 
 
-def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+def print_list(console: Console, root: Path, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
     """Print all tasks with their points, their cached states, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
@@ -68,10 +68,10 @@ def print_list(console: Console, manifest: Manifest, states: Mapping[str, TaskSt
     for state, meaning in OUTDATED.items():
         if state in present:
             console.print(f"{state.capitalize()}: {meaning}. To run the tests: course status", soft_wrap=True)
-    console.print(next_line(manifest, states, current), soft_wrap=True)
+    console.print(next_line(root, manifest, states, current), soft_wrap=True)
 
 
-def print_status(console: Console, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
+def print_status(console: Console, root: Path, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> None:
     """Print the progress in all tasks, and the next task."""
     for stage in manifest.stages:
         tasks = [task for task in manifest.tasks if task.stage == stage.number]
@@ -85,7 +85,7 @@ def print_status(console: Console, manifest: Manifest, states: Mapping[str, Task
         console.print(table)
     for reason in [state.card.error for state in states.values() if state.state == "unknown" and state.card][:1]:
         console.print(f"Unknown: {reason}", soft_wrap=True)
-    console.print(next_line(manifest, states, current), soft_wrap=True)
+    console.print(next_line(root, manifest, states, current), soft_wrap=True)
 
 
 def print_rows(console: Console, rows: Mapping[str, str]) -> None:
@@ -234,8 +234,10 @@ def print_failures(console: Console, states: Iterable[TaskState]) -> None:
             console.print(line, soft_wrap=not console.is_terminal, no_wrap=True, overflow="ellipsis")
 
 
-def next_line(manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> Text:
+def next_line(root: Path, manifest: Manifest, states: Mapping[str, TaskState], current: Task | None) -> Text:
     """Name the next task and the command that tests it."""
+    if note := reference_note(root):
+        return Text(note)
     task = next_task(manifest, states, current)
     if task is not None:
         return Text(f"Next: Task {task.id} {task.title}, docs/{task.page}.md\n      course test {task.id}")

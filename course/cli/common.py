@@ -34,6 +34,12 @@ def reference_note(root: Path) -> str:
     return "Every task is solved here, in the reference. For a workspace without the solutions, run: make workspace" if is_reference else ""
 
 
+def refuse_reference(root: Path) -> None:
+    """Raise a Problem in the reference, where every task is solved: for commands that make sense only in a workspace."""
+    if note := reference_note(root):
+        raise Problem(note, USAGE)
+
+
 def find_workspace() -> tuple[Path, Manifest]:
     """Return the workspace around the current folder and its manifest.
 
@@ -98,7 +104,12 @@ def up_to_date_states(root: Path, tasks: Sequence[Task], time_limit: float | Non
 
 
 def find_next_task(root: Path, manifest: Manifest, time_limit: float | None) -> tuple[Task | None, dict[str, TaskState]]:
-    """Return the next task, None if every task has passed, and the states of all tasks; run the tests on which the answer depends."""
+    """Return the next task, None if every task has passed, and the states of all tasks; run the tests on which the answer depends.
+
+    Raises:
+        Problem: In the reference, or if this environment cannot run the tests.
+    """
+    refuse_reference(root)
     states = cached_states(root)
     current = current_task(root, manifest, states)
     states = up_to_date_states(root, [current] if current else [], time_limit)

@@ -29,6 +29,7 @@ from course.cli.common import (
     keep_current_task,
     places_to_write,
     reference_note,
+    refuse_reference,
     run,
     unwritten_before,
     up_to_date_states,
@@ -96,19 +97,21 @@ def list_tasks(as_json: AsJson = False) -> None:
     if as_json:
         print_json(manifest.tasks, states)
     else:
-        print_list(new_console(), manifest, states, current_task(root, manifest, states))
+        print_list(new_console(), root, manifest, states, current_task(root, manifest, states))
 
 
 @app.command()
 def status(context: typer.Context, as_json: AsJson = False, time_limit: Limit = None) -> None:
     """Show your progress in every task; run the tests of those that changed."""
     root, manifest = find_workspace()
+    if (note := reference_note(root)) and not as_json:
+        new_console().print(note, soft_wrap=True)
     states = up_to_date_states(root, manifest.tasks, time_limit or context.obj)
     if as_json:
         print_json(manifest.tasks, states)
     else:
         console = new_console()
-        print_status(console, manifest, states, current_task(root, manifest, states))
+        print_status(console, root, manifest, states, current_task(root, manifest, states))
         if line := status_line(root, manifest, states):
             console.print(line, soft_wrap=True)
         print_warning(console, root, manifest)
@@ -152,7 +155,7 @@ def run_tests_of(
         elif open_tasks:
             print_advice(console, root, manifest, open_tasks[0], states, verbose)
         else:
-            console.print(next_line(manifest, states, current_task(root, manifest, states)), soft_wrap=True)
+            console.print(next_line(root, manifest, states, current_task(root, manifest, states)), soft_wrap=True)
         print_warning(console, root, manifest)
     cannot = any(states[task.id].state == "not run" for task in open_tasks)
     raise typer.Exit((ENVIRONMENT if cannot else TESTS_FAIL) if open_tasks else 0)
@@ -191,7 +194,7 @@ def go_on(context: typer.Context, as_json: AsJson = False, time_limit: Limit = N
     elif as_json:
         print_json([], states)
     else:
-        new_console().print(next_line(manifest, states, None), soft_wrap=True)
+        new_console().print(next_line(root, manifest, states, None), soft_wrap=True)
 
 
 @app.command()
@@ -344,6 +347,7 @@ def programs(
     from course.cli import programs
 
     root, manifest = find_workspace()
+    refuse_reference(root)
     console = new_console()
     raise typer.Exit(
         programs.run(root, manifest, console, name, arguments or []) if name else programs.show(root, manifest, console, as_json)

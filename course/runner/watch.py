@@ -288,9 +288,9 @@ class Watcher:
         if not self.console.is_dumb_terminal:
             self.console.clear()
         if self.view == "list":
-            print_list(self.console, self.manifest, self.states, self.task)
+            print_list(self.console, self.root, self.manifest, self.states, self.task)
         elif self.view == "status":
-            print_status(self.console, self.manifest, self.states, self.task)
+            print_status(self.console, self.root, self.manifest, self.states, self.task)
         else:
             self._draw_task()
         self.console.print()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from course.cli import main
+from course.cli.problem import Problem
 from course.manifest import load
 from course.runner.failure_report import Card, Place, render, rerun_commands, sentence
 from course.workspace import pristine
@@ -249,11 +251,25 @@ def test_start_selects_a_task_and_says_what_to_read_and_write(workspace: Workspa
     assert read_record(workspace.root).current == "1.1"
 
 
-def test_in_the_reference_start_says_that_every_task_is_solved(workspace: Workspace) -> None:
+def test_in_the_reference_the_commands_say_that_every_task_is_solved_before_they_run_tests(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "Every task is solved here, in the reference. For a workspace without the solutions, run: make workspace"
     (workspace.root / "course" / "staff").mkdir()
-    assert workspace.course("start", "0.1").stdout.splitlines()[-1] == (
-        "Note            Every task is solved here, in the reference. For a workspace without the solutions, run: make workspace"
-    )
+    for arguments in ([], ["next"], ["next", "--json"], ["test"], ["programs"], ["programs", "adding"]):
+        done = workspace.course(*arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{note}\n")
+    assert not (workspace.root / ".course").exists()
+    assert workspace.course("list").stdout.splitlines()[-1] == note
+    assert workspace.course("test", "0.1").stdout.splitlines()[-1] == note
+    assert workspace.course("start", "0.1").stdout.splitlines()[-1] == f"Note            {note}"
+
+    def run_tests(*arguments: object) -> None:
+        raise Problem("tests run", 3)
+
+    monkeypatch.setattr(main, "up_to_date_states", run_tests)
+    assert workspace.course("status").stdout == f"{note}\n"
+    assert workspace.course("status", "--json").stdout == ""
 
 
 def test_an_unreleased_solution_cannot_be_taken(workspace: Workspace) -> None:
