@@ -76,7 +76,7 @@ def handout(
         out.print(
             f"released: the solutions up to Module {staff}; students fill them in with course start TASK --staff {staff}", soft_wrap=True
         )
-    out.print(f"next: cd {escape(str(folder))} && make course", soft_wrap=True)
+    out.print(f"next: cd {escape(shlex.quote(str(folder)))} && make course", soft_wrap=True)
 
 
 @app.command("grade-doctor")
@@ -346,9 +346,9 @@ def main() -> None:
         if error.name not in ("jinja2", "libcst"):  # what only these commands need
             raise
         err.print(f"[red]error:[/red] this command needs {error.name}, which {sys.executable} does not have")
-        err.print("next: make .venv/.dev")
+        err.print(f"next: {escape(sys.executable)} -m pip install -c constraints.txt -r requirements.dev.txt")
         sys.exit(StaffError.code)
     except (StaffError, ManifestError, OSError) as error:
         err.print(f"[red]error:[/red] {escape(str(error))}")
-        err.print(f"next: {getattr(error, 'next', StaffError.next)}")
+        err.print(f"next: {escape(getattr(error, 'next', StaffError.next))}")
         sys.exit(getattr(error, "code", StaffError.code))

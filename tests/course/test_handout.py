@@ -4,8 +4,10 @@ import os
 import posixpath
 import re
 import subprocess
+import sys
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -527,7 +529,7 @@ def test_a_git_that_fails_is_an_error(repository, tmp_path, monkeypatch):
 def test_an_earlier_handout_is_replaced_only_with_force(repository, tmp_path):
     folder = tmp_path / "handout"
     make_handout(*repository, 0, folder)
-    with raises(StaffError, f"{folder} holds an earlier handout; add --force to replace it"):
+    with raises(StaffError, f"{folder} holds an earlier handout; name another folder, or add --force to replace it"):
         make_handout(*repository, 1, folder)
     for path in (".venv/x", ".course/results.json", "minitorch/__pycache__/x.pyc", "minitorch.egg-info/x"):  # tools created these
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -545,8 +547,9 @@ def test_edited_files_of_an_earlier_handout_are_never_overwritten(repository, tm
         path = folder / change
         before = path.read_bytes() if path.exists() else None
         path.write_text("work\n", encoding="utf-8")
-        with raises(StaffError, f"{folder} was changed since it was handed out; --force does not throw work away: name another folder"):
-            make_handout(*repository, 1, folder, force=True)
+        for force in (False, True):
+            with raises(StaffError, f"{folder} was changed since it was handed out; --force does not throw work away: name another folder"):
+                make_handout(*repository, 1, folder, force)
         assert path.read_text(encoding="utf-8") == "work\n"
         path.unlink() if before is None else path.write_bytes(before)
 
@@ -562,6 +565,31 @@ def test_a_folder_without_a_handout_a_file_and_a_link_are_never_overwritten(repo
     for name in ("file", "link"):
         with raises(StaffError, f"{tmp_path / name} is not a folder; name one that does not exist yet"):
             make_handout(*repository, 0, tmp_path / name, force=True)
+
+
+def test_the_step_after_a_refusal_is_the_same_command_with_a_free_folder(repository, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path / "reference")
+    monkeypatch.setattr("sys.argv", ["course-staff", "handout", "--modules", "0-1", "../a b", "--force"])
+    again = f"{sys.executable} -m course.staff handout --modules 0-1 '{tmp_path}/reference/../a b-3' --force"
+    (tmp_path / "a b").touch()
+
+    def next_step():
+        with pytest.raises(RequestError) as error:
+            make_handout(*repository, 1, Path("../a b"))
+        return error.value.next
+
+    assert next_step() == again.replace("b-3", "b-2")
+    (tmp_path / "a b-2").mkdir()
+    assert next_step() == again
+    (tmp_path / "a b").unlink()
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "thesis.txt").touch()
+    assert next_step() == again
+    (tmp_path / "a b" / "thesis.txt").unlink()
+    make_handout(*repository, 1, Path("../a b"))
+    assert next_step() == again
+    (tmp_path / "a b" / MARKER).write_text("{}", encoding="utf-8")  # as if it had been changed
+    assert next_step() == again
 
 
 def test_a_failed_build_leaves_no_files(repository, tmp_path, monkeypatch):

@@ -515,14 +515,22 @@ def test_a_package_that_only_teachers_need_is_named_with_what_installs_it():
     code = "import sys; sys.modules['libcst'] = None; sys.argv[1:] = ['handout', 'folder']; from course.staff.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == f"error: this command needs libcst, which {sys.executable} does not have\nnext: make .venv/.dev\n"
+    install = f"{sys.executable} -m pip install -c constraints.txt -r requirements.dev.txt"
+    assert done.stderr == f"error: this command needs libcst, which {sys.executable} does not have\nnext: {install}\n"
+
+
+def test_another_package_that_is_missing_is_not_said_to_be_one_that_only_teachers_need(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["course-staff", "handout", "folder"])
+    monkeypatch.setitem(sys.modules, "course.staff.handout.generate", None)
+    with pytest.raises(ModuleNotFoundError, match=r"course\.staff\.handout\.generate"):
+        cli.main()
 
 
 def test_handout_says_what_it_wrote_and_what_to_do_next(command, tmp_path, monkeypatch):
     monkeypatch.setattr("course.staff.handout.generate.leaks_of", lambda *files: [])  # the search takes most of the time
-    result = CliRunner().invoke(cli.app, ["handout", "--modules", "0", str(tmp_path / "h")])
-    files = sum(file.is_file() and ".git" not in file.parts for file in (tmp_path / "h").rglob("*"))
+    result = CliRunner().invoke(cli.app, ["handout", "--modules", "0", str(tmp_path / "h 1")])
+    files = sum(file.is_file() and ".git" not in file.parts for file in (tmp_path / "h 1").rglob("*"))
     assert result.output.splitlines() == [
-        f"{tmp_path}/h: {files} files, 2 functions to write, one commit",
-        f"next: cd {tmp_path}/h && make course",
+        f"{tmp_path}/h 1: {files} files, 2 functions to write, one commit",
+        f"next: cd '{tmp_path}/h 1' && make course",
     ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -303,20 +306,23 @@ def _check_free(folder: Path, force: bool) -> None:
     """Raise RequestError unless the folder is free or contains an unchanged earlier handout."""
     if not folder.exists() and not folder.is_symlink():
         return
+    free = next(path for number in itertools.count(2) if not (path := folder.with_name(f"{folder.name}-{number}")).exists())
+    words = [sys.executable, "-m", "course.staff", *(str(free) if Path(word).absolute() == folder else word for word in sys.argv[1:])]
+    again = subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)  # course-staff may not be on the PATH
     if folder.is_symlink() or not folder.is_dir():
-        raise RequestError(f"{folder} is not a folder; name one that does not exist yet")
+        raise RequestError(f"{folder} is not a folder; name one that does not exist yet", again)
     if not any(folder.iterdir()):
         return
     if not (folder / MARKER).is_file():
-        raise RequestError(f"{folder} is not empty and not an earlier handout; name a folder that does not exist yet")
-    if not force:
-        raise RequestError(f"{folder} holds an earlier handout; add --force to replace it", f"course-staff handout --force {folder}")
+        raise RequestError(f"{folder} is not empty and not an earlier handout; name a folder that does not exist yet", again)
     try:
         digest = json.loads((folder / MARKER).read_text(encoding="utf-8"))["digest"]
     except (ValueError, KeyError, TypeError):
         digest = None
     if digest != _digest(folder):
-        raise RequestError(f"{folder} was changed since it was handed out; --force does not throw work away: name another folder")
+        raise RequestError(f"{folder} was changed since it was handed out; --force does not throw work away: name another folder", again)
+    if not force:
+        raise RequestError(f"{folder} holds an earlier handout; name another folder, or add --force to replace it", again)
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
