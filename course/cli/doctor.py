@@ -35,6 +35,9 @@ SKEW = 2.0
 
 LOOKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "wrong": ("✗", "red")}
 
+REST = "run: make app"
+"""What installs all packages where `make course` has installed those of the first tests."""
+
 COMPILE = """
 import json, time
 began = time.perf_counter()
@@ -122,6 +125,8 @@ def packages(root: Path) -> Check:
                 continue
             if not fits(version, wanted):
                 bad.append(f"{name} is {version}, expected {wanted}")
+    if bad and _lacks_the_rest() and all(problem.endswith(" is missing") for problem in bad):
+        return Check("Packages", "warning", "; ".join(bad), REST)
     if bad:
         fix = f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
         return Check("Packages", "wrong", "; ".join(bad), fix)
@@ -130,6 +135,8 @@ def packages(root: Path) -> Check:
 
 def numba(root: Path) -> Check:
     """Whether numba compiles a parallel loop that computes the right result, in its own process."""
+    if _lacks_the_rest() and importlib.util.find_spec("numba") is None:
+        return Check("numba", "warning", "is not installed; the tests of Module 2 and later need it", REST)
     try:
         done = subprocess.run(
             [sys.executable, "-c", COMPILE],
@@ -290,6 +297,11 @@ def fits(version: str, wanted: str) -> bool:
         if not holds.get(sign, True):
             return False
     return True
+
+
+def _lacks_the_rest() -> bool:
+    """Whether the environment was made by `make course`, and `make app` has not installed the other packages yet."""
+    return Path(sys.prefix, ".course").is_file() and not Path(sys.prefix, ".app").is_file()
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis' own plugin, so that its options win
 def pytest_configure(config: pytest.Config) -> None:
     """Configure Hypothesis and register the watcher."""
-    if (stage := config.getoption("--course-stage")) is not None:
+    if (stage := BEFORE_NUMBA if _lacks_numba(config) else config.getoption("--course-stage")) is not None:
         cut_package(STUDENTS[0], stage)
     if importlib.util.find_spec("hypothesis") is not None:
         hypothesis_settings.set_up(config.rootpath)
@@ -67,6 +67,22 @@ def pytest_configure(config: pytest.Config) -> None:
     watcher = Watcher(config.rootpath, report, limit, first, capture if isinstance(capture, CaptureManager) else None)
     config.pluginmanager.register(watcher, "course-watcher")
 
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without numba, ignore the files, and folders of files, that have no tests of Modules 0 and 1: they cannot be imported."""
+    if not _lacks_numba(config):
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return not any(re.search(rf"\btask[0-{BEFORE_NUMBA}]_\d", file.read_text(encoding="utf-8", errors="replace")) for file in files) or None
+
+
+def _lacks_numba(config: pytest.Config) -> bool:
+    """Whether a plain run of pytest finds no numba, which `make course` does not install."""
+    return config.getoption("--course-stage") is None and importlib.util.find_spec("numba") is None
+
+
+BEFORE_NUMBA = 1
+"""The last stage whose tests need no numba."""
 
 RERUN_SECONDS = 1.0
 """A failing property that took at most this many seconds runs its last example again, to find the wrong function."""
@@ -354,6 +370,8 @@ class Watcher:
             terminalreporter.section("not written yet")
             for line in lines:
                 terminalreporter.line(line)
+        if _lacks_numba(terminalreporter.config):
+            terminalreporter.line("numba is not installed, so only tests of Modules 0 and 1 ran; to install it, run: make app")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:

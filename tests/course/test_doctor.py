@@ -48,6 +48,25 @@ def test_missing_and_outdated_packages_are_named_together(student: Student) -> N
     assert found.fix == f"run: {sys.executable} -m pip install -r requirements.txt -r requirements.extra.txt"
 
 
+def test_where_only_the_packages_of_the_first_tests_are_installed_the_others_are_no_fault(
+    student: Student, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(student.root, {"requirements.txt": b"pytest>=1\nno-such-package-of-this-course>=1\n"})
+    monkeypatch.setattr(sys, "prefix", str(student.root))
+    assert doctor.packages(student.root).state == "wrong"
+    write(student.root, {".course": b""})  # by make course
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    missing = "no-such-package-of-this-course is missing"
+    assert doctor.packages(student.root) == Check("Packages", "warning", missing, "run: make app")
+    absent = "is not installed; the tests of Module 2 and later need it"
+    assert doctor.numba(student.root) == Check("numba", "warning", absent, "run: make app")
+    write(student.root, {"requirements.extra.txt": b"pytest>=999\n"})
+    assert doctor.packages(student.root).state == "wrong"
+    write(student.root, {"requirements.extra.txt": b"", ".app": b""})  # make app has installed them
+    monkeypatch.setattr(doctor, "COMPILE", "raise SystemExit('no llvm')")
+    assert (doctor.packages(student.root).state, doctor.numba(student.root).state) == ("wrong", "wrong")
+
+
 @pytest.mark.parametrize(
     ("wanted", "fitting", "others"),
     [

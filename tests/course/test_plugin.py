@@ -1,5 +1,6 @@
 """The course's pytest plugin: what it prints and what its report contains."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -306,6 +307,24 @@ def test_unwritten_code_makes_the_run_fail(workspace):
     assert "tests/test_sums.py tt" in done.stdout
     assert "FAILURES" not in done.stdout
     assert "2 todo" in done.stdout.splitlines()[-1]
+
+
+def test_without_numba_pytest_runs_the_tests_that_do_not_import_it_and_names_what_installs_it(workspace, monkeypatch):
+    stages = "# Stage 1 - Second\nopen('loaded', 'w').close()\n\n# Stage 2 - Third\nimport no_such_package\n"
+    workspace.write("minitorch/__init__.py", f'"""Tiny."""\n\n{stages}')
+    for name in ("test_later.py", "later/conftest.py", "later/test_more.py"):
+        workspace.write(f"tests/{name}", "# task2_1\nimport no_such_package\n")
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba" else find_spec(name))
+    done = workspace.python("pytest", "-m", "task0_1", "--course-stage=0", "tests/test_sums.py")
+    assert done.returncode == 0
+    assert "numba" not in done.stdout
+    assert not (workspace.root / "loaded").exists()
+    done = workspace.python("pytest", "-m", "task0_1 or task1_1")
+    assert (workspace.root / "loaded").exists()
+    assert "tests/test_sums.py .b" in done.stdout
+    assert "\nnumba is not installed, so only tests of Modules 0 and 1 ran; to install it, run: make app\n" in done.stdout
+    assert "error" not in done.stdout
 
 
 def test_an_error_in_a_function_that_the_student_calls_names_the_student_s_line(workspace):
