@@ -257,6 +257,13 @@ def test_the_first_modules_need_no_packages_of_later_ones():
     assert (packages(1), packages(2)) == (["pytest", "hypothesis"], ["pytest", "hypothesis", "numpy", "numba"])
 
 
+def test_the_tests_of_the_course_itself_belong_to_no_task(workspace):
+    for path in ("tests/course/test_x.py", "tests/test_y.py"):
+        workspace.write(path, "# task0_1, in a file that the test writes\n")
+    task = progress._manifest(workspace.root).task("0.1")
+    assert progress._test_files([task], workspace.root) == {"0.1": ["tests/test_sums.py", "tests/test_y.py"]}
+
+
 def test_an_unknown_task_is_refused(workspace):
     with raises(ManifestError, "there is no task '9.9'; the tasks are 0.1, 0.2, 0.3, 1.1, 1.2"):
         run_tasks(["9.9"], workspace.root)
