@@ -10,7 +10,6 @@ import time
 from datetime import timedelta
 
 import pytest
-from minitorch.torch.nn.parallel import DistributedDataParallel
 
 import minitorch.torch as torch
 import minitorch.torch.distributed as dist
@@ -18,6 +17,7 @@ from course.manifest import ROOT
 from minitorch.distributed import rendezvous
 from minitorch.distributed.sockets import SocketGroup
 from minitorch.torch.distributed import run
+from minitorch.torch.nn.parallel import DistributedDataParallel
 from tests.errors import raises
 
 from .jobs import PROGRAMS
