@@ -20,6 +20,9 @@ FUNCTIONS, ATTENTION, MODEL = (f"minitorch.language.{name}" for name in ("functi
 SPREAD = 0.02
 """The standard deviation of new weights."""
 
+LOWEST = -1e38
+"""Lower scores count as this one, which differs from -∞, that of a masked key."""
+
 # Functions with gradients
 
 
@@ -48,6 +51,8 @@ def forward(call: Call) -> Difference | None:
 def backward(call: Call) -> Difference | None:
     """Compare gradients with finite differences at the arguments of the call of forward that had the same context."""
     inputs = call.recorder.forwards[id(call.arguments[0])].before[1:]
+    if not np.isfinite(array(inputs[0]) ** 3).all():
+        raise OverflowError  # a right function may compute x³, and so NaN
     return gradients(call, inputs, FORWARDS[call.owner][1], array(call.before[1]), call.result)
 
 
@@ -133,18 +138,45 @@ def mask(call: Call) -> Difference | None:
 def attended(call: Call) -> Difference | None:
     """Compare the weighted means of the values."""
     words = "the mean of the values, weighted by softmax; zeros without keys"
-    wrong = value(call, "attention", words, mean_values, call.before)
+    wrong = value(call, "attention", words, lambda *given: mean_values(*given, got=array(call.result)), call.before)
     return wrong or compare_parts(call, words, [("the dtype of the result", call.before[0].storage.dtype.name, call.result.dtype.name)])
 
 
-def mean_values(query: Any, key: Any, values: Any, allowed: Any = None) -> Any:
-    """The mean of the values, weighted by softmax, for each query; zeros without keys."""
-    logs = np.einsum("...le,...se->...ls", query, key) * query.shape[-1] ** -0.5
+def mean_values(query: Any, key: Any, values: Any, allowed: Any = None, got: Any = None) -> Any:
+    """The mean of the values, weighted by softmax, for each query; zeros without keys. For got, see `settled`."""
+    logs = np.maximum(np.einsum("...le,...se->...ls", query, key) * query.shape[-1] ** -0.5, LOWEST)
     if allowed is not None:
         logs = np.where(allowed, logs, -np.inf)
     total = np.logaddexp.reduce(logs, axis=-1, keepdims=True)
     weights = np.where(np.isneginf(total), 0, np.exp(logs - total))
-    return np.einsum("...ls,...sd->...ld", weights, values)
+    return settled(weighted_sum(weights, values), values, is_low(total), got)
+
+
+def weighted_sum(weights: Any, values: Any) -> Any:
+    """The weighted sum of the values, to which those of weight 0 add nothing; NaN where another one is not finite."""
+    finite = np.isfinite(values)
+    sums = np.einsum("...ls,...sd->...ld", weights, np.where(finite, values, 0))
+    return np.where(np.einsum("...ls,...sd->...ld", weights != 0, ~finite), np.nan, sums)
+
+
+def settled(sums: Any, values: Any, is_free: Any, got: Any) -> Any:
+    """Weighted sums, or what was found where another number is right, too.
+
+    Args:
+        sums: The sums.
+        values: The values. If one is not finite, a sum may be NaN although the weight is 0, because 0 · NaN is NaN.
+        is_free: Where any number is right.
+        got: What was found; another shape is ignored.
+    """
+    if getattr(got, "shape", None) != sums.shape:
+        return sums
+    must_be_finite = np.isfinite(sums) & np.isfinite(values).all(-2, keepdims=True)
+    return np.where(is_free | ~(np.isfinite(got) | must_be_finite), got, sums)
+
+
+def is_low(scores: Any) -> Any:
+    """Where scores, or their sum in the logarithm, are so low that a masked key, whose score may be -1e30, may have a weight."""
+    return (scores < -1e29) & ~np.isneginf(scores)
 
 
 # The model
@@ -203,6 +235,8 @@ class Architecture:
         if (entry := next(self.caches, None)) is not None:
             tensor = sys.modules["minitorch.tensor"].tensor
             key, values = map(array, entry[1].append(tensor(key), tensor(values)))
+        if not np.isfinite(values).all():
+            raise ValueError  # whether a value of weight 0 adds NaN or nothing is not fixed
         length, keys = query.shape[2], key.shape[2]
         means = mean_values(query, key, values, np.tri(length, keys, keys - length, dtype=bool))
         return self.linear(f"{name}c_proj", np.concatenate(list(np.moveaxis(means, 1, 0)), -1))

@@ -55,11 +55,12 @@ def summed(size: int) -> Any:
     return inspect_kernel(cuda_kernels.sum_kernel, blocks, cuda_kernels.SUM_THREADS, np.zeros(blocks), a, size)
 
 
-def attended(queries: int, keys: int, causal: bool, columns: int = 2) -> Any:
-    """The values are 3, 4 …"""
+def attended(queries: int, keys: int, causal: bool, columns: int = 2, factor: float = 1.0) -> Any:
+    """The values are 3, 4 …; those of the last key are multiplied by a factor."""
     draw = np.random.default_rng(0)
     query, key = draw.random((1, queries, 3), np.float32), draw.random((1, keys, 3), np.float32)
     value = np.arange(3, 3 + keys * columns, dtype=np.float32).reshape(1, keys, columns)
+    value[0, -1] *= factor
     out, grid = np.full((1, queries, columns), np.nan, np.float32), (1, -(-queries // TILE))
     return inspect_kernel(cuda_attention.attention_kernel, grid, (TILE, TILE), out, query, key, value, np.float32(0.5), causal)
 
@@ -286,6 +287,7 @@ RIGHT: dict[str, Callable[[], object]] = {
     "mm_practice": lambda: inspect_kernel(cuda_ops._mm_practice, 1, (32, 32), np.zeros(9), np.ones(9), np.ones(9), 3),
     "attention": lambda: attended(TILE + 1, 2 * TILE + 1, causal=False),
     "causal attention": lambda: attended(2 * TILE, 2 * TILE, causal=True),
+    "causal attention whose last value is NaN": lambda: attended(TILE + 1, TILE + 1, causal=True, columns=1, factor=np.nan),
     "causal attention with queries without keys": lambda: attended(2 * TILE + 1, TILE + 1, causal=True),
     "product": lambda: product((2, 1), SIZE + 1, SIZE, 2 * SIZE + 1),
     "product with one matrix on the left": lambda: product((1, 3), 1, SIZE + 1, SIZE),

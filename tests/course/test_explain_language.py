@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from course.manifest import ROOT
+from course.oracles.language import mean_values
 from minitorch import tensor
 from minitorch.core.context import no_grad
 from minitorch.language import attention, fused_attention, generation, lora, machines, merges, model, quantization, training
@@ -166,6 +167,85 @@ def found(test):
 @pytest.mark.parametrize("use", USES)
 def test_right_functions_are_not_named(use):
     assert found(use) is None
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+def attend_to(extreme, place, causal):
+    """The query, key or value of a head of two has an extreme row, the last."""
+    draw = np.random.default_rng(0)
+    arrays = [draw.normal(size=(2, 3, 2)) for _ in range(3)]
+    arrays[place][0, -1] = extreme
+    out, sums, grads = np.zeros((2, 3, 2)), np.zeros((2, 3)), [np.zeros((2, 3, 2)) for _ in range(3)]
+    fused_attention._attend(out, sums, *arrays, 0.5, causal, 2)
+    fused_attention._differentiate(*grads, np.ones((2, 3, 2)), out, sums, *arrays, 0.5, causal)
+    attention.attention(*(tensor(each, SimpleBackend) for each in arrays), attention.causal_mask(3, 3, SimpleBackend) if causal else None)
+
+
+@pytest.mark.parametrize("extreme", [NAN, INF, -INF, 1e200, -1e200, 1e308])
+def test_no_right_function_of_attention_is_named_for_extreme_numbers(extreme):
+    def use():
+        for place in range(3):
+            for causal in (False, True):
+                attend_to(extreme, place, causal)
+
+    with np.errstate(all="ignore"):
+        assert found(use) is None
+
+
+def test_a_right_layer_is_not_named_for_a_weight_that_is_nan():
+    def use():
+        layer = model.SelfAttention(4, 2)
+        layer.c_attn.bias.update(tensor(np.where(np.arange(12) == 11, NAN, 0.0)))
+        layer(tensor(np.ones((1, 2, 4))))
+
+    with np.errstate(all="ignore"):
+        assert found(use) is None
+
+
+def test_no_gradient_of_gelu_is_named_whose_cubes_overflow():
+    with np.errstate(all="ignore"):
+        assert found(lambda: Gelu.apply(leaf([1e200, 1.0, -1e200])).sum().backward()) is None
+
+
+def test_only_the_queries_that_attend_to_nan_have_the_mean_nan():
+    zeros, values = np.zeros((3, 2)), np.array([[1.0], [3.0], [NAN]])
+    causal = np.tri(3, dtype=bool)
+    assert np.array_equal(mean_values(zeros, zeros, values, causal), [[1], [2], [NAN]], equal_nan=True)
+    assert np.array_equal(mean_values(zeros, zeros, values, causal, np.array([[1], [NAN], [5]])), [[1], [NAN], [NAN]], equal_nan=True)
+    assert np.isnan(mean_values(zeros, zeros, values)).all()
+
+
+def test_any_mean_is_right_whose_scores_are_as_low_as_those_of_masked_keys():
+    query, key, values = np.array([[1e200], [1.0]]), np.array([[-1.0], [-1.0]]), np.array([[2.0], [4.0]])
+    assert mean_values(query, key, values, np.ones((2, 2), bool), np.array([[7.0], [7.0]])).tolist() == [[7], [3]]
+
+
+right_attend, right_differentiate = fused_attention._attend, fused_attention._differentiate
+
+
+def attend_5(out, logsumexp, *rest):
+    right_attend(out, logsumexp, *rest)
+    out[0, -1] = 5
+
+
+def sums_of_5(out, logsumexp, *rest):
+    right_attend(out, logsumexp, *rest)
+    logsumexp[0, -1] = 5
+
+
+def differentiate_5(*arguments):
+    right_differentiate(*arguments)
+    arguments[0][1, 0] += 5
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("_attend", attend_5), ("_attend", sums_of_5), ("_differentiate", differentiate_5)])
+def test_a_wrong_number_of_attention_is_named_beside_nan(name, wrong, monkeypatch):
+    monkeypatch.setattr(fused_attention, name, named(name, wrong))
+    for extreme in (NAN, -INF):
+        with np.errstate(all="ignore"):
+            assert found(lambda extreme=extreme: attend_to(extreme, 0, True))[0].name == name
 
 
 def decayed(self, value, gradient, state, group):
