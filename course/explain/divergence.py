@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -58,15 +59,15 @@ def finding_from(document: Mapping[str, Any]) -> Finding:
     return Finding(**{**document, "wrong": Difference(wrong["place"], rows, wrong["oracle"])})
 
 
-def same(expected: Any, got: Any, tolerance: float = TOLERANCE) -> bool:
-    """Whether two numbers are equal within a relative tolerance."""
+def same(expected: Any, got: Any, tolerance: float = TOLERANCE, absolute: float = sys.float_info.min) -> bool:
+    """Whether two numbers are equal within a relative or an absolute tolerance; smaller floats than its default have fewer digits."""
     if isinstance(got, str):  # float() would accept it
         return False
     try:
         expected, got = float(expected), float(got)
     except (TypeError, ValueError):
         return False
-    return expected == got or (expected != expected and got != got) or math.isclose(expected, got, rel_tol=tolerance)
+    return expected == got or (expected != expected and got != got) or math.isclose(expected, got, rel_tol=tolerance, abs_tol=absolute)
 
 
 def format_number(value: Any) -> str:

@@ -32,6 +32,9 @@ def convolution(call: Call) -> Difference | None:
     windows = windows[(slice(None), slice(None), *(slice(length) for length in out.shape[2:]))]
     taps = np.flip(weight.array, axes) if reverse else weight.array
     expected = np.einsum("bc...k,ock->bo...", windows.reshape(*windows.shape[: 2 + len(axes)], -1), taps.reshape(*taps.shape[:2], -1))
+    if not np.isfinite(weight.array).all():  # zeros outside the input times NaN are NaN
+        for index in map(tuple, np.argwhere(np.isnan(expected)).tolist()):
+            expected[index] = _total(x, weight, _taps(weight, index, reverse))
     index = first_wrong_cell(out, expected, after)
     if index is None:
         return outside_elements(out, after)

@@ -18,16 +18,16 @@ NOISE = 1e-8
 """The absolute error up to which rounding is negligible."""
 
 
-def numerical_derivative(f: Callable[[float], float], x: float) -> float | None:
+def numerical_derivative(f: Callable[[float], float], x: float, size: float = 0.0) -> float | None:
     """The derivative of f at x by central differences.
 
     None if no two consecutive steps agree, as at a pole; if the curvature does not shrink with the step, as at a kink; or if f is
-    so large that its rounding errors hide the derivative.
+    so large that its rounding errors hide the derivative. If f is computed from larger numbers, which may cancel, size is theirs.
     """
     estimates = []
     step = 0.01 * max(abs(x), 0.1)
     for _ in range(STEPS):
-        estimates.append(_estimate(f, x, step))
+        estimates.append(_estimate(f, x, step, size))
         step /= 10
     pairs = [(_relative_difference(a.derivative, b.derivative), a, b) for a, b in pairwise(estimates) if a is not None and b is not None]
     apart, wide, narrow = min(pairs, key=lambda pair: pair[0], default=(math.inf, None, None))
@@ -52,13 +52,13 @@ class Estimate:
     noise: float
 
 
-def _estimate(f: Callable[[float], float], x: float, step: float) -> Estimate | None:
+def _estimate(f: Callable[[float], float], x: float, step: float, size: float) -> Estimate | None:
     """The estimate with one step; None if f is not defined there or its rounding errors are too large."""
     low, high = x - step, x + step
     try:
         below, here, above = f(low), f(x), f(high)
         derivative, curvature = (above - below) / (high - low), abs(above - 2 * here + below) / (high - low)
-        noise = sys.float_info.epsilon * max(abs(below), abs(here), abs(above)) / (high - low)
+        noise = sys.float_info.epsilon * max(size, abs(below), abs(here), abs(above)) / (high - low)
     except (ArithmeticError, ValueError):
         return None
     is_precise = math.isfinite(derivative) and noise <= max(TRUST * abs(derivative), NOISE)

@@ -134,7 +134,8 @@ class Graph:
             has_kink = user.history.last_fn.__name__ in ("ReLU", "LT", "EQ", "Abs")
             if has_kink and (len(user.inputs) > 1 or user.inputs[0].data == 0):
                 return None
-        found = numerical_derivative(lambda number: self.output(variable, number), variable.data)
+        size = max(abs(node.variable.data) for node in self.nodes.values())
+        found = numerical_derivative(lambda number: self.output(variable, number), variable.data, size)
         return None if found is None else d_output * found
 
 
@@ -196,7 +197,7 @@ def backpropagation(call: Call) -> Difference | None:
         visits.setdefault(id(variable), []).append(arrived)
     for key, node in graph.nodes.items():
         expected = graph.derivative(node.variable, d_output)
-        if expected is None:
+        if expected is None or not math.isfinite(expected):
             continue
         name, now = graph.names[key], kept[key]
         if node.is_leaf:

@@ -97,6 +97,8 @@ LEGEND = ("", ">wrong<  [should be read]  (gives what was written)")
 
 def first_wrong_cell(out: Strided, expected: Any, after: Any) -> Index | None:
     """The first element of out, last dimension fastest, that differs from the expected one."""
+    with np.errstate(all="ignore"):
+        expected = expected.astype(after.dtype)
     wrong = ~equal(expected, _with_new_storage(out, after).array, tolerance(after))
     places = np.argwhere(wrong)
     return tuple(map(int, places[0])) if len(places) else None

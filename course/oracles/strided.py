@@ -96,12 +96,16 @@ def tolerance(*arrays: Any) -> float:
     return 2e-3 if any(array.dtype.itemsize < 8 and array.dtype.kind == "f" for array in arrays) else 1e-6
 
 
+ABSOLUTE = 1e-4
+"""This share of the relative tolerance is also an absolute one: more than the rounding error of ln(1 + 0.000001) in float32."""
+
+
 def equal(array: Any, value: Any, share: float = 1e-9) -> Any:
     """Where an array equals a number or another array, within a relative tolerance."""
     with np.errstate(all="ignore"):
         array, value = np.asarray(array, np.float64), np.asarray(value, np.float64)
         size = np.maximum(np.abs(array), np.abs(value))
-        close = np.abs(array - value) <= share * np.where(np.isfinite(size), size, 0) + min(share, 1e-9)
+        close = np.abs(array - value) <= share * np.where(np.isfinite(size), size, 0) + max(ABSOLUTE * share, 1e-9)
         return close | (array == value) | (np.isnan(array) & np.isnan(value))
 
 

@@ -221,6 +221,7 @@ def gradient(
 ) -> Difference | None:
     """Compare the gradient of one input; it may have the shape to which the input was broadcast."""
     x = inputs[place].array
+    scale = float(np.abs(grad_output[np.isfinite(grad_output)]).max(initial=1.0))
     summed = unbroadcast(got, x.shape)
     if summed is None:
         more = (("Expected", f"shape {x.shape} as {name} has, or the shape to which it was broadcast"), ("Yours", f"shape {got.shape}"))
@@ -229,7 +230,7 @@ def gradient(
         expected = entry(kind, inputs, place, oracle, grad_output, index)
         if expected is None or not math.isfinite(expected):
             continue
-        if not agrees(expected, summed[index], float(np.abs(grad_output).max(initial=1.0))):
+        if not agrees(expected, summed[index], scale):
             shown = [("Expected", format_number(float(f"{expected:.6g}"))), ("Yours", format_number(summed[index]))]
             shown.append(("Its gradient", "\n".join([f"shape {summed.shape}", *grid(summed, {index: "><"})])))
             shown.append((name, "\n".join([f"shape {x.shape}", *grid(x, {index: "[]"})])))
@@ -261,14 +262,17 @@ def entry(kind: str, inputs: Sequence[Any], place: int, oracle: Callable[..., An
         return 0.0
     if kind == "ReLU":  # finite differences are unreliable near the kink
         return float(np.heaviside(x[index], 0.0) * np.broadcast_to(grad_output, x.shape)[index])
+    if kind == "Sum":
+        return float(np.broadcast_to(grad_output, x.shape)[index])
 
-    def output(number: float) -> float:
+    def terms(number: float) -> Any:
         perturbed = x.copy()
         perturbed[index] = number
         with np.errstate(all="ignore"):
-            return float((oracle(*values[:place], perturbed, *values[place + 1 :]) * grad_output).sum())
+            return oracle(*values[:place], perturbed, *values[place + 1 :]) * grad_output
 
-    return numerical_derivative(output, float(x[index]))
+    here = float(x[index])
+    return numerical_derivative(lambda number: float(terms(number).sum()), here, float(np.abs(terms(here)).sum()))
 
 
 JUDGES: dict[str, Judge] = (

@@ -10,10 +10,26 @@ import minitorch
 from course.explain.divergence import format_number, same
 from course.explain.unwritten_memory import MARK, NEVER_WRITTEN, marked_memory
 from course.manifest import ROOT
-from minitorch import Scalar, autodiff, derivative_check, fast_ops, operators, tensor_data, tensor_functions
+from minitorch import Scalar, autodiff, derivative_check, fast_conv, fast_ops, operators, tensor_data, tensor_functions
 from minitorch.tensor import Tensor
 from minitorch.tensor_data import MAX_DIMS, broadcast_index, index_to_position, to_index
+from minitorch.tensor_ops import SimpleBackend
 from tests.course.test_explain_blame import blame, first_wrong_call, leaf, named
+
+INF, NAN = float("inf"), float("nan")
+
+
+def single(*values):
+    """A tensor of float32."""
+    return minitorch.tensor(np.array(values, np.float32), SimpleBackend)
+
+
+def convolve(values, weights):
+    """A convolution of one channel with the textbook kernel, from the left and from the right."""
+    shape = (1, 1, len(values)), (len(values), len(values), 1)
+    weight = np.array(weights), (1, 1, len(weights)), (len(weights), len(weights), 1)
+    for reverse in (False, True):
+        fast_conv._tensor_conv1d(np.zeros(len(values)), *shape, len(values), np.array(values), *shape, *weight, reverse)
 
 
 def found(test):
@@ -37,10 +53,80 @@ def found(test):
         lambda: operators.relu(float("nan")),
         lambda: operators.inv_back(float("inf"), 1.0),
         lambda: leaf(-1.0, float("nan")).relu(),
+        lambda: [operators.log_back(x, 1.0) for x in (1e308, -1e308, INF, NAN)],
+        lambda: [operators.inv_back(x, 1.0) for x in (1e-100, 1e-120, 1e-200, 3e-308, 1e160, INF, NAN)],
+        lambda: operators.inv_back(0.001, 1.5e-320),
+        lambda: operators.mul(np.float32(0.1), np.float32(0.2)),
+        lambda: operators.mul(np.float32(1e30), np.float32(1e30)),
+        lambda: operators.log(np.float32(1.0)),
+        lambda: single(1e30, 3e38) * single(1e30, 2.0),
+        lambda: single(3e38, 3e38).sum(),
+        lambda: single(1.0).log(),
+        lambda: autodiff.central_difference(operators.mul, NAN, 1.0),
+        lambda: leaf(0.5, 1e17, -1e17).sum().backward(),
+        lambda: (leaf(0.5, 1e17, -1e17) * 1.0).sum().backward(),
+        lambda: (leaf(0.5, 1.0).view(2, 1).sum(1) * leaf(1.0, NAN).view(2, 1)).sum().backward(),
+        lambda: (Scalar(0.5) + 1e17 - 1e17).backward(),
+        lambda: (Scalar(0.5) * 2.0).backward(NAN),
+        lambda: convolve([1.0, 2.0, 3.0, NAN], [1.0, 1.0, 1.0, 1.0, 1.0, NAN]),
+        lambda: convolve([1.0, INF, 3.0], [2.0, INF]),
     ],
 )
 def test_no_right_function_is_named_for_an_unusual_argument(test):
-    assert found(test) == ""
+    with np.errstate(all="ignore"):
+        assert found(test) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "arguments"),
+    [
+        ("max", lambda x, y: y if y > x else x, (NAN, 2.0)),
+        ("lt", lambda x, y: 0.0 if x >= y else 1.0, (NAN, 2.0)),
+        ("relu", lambda x: 0.0 if x < 0 else x, (NAN,)),
+    ],
+)
+def test_a_comparison_with_nan_may_be_true_or_false(name, right, arguments, monkeypatch):
+    monkeypatch.setattr(operators, name, named(name, right))
+    assert found(lambda: getattr(operators, name)(*arguments)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("mul", (NAN, 1.0)),
+        ("add", (0.0, NAN)),
+        ("add", (INF, -INF)),
+        ("neg", (NAN,)),
+        ("relu", (NAN,)),
+        ("sigmoid", (NAN,)),
+        ("log_back", (NAN, 1.0)),
+        ("inv_back", (INF, 1.0)),
+        ("sum", ([INF, 1.0],)),
+        ("prod", ([INF, 1.0],)),
+        ("mul", (np.float32(2.0), np.float32(3.0))),
+    ],
+)
+def test_a_wrong_number_is_named_where_nan_or_infinity_is_right(name, arguments, monkeypatch):
+    wrong = (lambda x: 5.0) if len(arguments) == 1 else lambda x, y: 5.0
+    monkeypatch.setattr(operators, name, named(name, wrong))
+    assert found(lambda: getattr(operators, name)(*arguments)) == name
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_a_total_that_is_not_returned_is_named(name, monkeypatch):
+    monkeypatch.setattr(operators, name, named(name, lambda ls: None))
+    where, what, rows = blame(lambda: fail_after(lambda: getattr(operators, name)([2.0, 3.0])))
+    assert (where, what, rows["Expected"], rows["Yours"]) == (name, "the return value", {"sum": "5", "prod": "6"}[name], "None")
+
+
+def test_a_convolution_with_nan_is_compared_where_nan_has_no_part(monkeypatch):
+    def convolution(out, *rest):
+        out[:] = NAN
+
+    monkeypatch.setattr(fast_conv, "_tensor_conv1d", named("_tensor_conv1d", convolution))
+    where, what, rows = blame(lambda: fail_after(lambda: convolve([1.0, 2.0], [1.0, 1.0, NAN])))
+    assert (where, what) == ("_tensor_conv1d", "cell (0, 0, 0) of out, position 0 of its storage")
+    assert rows["Expected"] == "3 = 1·1 + 2·1"
 
 
 def test_parameters_are_right_that_a_module_has_under_two_names():
