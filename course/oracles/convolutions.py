@@ -32,9 +32,8 @@ def convolution(call: Call) -> Difference | None:
     windows = windows[(slice(None), slice(None), *(slice(length) for length in out.shape[2:]))]
     taps = np.flip(weight.array, axes) if reverse else weight.array
     expected = np.einsum("bc...k,ock->bo...", windows.reshape(*windows.shape[: 2 + len(axes)], -1), taps.reshape(*taps.shape[:2], -1))
-    if not np.isfinite(weight.array).all():  # zeros outside the input times NaN are NaN
-        for index in map(tuple, np.argwhere(np.isnan(expected)).tolist()):
-            expected[index] = _total(x, weight, _taps(weight, index, reverse))
+    if not np.isfinite(weight.array).all():
+        _leave_out_padding(expected, x, weight, reverse)
     index = first_wrong_cell(out, expected, after)
     if index is None:
         return outside_elements(out, after)
@@ -52,6 +51,12 @@ def convolution(call: Call) -> Difference | None:
         ("weight", weight.diagram({place: "[]" for _, place in inside})),
     )
     return Difference(cell_name(out, index), rows, ORACLE)
+
+
+def _leave_out_padding(expected: Any, x: Strided, weight: Strided, reverse: bool) -> None:
+    """Compute the elements that are NaN again from the taps inside the input: zeros outside it times NaN are NaN."""
+    for index in map(tuple, np.argwhere(np.isnan(expected)).tolist()):
+        expected[index] = _total(x, weight, _taps(weight, index, reverse))
 
 
 def _taps(weight: Strided, index: Index, reverse: bool, start: Callable[[int, int], int] | None = None) -> list[Tap]:

@@ -78,7 +78,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def _lacks_numba(config: pytest.Config) -> bool:
     """Whether a plain run of pytest finds no numba, which `make course` does not install."""
-    return config.getoption("--course-stage") is None and importlib.util.find_spec("numba") is None
+    return config.getoption("--course-stage") is None and "numba" not in sys.modules and importlib.util.find_spec("numba") is None
 
 
 BEFORE_NUMBA = 1

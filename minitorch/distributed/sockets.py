@@ -83,7 +83,8 @@ class Mesh:
         try:
             with self._sending[other]:
                 self._connections[other].sendall(HEADER.pack(len(key), elements.nbytes) + key)
-                self._connections[other].sendall(elements.view(np.uint8).data)
+                if elements.nbytes:  # else the header was all that the process waited for, and it may have ended
+                    self._connections[other].sendall(elements.view(np.uint8).data)
         except OSError as error:
             raise RuntimeError(f"rank {self.rank} cannot send to rank {other}, which has ended or stopped; look at its output") from error
 

@@ -316,6 +316,7 @@ def test_without_numba_pytest_runs_the_tests_that_do_not_import_it_and_names_wha
         workspace.write(f"tests/{name}", "# task2_1\nimport no_such_package\n")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba" else find_spec(name))
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
     done = workspace.python("pytest", "-m", "task0_1", "--course-stage=0", "tests/test_sums.py")
     assert done.returncode == 0
     assert "numba" not in done.stdout

@@ -6,16 +6,19 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import minitorch.torch as torch
 import minitorch.torch.distributed as dist
 from course.manifest import ROOT
 from minitorch.distributed import rendezvous
-from minitorch.distributed.sockets import SocketGroup
+from minitorch.distributed.sockets import Mesh, SocketGroup
 from minitorch.torch.distributed import run
 from minitorch.torch.nn.parallel import DistributedDataParallel
 from tests.errors import raises
@@ -149,6 +152,16 @@ def test_a_port_that_is_taken_is_an_error():
         port = server.getsockname()[1]
         with pytest.raises(RuntimeError, match=rf"cannot listen at {ADDRESS}:{port}: .*; choose another MASTER_PORT"):
             rendezvous.connect(0, 1, ADDRESS, port, 1)
+
+
+def test_an_empty_message_is_its_header_alone():
+    """The process that waits for it may have ended, and closed the connection, as soon as the header is there."""
+    mesh, pieces = Mesh(0, {}, 1.0), []
+    mesh._connections[1], mesh._sending[1] = SimpleNamespace(sendall=lambda piece: pieces.append(bytes(piece))), threading.Lock()
+    mesh.send(1, b"key", np.zeros(0))
+    assert pieces == [b"\x03\x00" + bytes(8) + b"key"]
+    mesh.send(1, b"key", np.array([7], "uint8"))
+    assert pieces[2:] == [b"\x07"]
 
 
 def test_two_groups_in_threads_meet_by_a_file_and_by_sockets_alone(tmp_path):

@@ -330,8 +330,8 @@ def test_a_page_tells_what_it_shows(page, query, changes, says):
 @pytest.mark.parametrize(
     ("page", "query", "example", "fields"),
     [
-        ("m1_graph", {"moment": "2"}, {"example": "A shared subexpression"}, {"f": "(x + y) * (x + y)", "moment": 0}),
-        ("m2_graph", {"step": "2"}, {"tensor_example": "A transpose"}, {"shape_y": "3, 2", "shape_z": "", "step": 0}),
+        ("m1_graph", {"moment": "2"}, {"example": "A shared subexpression"}, {"f": "(x + y) * (x + y)", "moment": 1}),
+        ("m2_graph", {"step": "2"}, {"tensor_example": "A transpose"}, {"shape_y": "3, 2", "shape_z": "", "step": 1}),
         ("m2_functions", {"kind": "Layout"}, {"layout_example": "x.flatten()"}, {"layout": "x.flatten()"}),
         ("m2_strides", {}, {"example_view": "A row, repeated three times"}, {"shape": "1, 4", "steps": "x.expand(3, 4)"}),
         ("m4_convolution", DOT, {"conv_weight_2_example": "difference"}, {"conv_weight_2": "[[-1, 1]]"}),

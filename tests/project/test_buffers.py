@@ -49,9 +49,9 @@ def test_a_saved_tensor_is_shown_with_its_shape_and_counts_its_elements():
 
 
 def test_the_pages_count_what_is_saved():
-    (data, step), text = drawn(open_page("m1_graph", f="x * y")), "Saved in the forward pass: 2 numbers. Still needed: "
-    assert step["words"].endswith(f"{text}2. Freed: 0.")
+    (data, _), text = drawn(open_page("m1_graph", f="x * y")), "Saved in the forward pass: 2 numbers. Still needed: "
+    assert data["steps"][0]["words"].endswith(f"{text}2. Freed: 0.")
     assert data["steps"][1]["words"].endswith(f"{text}0. Freed: 2.")
     assert [(node["saved"], node["freed"]) for node in data["nodes"]] == [("", 3), ("", 2), ("1, 2", 1)]
-    _, step = drawn(open_page("m2_graph", tf="x * y"))
-    assert step["words"].endswith("Saved in the forward pass: 9 numbers. Still needed: 9. Freed: 0.")
+    data, _ = drawn(open_page("m2_graph", tf="x * y"))
+    assert data["steps"][0]["words"].endswith("Saved in the forward pass: 9 numbers. Still needed: 9. Freed: 0.")

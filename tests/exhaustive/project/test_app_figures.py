@@ -279,16 +279,16 @@ def test_a_change_during_play_or_just_after_a_step_keeps_the_step(open_figure, s
     assert page.locator(".figure input").input_value() == step
 
 
-def test_an_example_that_is_chosen_during_play_begins_at_the_first_step(open_figure):
-    page = open_figure("m1_graph?f=(x %2B y) * (x %2B y)&moment=1")
+def test_an_example_that_is_chosen_during_play_begins_at_the_first_visit(open_figure):
+    page = open_figure("m1_graph?f=(x %2B y) * (x %2B y)&moment=2")
     page.get_by_role("button", name="Play").click()
     page.locator(".st-key-example input").click()
     page.get_by_role("option", name="A product").click()  # its graph has as many steps
     wait_until(page, lambda: "v2 = v1 · z" in page.locator(".figure svg").text_content())
     slider = page.locator(".figure input")
-    assert (slider.input_value(), slider.get_attribute("max")) == ("0", "5")
+    assert (slider.input_value(), slider.get_attribute("max")) == ("1", "5")
     page.wait_for_timeout(1200)  # longer than a step
-    assert slider.input_value() == "0"
+    assert slider.input_value() == "1"
     assert "moment=" not in page.url
 
 

@@ -39,9 +39,9 @@ def test_a_run_learns_more_than_how_frequent_each_character_is():
     text = SENTENCE * 20
     frequencies = np.array(list(Counter(text).values())) / len(text)
     entropy = -(frequencies * np.log(frequencies)).sum()
-    run = Run(Setting(steps=80, batch=8, context=16, layers=1, heads=2, width=16, rate=0.01), text)
+    run = Run(Setting(steps=200, batch=8, context=16, layers=1, heads=2, width=16, rate=0.01), text)
     before = run.validation_loss()
-    assert before == pytest.approx(math.log(len(frequencies)), abs=0.1)
+    assert before == pytest.approx(math.log(256), abs=0.1)  # any of 256 bytes is as likely
     while not run.done:
         run.advance()
     assert run.validation_loss() < 0.6 * entropy
