@@ -24,7 +24,7 @@ from minitorch.kernels.vector_math import exp
 from minitorch.tensor_data import Storage
 
 TILE = 64
-"""Number of queries and of keys of a tile; a multiple of 4."""
+"""Number of queries and of keys of a tile; a multiple of `tiles.ROWS`."""
 
 WIDTHS = (16, 32, 64, 128)
 """Sizes of a head that kernels are compiled for; others are padded with zeros."""
@@ -105,14 +105,14 @@ def hides_all(mask, start, keys, rows, columns):
 
 
 @cache
-def attention_kernels(width: int) -> AttentionKernels:
+def attention_kernels(width: int, itemsize: int) -> AttentionKernels:
     """Make the kernels for heads of at most this size.
 
     Forward computes out and, for each query, logsumexp, m + ln l, which is infinite where all keys are masked. A task is a tile of queries.
     Backward computes the three gradients; a task is a head. Arrays are flat and contiguous: heads, then rows, then columns.
     """
     key = code_key()
-    add_to_scores, add_to_rows = row_adder(TILE), row_adder(width)
+    add_to_scores, add_to_rows = row_adder(TILE, itemsize), row_adder(width, itemsize)
 
     @jitable
     def attend(out, logsumexp, q, k, v, mask, sizes, scale, start, stop):
@@ -133,7 +133,7 @@ def attention_kernels(width: int) -> AttentionKernels:
                 pack_columns(keys_down, k, (head * keys + begin) * inner, here, inner, width)
                 pack_rows(values, width, v, (head * keys + begin) * columns, here, columns, 1)
                 scores[:] = 0
-                add_to_scores(scores, query, 0, width, 1, keys_down, (inner + 3) // 4, TILE)
+                add_to_scores(scores, query, 0, width, 1, keys_down, inner, TILE)
                 for i in range(rows):
                     row = scores[i * TILE : (i + 1) * TILE]
                     visible = max(min(here, first + i + 1 - begin), 0) if causal else here
@@ -157,7 +157,7 @@ def attention_kernels(width: int) -> AttentionKernels:
                             sums[i] += _row_sum(seen)
                     for j in range(visible, TILE):
                         row[j] = 0
-                add_to_rows(total, scores, 0, TILE, 1, values, TILE // 4, TILE)
+                add_to_rows(total, scores, 0, TILE, 1, values, TILE, TILE)
             for i in range(rows):
                 at = head * queries + first + i
                 target, row, weight = out[at * columns : (at + 1) * columns], total[i * width : (i + 1) * width], sums[i]
@@ -195,8 +195,8 @@ def attention_kernels(width: int) -> AttentionKernels:
                     pack_rows(query, width, q, (head * queries + first) * inner, rows, inner, scale)
                     pack_rows(given, width, grad, (head * queries + first) * columns, rows, columns, 1)
                     weights[:], changes[:] = 0, 0
-                    add_to_scores(weights, query, 0, width, 1, keys_down, (inner + 3) // 4, TILE)
-                    add_to_scores(changes, given, 0, width, 1, values_down, (columns + 3) // 4, TILE)
+                    add_to_scores(weights, query, 0, width, 1, keys_down, inner, TILE)
+                    add_to_scores(changes, given, 0, width, 1, values_down, columns, TILE)
                     for i in range(TILE):
                         row, change = weights[i * TILE : (i + 1) * TILE], changes[i * TILE : (i + 1) * TILE]
                         visible = 0 if i >= rows else max(min(here, first + i + 1 - begin), 0) if causal else here
@@ -212,9 +212,9 @@ def attention_kernels(width: int) -> AttentionKernels:
                         for j in range(visible, TILE):
                             row[j] = 0
                             change[j] = 0
-                    add_to_rows(sum_v, weights, 0, 1, TILE, given, TILE // 4, TILE)
-                    add_to_rows(sum_k, changes, 0, 1, TILE, query, TILE // 4, TILE)
-                    add_to_rows(sum_q[first * width :], changes, 0, TILE, 1, keys_across, TILE // 4, TILE)
+                    add_to_rows(sum_v, weights, 0, 1, TILE, given, TILE, TILE)
+                    add_to_rows(sum_k, changes, 0, 1, TILE, query, TILE, TILE)
+                    add_to_rows(sum_q[first * width :], changes, 0, TILE, 1, keys_across, TILE, TILE)
                 for i in range(here):
                     at = head * keys + begin + i
                     grad_k[at * inner : (at + 1) * inner] = sum_k[i * width : i * width + inner]
@@ -262,6 +262,6 @@ def run(kernels: tuple[Any, Any], arrays: tuple[Storage, ...], sizes: AttentionS
         launch(kernels[1], *args)
 
 
-def kernels_for(sizes: AttentionSizes) -> AttentionKernels:
-    """The kernels for heads of these sizes, at most the largest of WIDTHS."""
-    return attention_kernels(next(width for width in WIDTHS if max(sizes.inner, sizes.columns) <= width))
+def kernels_for(sizes: AttentionSizes, itemsize: int) -> AttentionKernels:
+    """The kernels for heads of these sizes, at most the largest of WIDTHS, of numbers of so many bytes."""
+    return attention_kernels(next(width for width in WIDTHS if max(sizes.inner, sizes.columns) <= width), itemsize)

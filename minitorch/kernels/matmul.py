@@ -3,15 +3,13 @@
 A product of N × N matrices performs N³ multiplications on N² numbers, so its speed depends on how often each number is read from memory.
 Three techniques reduce that:
 
-* A tile of the result is accumulated in a small array that stays in the cache.
-* For each block of the inner dimension, the part of b that the tile needs is packed into contiguous rows of fixed width. It stays in the
-  cache for all rows of the tile, whatever the layout of b.
-* The innermost loop adds four products to two rows at once: eight multiplications for six loads and two stores. With 32 vector registers,
-  it adds them to four rows: sixteen for eight loads and four stores. Its length is a constant, so the compiler vectorizes it without a
-  remainder loop.
+* The innermost loop computes a tile of the result in vector registers; see `tiles`. A matrix b whose columns are contiguous and that fits
+  the second cache is multiplied so where it is.
+* Else, for each block of the inner dimension, the part of b that a tile needs is packed into contiguous rows of fixed width. It stays in
+  the first cache for many rows of a, whatever the layout of b. Sums are kept in a small array between two blocks.
+* Blocks are as large as the caches of the processor allow.
 
-Blocks and tiles are as large as the caches of the processor allow. Each sum is added in the order of the inner dimension, so that results
-do not depend on these sizes.
+Each sum is added in the order of the inner dimension, so that results do not depend on these sizes.
 
 A product of a single row with a matrix uses each number of the matrix once, so that copying it would take most of the time. It reads the
 matrix in its own order: row by row, each times one number, or, if the columns are contiguous, a dot product for each.
@@ -25,17 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange
-from numba.core.registry import cpu_target
 from numba.extending import register_jitable
 
 from minitorch.core.kernel import register_kernel
 from minitorch.core.recording import call
 from minitorch.kernels.elementwise import print_diagnostics
-from minitorch.kernels.jit import IN_ANY_ORDER, code_key, compiler_is_off, jitable, launch, parallel, serial, threads
+from minitorch.kernels.jit import IN_ANY_ORDER, code_key, jitable, launch, parallel, serial, threads
+from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, lanes, multiply_tile
 from minitorch.tensor_data import TensorData, broadcast_strides
-
-WIDTHS = (64, 128, 256, 448, 512)
-"""Possible widths of a tile in bytes. Of the wide ones, 512 was the fastest on Zen 3 and Zen 5; 448 pads 100 or 784 columns less."""
 
 ROW_WIDTH = 1 << 11
 """Largest number of columns of a tile of a single row, which stays in the cache while the rows of b are added."""
@@ -147,77 +142,20 @@ def row_kernels() -> MatmulKernels:
 # Several rows
 
 
-def rows_at_once() -> int:
-    """Return how many rows the innermost loop adds to: four need 32 vector registers, since the numbers of a alone take 16."""
-    if compiler_is_off():
-        return 2
-    target: Any = cpu_target.target_context
-    triple, _, features = target.codegen().magic_tuple()
-    has_32_registers = "+avx512f" in features.split(",") or triple.startswith(("aarch64", "arm64"))
-    return 4 if has_32_registers else 2
-
-
-ROWS = rows_at_once()
-"""Number of rows of a tile that the innermost loop adds to at once."""
-
-
 @cache
-def row_adder(width: int) -> Any:
-    """Make the innermost loops for rows of a given width: they add the product of rows of a with packed rows of b to rows of a tile.
-
-    Two things save a tenth of the time each. The loop over the rows is in the same function, where the compiler need not count
-    references to slices. Positions in a are unsigned: a negative index would count from the end, so each would have to be checked.
-    """
+def row_adder(width: int, itemsize: int) -> Any:
+    """Make the function that adds the product of rows of a with packed rows of b, of a given width, to rows of a tile."""
+    lanes_ = lanes(width, itemsize)
+    span = next(lanes_ * vectors for vectors in range(VECTORS, 0, -1) if width % (lanes_ * vectors) == 0)
 
     @jitable
-    def add_two_rows(tile, a, start, a_i, a_k, packed, quarters, rows):
-        """Add the product of rows of a, 4 · quarters long, with packed to rows of the tile, an even number."""
-        start, a_i, a_k = np.uint64(start), np.uint64(a_i), np.uint64(a_k)
-        a_2k, a_3k, a_4k = a_k + a_k, a_k + a_k + a_k, a_k + a_k + a_k + a_k
-        for i in range(0, rows, 2):
-            part, q = tile[i * width : (i + 2) * width], 0
-            first = start + np.uint64(i) * a_i
-            second = first + a_i
-            for _ in range(quarters):
-                a00, a01, a02, a03 = a[first], a[first + a_k], a[first + a_2k], a[first + a_3k]
-                a10, a11, a12, a13 = a[second], a[second + a_k], a[second + a_2k], a[second + a_3k]
-                for j in range(width):
-                    b0, b1, b2, b3 = packed[q + j], packed[q + width + j], packed[q + 2 * width + j], packed[q + 3 * width + j]
-                    part[j] = part[j] + a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
-                    part[width + j] = part[width + j] + a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
-                first += a_4k
-                second += a_4k
-                q += 4 * width
+    def add_to_rows(tile, a, start, a_i, a_k, packed, depth, rows):
+        """Add the product of rows of a, depth long, with packed to rows of the tile, a multiple of ROWS."""
+        for j in range(0, width if depth else 0, span):
+            for i in range(0, rows, ROWS):
+                multiply_tile(tile, 0, width, 1, a, start, a_i, a_k, packed, 0, width, 1, depth, i, j, ROWS, span, lanes_, 1)
 
-    @jitable
-    def add_four_rows(tile, a, start, a_i, a_k, packed, quarters, rows):
-        """Add the product of rows of a, 4 · quarters long, with packed to rows of the tile, a multiple of four."""
-        start, a_i, a_k = np.uint64(start), np.uint64(a_i), np.uint64(a_k)
-        a_2k, a_3k, a_4k = a_k + a_k, a_k + a_k + a_k, a_k + a_k + a_k + a_k
-        for i in range(0, rows, 4):
-            part, q = tile[i * width : (i + 4) * width], 0
-            first = start + np.uint64(i) * a_i
-            second = first + a_i
-            third = second + a_i
-            fourth = third + a_i
-            for _ in range(quarters):
-                a00, a01, a02, a03 = a[first], a[first + a_k], a[first + a_2k], a[first + a_3k]
-                a10, a11, a12, a13 = a[second], a[second + a_k], a[second + a_2k], a[second + a_3k]
-                a20, a21, a22, a23 = a[third], a[third + a_k], a[third + a_2k], a[third + a_3k]
-                a30, a31, a32, a33 = a[fourth], a[fourth + a_k], a[fourth + a_2k], a[fourth + a_3k]
-                for j in range(width):
-                    b0, b1, b2, b3 = packed[q + j], packed[q + width + j], packed[q + 2 * width + j], packed[q + 3 * width + j]
-                    part[j] = part[j] + a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
-                    part[width + j] = part[width + j] + a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
-                    part[2 * width + j] = part[2 * width + j] + a20 * b0 + a21 * b1 + a22 * b2 + a23 * b3
-                    part[3 * width + j] = part[3 * width + j] + a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
-                first += a_4k
-                second += a_4k
-                third += a_4k
-                fourth += a_4k
-                q += 4 * width
-
-    return add_four_rows if ROWS == 4 else add_two_rows
+    return add_to_rows
 
 
 @jitable
@@ -240,33 +178,33 @@ def pack(packed, height, width, b, position, b_k, b_j, rows, columns):
 
 
 @cache
-def matmul_kernels(width: int) -> MatmulKernels:
+def matmul_kernels(width: int, itemsize: int) -> MatmulKernels:
     """Make the product in tiles of a given width, for one thread and for several.
 
     The kernels' arguments are out, a and b (flat storages); the batch layout (see `plan`); the number and the height of tiles, and the
     length of blocks of the inner dimension; the numbers of rows and columns of the result and the length of the inner dimension; and
     the strides of these dimensions.
     """
-    key, add_to_rows = code_key(), row_adder(width)
+    key, add_to_rows = code_key(), row_adder(width, itemsize)
 
     @jitable
-    def multiply_tile(out, a, b, origins, strides, rows, columns, inner, longest):
+    def compute_tile(out, a, b, origins, strides, rows, columns, inner, longest):
         """Compute the tile of the result at the given origins in out, a and b."""
         o, p, q = origins
         o_i, o_j, a_i, a_k, b_k, b_j = strides
-        padded = (rows + ROWS - 1) // ROWS * ROWS
-        tile, packed = aligned(padded * width, out), aligned(min(longest, (inner + 3) // 4 * 4) * width, out)
-        edge = np.empty((padded if inner % 4 else ROWS) * longest, a.dtype)
+        whole = rows // ROWS * ROWS
+        padded = whole + ROWS if whole < rows else whole
+        tile, packed = aligned(padded * width, out), aligned(min(longest, inner) * width, out)
+        edge = np.empty((padded - whole) * longest, a.dtype)
         tile[:] = 0
         for start in range(0, inner, longest):
             depth = min(longest, inner - start)
-            first, quarters = p + start * a_k, (depth + 3) // 4
-            pack(packed, 4 * quarters, width, b, q + start * b_k, b_k, b_j, depth, columns)
-            whole = 0 if depth % 4 else rows // ROWS * ROWS
-            add_to_rows(tile, a, first, a_i, a_k, packed, quarters, whole)
+            first = p + start * a_k
+            pack(packed, depth, width, b, q + start * b_k, b_k, b_j, depth, columns)
+            add_to_rows(tile, a, first, a_i, a_k, packed, depth, whole)
             if whole < rows:
-                pack(edge, padded - whole, 4 * quarters, a, first + whole * a_i, a_i, a_k, rows - whole, depth)
-                add_to_rows(tile[whole * width :], edge, 0, 4 * quarters, 1, packed, quarters, padded - whole)
+                pack(edge, ROWS, depth, a, first + whole * a_i, a_i, a_k, rows - whole, depth)
+                add_to_rows(tile[whole * width :], edge, 0, depth, 1, packed, depth, ROWS)
         for i in range(rows):
             row = tile[i * width : i * width + columns]
             start = o + i * o_i
@@ -287,7 +225,7 @@ def matmul_kernels(width: int) -> MatmulKernels:
         i, j = t // tiles_across * height, t % tiles_across * width
         o, p, q = batch_origins(n, layout)
         origins = o + i * o_i + j * o_j, p + i * a_i, q + j * b_j
-        multiply_tile(out, a, b, origins, strides, min(height, rows - i), min(width, columns - j), inner, depth)
+        compute_tile(out, a, b, origins, strides, min(height, rows - i), min(width, columns - j), inner, depth)
 
     @serial
     def multiply_serial(out, a, b, layout, tiles, height, depth, rows, columns, inner, strides):
@@ -305,27 +243,27 @@ def matmul_kernels(width: int) -> MatmulKernels:
 
 
 @cache
-def unpacked_kernel(width: int) -> Any:
-    """Make the product, for one thread, of matrices that need no packing: the columns of b and out fill a tile and are contiguous.
+def unpacked_kernel(width: int, itemsize: int) -> Any:
+    """Make the product, for one thread, of matrices that need no packing: the columns of b and out are contiguous.
 
-    The arguments are those of `matmul_kernels`. The numbers of rows and of inner elements are multiples of ROWS and 4.
+    The arguments are those of `matmul_kernels`; there are at least ROWS rows and `width` columns. The last tiles overlap others if they
+    do not fit.
     """
-    key, add_to_rows = code_key(), row_adder(width)
+    key, lanes_ = code_key(), lanes(width, itemsize)
 
     @serial
     def multiply_unpacked(out, a, b, layout, tiles, height, depth, rows, columns, inner, strides):
         _ = key
-        _, _, a_i, a_k, _, _ = strides
+        o_i, _, a_i, a_k, b_k, _ = strides
         down = (rows + height - 1) // height
         for t in range(tiles):
             o, p, q = batch_origins(t // down, layout)
-            i = t % down * height
-            part = min(height, rows - i)
-            tile = out[o + i * width : o + (i + part) * width]
-            tile[:] = 0
-            for k in range(0, inner, depth):
-                block = b[q + k * width : q + min(k + depth, inner) * width]
-                add_to_rows(tile, a, p + i * a_i + k * a_k, a_i, a_k, block, len(block) // (4 * width), part)
+            first = t % down * height
+            for j in range(0, columns, width):
+                column = min(j, columns - width)
+                for i in range(first, min(first + height, rows), ROWS):
+                    row = min(i, rows - ROWS)
+                    multiply_tile(out, o, o_i, 1, a, p, a_i, a_k, b, q, b_k, 1, inner, row, column, ROWS, width, lanes_, 0)
 
     return multiply_unpacked
 
@@ -344,12 +282,9 @@ def cache_bytes(level: int, folder: str = "/sys/devices/system/cpu/cpu0/cache") 
 
 
 def tile_width(columns: int, itemsize: int) -> int:
-    """Return the number of columns of a tile: the fewest that fit, or the widest tile, unless the second widest pads 5 % less."""
-    widths = [width // (4 if itemsize < 8 else 8) for width in WIDTHS]
-    if columns <= widths[-1]:
-        return next(width for width in widths if columns <= width)
-    narrow, wide = (-(-columns // width) * width for width in widths[-2:])
-    return widths[-2] if narrow <= 0.95 * wide else widths[-1]
+    """Return the number of columns of a tile: as many vectors as take the least time for all columns; reading a takes that of 0.6."""
+    lanes_ = lanes(columns, itemsize)
+    return lanes_ * min((VECTORS, 2, 1), key=lambda vectors: -(-columns // (lanes_ * vectors)) * (vectors + 0.6))
 
 
 @lru_cache(maxsize=4096)
@@ -392,18 +327,23 @@ def plan(
         kernels, height = row_kernels(), max(1, min(ROW_WIDTH, -(-columns // workers)))
         tiles = batches * -(-columns // height)
         return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, 0, rows, columns, inner, strides)
-    width = tile_width(columns, dtype.itemsize)
-    row_bytes = width * dtype.itemsize
-    depth = max(16, cache_bytes(1) // 2 // row_bytes // 4 * 4)  # half of the first cache for packed rows of b
-    tallest = max(64, cache_bytes(2) // 4 // row_bytes)  # a quarter of the second for the tile
+    width = tile_width(max(1, columns), dtype.itemsize)
+    second = cache_bytes(2) // dtype.itemsize
+    as_they_are = out_strides[-1] == b_strides[-1] == 1 and rows >= ROWS and columns >= width and 0 < inner * columns <= second
+    if as_they_are and workers == 1:
+        height = max(1, second // 4 // inner // ROWS) * ROWS  # a quarter of the second cache for rows of a
+        tiles = batches * -(-rows // height)
+        return unpacked_kernel(width, dtype.itemsize), (layout, tiles, height, inner, rows, columns, inner, strides)
+    width = max(width, VECTOR // dtype.itemsize)
+    depth = max(16, cache_bytes(1) // 2 // dtype.itemsize // width)  # half of the first cache for packed rows of b
+    tallest = max(64, second // 4 // width)  # a quarter of the second for the tile
     for height in (tallest, 64, 32):  # taller tiles pack b less often
         down = max(1, -(-rows // height))
         if batches * down * -(-columns // width) >= workers:
             break
     height = max(1, -(-rows // (down * ROWS))) * ROWS  # equal heights; this may need one tile fewer
     tiles = batches * -(-rows // height) * -(-columns // width)
-    as_they_are = out_strides[-2:] == b_strides[-2:] == (width, 1) and columns == width and not rows % ROWS and not inner % 4
-    kernel = unpacked_kernel(width) if as_they_are and workers == 1 else matmul_kernels(width)[workers > 1]
+    kernel = matmul_kernels(width, dtype.itemsize)[workers > 1]
     return kernel, (layout, tiles, height, depth, rows, columns, inner, strides)
 
 
@@ -429,7 +369,8 @@ class MatrixMultiply:
 
     def parallel_diagnostics(self, level: int = 1) -> None:
         """Print numba's diagnostics of the parallel loops, for the operand types of an earlier call."""
-        for kernels in (row_kernels(), *map(matmul_kernels, sorted({width // size for width in WIDTHS for size in (4, 8)}))):
+        products = [matmul_kernels(vectors * VECTOR // itemsize, itemsize) for itemsize in (4, 8) for vectors in range(1, VECTORS + 1)]
+        for kernels in (row_kernels(), *products):
             print_diagnostics(kernels.serial, kernels.parallel, level)
 
 

@@ -1,4 +1,4 @@
-"""Stage 5 - Tiles: a block of a matrix product, summed in vector registers.
+"""Stage 3 - Tiles: a block of a matrix product, summed in vector registers.
 
 A loop over columns that adds to a row in memory reads and writes each sum once for every few products. A tile keeps some rows times some
 vectors of sums in registers for the whole inner dimension: for each number of it, it reads a vector of b for each vector of columns and a
@@ -113,6 +113,19 @@ def not_unrolled(module: Any) -> Any:
     return node
 
 
+def multiply_in_loops(out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
+    """Do what the instructions of `write_tile` do, for any dtypes and steps that are numbers."""
+    for i in range(row, row + rows):
+        cell = o + i * o_row + column * o_column
+        if not add:
+            for j in range(columns):
+                out[cell + j * o_column] = 0
+        for k in range(inner):
+            number, start = a[p + i * a_row + k * a_k], q + k * b_k + column * b_column
+            for j in range(columns):
+                out[cell + j * o_column] += number * b[start + j * b_column]
+
+
 def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
     """Return the signature and the instructions of a function that writes a block of the product of a and b to out, or adds it.
 
@@ -121,7 +134,7 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
 
     Args:
         typing: Numba's context.
-        out: Array of the results; a and b are arrays of the same dtype.
+        out: Array of the results. If a and b are not arrays of floats of the same dtype, `multiply_in_loops` computes it.
         o: See above, as for p and q.
         o_row: Steps, as all of that form. a_row, a_k and b_k may be arrays of positions instead: a_row[i] for i · a_row.
         inner: Length of the sums, at least 1.
@@ -140,6 +153,9 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
     signature = types.void(out, n, n, near[0], a, n, far[0], far[1], b, n, far[2], near[1], n, n, n, rows, columns, width, add)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not (isinstance(dtype, types.Float) and dtype == a.dtype == b.dtype):
+            return context.compile_internal(builder, multiply_in_loops, signature, args)
+
         def data(kind: Any, value: Any) -> Any:
             return context.make_array(kind)(context, builder, value).data
 
@@ -180,7 +196,7 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
     return signature, generate
 
 
-multiply_tile: Any = intrinsic(prefer_literal=True)(write_tile)
+multiply_tile: Any = multiply_in_loops if compiler_is_off() else intrinsic(prefer_literal=True)(write_tile)
 """The function of `write_tile`, without its first argument, for compiled functions."""
 
 

@@ -135,7 +135,7 @@ class FusedAttention(Function):
         out = TensorData.empty((*query.shape[:-1], value.shape[-1]), query.dtype)
         logsumexp = TensorData.empty(query.shape[:-1], query.dtype)
         arrays = (out._storage, logsumexp._storage, *map(flat, (query, key, value)), out._storage if mask is None else flat(mask))
-        run(kernels_for(sizes).forward, arrays, sizes, scale, sizes.heads * -(-sizes.queries // TILE))
+        run(kernels_for(sizes, arrays[0].itemsize).forward, arrays, sizes, scale, sizes.heads * -(-sizes.queries // TILE))
         y = query._like(out)
         ctx.save_for_backward(query, key, value, mask, y, query._like(logsumexp), sizes, scale)
         return y
@@ -146,7 +146,7 @@ class FusedAttention(Function):
         grads = [TensorData.empty(x.shape, x.dtype) for x in (query, key, value)]
         arrays = [flat(x) for x in (grad_output, y, logsumexp, query, key, value)]
         run(
-            kernels_for(sizes).backward,
+            kernels_for(sizes, arrays[0].itemsize).backward,
             (*[x._storage for x in grads], *arrays, arrays[0] if mask is None else flat(mask)),
             sizes,
             scale,

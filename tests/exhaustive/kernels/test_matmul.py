@@ -8,6 +8,7 @@ import pytest
 from minitorch import FastBackend, from_numpy, tensor
 from minitorch.kernels import matmul
 from minitorch.kernels.matmul import PARALLEL_THRESHOLD, ROW_WIDTH, plan, row_kernels
+from minitorch.kernels.tiles import ROWS, VECTOR, lanes
 from tests.marks import needs_compiler
 
 LAYOUTS = {
@@ -135,27 +136,30 @@ def test_results_do_not_depend_on_the_caches(monkeypatch):
 
 
 def test_blocks_and_tiles_fit_the_caches(caches):
-    _, args = plan((1000, 128), (128, 1), (1000, 500), (500, 1), (500, 128), (128, 1), np.dtype(np.float32), 1)
-    _, tiles, height, depth, *_ = args
-    assert (tiles, height, depth) in ((16, 64, 16), (1, 1000, 128))  # small: 16 rows of 512 bytes at least; large: half of the first cache
+    bytes_ = matmul.cache_bytes
+    _, (_, _, height, depth, *_) = plan((1000, 128), (1, 1000), (1000, 500), (500, 1), (500, 128), (128, 1), np.dtype(np.float32), 1)
+    width = matmul.tile_width(128, 4)
+    assert depth == max(16, bytes_(1) // 2 // (4 * width))
+    assert height % ROWS == 0
+    assert height * width * 4 <= max(bytes_(2) // 4, (64 + ROWS) * width * 4)
+    kernel, (_, _, height, *_) = plan((1000, 128), (128, 1), (1000, 50), (50, 1), (50, 128), (128, 1), np.dtype(np.float32), 1)
+    assert kernel is matmul.unpacked_kernel(width, 4)
+    assert height == bytes_(2) // 4 // 200 // ROWS * ROWS
 
 
+@pytest.mark.parametrize("itemsize", [4, 8])
 @pytest.mark.parametrize(
-    ("columns", "float32", "float64"),
-    [
-        (1, 16, 8),
-        (16, 16, 16),
-        (17, 32, 32),
-        (100, 112, 56),
-        (112, 112, 56),
-        (113, 128, 64),
-        (128, 128, 64),
-        (777, 112, 56),
-        (1024, 128, 64),
-    ],
+    ("columns", "vectors"),
+    [(1.0, 1), (2.0, 2), (3.0, 3), (3.5, 2), (4.0, 2), (5.0, 3), (6.0, 3), (6.25, 2), (8.0, 2), (48.5, 3), (64.0, 3)],
 )
-def test_tiles_are_as_narrow_as_the_columns_or_pad_little(columns, float32, float64):
-    assert (matmul.tile_width(columns, 4), matmul.tile_width(columns, 8)) == (float32, float64)
+def test_tiles_are_as_wide_as_takes_the_least_time(columns, vectors, itemsize):
+    width = VECTOR // itemsize
+    assert matmul.tile_width(int(columns * width), itemsize) == vectors * width
+
+
+def test_columns_that_do_not_fill_a_vector_are_in_shorter_ones():
+    assert [lanes(columns, 4) for columns in (1, 2, 3, VECTOR // 4 - 1)] == [1, 2, 2, VECTOR // 8]
+    assert matmul.tile_width(3, 4) in (2, 4)  # overlapping or not
 
 
 def test_cache_sizes_are_read_from_linux(tmp_path):
@@ -172,15 +176,28 @@ def test_cache_sizes_are_read_from_linux(tmp_path):
 def test_rows_are_divided_among_as_many_tiles_as_are_computed(monkeypatch):
     monkeypatch.setattr(matmul, "cache_bytes", {1: 48 << 10, 2: 1 << 20}.__getitem__)
     plan.cache_clear()
-    for rows in (585 * 200, 585 * 200 + 1, 4, 0):  # 585 rows of 448 bytes are a quarter of the second cache, and no multiple of 4
-        _, (_, tiles, height, *_) = plan((rows, 112), (112, 1), (rows, 8), (8, 1), (8, 112), (112, 1), np.dtype(np.float32), 1)
+    for rows, strides in product((1365 * 200, 1365 * 200 + 1, ROWS, 4, 0), ((1, 0), (32, 1))):  # in columns, else in rows
+        columns = VECTOR // 4 * 2
+        strides = strides if strides[1] else (1, max(1, rows))
+        _, (_, tiles, height, *_) = plan((rows, columns), strides, (rows, 8), (8, 1), (8, columns), (columns, 1), np.dtype(np.float32), 1)
+        assert height % ROWS == 0
         assert tiles * height >= rows > (tiles - 1) * height or tiles == rows == 0
     plan.cache_clear()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("dtype", "width"), [(np.float32, 16), (np.float64, 8), (np.float64, 16)])
-def test_columns_that_fill_a_tile_are_used_where_they_are(dtype, width, layout):
-    for rows, inner in product((4, 6, 7, 8), (4, 6, 8)):
-        b = LAYOUTS[layout](tensor(integers(2, inner, width, dtype=dtype), FastBackend))
-        check(tensor(integers(2, rows, inner, dtype=dtype), FastBackend), b)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_tiles_of_a_matrix_used_where_it_is_overlap_at_the_edges(dtype, layout):
+    """Sizes around one and two tiles, and an inner dimension of a single number."""
+    width = VECTOR // np.dtype(dtype).itemsize
+    for rows, columns in product((ROWS, ROWS + 1, 2 * ROWS - 1), (1, 2, 3, width - 1, width, 2 * width + 1, 3 * width, 4 * width - 1)):
+        for inner in (1, 5):
+            b = LAYOUTS[layout](tensor(integers(2, inner, columns, dtype=dtype), FastBackend))
+            check(tensor(integers(2, rows, inner, dtype=dtype), FastBackend), b)
+
+
+@pytest.mark.parametrize("dtypes", list(product((np.bool_, np.int32, np.float32), (np.bool_, np.uint8, np.float64))))
+def test_factors_of_any_two_dtypes(dtypes):
+    for rows in (3, ROWS):
+        a, b = (from_numpy(integers(*shape).astype(dtype), backend=FastBackend) for shape, dtype in zip(((rows, 5), (5, 20)), dtypes, strict=True))
+        check(a, b)
