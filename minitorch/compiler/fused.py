@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from minitorch.compiler.program import Call, bind
 from minitorch.compiler.rewriting import extents, trim
 from minitorch.compiler.trace import Buffer, Node
 from minitorch.kernels import jit
-from minitorch.kernels.tiled_conv import with_tiles
 
 SHORTEST = 2
 """The fewest launches that are worth a function of their own."""
@@ -84,7 +83,7 @@ def fuse(nodes: Sequence[Node], kept: Collection[Buffer], boundary: int) -> Fuse
         kept: The buffers that are needed at the end.
         boundary: Number of the first node of the backward pass, if that runs on its own; else the number of nodes.
     """
-    nodes = [replace(node, launches=[with_tiles(launch) for launch in node.launches]) for node in trim(list(nodes), kept)]
+    nodes = trim(list(nodes), kept)
     forward, backward = nodes[:boundary], nodes[boundary:]
     crossing = {buffer for node in backward for buffer in node.buffers()}
     forward, backward = find_products(forward, {*kept, *crossing}), find_products(backward, kept)

@@ -6,7 +6,8 @@ techniques turn them into loops as long as an image:
 * Images are first copied into planes, padded with zeros, so that no bounds checks are needed. Rows are contiguous, so that the input that a
   tap multiplies is always at the same offset from the output. For strides above 1, rows and columns one stride apart are stored next to
   each other. Each tap is then a single offset, whatever padding, stride and dilation are. Results that span the end of a row are discarded.
-* The innermost loop adds four taps to two channels at once: eight multiplications for six loads and two stores.
+* So a convolution is a product of the weight, (channels, taps), with a matrix whose rows are parts of the planes, each of which begins at
+  the offset of its tap, and nothing has to be copied for it. It is computed in tiles, whose sums are in vector registers; see `tiles`.
 * An image is divided into bands of rows whose planes stay in the cache for all output channels. Small images are stacked in one plane, so
   that loops are long for them as well.
 """
@@ -22,6 +23,7 @@ from numba import prange
 
 from minitorch.core.recording import call
 from minitorch.kernels.jit import code_key, jitable, launch, parallel, serial, threads
+from minitorch.kernels.tiles import ROWS, VECTOR, VECTORS, copy_row, multiply_tile
 from minitorch.tensor_data import Storage
 
 PARALLEL_THRESHOLD = 1 << 21
@@ -30,14 +32,11 @@ PARALLEL_THRESHOLD = 1 << 21
 PLANES = 1 << 16
 """Target for the numbers in the planes of one band, so that they stay in the cache."""
 
-WIDTH = 288
-"""Maximum number of columns computed at once; with two channels and four taps they stay in the L1 cache."""
-
-STACKED = 2 * WIDTH
+STACKED = 576
 """Images whose planes hold fewer numbers per channel are stacked until they have this many."""
 
-DEPTH = 16
-"""Number of groups of four taps added to a pair of channels before the next pair."""
+HALF, MORE = ROWS // 2, ROWS // 2 + ROWS // 4
+"""Other numbers of channels in a tile, the last one of a group: fewer are completed with zeros."""
 
 
 class Axis(NamedTuple):
@@ -179,154 +178,114 @@ def aligned_zeros(size, like):
 
 
 @jitable
-def copy_band(copy, number, source, position, steps, sizes, planes, top, left):
-    """Copy the part of an image that begins at row `top` and column `left` into the planes, with zeros for rows outside of the image.
+def steps_to(end, start, step):
+    """Return how many of start, start + step, … are less than end."""
+    return max(0, (end - start + step - 1) // step)
 
-    Columns outside of the image are not written: they are zero in all bands.
-    """
+
+@jitable
+def copy_images(copy, source, t, together, position, s_batch, steps, sizes, planes, top, left):
+    """Copy the parts of some images that begin at row `top` and column `left` into the planes; see `conv.copy_band`."""
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
-    images, _, rows, columns, row_step, column_step, plane_height, plane_width, _ = planes
-    plane = images * plane_height * plane_width
-    begin, end = max(0, -left), min(columns, width - left)
-    for channel in range(channels):
-        for row in range(rows):
-            phase = (channel * row_step + row % row_step) * column_step
-            target = phase * plane + (number * plane_height + row // row_step) * plane_width
-            inside = 0 <= top + row < height
-            start = position + channel * s_channel + (top + row) * s_row + left * s_column
-            if column_step == 1 and s_column == 1 and inside:
-                to, line = copy[target + begin : target + end], source[start + begin : start + end]
-                for i in range(len(to)):
-                    to[i] = line[i]
-            else:
-                for i in range(begin, end):
-                    position_in_plane = target + i % column_step * plane + i // column_step
-                    copy[position_in_plane] = source[start + i * s_column] if inside else 0
+    images, _, rows, columns, row_step, column_step, plane_height, plane_width, size = planes
+    copy[:size] = 0
+    for number in range(together * channels * row_step * column_step):
+        phase, c = number // column_step, number % column_step
+        p, channel, r = phase // row_step // channels, phase // row_step % channels, phase % row_step
+        target = ((phase % (channels * row_step) * column_step + c) * images + p) * plane_height * plane_width
+        start = position + (t + p) * s_batch + channel * s_channel + (top + r) * s_row + (left + c) * s_column
+        begin, end = steps_to(-left, c, column_step), steps_to(min(columns, width - left), c, column_step)
+        for row in range(steps_to(-top, r, row_step), steps_to(min(rows, height - top), r, row_step)):
+            line = start + row * row_step * s_row + begin * column_step * s_column
+            copy_row(copy, target + row * plane_width + begin, source, line, column_step * s_column, copy.dtype.type(0), end - begin)
 
 
 @jitable
-def add_four(tile, second, planes, offsets, weights, n):
-    """Add four taps to two channels, tile and second, n columns each (a multiple of 32)."""
-    a0, a1, a2, a3 = weights[0], weights[1], weights[2], weights[3]
-    b0, b1, b2, b3 = weights[4], weights[5], weights[6], weights[7]
-    p0, p1 = planes[offsets[0] : offsets[0] + n], planes[offsets[1] : offsets[1] + n]
-    p2, p3 = planes[offsets[2] : offsets[2] + n], planes[offsets[3] : offsets[3] + n]
-    for j in range(n // 32 * 32):
-        x0, x1, x2, x3 = p0[j], p1[j], p2[j], p3[j]
-        tile[j] = tile[j] + a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-        second[j] = second[j] + b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
+def tile_height(left):
+    """Return how many channels the next tile has, if so many are left."""
+    return HALF if left <= HALF else MORE if left <= MORE else ROWS
 
 
 @jitable
-def add_one(tile, second, planes, a, b, n):
-    """Add one tap to two channels."""
-    for j in range(n // 32 * 32):
-        x = planes[j]
-        tile[j] = tile[j] + a * x
-        second[j] = second[j] + b * x
-
-
-@jitable
-def copy_out(out, position, o_row, o_column, row, begin, rows, columns, width):
-    """Copy a row of a tile into the rows of one result; it starts `begin` elements after the first element, or before it."""
-    j = max(0, -begin)
-    y, x = (begin + j) // width, (begin + j) % width
-    while j < len(row) and y < rows:
-        n = min(columns - x, len(row) - j)
-        if n > 0:
-            start, line = position + y * o_row + x * o_column, row[j : j + n]
-            if o_column == 1:
-                target = out[start : start + n]
-                for i in range(n):
-                    target[i] = line[i]
-            else:
-                for i in range(n):
-                    out[start + i * o_column] = line[i]
-        j, x, y = j + width - x, 0, y + 1
-
-
-@jitable
-def pack_weights(weight, offsets, counts):
-    """Return the weights in the order of access: eight numbers for two channels and four taps, then two for each remaining tap.
-
-    With an odd number of channels, the last pair is completed with zeros.
-    """
-    groups, _, channels, _, pairs, w_group, w_row = counts
-    fours = len(offsets) // 4 * 4
-    packed = np.zeros(groups * pairs * 2 * len(offsets), weight.dtype)
-    for group in range(groups):
-        for channel in range(channels):
-            begin = (group * pairs + channel // 2) * 2 * len(offsets)
-            start = group * w_group + channel * w_row
-            for tap in range(0, fours, 4):
-                for i in range(4):
-                    packed[begin + 2 * tap + channel % 2 * 4 + i] = weight[start + offsets[tap + i]]
-            for tap in range(fours, len(offsets)):
-                packed[begin + 2 * tap + channel % 2] = weight[start + offsets[tap]]
-    return packed
+def padded_channels(channels):
+    """Return the number of channels in all tiles."""
+    return channels // ROWS * ROWS + (tile_height(channels % ROWS) if channels % ROWS else 0)
 
 
 @cache
-def correlation_kernels() -> tuple[Any, Any]:
-    """Make the correlation, for one thread and for several.
+def correlation_kernels(itemsize: int) -> tuple[Any, Any]:
+    """Make the correlation of numbers of a size, for one thread and for several.
 
     The kernels' arguments are out, source, weight and bias (flat storages; the bias is empty if there is none); the taps (an array with a
     row of offsets in the planes and a row of offsets in the weight); the number of tasks, the number of shares that they are divided
     into; and the tuples of `plan`.
     """
-    key = code_key(copy_band)
+    key = code_key()
+    width = VECTOR // itemsize
+    span = VECTORS * width
+
+    @jitable
+    def pack_weights(weight, offsets, counts):
+        """Return the weights in the order of access: for each tile of channels and each tap the numbers of its channels."""
+        groups, _, channels, _, w_group, w_row = counts
+        padded = padded_channels(channels)
+        packed = aligned_zeros(groups * padded * len(offsets), weight)
+        for group in range(groups):
+            for channel in range(channels):
+                first = channel // ROWS * ROWS
+                height = tile_height(channels - first)
+                begin = (group * padded + first) * len(offsets) + channel - first
+                for tap in range(len(offsets)):
+                    packed[begin + tap * height] = weight[group * w_group + channel * w_row + offsets[tap]]
+        return packed
+
+    @jitable
+    def copy_out(out, o, line, begin, value, rows, columns, o_row, o_column, row_length):
+        """Write the rows of a result, plus a number, without what lies between them in the planes."""
+        for row in range(rows):
+            start, position = o + row * o_row, begin + row * row_length
+            if o_column == 1:
+                copy_row(out, start, line, position, 1, value, columns)
+            else:
+                for x in range(columns):
+                    out[start + x * o_column] = line[position + x] + value
 
     @jitable
     def correlate(start, stop, out, source, packed, bias, offsets, counts, image, planes, steps):
         """Compute the tasks from start to stop, numbered over images, then groups, then bands."""
-        groups, bands, channels, sources, pairs, _, _ = counts
-        batch, rows, columns, height, width, top, left = image
+        groups, bands, channels, sources = counts[:4]
+        batch, rows, columns, height, width_, top, left = image
         o_batch, o_channel, o_row, o_column, s_batch, s_channel, s_row, s_column = steps
         images, band, row_step, row_length = planes[0], planes[1], planes[4], planes[7]
         apart = planes[6] * row_length  # distance between images in the planes
         length = (images - 1) * apart + (band - 1) * row_length + columns
-        pieces = (length + WIDTH - 1) // WIDTH
-        n = ((length + pieces - 1) // pieces + 31) // 32 * 32
-        copy = aligned_zeros(planes[8] + pieces * n - length, out)  # the last piece is read to its end
-        tile = aligned_zeros(2 * pairs * n, out)
-        fours = len(offsets) // 4
+        n = (length + span - 1) // span * span
+        copy = aligned_zeros(planes[8] + n - length, out)  # the last tile is read to its end
+        line = aligned_zeros(ROWS * n, out)
+        padded = padded_channels(channels)
         for task in range(start, stop):
             t, b = task // bands, task % bands * band
             t, group = t // groups * images, t % groups
             together = min(images, batch - t)
-            for p in range(together):
-                position = (t + p) * s_batch + group * sources * s_channel
-                copy_band(
-                    copy, p, source, position, (s_channel, s_row, s_column), (sources, height, width), planes, top + b * row_step, left
-                )
-            for piece in range(pieces):
-                begin = piece * n
-                for channel in range(2 * pairs):
-                    value = bias[group * channels + channel] if len(bias) and channel < channels else 0
-                    tile[channel * n : (channel + 1) * n] = value
-                for first in range(0, fours, DEPTH):
-                    for pair in range(pairs):
-                        one, two = tile[2 * pair * n : (2 * pair + 1) * n], tile[(2 * pair + 1) * n : (2 * pair + 2) * n]
-                        weights = packed[(group * pairs + pair) * 2 * len(offsets) :]
-                        for q in range(first, min(first + DEPTH, fours)):
-                            add_four(one, two, copy[begin:], offsets[4 * q : 4 * q + 4], weights[8 * q : 8 * q + 8], n)
-                for pair in range(pairs):
-                    one, two = tile[2 * pair * n : (2 * pair + 1) * n], tile[(2 * pair + 1) * n : (2 * pair + 2) * n]
-                    weights = packed[(group * pairs + pair) * 2 * len(offsets) :]
-                    for tap in range(4 * fours, len(offsets)):
-                        add_one(one, two, copy[begin + offsets[tap] :], weights[2 * tap], weights[2 * tap + 1], n)
-                for channel in range(channels):
-                    o = t * o_batch + (group * channels + channel) * o_channel + b * o_row
-                    part = tile[channel * n : (channel + 1) * n]
-                    for p in range(begin // apart, min(together, (begin + n - 1) // apart + 1)):
-                        copy_out(out, o + p * o_batch, o_row, o_column, part, begin - p * apart, min(band, rows - b), columns, row_length)
-
-    return kernels_of(pack_weights, correlate, key)
-
-
-def kernels_of(pack_weights: Any, correlate: Any, key: int) -> tuple[Any, Any]:
-    """Make the kernels of `correlation_kernels` from the function that packs the weights and the one that computes tasks."""
+            position, used = group * sources * s_channel, length - (images - together) * apart
+            sizes = (sources, height, width_)
+            copy_images(copy, source, t, together, position, s_batch, (s_channel, s_row, s_column), sizes, planes, top + b * row_step, left)
+            for first in range(0, channels, ROWS):
+                begin, high, inner = (group * padded + first) * len(offsets), tile_height(channels - first), len(offsets)
+                for j in range(0, used if inner else 0, span):
+                    if high == ROWS:
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, ROWS, copy, 0, offsets, 1, inner, 0, j, ROWS, span, width, 0)
+                    elif high == MORE:
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, MORE, copy, 0, offsets, 1, inner, 0, j, MORE, span, width, 0)
+                    else:
+                        multiply_tile(line, 0, n, 1, packed, begin, 1, HALF, copy, 0, offsets, 1, inner, 0, j, HALF, span, width, 0)
+                for channel in range(first, min(first + ROWS, channels)):
+                    value = bias[group * channels + channel] if len(bias) else out.dtype.type(0)
+                    for p in range(together):
+                        o = (t + p) * o_batch + (group * channels + channel) * o_channel + b * o_row
+                        place = (channel - first) * n + p * apart
+                        copy_out(out, o, line, place, value, min(band, rows - b), columns, o_row, o_column, row_length)
 
     @serial
     def serial_kernel(out, source, weight, bias, taps, tasks, shares, counts, image, planes, steps):
@@ -362,14 +321,14 @@ def plan(
     taps = np.stack([offsets, weight_offsets(rows, columns, channels.size, weight_strides[1:])])
     taps.flags.writeable = False
     bands = -(-rows.out // planes.band)
-    counts = (channels.groups, bands, channels.out, channels.size, -(-channels.out // 2))
+    counts = (channels.groups, bands, channels.out, channels.size, channels.weight_step, weight_strides[0])
     image = (channels.batch, rows.out, columns.out, rows.size, columns.size, rows.first, columns.first)
     tasks = -(-channels.batch // planes.images) * channels.groups * bands
     return (
         taps,
         tasks,
         min(tasks, workers),
-        (*counts, channels.weight_step, weight_strides[0]),
+        counts,
         image,
         tuple(planes),
         (*out_strides, *strides),
@@ -386,7 +345,7 @@ def correlate(out: Operand, source: Operand, weight: Operand, rows: Axis, column
     args = plan(rows, columns, channels, out.strides, source.strides, weight.strides, workers)
     if bias is None:
         bias = np.empty(0, out.storage.dtype)
-    serial_kernel, parallel_kernel = correlation_kernels()
+    serial_kernel, parallel_kernel = correlation_kernels(out.storage.itemsize)
     if workers == 1:
         call(serial_kernel, out.storage, source.storage, weight.storage, bias, *args)
     else:

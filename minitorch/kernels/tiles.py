@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.cgutils import for_range_slice, get_or_insert_function
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from minitorch.kernels.jit import compiler_is_off
 
@@ -113,15 +114,26 @@ def not_unrolled(module: Any) -> Any:
     return node
 
 
+def distance(step, number):
+    """Return number · step, or the position of that number if step is an array of positions."""
+    return step[number] if isinstance(step, np.ndarray) else number * step
+
+
+@overload(distance)
+def compiled_distance(step, number):
+    """The function `distance` for a type of step."""
+    return (lambda step, number: step[number]) if isinstance(step, types.Array) else (lambda step, number: number * step)
+
+
 def multiply_in_loops(out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
-    """Do what the instructions of `write_tile` do, for any dtypes and steps that are numbers."""
+    """Do what the instructions of `write_tile` do, for any dtypes."""
     for i in range(row, row + rows):
         cell = o + i * o_row + column * o_column
         if not add:
             for j in range(columns):
                 out[cell + j * o_column] = 0
         for k in range(inner):
-            number, start = a[p + i * a_row + k * a_k], q + k * b_k + column * b_column
+            number, start = a[p + distance(a_row, i) + distance(a_k, k)], q + distance(b_k, k) + column * b_column
             for j in range(columns):
                 out[cell + j * o_column] += number * b[start + j * b_column]
 
@@ -200,6 +212,12 @@ multiply_tile: Any = multiply_in_loops if compiler_is_off() else intrinsic(prefe
 """The function of `write_tile`, without its first argument, for compiled functions."""
 
 
+def copy_numbers(out, o, source, position, step, value, count):
+    """Do what the instructions of `write_row` do."""
+    for j in range(count):
+        out[o + j] = source[position + j * step] + value
+
+
 def write_row(typing, out, o, source, position, step, value, count):
     """Return the signature and the instructions of a function that writes numbers of source, plus a value, to out from o on.
 
@@ -248,5 +266,5 @@ def write_row(typing, out, o, source, position, step, value, count):
     return types.void(out, n, source, n, n, dtype, n), generate
 
 
-copy_row: Any = intrinsic(write_row)
+copy_row: Any = copy_numbers if compiler_is_off() else intrinsic(write_row)
 """The function of `write_row`, without its first argument, for compiled functions."""

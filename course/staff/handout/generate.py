@@ -217,9 +217,6 @@ def handout_files(
     empty = {module: ABSENT / f"{module.removeprefix(f'{manifest.package}.kernels.')}.py" for module in modules if after_course}
     empty = {module: file for module, file in empty.items() if file.is_file()}
     files |= {module.replace(".", "/") + ".py": file.read_text(encoding="utf-8") for module, file in empty.items()}
-    tiles = f"{manifest.package}/kernels/tiled_conv.py"  # stands on the convolutions, which are left out
-    if tiles in files:
-        files[tiles] = (ABSENT / "tiled_conv.py").read_text(encoding="utf-8")
     files = leave_out_modules(files, {module: task for module, task in modules.items() if module not in empty})
     if library := library_files(root, manifest, last, modules):
         files[LIBRARY] = pack(library)

@@ -199,5 +199,5 @@ def test_tiles_of_a_matrix_used_where_it_is_overlap_at_the_edges(dtype, layout):
 @pytest.mark.parametrize("dtypes", list(product((np.bool_, np.int32, np.float32), (np.bool_, np.uint8, np.float64))))
 def test_factors_of_any_two_dtypes(dtypes):
     for rows in (3, ROWS):
-        a, b = (from_numpy(integers(*shape).astype(dtype), backend=FastBackend) for shape, dtype in zip(((rows, 5), (5, 20)), dtypes, strict=True))
-        check(a, b)
+        factors = [integers(*shape).astype(dtype) for shape, dtype in zip(((rows, 5), (5, 20)), dtypes, strict=True)]
+        check(*[from_numpy(array, backend=FastBackend) for array in factors])
