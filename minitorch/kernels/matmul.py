@@ -102,21 +102,29 @@ def dot_rows(out, row, b, q, b_j):
 @jitable
 def multiply_nth_row(t, out, a, b, layout, width, columns, inner, strides):
     """Compute the t-th tile of single rows, numbered over batches, then columns."""
-    _, _, _, a_k, b_k, b_j = strides
+    _, o_j, _, a_k, b_k, b_j = strides
     tiles_across = (columns + width - 1) // width
     o, p, q = batch_origins(t // tiles_across, layout)
     j = t % tiles_across * width
-    target = out[o + j : o + min(j + width, columns)]
+    n = min(width, columns - j)
+    target = out[o + j : o + j + n] if o_j == 1 else np.empty(n, out.dtype)
+    target[:] = 0
     if b_j == 1:
-        target[:] = 0
         add_rows(target, a, p, a_k, b, q + j, b_k, inner)
-    else:
+    elif b_k == 1:
         row = a[p : p + inner]
         if a_k != 1:
             row = np.empty(inner, a.dtype)
             for k in range(inner):
                 row[k] = a[p + k * a_k]
         dot_rows(target, row, b, q + j * b_j, b_j)
+    else:
+        for i in range(n):
+            for k in range(inner):
+                target[i] += a[p + k * a_k] * b[q + (j + i) * b_j + k * b_k]
+    if o_j != 1:
+        for i in range(n):
+            out[o + (j + i) * o_j] = target[i]
 
 
 @cache
@@ -295,13 +303,16 @@ def plan(
     a_strides: tuple[int, ...],
     b_shape: tuple[int, ...],
     b_strides: tuple[int, ...],
-    dtype: np.dtype,
+    dtype: np.dtype | None,
     workers: int,
 ) -> tuple[Any, tuple[Any, ...]]:
     """Choose the kernel and the tile size, and describe the batch dimensions.
 
     The batch layout is an array with a row of sizes and rows of strides for out, a and b. A batch that shares one b is computed as
     additional rows of a single product.
+
+    Args:
+        dtype: That of all three, if it is one of floats; else None: then rows are multiplied one by one.
 
     Returns:
         The kernel and its arguments after the storages.
@@ -319,11 +330,16 @@ def plan(
         rows *= sizes.pop()
         for step in steps:
             step.pop()
+    if dtype is None:  # row by row
+        sizes.append(rows)
+        for step, last in zip(steps, (out_strides[-2], a_strides[-2], 0), strict=True):
+            step.append(last)
+        rows = 1
     layout = np.array([sizes, *steps], np.int64).reshape(4, len(sizes))
     layout.flags.writeable = False
     batches = int(np.prod(sizes, dtype=np.int64))
     strides = (*out_strides[-2:], *a_strides[-2:], *b_strides[-2:])
-    if rows == 1 and dtype.kind == "f" and out_strides[-1] == 1 and 1 in b_strides[-2:]:
+    if dtype is None or (rows == 1 and out_strides[-1] == 1 and 1 in b_strides[-2:]):
         kernels, height = row_kernels(), max(1, min(ROW_WIDTH, -(-columns // workers)))
         tiles = batches * -(-columns // height)
         return kernels.serial if workers == 1 else kernels.parallel, (layout, tiles, height, 0, rows, columns, inner, strides)
@@ -356,7 +372,8 @@ class MatrixMultiply:
     def __call__(self, out: TensorData, a: TensorData, b: TensorData) -> None:
         """Write the product into out."""
         workers = threads() if out.size * a.shape[-1] >= PARALLEL_THRESHOLD else 1
-        kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, out.dtype, workers)
+        dtype = out.dtype if out.dtype == a.dtype == b.dtype and out.dtype.kind == "f" else None
+        kernel, args = plan(out.shape, out.strides, a.shape, a.strides, b.shape, b.strides, dtype, workers)
         storages = (  # slicing takes a tenth of a small product's time
             out._storage[out.offset :] if out.offset else out._storage,
             a._storage[a.offset :] if a.offset else a._storage,

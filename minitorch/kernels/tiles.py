@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.cgutils import for_range_slice, get_or_insert_function
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from minitorch.kernels.jit import compiler_is_off
 
@@ -114,30 +114,6 @@ def not_unrolled(module: Any) -> Any:
     return node
 
 
-def distance(step, number):
-    """Return number · step, or the position of that number if step is an array of positions."""
-    return step[number] if isinstance(step, np.ndarray) else number * step
-
-
-@overload(distance)
-def compiled_distance(step, number):
-    """The function `distance` for a type of step."""
-    return (lambda step, number: step[number]) if isinstance(step, types.Array) else (lambda step, number: number * step)
-
-
-def multiply_in_loops(out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
-    """Do what the instructions of `write_tile` do, for any dtypes."""
-    for i in range(row, row + rows):
-        cell = o + i * o_row + column * o_column
-        if not add:
-            for j in range(columns):
-                out[cell + j * o_column] = 0
-        for k in range(inner):
-            number, start = a[p + distance(a_row, i) + distance(a_k, k)], q + distance(b_k, k) + column * b_column
-            for j in range(columns):
-                out[cell + j * o_column] += number * b[start + j * b_column]
-
-
 def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
     """Return the signature and the instructions of a function that writes a block of the product of a and b to out, or adds it.
 
@@ -146,7 +122,7 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
 
     Args:
         typing: Numba's context.
-        out: Array of the results. If a and b are not arrays of floats of the same dtype, `multiply_in_loops` computes it.
+        out: Array of the results; a and b are arrays of the same dtype, of floats.
         o: See above, as for p and q.
         o_row: Steps, as all of that form. a_row, a_k and b_k may be arrays of positions instead: a_row[i] for i · a_row.
         inner: Length of the sums, at least 1.
@@ -165,9 +141,6 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
     signature = types.void(out, n, n, near[0], a, n, far[0], far[1], b, n, far[2], near[1], n, n, n, rows, columns, width, add)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not (isinstance(dtype, types.Float) and dtype == a.dtype == b.dtype):
-            return context.compile_internal(builder, multiply_in_loops, signature, args)
-
         def data(kind: Any, value: Any) -> Any:
             return context.make_array(kind)(context, builder, value).data
 
@@ -208,14 +181,24 @@ def write_tile(typing, out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_c
     return signature, generate
 
 
-multiply_tile: Any = multiply_in_loops if compiler_is_off() else intrinsic(prefer_literal=True)(write_tile)
+def multiply_interpreted(out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b_column, inner, row, column, rows, columns, width, add):
+    """Do what the instructions of `write_tile` do."""
+    i, j, k = row + np.arange(rows)[:, None], column + np.arange(columns), np.arange(inner)
+    lines, down, stack = (step[number] if np.ndim(step) else step * number for step, number in ((a_row, i), (a_k, k), (b_k, k)))
+    cells = o + i * o_row + j * o_column
+    sums = out[cells] * out.dtype.type(add)
+    for a_position, b_position in zip(p + down, q + stack, strict=True):
+        sums += a[a_position + lines] * b[b_position + j * b_column]
+    out[cells] = sums
+
+
+multiply_tile: Any = multiply_interpreted if compiler_is_off() else intrinsic(prefer_literal=True)(write_tile)
 """The function of `write_tile`, without its first argument, for compiled functions."""
 
 
-def copy_numbers(out, o, source, position, step, value, count):
+def copy_interpreted(out, o, source, position, step, value, count):
     """Do what the instructions of `write_row` do."""
-    for j in range(count):
-        out[o + j] = source[position + j * step] + value
+    out[o : o + count] = source[position + step * np.arange(count)] + value
 
 
 def write_row(typing, out, o, source, position, step, value, count):
@@ -266,5 +249,5 @@ def write_row(typing, out, o, source, position, step, value, count):
     return types.void(out, n, source, n, n, dtype, n), generate
 
 
-copy_row: Any = copy_numbers if compiler_is_off() else intrinsic(write_row)
+copy_row: Any = copy_interpreted if compiler_is_off() else intrinsic(write_row)
 """The function of `write_row`, without its first argument, for compiled functions."""
