@@ -195,7 +195,8 @@ def _named_in(fn: Any) -> list[Any]:
 
 def _options(compiled: Dispatcher) -> bytes:
     """Return what the machine code of a function depends on besides its source: its options, and those of the environment."""
-    return repr((sorted(compiled.targetoptions.items()), _config.OPT, _config.BOUNDSCHECK)).encode()
+    options = {name: sorted(value) if isinstance(value, set) else value for name, value in compiled.targetoptions.items()}
+    return repr((sorted(options.items()), _config.OPT, _config.BOUNDSCHECK)).encode()  # the order of a set differs between processes
 
 
 class _CacheFiles(IndexDataCacheFile):
