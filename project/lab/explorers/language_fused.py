@@ -78,4 +78,4 @@ def memory(tile: int) -> Spec:
         "color": vega.nominal("kept", list(names), [ORANGE, BLUE]),
     }
     said = f"Numbers that one head keeps at length {LENGTHS[-1]}: {LENGTHS[-1] ** 2:,} for all scores, {rows[-1]['numbers']:,.0f} in tiles."
-    return vega.chart(said, [vega.layer("line", encoding, point=True)], height=200, values=rows)
+    return vega.chart(said, [vega.layer("line", encoding, point=True)], width=260, height=200, values=rows)
