@@ -134,9 +134,14 @@ class Move(Function):
 
 def unbind(a: Tensor, dim: int) -> list[Tensor]:
     """The tensor split along one dimension into views of size 1."""
+    return [narrow(a, dim, i, 1) for i in range(a.shape[dim])]
+
+
+def narrow(a: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A part of the tensor along one dimension: a view, without history."""
     data = a._tensor
-    shape = (*data.shape[:dim], 1, *data.shape[dim + 1 :])
-    return [a._like(data.as_view(shape, data.strides, data.offset + i * data.strides[dim])) for i in range(data.shape[dim])]
+    shape = (*data.shape[:dim], length, *data.shape[dim + 1 :])
+    return a._like(data.as_view(shape, data.strides, data.offset + start * data.strides[dim]))
 
 
 def concatenate(pieces: list[Tensor], dim: int) -> Tensor:

@@ -17,7 +17,7 @@ from minitorch.core import math_operators
 from minitorch.core.dtypes import accumulator_dtype, is_float
 from minitorch.core.errors import DimensionError
 from minitorch.core.half_precision import compute_in_float32
-from minitorch.core.layout_functions import concatenate, unbind
+from minitorch.core.layout_functions import concatenate, narrow, unbind
 from minitorch.core.math_functions import mask_select
 from minitorch.core.tensor_base import Tensor
 from minitorch.tensor_data import TensorData
@@ -135,17 +135,28 @@ class CumSum(Function):
     @staticmethod
     def forward(ctx: Context, a: Tensor, dim: int) -> Tensor:
         ctx.save_for_backward(dim)
-        if not a.shape[dim]:
-            return a.zeros(dtype=accumulator_dtype(a.dtype))
-        elements = unbind(a, dim)
-        elements[0] = elements[0].to(accumulator_dtype(a.dtype))
-        return concatenate(cumulative(operators.add, elements), dim)
+        return scan(a.to(accumulator_dtype(a.dtype)), dim)
 
     @staticmethod
     def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         (dim,) = ctx.saved_values
-        sums = cumulative(operators.add, unbind(grad_output, dim)[::-1])
-        return concatenate(sums[::-1], dim) if sums else grad_output
+        return scan(grad_output, dim, backwards=True)
+
+
+def scan(x: Tensor, dim: int, backwards: bool = False) -> Tensor:
+    """The sum of each element and all before it along dim, or all after it, in a new storage.
+
+    log₂ n passes: each adds to every element the one that lies 1, 2, 4, … before it (Hillis and Steele 1986, doi:10.1145/7902.7903).
+    """
+    n, distance, add = x.shape[dim], 1, x.f.add_zip
+    x = concatenate([x], dim)
+    while distance < n:
+        first, last = (narrow(x, dim, start, n - distance) for start in (0, distance))
+        kept = narrow(x, dim, n - distance if backwards else 0, distance)
+        sums = add(first, last)
+        x = concatenate([sums, kept] if backwards else [kept, sums], dim)
+        distance *= 2
+    return x
 
 
 def cumulative(fn: Callable[[float, float], float], pieces: list[Tensor]) -> list[Tensor]:

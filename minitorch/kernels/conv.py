@@ -185,7 +185,7 @@ def steps_to(end, start, step):
 
 @jitable
 def copy_images(copy, source, t, together, position, s_batch, steps, sizes, planes, top, left):
-    """Copy the parts of some images that begin at row `top` and column `left` into the planes; see `conv.copy_band`."""
+    """Copy the parts of some images that begin at row `top` and column `left` into the planes, with zeros outside of the image."""
     s_channel, s_row, s_column = steps
     channels, height, width = sizes
     images, _, rows, columns, row_step, column_step, plane_height, plane_width, size = planes

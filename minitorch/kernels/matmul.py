@@ -1,4 +1,4 @@
-"""Stage 3 - The optimized matrix product: packed, blocked for the caches, tiled for the registers.
+"""Stage 3 - The optimized matrix product: tiled for the registers, blocked for the caches, packed where that pays.
 
 A product of N × N matrices performs N³ multiplications on N² numbers, so its speed depends on how often each number is read from memory.
 Three techniques reduce that:

@@ -186,7 +186,7 @@ def multiply_interpreted(out, o, o_row, o_column, a, p, a_row, a_k, b, q, b_k, b
     i, j, k = row + np.arange(rows)[:, None], column + np.arange(columns), np.arange(inner)
     lines, down, stack = (step[number] if np.ndim(step) else step * number for step, number in ((a_row, i), (a_k, k), (b_k, k)))
     cells = o + i * o_row + j * o_column
-    sums = out[cells] * out.dtype.type(add)
+    sums = out[cells] if add else np.zeros(cells.shape, out.dtype)
     for a_position, b_position in zip(p + down, q + stack, strict=True):
         sums += a[a_position + lines] * b[b_position + j * b_column]
     out[cells] = sums
