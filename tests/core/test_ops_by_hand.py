@@ -218,3 +218,16 @@ def test_no_grad_makes_constants_of_every_kind_of_op():
 
 def test_the_largest_of_negative_zeros_keeps_its_sign():
     assert math.copysign(1.0, tensor([-0.0, -0.0]).max().item()) == -1.0
+
+
+@pytest.mark.parametrize("n", range(10))
+def test_cumulative_sums_of_any_length_and_their_gradients(n):
+    numbers, weights = np.arange(1, 3 * n + 1).reshape(n, 3), np.arange(3 * n)[::-1].reshape(n, 3) - 4.0
+    x = tensor(numbers.astype(float)).requires_grad_()
+    for dim, other in ((0, tensor(numbers)), (1, tensor(numbers.T).transpose(0, 1))):
+        np.testing.assert_array_equal(other.cumsum(dim).to_numpy(), np.cumsum(numbers, dim))
+    out = x.cumsum(0)
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(numbers, 0))
+    out.backward(tensor(weights))
+    np.testing.assert_array_equal(x.grad.to_numpy(), np.cumsum(weights[::-1], 0)[::-1])
+    assert not np.shares_memory(out._tensor._storage, x._tensor._storage)

@@ -17,10 +17,12 @@ from tests.nn.test_convolution import LARGE, QUICK, cases, check
 
 def set_limits(monkeypatch, **limits):
     """Set other constants for the kernels' plans, which are then created again."""
+    for name, value in limits.items():
+        found = [module for module in (conv_loops, conv_products) if hasattr(module, name)]
+        assert found, name
+        for module in found:
+            monkeypatch.setattr(module, name, value)
     for module in (conv_loops, conv_products):
-        for name, value in limits.items():
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, value)
         module.plan.cache_clear()
 
 
@@ -30,7 +32,7 @@ def kernel_plan(request, monkeypatch):
     least = 1 if request.param == "one product" else 1 << 60
     for name, limit in (("MAX_MATMUL_WIDTH", 1 << 60), ("MIN_MATMUL_WINDOW", least), ("MIN_MATMUL_WINDOW_1X1", least)):
         monkeypatch.setattr(convolution, name, limit)
-    set_limits(monkeypatch, PARALLEL=1 if request.param == "several threads" else 1 << 60)
+    set_limits(monkeypatch, PARALLEL_THRESHOLD=1 if request.param == "several threads" else 1 << 60)
     if request.param == "small bands":
         set_limits(monkeypatch, PLANES=1, PARTIAL=1)
     yield
@@ -55,7 +57,7 @@ def test_results_and_gradients_do_not_depend_on_the_number_of_threads(monkeypatc
     image, weight = (random.standard_normal(shape).astype(np.float32) for shape in ((20, 3, 14, 15), (5, 3, 3, 3)))
     found = []
     for least in (1, 1 << 60):
-        set_limits(monkeypatch, PARALLEL=least)
+        set_limits(monkeypatch, PARALLEL_THRESHOLD=least)
         x, w = (from_numpy(array, backend=FastBackend).requires_grad_() for array in (image, weight))
         out = Conv2dFun.apply(x, w)
         out.backward((out * 0.5).detach())
