@@ -108,11 +108,11 @@ def test_the_chapter_on_performance_claims_what_was_measured():
     first, *_, last = (step["seconds"] for step in elementwise["steps"])
     text = " ".join((ROOT / "docs" / "module3" / "performance.md").read_text(encoding="utf-8").split())
     claims = {
-        "two hundred to a thousand times": all(
-            200 < gain < 1100 for gain in [*(first[work][0] / last[work][0] for work in first), slowest / library]
+        "two hundred to fourteen hundred times": all(
+            200 < gain < 1400 for gain in [*(first[work][0] / last[work][0] for work in first), slowest / library]
         ),
-        "By itself, this is slower": tiles > row_by_row,
+        "By itself, this gains little": tiles > 0.75 * row_by_row,
         "gain several times as much": slowest / fused > 3 * 16,
-        "A second core gives a factor of two at best": fused / all_cores < 2,
+        "A second core gives a factor of about two": 1.7 < fused / all_cores < 2.2,
     }
     assert {claim: claim in text and holds for claim, holds in claims.items()} == dict.fromkeys(claims, True)
