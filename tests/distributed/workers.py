@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import minitorch.torch as torch
 
@@ -18,11 +19,18 @@ def end(index, how):
 
 
 def train(index, model, tensor, queue):
-    """Write into a shared tensor, take a step of a shared model, and send tensors."""
-    tensor[index] = index + 1.0
+    """Take a step of a shared model, write into a shared tensor, and send tensors.
+
+    Two steps at the same time could begin with one bias and lose one of them, so each process waits until the one before has written.
+    """
+    end = time.monotonic() + 60
+    while index and tensor[index - 1].item() != index:
+        assert time.monotonic() < end, "the process before has written nothing that can be seen"
+        time.sleep(0.001)
     model.weight.grad = None
     optimizer = torch.optim.SGD([model.bias], lr=1.0)
     model(torch.ones(1, 2)).sum().backward()
     optimizer.step()
+    tensor[index] = index + 1.0
     assert tensor.is_shared()
     queue.put((index, torch.arange(3) + index, tensor))
